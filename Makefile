@@ -1,0 +1,58 @@
+# Two commands need nothing but Python 3.11 or later and make: `make demo`, `make test`.
+# Each makes .venv itself and leaves the system's Python alone; a second run reuses it.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+DEMO_SKILL := skills/wick
+
+.PHONY: demo test format lint types layers tests wheel clean
+
+demo: $(VENV)/.user
+	$(BIN)/pytest --skill $(DEMO_SKILL) --model local --skill-max-output 120
+
+test: lint types layers tests wheel
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+layers: $(VENV)/.dev
+	$(BIN)/lint-imports
+
+tests: $(VENV)/.dev
+	$(BIN)/python -m coverage erase
+	$(BIN)/python -m coverage run -m pytest -n 2
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m coverage report
+
+wheel: $(VENV)/.dev
+	rm -rf dist build/wheel-venv
+	$(BIN)/python -m build --wheel
+	$(PYTHON) -m venv build/wheel-venv
+	build/wheel-venv/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	build/wheel-venv/bin/python tests/try_wheel.py
+
+# What a user has: the package and the embedded model.
+$(VENV)/.user: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "pytest-upskill needs Python 3.11 or later; say which: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install --upgrade "pip>=25.1"
+	$(PIP) install --editable ".[local]"
+	touch $@
+
+# What a developer has besides: the tools of `make test`.
+$(VENV)/.dev: $(VENV)/.user
+	$(PIP) install --group dev
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist .coverage* .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,73 @@
+"""The command ``pytest-upskill``: parse, call, print, exit status."""
+
+import argparse
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tabulate import tabulate
+
+from . import __version__
+from .models import local, weights
+from .models.names import ALIASES, PROVIDERS, ModelSpec, Provider
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="pytest-upskill",
+        description="Test Agent Skills. The tests themselves are run by pytest: "
+        "pytest --skill PATH --model NAME",
+    )
+    parser.add_argument("--version", action="version", version=f"pytest-upskill {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    models = commands.add_parser("models", help="list the models that --model takes")
+    models.set_defaults(run=lambda: print(models_text(os.environ)))
+    parser.parse_args(arguments).run()
+    return 0
+
+
+def models_text(env: Mapping[str, str]) -> str:
+    """Aliases, providers and their keys (set or not, never what they are), the embedded model."""
+    aliases = [(alias, f"anthropic:{model_id}") for alias, model_id in ALIASES.items()]
+    providers = [
+        (provider.example, _address(provider, env), _key_state(provider, env))
+        for name, provider in PROVIDERS.items()
+        if provider.protocol in ("anthropic", "openai")
+    ]
+    providers.append(("any other name", "the server at --skill-base-url", "not needed"))
+    return "\n\n".join(
+        [
+            tabulate(aliases, ("alias", "stands for"), tablefmt="simple"),
+            tabulate(providers, ("name", "address", "key"), tablefmt="simple"),
+            tabulate(_embedded(env), ("embedded", "where"), tablefmt="simple"),
+        ]
+    )
+
+
+def _address(provider: Provider, env: Mapping[str, str]) -> str:
+    variable = provider.base_url_env
+    if variable and env.get(variable):
+        return ModelSpec("", "", "", env[variable]).address + f" ({variable})"
+    return provider.base_url or f"set {variable}"
+
+
+def _key_state(provider: Provider, env: Mapping[str, str]) -> str:
+    given = [variable for variable in provider.key_envs if env.get(variable, "").strip()]
+    if given:
+        return f"{given[0]} is set"
+    if provider.needs_key:
+        return f"{provider.key_envs[0]} is not set"
+    return "not needed"
+
+
+def _embedded(env: Mapping[str, str]) -> list[tuple[str, str]]:
+    own = env.get("PYTEST_UPSKILL_MODEL")
+    if not local.installed():
+        where = 'not installed: pip install "pytest-upskill[local]"'
+    elif own:
+        where = f"{own} (PYTEST_UPSKILL_MODEL{'' if Path(own).is_file() else ', not there'})"
+    elif weights.have_weights():
+        where = f"{weights.LABEL} at {weights.weights_file()}"
+    else:
+        where = f"{weights.LABEL}, fetched when first used to {weights.weights_file()}"
+    return [("local", where), ("local:FILE.gguf", "a file of yours")]

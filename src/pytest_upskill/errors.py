@@ -1,0 +1,62 @@
+"""What can go wrong, as one tree.
+
+UpskillError
+├── InputError         something a person wrote is wrong; found before the first call
+│   ├── SkillError     SKILL.md or the skill's folder
+│   ├── CasesError     skill_meta.json or another file of cases
+│   └── SettingsError  an option, an ini value, the name of a model, a key
+└── ModelError         a model gave no answer to a question
+"""
+
+from pathlib import Path
+
+
+class UpskillError(Exception):
+    """Base of everything that pytest-upskill raises on purpose."""
+
+
+class InputError(UpskillError):
+    """Says where, what is wrong, and how to mend it."""
+
+    def __init__(self, where: str | Path, problem: str, mend: str = "") -> None:
+        self.where = shown(where) if isinstance(where, Path) else where
+        self.problem = problem
+        self.mend = mend
+        super().__init__(f"{self.where}: {problem}" + (f"\n  {mend}" if mend else ""))
+
+
+class SkillError(InputError):
+    """SKILL.md or the skill's folder."""
+
+
+class CasesError(InputError):
+    """skill_meta.json or another file of cases."""
+
+
+class SettingsError(InputError):
+    """An option, an ini value, the name of a model, a key."""
+
+
+class ModelError(UpskillError):
+    """A model gave no answer.
+
+    ``fatal``: every other question to this model would end the same way (a wrong key, say).
+    ``unreachable``: nobody listens at the model's address.
+    """
+
+    def __init__(
+        self, problem: str, mend: str = "", *, fatal: bool = False, unreachable: bool = False
+    ) -> None:
+        self.problem = problem
+        self.mend = mend
+        self.fatal = fatal
+        self.unreachable = unreachable
+        super().__init__(f"{problem}. {mend}" if mend else problem)
+
+
+def shown(path: Path) -> str:
+    """A path as people want to read it: relative to where they stand, if it lies below."""
+    try:
+        return path.relative_to(Path.cwd()).as_posix()
+    except ValueError:
+        return str(path)

@@ -1,0 +1,67 @@
+"""Claude, or any server that speaks the Messages protocol, by the official SDK."""
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from ..records import Answer, Usage
+from ..trials import Question, Role
+from .names import ModelSpec, key_of
+from .sdk import empty_reply, not_a_reply, told_as_model_errors
+
+if TYPE_CHECKING:
+    from anthropic.types import Message, MessageParam
+
+_STOPS: Final = {"end_turn": "end", "stop_sequence": "end", "max_tokens": "length"}
+
+
+class AnthropicModel:
+    """Adapter to one Claude model."""
+
+    most_in_flight: Final = None
+
+    def __init__(self, spec: ModelSpec, timeout: float) -> None:
+        import anthropic  # heavy: only when a Claude model is really asked
+
+        self._sdk = anthropic
+        self._spec = spec
+        variable, self._key = key_of(spec, os.environ) or ("", "")
+        self._client = anthropic.AsyncAnthropic(
+            api_key=self._key if variable == "ANTHROPIC_API_KEY" else None,
+            auth_token=self._key if variable == "ANTHROPIC_AUTH_TOKEN" else None,
+            base_url=spec.base_url,
+            timeout=timeout,
+        )
+
+    async def ask(self, question: Question) -> Answer:
+        with told_as_model_errors(self._sdk, self._spec, self._key):
+            message = await self._client.messages.create(
+                model=self._spec.model_id,
+                max_tokens=question.max_output,
+                system=question.system,
+                messages=[_message(role, text) for role, text in question.messages],
+            )
+            # The SDK hands on whatever came: plain text, or an object without the usual fields.
+            if not isinstance(getattr(message, "content", None), list):
+                raise not_a_reply(self._spec, message)
+            text = "".join(block.text for block in message.content if block.type == "text")
+            stop = _STOPS.get(message.stop_reason or "", message.stop_reason or "end")
+            if not text.strip() and stop != "refusal":
+                raise empty_reply(stop)
+            return Answer(text, _usage(message), stop)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+
+def _message(role: Role, text: str) -> "MessageParam":
+    return {"role": "user", "content": text} if role == "user" else {"role": role, "content": text}
+
+
+def _usage(message: "Message") -> Usage:
+    """Anthropic leaves cache reads and writes out of input_tokens; we count all that was read."""
+    usage = message.usage
+    if usage is None:  # a compatible server may leave it out
+        return Usage()
+    cached = usage.cache_read_input_tokens or 0
+    written = usage.cache_creation_input_tokens or 0
+    return Usage(usage.input_tokens + cached + written, usage.output_tokens, cached)

@@ -1,0 +1,189 @@
+"""From the name of a model, as people write it, to where it is and how it is asked.
+
+Nothing here imports an SDK or opens a connection, so a wrong name costs nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+from urllib.parse import urlsplit
+
+from ..errors import SettingsError
+from ..texts import guess
+
+Protocol = Literal["anthropic", "openai", "local", "scripted"]
+
+# The newest of each family that the installed SDK knows; a test tells when this is behind.
+ALIASES: Final[Mapping[str, str]] = {
+    "haiku": "claude-haiku-5-5",
+    "sonnet": "claude-sonnet-5-5",
+    "opus": "claude-opus-5-5",
+}
+EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh")
+
+
+@dataclass(frozen=True)
+class Provider:
+    """Where the models of one prefix live."""
+
+    protocol: Protocol
+    example: str
+    base_url: str | None = None
+    base_url_env: str | None = None
+    key_envs: tuple[str, ...] = ()
+    needs_key: bool = True
+
+
+PROVIDERS: Final[Mapping[str, Provider]] = {
+    "anthropic": Provider(
+        "anthropic",
+        f"anthropic:{ALIASES['haiku']}",
+        "https://api.anthropic.com",
+        "ANTHROPIC_BASE_URL",
+        ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+    ),
+    "openai": Provider(
+        "openai",
+        "openai:gpt-5.4-mini",
+        "https://api.openai.com/v1",
+        "OPENAI_BASE_URL",
+        ("OPENAI_API_KEY",),
+    ),
+    "hf": Provider(
+        "openai",
+        "hf:Qwen/Qwen3-8B",
+        "https://router.huggingface.co/v1",
+        key_envs=("HF_TOKEN",),
+    ),
+    "openrouter": Provider(
+        "openai",
+        "openrouter:qwen/qwen3-8b",
+        "https://openrouter.ai/api/v1",
+        key_envs=("OPENROUTER_API_KEY",),
+    ),
+    "ollama": Provider(
+        "openai",
+        "ollama:qwen3:8b",
+        "http://localhost:11434/v1",
+        "OLLAMA_HOST",
+        needs_key=False,
+    ),
+    "generic": Provider(
+        "openai",
+        "generic.NAME",
+        base_url_env="GENERIC_BASE_URL",
+        key_envs=("GENERIC_API_KEY",),
+        needs_key=False,
+    ),
+    "local": Provider("local", "local", needs_key=False),
+    "scripted": Provider("scripted", "scripted:answers.json", needs_key=False),
+}
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """A model whose name is understood."""
+
+    name: str
+    provider: str
+    model_id: str
+    base_url: str | None = None
+    effort: str | None = None
+
+    @property
+    def protocol(self) -> Protocol:
+        return PROVIDERS[self.provider].protocol
+
+    @property
+    def address(self) -> str:
+        """Where it is, fit to be shown: an address may hold a password or a key."""
+        parts = urlsplit(self.base_url or "")
+        host = parts.netloc.rpartition("@")[2]
+        return f"{parts.scheme}://{host}{parts.path}" if host else ""
+
+
+def resolve(name: str, base_url: str | None, env: Mapping[str, str]) -> ModelSpec:
+    """Say which model a name means, or raise SettingsError with what would work."""
+    if name in ALIASES:
+        return _spec(name, "anthropic", ALIASES[name], env)
+    if name == "local":
+        return ModelSpec(name, "local", env.get("PYTEST_UPSKILL_MODEL", ""))
+    prefix, colon, rest = name.partition(":")
+    if colon and prefix in PROVIDERS and prefix != "generic" and rest:
+        return _spec(name, prefix, rest, env)
+    prefix, dot, rest = name.partition(".")
+    hosted = prefix in PROVIDERS and PROVIDERS[prefix].protocol in ("anthropic", "openai")
+    if dot and hosted and rest:
+        return _dotted(name, prefix, rest, base_url, env)
+    if base_url:
+        return ModelSpec(name, "generic", name, base_url)
+    raise SettingsError(f"--model {name}", f"no model of this name is known{_hint(name)}", KNOWN)
+
+
+def _spec(name: str, provider: str, model_id: str, env: Mapping[str, str]) -> ModelSpec:
+    known = PROVIDERS[provider]
+    base_url = (env.get(known.base_url_env) if known.base_url_env else None) or known.base_url
+    if provider == "ollama" and base_url:
+        base_url = _ollama_url(base_url)
+    return ModelSpec(name, provider, model_id, base_url)
+
+
+def _ollama_url(host: str) -> str:
+    """OLLAMA_HOST is often just host:port."""
+    url = host if "://" in host else f"http://{host}"
+    return url if url.rstrip("/").endswith("/v1") else f"{url.rstrip('/')}/v1"
+
+
+def _dotted(
+    name: str, provider: str, rest: str, base_url: str | None, env: Mapping[str, str]
+) -> ModelSpec:
+    """upskill's form: provider.MODEL or provider.MODEL.effort."""
+    model_id, _, last = rest.rpartition(".")
+    effort = last if model_id and last in EFFORTS else None
+    spec = _spec(name, provider, model_id if effort else rest, env)
+    if provider == "generic":
+        url = base_url or spec.base_url
+        if not url:
+            raise SettingsError(
+                f"--model {name}",
+                "the address of its server is not known",
+                "Give --skill-base-url URL, or set GENERIC_BASE_URL.",
+            )
+        return ModelSpec(name, provider, rest, url)
+    return ModelSpec(name, provider, spec.model_id, spec.base_url, effort)
+
+
+def _hint(name: str) -> str:
+    if name.startswith("claude-"):
+        return f", did you mean 'anthropic:{name}'?"
+    if name.startswith(("gpt-", "o1", "o3", "o4", "chatgpt-")):
+        return f", did you mean 'openai:{name}'?"
+    return guess(name, [*ALIASES, *PROVIDERS])
+
+
+KNOWN: Final = (
+    f"Known are {', '.join(ALIASES)}; local, local:FILE.gguf; "
+    f"{', '.join(p.example for n, p in PROVIDERS.items() if n not in ('local', 'generic'))}; "
+    "and any name that a server given with --skill-base-url knows."
+)
+
+
+def key_of(spec: ModelSpec, env: Mapping[str, str]) -> tuple[str, str] | None:
+    """The first environment variable that holds a key for this model, and the key."""
+    for variable in PROVIDERS[spec.provider].key_envs:
+        if value := env.get(variable, "").strip():
+            return variable, value
+    return None
+
+
+def require_key(spec: ModelSpec, env: Mapping[str, str]) -> None:
+    provider = PROVIDERS[spec.provider]
+    if not provider.needs_key or key_of(spec, env):
+        return
+    variable = provider.key_envs[0]
+    state = "is empty" if variable in env else "is not set"
+    raise SettingsError(
+        f"--model {spec.name}",
+        f"{variable} {state}",
+        f"Set {variable} to a key of yours, or try without one: --model local",
+    )

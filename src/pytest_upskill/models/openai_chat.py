@@ -1,0 +1,93 @@
+"""OpenAI, or any server that speaks Chat Completions, by the official SDK."""
+
+import os
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from ..records import Answer, Usage
+from ..trials import Question
+from .names import ModelSpec, key_of
+from .sdk import empty_reply, error_text, not_a_reply, told_as_model_errors
+
+if TYPE_CHECKING:
+    from openai.types.chat import ChatCompletion
+
+_STOPS: Final = {"stop": "end", "length": "length", "content_filter": "refusal"}
+# Reasoning models and GPT-5 and later take only the newer name of the limit.
+_NEW_LIMIT: Final = re.compile(r"(o\d|gpt-([5-9]|\d\d)|codex)")
+_LIMITS: Final = ("max_tokens", "max_completion_tokens")
+# A server that asks for no key still gets one from the SDK, which insists: never a real one.
+_NO_KEY: Final = "no-key"
+
+
+class OpenAIModel:
+    """Adapter to one model of an OpenAI-compatible server."""
+
+    def __init__(
+        self, spec: ModelSpec, timeout: float, *, most_in_flight: int | None = None
+    ) -> None:
+        import openai  # heavy: only when such a model is really asked
+
+        self.most_in_flight = most_in_flight
+        self._sdk = openai
+        self._spec = spec
+        self._key = (key_of(spec, os.environ) or ("", ""))[1]
+        self._limit = _LIMITS[spec.provider == "openai" and bool(_NEW_LIMIT.match(spec.model_id))]
+        self._client = openai.AsyncOpenAI(
+            api_key=self._key or _NO_KEY, base_url=spec.base_url, timeout=timeout
+        )
+
+    async def ask(self, question: Question) -> Answer:
+        with told_as_model_errors(self._sdk, self._spec, self._key):
+            completion = await self._create(question)
+            if not getattr(completion, "choices", None):
+                raise not_a_reply(self._spec, completion)
+            choice = completion.choices[0]
+            text = choice.message.content or choice.message.refusal or ""
+            refused = bool(choice.message.refusal)
+            stop = "refusal" if refused else _STOPS.get(choice.finish_reason, choice.finish_reason)
+            if not text.strip() and stop != "refusal":
+                raise empty_reply(stop)
+            return Answer(text, _usage(completion), stop)
+
+    async def _create(self, question: Question) -> "ChatCompletion":
+        limit = self._limit
+        try:
+            return await self._send(question, limit)
+        except self._sdk.BadRequestError as error:
+            # Servers disagree on the name of the limit: try the other one, and remember it.
+            if limit not in error_text(error, self._key):
+                raise
+            other = _LIMITS[limit == _LIMITS[0]]
+            completion = await self._send(question, other)
+            self._limit = other
+            return completion
+
+    async def _send(self, question: Question, limit: str) -> "ChatCompletion":
+        parameters: dict[str, Any] = {limit: question.max_output, **self.extra(question)}
+        if self._spec.effort:
+            parameters["reasoning_effort"] = self._spec.effort
+        return await self._client.chat.completions.create(
+            model=self._spec.model_id,
+            messages=[
+                {"role": "system", "content": question.system},
+                *({"role": role, "content": text} for role, text in question.messages),  # type: ignore[list-item]
+            ],
+            **parameters,
+        )
+
+    def extra(self, question: Question) -> dict[str, Any]:  # noqa: ARG002
+        """Parameters beyond the plain ones, for adapters that know their server better."""
+        return {}
+
+    async def close(self) -> None:
+        await self._client.close()
+
+
+def _usage(completion: "ChatCompletion") -> Usage:
+    usage = completion.usage
+    if usage is None:
+        return Usage()
+    details = usage.prompt_tokens_details
+    cached = (details.cached_tokens if details else None) or 0
+    return Usage(usage.prompt_tokens, usage.completion_tokens, cached)

@@ -1,0 +1,22 @@
+"""What the engine needs of a model: one method, and an end."""
+
+from typing import Protocol
+
+from ..records import Answer
+from ..trials import Question
+
+
+class Model(Protocol):
+    """An adapter to one model.
+
+    ``ask`` raises ModelError, and nothing else, when there is no answer; it leaves ``seconds``
+    to the engine. ``most_in_flight`` is how many questions the model can work on at once, if
+    it has such a limit of its own.
+    """
+
+    @property
+    def most_in_flight(self) -> int | None: ...
+
+    async def ask(self, question: Question) -> Answer: ...
+
+    async def close(self) -> None: ...

@@ -1,0 +1,127 @@
+"""A fake model that is a real adapter: answers from a file or from a Python function.
+
+``scripted:answers.json``: a list of rules, the first that fits answers:
+``{"question": "text in it", "system": "text in it", "answer": "…"}``; both texts are optional.
+``scripted:answers.py:function`` (or ``scripted:package.module:function``): the function takes
+the Question and returns the text, or a whole Answer.
+"""
+
+import importlib
+import importlib.util
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from ..errors import ModelError, SettingsError
+from ..records import Answer, Usage
+from ..skills import estimated_tokens
+from ..trials import Question
+from .names import ModelSpec
+from .sdk import empty_reply
+
+Script = Callable[[Question], str | Answer]
+
+
+class Rule(BaseModel):
+    """One line of a scripted file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    question: str = ""
+    system: str = ""
+    answer: str
+
+    def fits(self, question: Question) -> bool:
+        asked = question.messages[-1][1].casefold()
+        return self.question.casefold() in asked and self.system in question.system
+
+
+_RULES: Final[TypeAdapter[list[Rule]]] = TypeAdapter(list[Rule])
+
+
+class ScriptedModel:
+    """Adapter to a script."""
+
+    most_in_flight: Final = None
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    async def ask(self, question: Question) -> Answer:
+        try:
+            reply = self._script(question)
+        except ModelError:
+            raise
+        except Exception as error:  # the script is the user's: whatever it raises is told, not lost
+            raise ModelError(f"the script raised {error!r}", "Mend the script") from error
+        if not isinstance(reply, Answer):
+            reply = Answer(reply, Usage(_tokens_in(question), estimated_tokens(reply), 0))
+        if not reply.text.strip() and reply.stop != "refusal":
+            raise empty_reply(reply.stop)
+        return reply
+
+    async def close(self) -> None:
+        pass
+
+
+def _tokens_in(question: Question) -> int:
+    return sum(map(estimated_tokens, (question.system, *(text for _, text in question.messages))))
+
+
+def load_script(spec: ModelSpec) -> Script:
+    """The script that a name points at, or SettingsError."""
+    where = f"--model {spec.name}"
+    if spec.model_id.endswith(".json"):
+        return _script_of_file(where, Path(spec.model_id))
+    source, colon, function = spec.model_id.rpartition(":")
+    if not colon:
+        raise SettingsError(
+            where,
+            "this is neither a .json file nor a function",
+            "Write scripted:FILE.json or scripted:FILE.py:FUNCTION.",
+        )
+    try:
+        module = _import(source)
+        script = getattr(module, function)
+    except Exception as error:
+        raise SettingsError(where, f"can't be loaded: {error!r}", "Check the path.") from error
+    if not callable(script):
+        raise SettingsError(where, f"{function} is not a function", "Name a function.")
+    return script  # type: ignore[no-any-return]
+
+
+def _import(source: str) -> object:
+    if not source.endswith(".py"):
+        return importlib.import_module(source)
+    spec = importlib.util.spec_from_file_location("_pytest_upskill_script", source)
+    if spec is None or spec.loader is None:
+        raise ImportError(source)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _script_of_file(where: str, file: Path) -> Script:
+    try:
+        rules = _RULES.validate_json(file.read_bytes())
+    except OSError as error:
+        raise SettingsError(where, error.strerror or str(error), "Check the path.") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = "".join(f"[{part!r}]" for part in first["loc"])
+        raise SettingsError(
+            where,
+            f"{file}{place}: {first['msg']}",
+            f"The form is {json.dumps([{'question': 'text in it', 'answer': 'the answer'}])}.",
+        ) from None
+
+    def script(question: Question) -> str:
+        for rule in rules:
+            if rule.fits(question):
+                return rule.answer
+        raise ModelError(f"no rule of {file} fits this question", "Add one with an answer only")
+
+    return script

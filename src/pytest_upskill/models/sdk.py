@@ -1,0 +1,102 @@
+"""What the two official SDKs have in common: their errors, told as ours.
+
+Both are made from the same generator and name their exceptions alike, so one translation
+serves both. The text of an error may come from any server: it is shortened and made harmless,
+and the key is taken out should a server quote it.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+from ..errors import ModelError
+from ..texts import one_line
+from .names import PROVIDERS, ModelSpec
+
+_SHOWN = 200
+
+
+@contextmanager
+def told_as_model_errors(sdk: ModuleType, spec: ModelSpec, key: str) -> Iterator[None]:
+    """Let nothing but ModelError out of the calls inside."""
+    try:
+        yield
+    except ModelError:
+        raise
+    except sdk.APITimeoutError:
+        raise ModelError("no answer in time", "Raise --skill-timeout, or ask less") from None
+    except sdk.APIStatusError as error:
+        raise _status_error(error, spec, key) from None
+    except sdk.APIConnectionError as error:
+        raise _connection_error(error, spec, key) from None
+    except (sdk.APIResponseValidationError, json.JSONDecodeError):
+        raise not_a_reply(spec) from None
+    except getattr(sdk, "AnthropicError", getattr(sdk, "OpenAIError", ())) as error:
+        raise ModelError(clean(str(error), key)) from None
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        raise ModelError(f"its reply can't be read ({clean(repr(error), key)})") from None
+
+
+def clean(text: str, key: str) -> str:
+    """Text of a server, without the key, on one line."""
+    return one_line(text.replace(key, "[key]") if key else text, _SHOWN)
+
+
+def not_a_reply(spec: ModelSpec, reply: object = "") -> ModelError:
+    quoted = f": {one_line(reply, 80)!r}" if isinstance(reply, str) and reply.strip() else ""
+    return ModelError(
+        f"{spec.address} sent something that is not a reply of a model{quoted}",
+        "Check the address of the server",
+    )
+
+
+def empty_reply(stop: str) -> ModelError:
+    if stop == "length":
+        return ModelError(
+            "its reply is empty: all of the allowed output went into reasoning",
+            "Raise --skill-max-output",
+        )
+    return ModelError("its reply is empty", "Run again, or ask another model")
+
+
+def error_text(error: Any, key: str) -> str:
+    body = error.body
+    if isinstance(body, dict):
+        inner = body.get("error", body)
+        message = inner.get("message") if isinstance(inner, dict) else inner
+        if isinstance(message, str) and message.strip():
+            return clean(message, key)
+    return clean(str(error.message), key)
+
+
+def _status_error(error: Any, spec: ModelSpec, key: str) -> ModelError:
+    status = int(error.status_code)
+    problem = f"{status} from {spec.address}: {error_text(error, key)}"
+    if status in (401, 403):
+        variables = PROVIDERS[spec.provider].key_envs
+        name = " or ".join(variables) or "the server's key"
+        return ModelError(problem, f"Check {name}", fatal=True)
+    if status == 404:
+        return ModelError(problem, f"Check the model's name ({spec.model_id})", fatal=True)
+    if status == 413 or "context" in error_text(error, key).lower():
+        return ModelError(problem, "The question and the skill are too long for this model")
+    if status == 429:
+        return ModelError(problem, "Lower --skill-concurrency, or wait")
+    if status >= 500:
+        return ModelError(problem, "The server is in trouble: run again later")
+    return ModelError(problem)
+
+
+def _connection_error(error: Any, spec: ModelSpec, key: str) -> ModelError:
+    cause = error.__cause__ or error
+    refused = "connect" in type(cause).__name__.lower()
+    if refused:
+        return ModelError(
+            f"can't connect to {spec.address} ({clean(str(cause), key)})",
+            "Is the server running, and is the address right?",
+            unreachable=True,
+        )
+    what = clean(str(cause) or type(cause).__name__, key)
+    return ModelError(f"the connection to {spec.address} broke ({what})", "Run again")

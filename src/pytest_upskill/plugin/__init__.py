@@ -1,0 +1,23 @@
+"""The pytest plugin. Without --skill or skill_paths it does nothing but declare its options.
+
+Every pytest run of whoever has this installed imports this module, so it imports nothing more
+until it is asked for.
+"""
+
+import pytest
+
+from .options import OPTIONS, is_asked_for
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("upskill", "pytest-upskill: test Agent Skills")
+    for option in OPTIONS:
+        option.add_to(group, parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if is_asked_for(config):
+        from .run import UpskillRun
+
+        config.addinivalue_line("markers", "skill: a case of an Agent Skill, asked of a model.")
+        config.pluginmanager.register(UpskillRun(config), "upskill-run")

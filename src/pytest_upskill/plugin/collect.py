@@ -1,0 +1,192 @@
+"""A skill's cases as pytest items: one for each case on each model, both arms inside."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from ..cases import Case, how_to_add_cases, load_cases
+from ..checks import grade
+from ..errors import CasesError, InputError
+from ..records import (
+    Answer,
+    NoAnswer,
+    Record,
+    Reply,
+    dump_records,
+    errored_record,
+    graded_record,
+)
+from ..reports.failure import failure_text
+from ..skills import CASES_NAME, Skill, load_skill
+from ..trials import SkillInfo, Trial, trials_of
+
+if TYPE_CHECKING:
+    from .run import UpskillRun
+
+RECORDS_PROPERTY: Final = "upskill"
+
+
+class SkillWarning(pytest.PytestWarning):
+    """Something about a skill is odd, but not wrong."""
+
+
+class CaseFailed(Exception):
+    """The answers with the skill did not pass: carries the text that says why."""
+
+
+@dataclass(frozen=True)
+class SkillSource:
+    """Where a skill and its cases are; ``file`` is the one that pytest collects for it."""
+
+    label: str
+    skill_file: Path
+    cases_file: Path | None
+
+    @property
+    def folder(self) -> Path:
+        return self.skill_file.parent
+
+    @property
+    def file(self) -> Path:
+        beside = self.cases_file and self.cases_file.parent == self.folder
+        return self.cases_file if beside and self.cases_file else self.skill_file
+
+
+def sources_of(
+    skill_files: Sequence[Path], tests_file: Path | None, root: Path
+) -> list[SkillSource]:
+    """The skills of a run; two of one name are told apart by their paths."""
+    names = [file.parent.name for file in skill_files]
+    sources = []
+    for file, name in zip(skill_files, names, strict=True):
+        label = name if names.count(name) == 1 else _relative(file.parent, root)
+        beside = file.parent / CASES_NAME
+        sources.append(
+            SkillSource(label, file, tests_file or (beside if beside.is_file() else None))
+        )
+    return sources
+
+
+def _relative(path: Path, root: Path) -> str:
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+
+
+class SkillFolder(pytest.Collector):
+    """A skill's folder, when pytest comes to it only because of --skill.
+
+    Unlike pytest's own it imports no conftest.py: a skill from elsewhere must not run code by
+    being tested.
+    """
+
+    source: SkillSource
+
+    @classmethod
+    def make(
+        cls, parent: pytest.Collector, source: SkillSource, run: "UpskillRun"
+    ) -> "SkillFolder":
+        node: SkillFolder = cls.from_parent(parent, name=source.folder.name, path=source.folder)
+        node.source, node.run = source, run
+        return node
+
+    run: "UpskillRun"
+
+    def collect(self) -> Iterator[pytest.Collector]:
+        yield SkillFile.make(self, self.source, self.run)
+
+
+class SkillFile(pytest.File):
+    """The file of a skill's cases."""
+
+    source: SkillSource
+    run: "UpskillRun"
+    info: SkillInfo
+
+    @classmethod
+    def make(cls, parent: pytest.Collector, source: SkillSource, run: "UpskillRun") -> "SkillFile":
+        node: SkillFile = cls.from_parent(parent, path=source.file)
+        node.source, node.run = source, run
+        return node
+
+    def collect(self) -> Iterator[pytest.Item]:
+        try:
+            skill = load_skill(self.source.skill_file)
+            if self.source.cases_file is None:
+                file = self.source.folder / CASES_NAME
+                raise CasesError(
+                    self.source.folder, "this skill has no cases", how_to_add_cases(file)
+                )
+            cases = load_cases(self.source.cases_file)
+        except InputError as error:
+            raise self.CollectError(str(error)) from None
+        for warning in skill.warnings:
+            self.warn(SkillWarning(warning))
+        root = self.config.rootpath
+        path = _relative(self.source.folder, root)
+        self.info = SkillInfo(self.source.label, path, skill.digest, skill.tokens)
+        for tag in sorted({tag for case in cases for tag in case.tags}):
+            self.config.addinivalue_line("markers", f"{tag}: a tag of a skill's cases.")
+        for case in cases:
+            for model in self.run.model_names:
+                yield CaseItem.make(self, skill, case, model)
+
+
+class CaseItem(pytest.Item):
+    """A case on a model."""
+
+    parent: SkillFile
+    case: Case
+    trials: list[Trial]
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._replies: list[Reply] = []
+
+    @classmethod
+    def make(cls, parent: SkillFile, skill: Skill, case: Case, model: str) -> "CaseItem":
+        item: CaseItem = cls.from_parent(parent, name=f"{case.id}[{model}]")
+        item.case = case
+        item.trials = trials_of(parent.source.label, skill, case, model, parent.run.settings)
+        for mark in ("skill", *case.tags):
+            item.add_marker(mark)
+        return item
+
+    def setup(self) -> None:
+        """Fetch the answers: a question without one is an error of the test, not a failure."""
+        if not self.parent.run.asks:
+            return
+        self._replies = self.parent.run.ask([trial.question for trial in self.trials])
+        reasons = [reply.reason for reply in self._replies if isinstance(reply, NoAnswer)]
+        if reasons:
+            self._keep_records()  # of the other trials too: what was answered is not lost
+            pytest.fail("\n".join(dict.fromkeys(reasons)), pytrace=False)
+
+    def runtest(self) -> None:
+        """Grade them: the skill's answers must pass in more than half of the runs."""
+        records = self._keep_records()
+        passed = [record.outcome == "passed" for record in records if record.arm == "skill"]
+        if sum(passed) * 2 <= len(passed):
+            question = self.trials[0].question.messages[-1][1]
+            whole = self.config.get_verbosity() >= 2
+            raise CaseFailed(failure_text(question, records, whole=whole))
+
+    def _keep_records(self) -> list[Record]:
+        """Grade what was answered; the records travel on the test's own report."""
+        records = [
+            graded_record(trial, reply, grade(self.case, reply))
+            if isinstance(reply, Answer)
+            else errored_record(trial, reply.reason)
+            for trial, reply in zip(self.trials, self._replies, strict=True)
+        ]
+        self.user_properties[:] = [(RECORDS_PROPERTY, dump_records(records))]
+        return records
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        if isinstance(excinfo.value, CaseFailed):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.path, None, self.name

@@ -1,0 +1,91 @@
+"""The controller's book of a run: test reports in, records, summaries and files out.
+
+The same with and without xdist, since records ride on the reports of their own tests.
+"""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+from typing import Final
+
+import pytest
+
+from ..records import Record, errored_record, load_records
+from ..reports.json_report import json_report
+from ..summary import Summary, summarize
+from ..trials import Plan, PlannedItem, SkillInfo
+from .collect import RECORDS_PROPERTY
+
+CRASHED: Final = "the xdist worker that ran this test crashed. Run again, or without -n"
+
+
+class Ledger:
+    """What was planned, and what came of it."""
+
+    def __init__(self, model_ids: dict[str, str], runs: int) -> None:
+        self._model_ids = model_ids
+        self._runs = runs
+        self._started = datetime.now(UTC)
+        self._clock = monotonic()
+        self._skills: tuple[SkillInfo, ...] = ()
+        self._planned: dict[str, PlannedItem] = {}
+        self._records: dict[str, list[Record]] = {}
+
+    def set_plan(self, plan: Plan) -> None:
+        self._skills = plan.skills
+        self._planned = {item.nodeid: item for item in plan.items}
+
+    def add_report(self, report: pytest.TestReport) -> None:
+        if report.when in ("setup", "call"):
+            for name, value in report.user_properties:
+                if name == RECORDS_PROPERTY:
+                    self._records[report.nodeid] = load_records(str(value))
+        elif report.when != "teardown" and report.nodeid in self._planned:
+            # xdist's own report of a worker that died ("???" is no phase that pytest knows);
+            # if the test had ended by then, its records stay.
+            trials = self._planned[report.nodeid].trials
+            lost = [errored_record(trial, CRASHED) for trial in trials]
+            self._records.setdefault(report.nodeid, lost)
+
+    @property
+    def skills(self) -> tuple[SkillInfo, ...]:
+        return self._skills
+
+    def records(self) -> list[Record]:
+        """All records in the order of the plan, however workers finished them."""
+        return [record for nodeid in self._planned for record in self._records.get(nodeid, ())]
+
+    def summaries(self) -> list[Summary]:
+        """One per skill and model that has records, skills and models as given."""
+        records = self.records()
+        return [
+            summarize(
+                records,
+                skill.name,
+                model,
+                model_id=model_id,
+                runs=self._runs,
+                not_run=self._not_run(skill.name, model),
+            )
+            for skill in self._skills
+            for model, model_id in self._model_ids.items()
+            if any((record.skill, record.model) == (skill.name, model) for record in records)
+        ]
+
+    def _not_run(self, skill: str, model: str) -> int:
+        return sum(
+            (item.trials[0].skill, item.trials[0].model) == (skill, model)
+            for nodeid, item in self._planned.items()
+            if nodeid not in self._records
+        )
+
+    def write_json(self, file: Path) -> None:
+        text = json_report(
+            started=self._started,
+            seconds=monotonic() - self._clock,
+            skills=self._skills,
+            summaries=self.summaries(),
+            records=self.records(),
+        )
+        # A lone surrogate in an answer becomes \udXXX, which JSON reads back as the same.
+        file.write_bytes(text.encode("utf-8", "backslashreplace"))

@@ -1,0 +1,186 @@
+"""The options, each with its twin in the ini file, and the settings they make."""
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import pytest
+
+from ..settings import (
+    DEFAULT_CONCURRENCY,
+    DEFAULT_MAX_OUTPUT,
+    DEFAULT_RUNS,
+    DEFAULT_TIMEOUT,
+    Settings,
+)
+
+
+def _at_least_one(text: str) -> int:
+    number = int(text) if text.strip().isdigit() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
+    return number
+
+
+def _positive(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+    return number
+
+
+Kind = Literal["paths", "names", "path", "text", "int", "float", "switch"]
+_INI_TYPES: Final[dict[Kind, Any]] = {
+    "paths": "paths",
+    "names": "linelist",
+    "path": "string",
+    "text": "string",
+    "int": "int",
+    "float": "float",
+    "switch": "bool",
+}
+_CONVERTERS: Final[dict[Kind, Callable[[str], Any]]] = {"int": _at_least_one, "float": _positive}
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of the command line and its twin in the ini file."""
+
+    flag: str
+    ini: str
+    kind: Kind
+    metavar: str | None
+    help: str
+    default: Any = None
+
+    @property
+    def dest(self) -> str:
+        return f"upskill_{self.ini}"
+
+    def add_to(self, group: pytest.OptionGroup, parser: pytest.Parser) -> None:
+        how: dict[str, Any] = {"action": "store_true"}
+        if self.kind != "switch":
+            action = "append" if self.kind in ("paths", "names") else "store"
+            convert = _CONVERTERS.get(self.kind, str)
+            how = {"action": action, "metavar": self.metavar, "type": convert}
+        group.addoption(self.flag, dest=self.dest, default=None, help=self.help, **how)
+        parser.addini(
+            self.ini, f"The same as {self.flag}.", type=_INI_TYPES[self.kind], default=None
+        )
+
+    def value(self, config: pytest.Config) -> Any:
+        """What the command line says, else the ini file, else the default."""
+        given, base = config.getoption(self.dest), config.invocation_params.dir
+        if given is None:
+            given = self.written(config)
+            base = config.inipath.parent if config.inipath else config.rootpath
+        if given is None:
+            return self.default
+        if self.kind == "paths":
+            return [Path(base, Path(path).expanduser()) for path in given]
+        return Path(base, Path(given).expanduser()) if self.kind == "path" else given
+
+    def written(self, config: pytest.Config) -> Any:
+        """What the ini file says, in the option's type."""
+        try:
+            value = config.getini(self.ini)
+            if value is not None and self.kind in _CONVERTERS:
+                value = _CONVERTERS[self.kind](str(value))
+        except (TypeError, ValueError, argparse.ArgumentTypeError) as error:
+            raise pytest.UsageError(f"{config.inipath}: {self.ini}: {error}") from None
+        return value
+
+
+SKILL: Final = Option(
+    "--skill",
+    "skill_paths",
+    "paths",
+    "PATH",
+    "A skill's folder, its SKILL.md, or a folder of skills (repeatable). "
+    "With no other path only these are collected.",
+)
+OPTIONS: Final = (
+    SKILL,
+    Option(
+        "--model",
+        "skill_models",
+        "names",
+        "NAME",
+        "A model to ask (repeatable): haiku, sonnet, opus, anthropic:ID, openai:ID, hf:ORG/NAME, "
+        "ollama:NAME, openrouter:ID, local, local:FILE.gguf, or a name that the server at "
+        "--skill-base-url knows. Default: local.",
+    ),
+    Option(
+        "--skill-base-url",
+        "skill_base_url",
+        "text",
+        "URL",
+        "An OpenAI-compatible server (llama-server, vLLM, Ollama, LM Studio).",
+    ),
+    Option(
+        "--skill-runs",
+        "skill_runs",
+        "int",
+        "N",
+        f"Runs of each trial (default {DEFAULT_RUNS}).",
+        DEFAULT_RUNS,
+    ),
+    Option("--skill-tests", "skill_tests", "path", "FILE", "Cases from another file."),
+    Option(
+        "--skill-no-baseline",
+        "skill_no_baseline",
+        "switch",
+        None,
+        "Ask only with the skill, not without.",
+    ),
+    Option(
+        "--skill-max-output",
+        "skill_max_output",
+        "int",
+        "N",
+        f"Output tokens of one answer at most (default {DEFAULT_MAX_OUTPUT}).",
+        DEFAULT_MAX_OUTPUT,
+    ),
+    Option(
+        "--skill-timeout",
+        "skill_timeout",
+        "float",
+        "S",
+        f"Seconds that one answer may take (default {DEFAULT_TIMEOUT:g}).",
+        DEFAULT_TIMEOUT,
+    ),
+    Option(
+        "--skill-concurrency",
+        "skill_concurrency",
+        "int",
+        "N",
+        f"Calls in flight at most, over all xdist workers (default {DEFAULT_CONCURRENCY}).",
+        DEFAULT_CONCURRENCY,
+    ),
+    Option("--skill-json", "skill_json", "path", "FILE", "Write all results as JSON."),
+)
+
+
+def is_asked_for(config: pytest.Config) -> bool:
+    return bool(config.getoption(SKILL.dest) or SKILL.written(config))
+
+
+def read_settings(config: pytest.Config) -> Settings:
+    value = {option.flag: option.value(config) for option in OPTIONS}
+    return Settings(
+        skill_paths=tuple(value["--skill"]),
+        models=tuple(dict.fromkeys(value["--model"] or ())),
+        base_url=value["--skill-base-url"] or None,
+        runs=value["--skill-runs"],
+        tests_file=value["--skill-tests"],
+        baseline=not value["--skill-no-baseline"],
+        max_output=value["--skill-max-output"],
+        timeout=value["--skill-timeout"],
+        concurrency=value["--skill-concurrency"],
+        json_file=value["--skill-json"],
+    )

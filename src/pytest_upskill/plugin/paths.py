@@ -1,0 +1,52 @@
+"""Where skills meet pytest's own arguments, and where reports may be written."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from ..errors import SettingsError
+from .collect import SkillSource
+from .options import SKILL
+
+
+def add_to_args(config: pytest.Config, sources: Sequence[SkillSource]) -> dict[Path, SkillSource]:
+    """Let pytest collect the skills, as --skill and skill_paths promise.
+
+    --skill: the skills alone, or besides the paths that were given. skill_paths: they stand
+    beside testpaths, and like these count only where no path was given. Returns the skills
+    that no other argument leads to, by their folders.
+    """
+    given = config.args_source == pytest.Config.ArgsSource.ARGS
+    by_option = bool(config.getoption(SKILL.dest))
+    kept = list(config.args) if given or not by_option else []
+    named = [_path_of(config, arg) for arg in kept]
+    nodes = {path for path, arg in zip(named, kept, strict=True) if "::" in arg}
+    # Who names one case of a skill does not want all of it.
+    added = [source for source in sources if source.file not in nodes]
+    config.args = kept + ([str(source.file) for source in added] if by_option or not given else [])
+    config.args_source = pytest.Config.ArgsSource.ARGS
+    folders = [path for path in named if path.is_dir()]
+    return {
+        source.folder: source
+        for source in sources
+        if not any(source.folder.is_relative_to(folder) for folder in folders)
+    }
+
+
+def _path_of(config: pytest.Config, arg: str) -> Path:
+    return _absolute(config.invocation_params.dir, arg.partition("[")[0].split("::")[0])
+
+
+def _absolute(base: Path, path: str) -> Path:
+    return Path(base, path).absolute()
+
+
+def require_writable(flag: str, file: Path) -> None:
+    """Find out before the run, not after it, that its report can't be written."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("ab"):
+            pass
+    except OSError as error:
+        raise SettingsError(f"{flag} {file}", error.strerror or str(error)) from None

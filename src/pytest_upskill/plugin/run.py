@@ -1,0 +1,244 @@
+"""The run, as one object registered with pytest: it has the settings, the engine, the ledger.
+
+In the controller of an xdist run it owns the engine and offers the link; in a worker it is a
+client of that link; without xdist it is both ends at once.
+"""
+
+import os
+from collections.abc import Generator, Sequence
+from pathlib import Path
+
+import pytest
+
+from ..engine import Engine, LinkClient, LinkServer
+from ..errors import InputError, SettingsError, UpskillError
+from ..models import Model, ModelSpec, model_id_of, open_model
+from ..models.names import require_key, resolve
+from ..records import Reply
+from ..reports.terminal import marks_for, summary_lines
+from ..settings import Settings
+from ..skills import find_skills
+from ..texts import one_line
+from ..trials import Plan, PlannedItem, Question
+from . import paths
+from .collect import CaseItem, SkillFile, SkillFolder, SkillSource, sources_of
+from .ledger import Ledger
+from .local_weights import fetch_with_bar, small_model_notes
+from .options import read_settings
+
+_LINK = "upskill_link"
+
+
+class UpskillRun:
+    """Everything of one pytest run that has to do with skills."""
+
+    settings: Settings
+    model_names: tuple[str, ...]
+    asks: bool
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._session: pytest.Session | None = None
+        self._sources: dict[Path, SkillSource] = {}
+        self._isolated: dict[Path, SkillSource] = {}
+        self._specs: dict[str, ModelSpec] = {}
+        self._engine: Engine | None = None
+        self._link: LinkServer | None = None
+        self._client: LinkClient | None = None
+        self._ledger: Ledger | None = None
+        self._trouble: list[str] = []
+
+    # Beginning.
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_sessionstart(self, session: pytest.Session) -> Generator[None]:
+        self._session = session
+        option = self._config.option
+        self.asks = not (option.collectonly or option.setuponly or option.setupplan)
+        try:
+            self.settings = read_settings(self._config)
+            self.model_names = self.settings.models or ("local",)
+            self._find_skills()
+            if worker_link(self._config) is None:
+                self._prepare_models()
+        except InputError as error:
+            raise pytest.UsageError(str(error)) from None
+        return (yield)
+
+    def _find_skills(self) -> None:
+        found = [file for path in self.settings.skill_paths for file in find_skills(path)]
+        tests_file = self.settings.tests_file
+        if tests_file and not tests_file.is_file():
+            raise SettingsError(f"--skill-tests {tests_file}", "there is no such file")
+        sources = sources_of(list(dict.fromkeys(found)), tests_file, self._config.rootpath)
+        self._sources = {source.file: source for source in sources}
+        self._isolated = paths.add_to_args(self._config, sources)
+
+    def _prepare_models(self) -> None:
+        settings = self.settings
+        if settings.base_url and not settings.base_url.startswith(("http://", "https://")):
+            raise SettingsError(
+                f"--skill-base-url {settings.base_url}",
+                "this is not the address of a server",
+                "It begins with http:// or https://, and often ends with /v1.",
+            )
+        if settings.base_url and not settings.models:
+            raise SettingsError(
+                "--skill-base-url",
+                "no model of that server is named",
+                "Add --model NAME (llama-server takes any name).",
+            )
+        self._specs = {
+            name: resolve(name, settings.base_url, os.environ) for name in self.model_names
+        }
+        if not self.asks:
+            return
+        for spec in self._specs.values():
+            self._require(spec)
+        if settings.json_file:
+            paths.require_writable("--skill-json", settings.json_file)
+        self._engine = Engine(
+            self._open, concurrency=settings.concurrency, timeout=settings.timeout
+        )
+        ids = {name: model_id_of(spec) for name, spec in self._specs.items()}
+        self._ledger = Ledger(ids, settings.runs)
+        if self._config.pluginmanager.hasplugin("dsession"):
+            self._link = LinkServer(self._engine, self._begin)
+
+    def _require(self, spec: ModelSpec) -> None:
+        """Find out before the first call what would keep a model from being asked."""
+        require_key(spec, os.environ)
+        if spec.protocol == "local":
+            from ..models.local import require_local
+
+            require_local(spec)
+            fetch_with_bar(spec, self._config)
+        elif spec.protocol == "scripted":
+            from ..models.scripted import load_script
+
+            load_script(spec)
+
+    async def _open(self, name: str) -> Model:
+        return await open_model(self._specs[name], self.settings)
+
+    def pytest_report_header(self) -> str:
+        names = [
+            name if name == (model_id := model_id_of(spec)) else f"{name} ({model_id})"
+            for name, spec in self._specs.items()
+        ]
+        default = "" if self.settings.models else ", the default as no --model is given"
+        skills = ", ".join(source.label for source in self._sources.values())
+        return f"upskill: {one_line(skills, 100)} on {', '.join(names)}{default}"
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: object) -> None:
+        if self._link:
+            node.workerinput[_LINK] = self._link.address  # type: ignore[attr-defined]
+
+    # Collecting.
+
+    def pytest_collect_file(
+        self, file_path: Path, parent: pytest.Collector
+    ) -> pytest.Collector | None:
+        source = self._sources.get(file_path)
+        return SkillFile.make(parent, source, self) if source else None
+
+    def pytest_collect_directory(
+        self, path: Path, parent: pytest.Collector
+    ) -> pytest.Collector | None:
+        source = self._isolated.get(path)
+        return SkillFolder.make(parent, source, self) if source else None
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        # pytest passes by hidden folders, and that is where agents keep their skills.
+        hidden = collection_path.name.startswith(".")
+        inside = hidden and any(file.is_relative_to(collection_path) for file in self._sources)
+        return False if inside else None
+
+    def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> str:
+        cases = [item for item in items if isinstance(item, CaseItem)]
+        calls = sum(len(item.trials) for item in cases)
+        text = f"upskill: {calls} calls, {len(cases)} cases on models"
+        return text if self.asks else f"{text}; nothing is asked now"
+
+    # Asking.
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        broken = session.testsfailed and not self._config.option.continue_on_collection_errors
+        if self.asks and not broken:
+            items = [item for item in session.items if isinstance(item, CaseItem)]
+            if address := worker_link(self._config):
+                self._client = LinkClient(address)
+            if items:
+                self._begin(_plan_of(items))
+        return (yield)
+
+    def _begin(self, plan: Plan) -> None:
+        if self._client:
+            self._client.start(plan)
+        elif self._engine and self._ledger:
+            self._ledger.set_plan(plan)
+            self._engine.start(plan)
+
+    def ask(self, questions: Sequence[Question]) -> list[Reply]:
+        asker = self._client or self._engine
+        if asker is None:
+            raise UpskillError("asked before the run began")
+        return asker.ask(questions)
+
+    # Ending.
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if self._ledger:
+            self._ledger.add_report(report)
+        if (
+            self._engine
+            and self._session
+            and (self._session.shouldfail or self._session.shouldstop)
+        ):
+            self._engine.stop()
+
+    @pytest.hookimpl(tryfirst=True)  # before xdist ends its workers, which may wait for a reply
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self._client:
+            self._client.close()
+        if self._engine:
+            self._engine.close()
+        if self._link:
+            self._link.close()
+        if self._ledger and self.settings.json_file:
+            try:
+                self._ledger.write_json(self.settings.json_file)
+            except OSError as error:
+                self._trouble.append(f"--skill-json: {error}")
+                session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        summaries = self._ledger.summaries() if self._ledger else []
+        if not self._ledger or not summaries or self._config.option.no_summary:
+            return
+        writer = terminalreporter._tw
+        lines = summary_lines(
+            self._ledger.skills,
+            summaries,
+            width=writer.fullwidth,
+            marks=marks_for(getattr(writer._file, "encoding", None) or "ascii"),
+            paint=writer.markup,
+        )
+        terminalreporter.section("skills")
+        for line in [*lines, *small_model_notes(self._specs.values())]:
+            terminalreporter.write_line(line)
+        for problem in self._trouble:
+            terminalreporter.write_line(problem, red=True)
+
+
+def worker_link(config: pytest.Config) -> tuple[object, str] | None:
+    """The address of the engine, in an xdist worker."""
+    return getattr(config, "workerinput", {}).get(_LINK)
+
+
+def _plan_of(items: Sequence[CaseItem]) -> Plan:
+    skills = dict.fromkeys(item.parent.info for item in items)
+    planned = tuple(PlannedItem(item.nodeid, tuple(item.trials)) for item in items)
+    return Plan(tuple(skills), planned)

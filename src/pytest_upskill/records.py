@@ -1,0 +1,120 @@
+"""Plain values that cross processes and go to disk: Usage, Answer, Grade, Record."""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from .trials import Arm, Trial
+
+Outcome = Literal["passed", "failed", "errored"]
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens of an answer; None where the server does not tell.
+
+    ``input`` counts cached tokens too, whatever the provider does, so that the arms compare.
+    """
+
+    input: int | None = None
+    output: int | None = None
+    cached: int | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model replied.
+
+    ``stop`` is ``end``, ``length`` (cut off by the limit), ``refusal``, or the provider's word.
+    """
+
+    text: str
+    usage: Usage = Usage()
+    stop: str = "end"
+    seconds: float = 0.0
+    stored: bool = False
+
+
+@dataclass(frozen=True)
+class NoAnswer:
+    """A question that got no answer, with one line that says why and what to do."""
+
+    reason: str
+
+
+Reply = Answer | NoAnswer
+
+
+@dataclass(frozen=True)
+class Grade:
+    """What one check says of an answer."""
+
+    check: str
+    passed: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class Record:
+    """A graded trial."""
+
+    skill: str
+    case: str
+    model: str
+    arm: Arm
+    run: int
+    outcome: Outcome
+    output: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    seconds: float | None = None
+    stored: bool = False
+    checks: tuple[Grade, ...] = ()
+    error: str | None = None
+
+    @property
+    def tokens(self) -> int | None:
+        if self.input_tokens is None or self.output_tokens is None:
+            return None
+        return self.input_tokens + self.output_tokens
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Record":
+        checks = tuple(Grade(**grade) for grade in data["checks"])
+        return cls(**{**data, "checks": checks})
+
+
+def graded_record(trial: Trial, answer: Answer, grades: tuple[Grade, ...]) -> Record:
+    return Record(
+        skill=trial.skill,
+        case=trial.case,
+        model=trial.model,
+        arm=trial.arm,
+        run=trial.run,
+        outcome="passed" if all(grade.passed for grade in grades) else "failed",
+        output=answer.text,
+        input_tokens=answer.usage.input,
+        output_tokens=answer.usage.output,
+        cached_tokens=answer.usage.cached,
+        seconds=round(answer.seconds, 3),
+        stored=answer.stored,
+        checks=grades,
+    )
+
+
+def errored_record(trial: Trial, reason: str) -> Record:
+    return Record(
+        trial.skill, trial.case, trial.model, trial.arm, trial.run, "errored", error=reason
+    )
+
+
+def dump_records(records: list[Record]) -> str:
+    return json.dumps([record.to_json() for record in records])
+
+
+def load_records(text: str) -> list[Record]:
+    return [Record.from_json(data) for data in json.loads(text)]

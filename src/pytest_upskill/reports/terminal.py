@@ -1,0 +1,175 @@
+"""The summary at the end of a run, as lines of text."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+from tabulate import tabulate
+
+from ..summary import Summary
+from ..texts import harmless
+from ..trials import SkillInfo
+
+Paint = Callable[..., str]
+
+
+@dataclass(frozen=True)
+class Marks:
+    """The characters that drawings are made of."""
+
+    full: str = "█"
+    empty: str = "░"
+    arrow: str = "→"
+    dot: str = "·"
+    times: str = "×"
+    rule: str = "─"
+
+
+ASCII_MARKS: Final = Marks("#", ".", "->", "-", "x", "-")
+
+
+def marks_for(encoding: str) -> Marks:
+    """Block characters where the terminal has them, else plain ASCII."""
+    try:
+        "█░→·×─".encode(encoding)
+    except (LookupError, UnicodeEncodeError):
+        return ASCII_MARKS
+    return Marks()
+
+
+@dataclass(frozen=True)
+class _Layout:
+    bar: int
+    name: int
+    gap: str = " "
+    stacked: bool = False
+
+
+# From roomy to narrow: the first that fits is taken.
+_LAYOUTS: Final = (
+    _Layout(bar=10, name=36),
+    _Layout(bar=6, name=24),
+    _Layout(bar=5, name=16, gap=""),
+    _Layout(bar=8, name=14, gap="", stacked=True),
+    _Layout(bar=4, name=9, gap="", stacked=True),
+)
+_HEADERS: Final = ("model", "without", "with", "lift", "checks", "tokens", "seconds", "errors")
+_ALIGN: Final = ("left", "left", "left", "right", "right", "left", "left", "right")
+
+
+def summary_lines(
+    skills: Sequence[SkillInfo],
+    summaries: Sequence[Summary],
+    *,
+    width: int,
+    marks: Marks,
+    paint: Paint,
+) -> list[str]:
+    """One block per skill: its name and size, then a table with a row per model."""
+    lines: list[str] = []
+    for name, group in groupby(summaries, key=lambda summary: summary.skill):
+        rows = list(group)
+        skill = next(skill for skill in skills if skill.name == name)
+        lines += [_title(skill, rows, marks, paint), "", *_table(rows, width, marks, paint), ""]
+        lines += [note for row in rows for note in _notes(row)]
+    return lines
+
+
+def _title(skill: SkillInfo, rows: Sequence[Summary], marks: Marks, paint: Paint) -> str:
+    cases, runs = max(row.cases for row in rows), rows[0].runs
+    size = f"{_count(cases, 'case')} {marks.times} {_count(runs, 'run')}"
+    parts = [paint(skill.name, bold=True), f"about {skill.tokens:,} tokens", size]
+    return f" {marks.dot} ".join(parts)
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def _table(rows: Sequence[Summary], width: int, marks: Marks, paint: Paint) -> list[str]:
+    for layout in _LAYOUTS:
+        broad = max(map(len, _render(rows, layout, marks, _no_paint)))
+        if broad <= width:
+            break
+    header, *body = _render(rows, layout, marks, paint)
+    return [header, marks.rule * broad, *body]
+
+
+def _render(rows: Sequence[Summary], layout: _Layout, marks: Marks, paint: Paint) -> list[str]:
+    cells = [_cells(row, layout, marks, paint) for row in rows]
+    # The headers are a row like any other: as headers, tabulate would pad each by two.
+    text = tabulate([_HEADERS, *cells], tablefmt="plain", disable_numparse=True, colalign=_ALIGN)
+    return [line.rstrip() for line in text.splitlines()]
+
+
+def _cells(row: Summary, layout: _Layout, marks: Marks, paint: Paint) -> list[str]:
+    arrow = f"{layout.gap}{marks.arrow}{layout.gap}"
+    return [
+        "\n".join(_broken(harmless(row.model), layout.name)),
+        _rate(row.baseline_rate, layout, marks),
+        _rate(row.skill_rate, layout, marks),
+        _lift(row.lift, paint),
+        _checks(row),
+        _tokens(row, arrow, layout),
+        _change(row.baseline_seconds, row.skill_seconds, arrow, ".1f"),
+        paint(str(row.errored), red=True) if row.errored else "0",
+    ]
+
+
+def _rate(rate: float | None, layout: _Layout, marks: Marks) -> str:
+    if rate is None:
+        return "-"
+    full = round(rate * layout.bar)
+    bar = marks.full * full + marks.empty * (layout.bar - full)
+    percent = f"{rate:.0%}".rjust(4)
+    return f"{bar}\n{percent.rjust(layout.bar)}" if layout.stacked else f"{bar} {percent}"
+
+
+def _lift(lift: float | None, paint: Paint) -> str:
+    if lift is None:
+        return "-"
+    points = round(lift * 100)
+    if points == 0:
+        return "0"
+    return paint(f"{points:+d}", green=points > 0, red=points < 0, bold=True)
+
+
+def _checks(row: Summary) -> str:
+    """Checks that a case passes with the skill, of how many it has, on average."""
+    if not row.graded:
+        return "-"
+    return f"{row.checks_passed / row.graded:.2g}/{row.checks_total / row.graded:.2g}"
+
+
+def _tokens(row: Summary, arrow: str, layout: _Layout) -> str:
+    text = _change(row.baseline_tokens, row.skill_tokens, arrow, ",.0f")
+    if row.token_change is None:
+        return text
+    return f"{text}{chr(10) if layout.stacked else ' '}{row.token_change:+.0%}"
+
+
+def _change(before: float | None, after: float | None, arrow: str, form: str) -> str:
+    known = [format(value, form) for value in (before, after) if value is not None]
+    return arrow.join(known) or "-"
+
+
+def _broken(name: str, width: int) -> list[str]:
+    """A long name on several lines, broken where its own punctuation allows it."""
+    lines = []
+    while len(name) > width:
+        at = max((name.rfind(mark, 0, width) for mark in "/:-_."), default=-1) + 1
+        at = at if at > width // 3 else width
+        lines.append(name[:at])
+        name = name[at:]
+    return [*lines, name]
+
+
+def _notes(row: Summary) -> list[str]:
+    if not row.not_run:
+        return []
+    return [f"{row.model}: {_count(row.not_run, 'case')} not run, so this is incomplete."]
+
+
+def _no_paint(text: str, **_: bool) -> str:
+    return text

@@ -1,0 +1,26 @@
+"""The settings of a run: frozen, with no knowledge of where they were written."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+DEFAULT_RUNS: Final = 1
+DEFAULT_MAX_OUTPUT: Final = 2048
+DEFAULT_TIMEOUT: Final = 120.0
+DEFAULT_CONCURRENCY: Final = 8
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the command line and the ini file say."""
+
+    skill_paths: tuple[Path, ...] = ()
+    models: tuple[str, ...] = ()
+    base_url: str | None = None
+    runs: int = DEFAULT_RUNS
+    tests_file: Path | None = None
+    baseline: bool = True
+    max_output: int = DEFAULT_MAX_OUTPUT
+    timeout: float = DEFAULT_TIMEOUT
+    concurrency: int = DEFAULT_CONCURRENCY
+    json_file: Path | None = None

@@ -1,0 +1,108 @@
+"""Records → one summary per skill and model."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from .records import Record
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How a skill does on a model. Rates are 0–1, tokens and seconds means of one answer.
+
+    Rates, lift and tokens are over complete pairs only: a trial without an answer takes its
+    partner of the other arm with it. What is not known is None.
+    """
+
+    skill: str
+    model: str
+    model_id: str
+    cases: int
+    runs: int
+    baseline_rate: float | None
+    skill_rate: float | None
+    lift: float | None
+    baseline_tokens: float | None
+    skill_tokens: float | None
+    token_change: float | None
+    checks_passed: int
+    checks_total: int
+    errored: int
+    baseline_seconds: float | None
+    skill_seconds: float | None
+    graded: int  # answers with the skill that were held to checks
+    not_run: int  # cases that the run did not come to
+
+
+Pair = tuple[Record | None, Record]
+
+
+def summarize(
+    records: Iterable[Record], skill: str, model: str, *, model_id: str, runs: int, not_run: int
+) -> Summary:
+    """Sum up the records of one skill on one model."""
+    own = [record for record in records if (record.skill, record.model) == (skill, model)]
+    by_case = _complete_pairs(own)
+    pairs = [pair for case in by_case.values() for pair in case]
+    baselines = [baseline for baseline, _ in pairs if baseline]
+    with_skill = [record for _, record in pairs]
+    baseline_rate = _rate([[baseline for baseline, _ in case] for case in by_case.values()])
+    skill_rate = _rate([[record for _, record in case] for case in by_case.values()])
+    tokens = _mean([record.tokens for record in baselines])
+    skill_tokens = _mean([record.tokens for record in with_skill])
+    grades = [grade for record in own if record.arm == "skill" for grade in record.checks]
+    return Summary(
+        skill=skill,
+        model=model,
+        model_id=model_id,
+        cases=len({record.case for record in own}),
+        runs=runs,
+        baseline_rate=baseline_rate,
+        skill_rate=skill_rate,
+        lift=_difference(skill_rate, baseline_rate),
+        baseline_tokens=tokens,
+        skill_tokens=skill_tokens,
+        token_change=skill_tokens / tokens - 1 if tokens and skill_tokens else None,
+        checks_passed=sum(grade.passed for grade in grades),
+        checks_total=len(grades),
+        errored=sum(record.outcome == "errored" for record in own),
+        baseline_seconds=_mean([record.seconds for record in baselines]),
+        skill_seconds=_mean([record.seconds for record in with_skill]),
+        graded=sum(record.arm == "skill" and bool(record.checks) for record in own),
+        not_run=not_run,
+    )
+
+
+def _complete_pairs(records: Sequence[Record]) -> dict[str, list[Pair]]:
+    """Per case, the runs of which every arm was answered."""
+    baselines = {(r.case, r.run): r for r in records if r.arm == "baseline"}
+    pairs: dict[str, list[Pair]] = {}
+    for record in records:
+        if record.arm != "skill" or record.outcome == "errored":
+            continue
+        baseline = baselines.get((record.case, record.run))
+        if baseline is None and baselines:
+            continue
+        if baseline is None or baseline.outcome != "errored":
+            pairs.setdefault(record.case, []).append((baseline, record))
+    return pairs
+
+
+def _rate(cases: Sequence[Sequence[Record | None]]) -> float | None:
+    """Mean over cases of the share of runs that passed: the case is the sample, not the run."""
+    if not cases or any(record is None for case in cases for record in case):
+        return None
+    return fmean(
+        fmean(record is not None and record.outcome == "passed" for record in case)
+        for case in cases
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known and len(known) == len(values) else None
+
+
+def _difference(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one - other

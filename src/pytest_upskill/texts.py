@@ -1,0 +1,66 @@
+"""Small pure helpers for text: harmless, shortened, guessed, slugged."""
+
+import difflib
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterable
+
+# Everything a terminal might act on: C0 and C1 controls but newline and tab, bidirectional
+# overrides and isolates, zero-width and line separators, and lone surrogates.
+_HARMFUL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+)
+
+
+def harmless(text: str) -> str:
+    """Text from outside, with every character that a terminal might obey made visible."""
+    text = text.replace("\r\n", "\n")
+    return _HARMFUL.sub(lambda match: _visible(ord(match.group())), text)
+
+
+def _visible(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def shortened(text: str, limit: int) -> str:
+    """The beginning and the end of a text, and how much was left out between them."""
+    if len(text) <= limit:
+        return text
+    head, tail = limit * 3 // 4, limit // 4
+    left_out = len(text) - head - tail
+    return f"{text[:head]}\n[… {left_out:,} characters left out …]\n{text[-tail:]}"
+
+
+def one_line(text: str, limit: int) -> str:
+    """Text on one line, harmless and at most ``limit`` long."""
+    flat = " ".join(harmless(text[: limit * 4]).split())
+    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+
+
+def guess(word: str, known: Iterable[str]) -> str:
+    """The end of a sentence: the known word that was perhaps meant, or nothing."""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f", did you mean {close[0]!r}?" if close else ""
+
+
+def slug(text: str, limit: int = 40) -> str:
+    """The first words of a text, in ASCII, fit for a node id; perhaps empty."""
+    ascii_text = unicodedata.normalize("NFKD", text[:400]).encode("ascii", "ignore").decode()
+    words = re.findall(r"[a-z0-9]+", ascii_text.lower())
+    out = ""
+    for word in words:
+        if len(out) + len(word) + 1 > limit:
+            break
+        out = f"{out}-{word}" if out else word
+    return out or (words[0][:limit] if words else "")
+
+
+def digest(*parts: str) -> str:
+    """SHA-256 over texts, each told apart from the next."""
+    total = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        total.update(len(data).to_bytes(8, "big"))
+        total.update(data)
+    return total.hexdigest()

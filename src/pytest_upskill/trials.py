@@ -1,0 +1,115 @@
+"""Arms, trials, the prompt of each arm, and the plan of a run."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Literal
+
+from .cases import Case
+from .settings import Settings
+from .skills import Skill
+from .texts import digest
+
+Arm = Literal["skill", "baseline"]
+Role = Literal["user", "assistant"]
+
+# The order was measured on small models: the skill first, then the instruction, and no tags.
+BASE_SYSTEM: Final = "You are a helpful assistant."
+FOLLOW_SKILL: Final = "Follow the skill above when you answer."
+
+
+@dataclass(frozen=True)
+class Question:
+    """All that a model is sent: nothing in it tells the arms apart but the skill's own text."""
+
+    model: str
+    system: str
+    messages: tuple[tuple[Role, str], ...]
+    max_output: int
+    run: int
+
+    @cached_property
+    def key(self) -> str:
+        turns = [text for message in self.messages for text in message]
+        return digest(self.model, self.system, *turns, str(self.max_output), str(self.run))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A case × model × arm × run: one question asked once."""
+
+    skill: str
+    case: str
+    model: str
+    arm: Arm
+    run: int
+    question: Question
+
+
+@dataclass(frozen=True)
+class SkillInfo:
+    """What reports say of a skill."""
+
+    name: str
+    path: str
+    digest: str
+    tokens: int
+
+
+@dataclass(frozen=True)
+class PlannedItem:
+    """A test item and the trials inside it."""
+
+    nodeid: str
+    trials: tuple[Trial, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a run is going to ask, in the order of its items."""
+
+    skills: tuple[SkillInfo, ...]
+    items: tuple[PlannedItem, ...]
+
+    def questions(self) -> Iterable[Question]:
+        return (trial.question for item in self.items for trial in item.trials)
+
+    @cached_property
+    def key(self) -> str:
+        return digest(*(question.key for question in self.questions()))
+
+
+def trials_of(label: str, skill: Skill, case: Case, model: str, settings: Settings) -> list[Trial]:
+    """Both arms of a case on a model, run by run, so that a pair is asked together."""
+    arms: tuple[Arm, ...] = ("baseline", "skill") if settings.baseline else ("skill",)
+    user = user_text(case)
+    systems: dict[Arm, str] = {"baseline": BASE_SYSTEM, "skill": skill_system(skill)}
+    return [
+        Trial(
+            label,
+            case.id,
+            model,
+            arm,
+            run,
+            Question(model, systems[arm], (("user", user),), settings.max_output, run),
+        )
+        for run in range(1, settings.runs + 1)
+        for arm in arms
+    ]
+
+
+def skill_system(skill: Skill) -> str:
+    return f"{BASE_SYSTEM}\n\n{skill.body}\n\n{FOLLOW_SKILL}"
+
+
+def user_text(case: Case) -> str:
+    """The question, then its files in named fences."""
+    return "\n\n".join([case.input, *(_fenced(name, text) for name, text in case.files)])
+
+
+def _fenced(name: str, text: str) -> str:
+    # Longer than any fence inside, so that a file can't close its own.
+    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{name}:\n{fence}\n{text.rstrip(chr(10))}\n{fence}"

@@ -1,0 +1,299 @@
+"""A real HTTP/1.1 server on 127.0.0.1 that speaks two model protocols and misbehaves on demand.
+
+It answers POST /v1/messages (Anthropic) and POST /v1/chat/completions (OpenAI), both also below a
+path prefix, and GET /v1/models. What it answers is up to a script: a plain function that must not
+block, because it runs on the server's only thread (Reply.delay is there for waiting).
+
+    with LoopbackServer(lambda asked: Reply(asked.question.upper())) as server:
+        client = AsyncAnthropic(base_url=server.url, api_key="none")
+        client = AsyncOpenAI(base_url=server.url + "/v1", api_key="none")
+"""
+
+import asyncio
+import json
+import socket
+import struct
+import sys
+import threading
+from asyncio import StreamReader, StreamWriter
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
+
+Protocol = Literal["anthropic", "openai"]
+Stop = Literal["end", "length", "refusal"]
+Kind = Literal["status", "reset", "hang", "trickle", "garbage", "empty_body", "wrong_type", "html"]
+
+ANTHROPIC_STOP = {"end": "end_turn", "length": "max_tokens", "refusal": "refusal"}
+# A model of OpenAI refuses through a field of the message, not through the finish reason.
+OPENAI_STOP = {"end": "stop", "length": "length", "refusal": "stop"}
+
+JSON = "application/json"
+# Faults that are a whole, well-formed HTTP answer with status 200: body and content type.
+ODD_ANSWERS = {
+    "garbage": (b"<<< this is not JSON >>>", JSON),
+    "empty_body": (b"", JSON),
+    "wrong_type": (b"These are plain words.", "text/plain"),
+    "html": (b"<html><body><h1>502 Bad Gateway</h1></body></html>", "text/html"),
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request as it came in."""
+
+    protocol: Protocol
+    headers: Mapping[str, str]  # names in lower case
+    body: Mapping[str, Any]
+    system: str  # "" if there is none
+    question: str  # the text of the last user message
+    attempt: int  # 1 the first time this (protocol, model, system, question) came in, then 2, …
+
+    @property
+    def model(self) -> str:
+        return str(self.body.get("model", ""))
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A good answer. The four token counts do not overlap; each protocol adds them up its way."""
+
+    text: str
+    stop: Stop = "end"
+    input_tokens: int = 10
+    output_tokens: int = 5
+    cache_read: int = 0
+    cache_write: int = 0
+    delay: float = 0.0
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A bad answer. The other fields are only for the kind "status".
+
+    status: an error in the protocol's own form; reset: half an answer, then RST; hang: no answer
+    until the server closes; trickle: a good answer, one byte of its body a second; garbage,
+    empty_body, wrong_type and html: the ODD_ANSWERS above.
+    """
+
+    kind: Kind
+    status: int = 500
+    retry_after: str | None = None
+    message: str = "the loopback server was told to fail"
+    error_type: str = "api_error"
+
+
+@dataclass(frozen=True)
+class _Answer:
+    head: bytes
+    body: bytes
+    way: str = "whole"  # or the kind of fault: "reset", "hang" or "trickle"
+    delay: float = 0.0
+
+
+class LoopbackServer:
+    """Serves while it is entered as a context; leaving it ends all requests, hung ones too."""
+
+    def __init__(self, script: Callable[[Asked], Reply | Fault]) -> None:
+        self.url = ""
+        self.asked: list[Asked] = []
+        self.most_in_flight = 0
+        self._script = script
+        self._in_flight = 0
+        self._attempts: Counter[tuple[str, str, str, str]] = Counter()
+        self._connections: set[asyncio.Task[None]] = set()
+        self._ready = threading.Event()
+
+    def __enter__(self) -> Self:
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._thread = threading.Thread(target=asyncio.run, args=[self._serve()], daemon=True)
+        self._thread.start()
+        self._ready.wait()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._closing.set)
+        self._thread.join()
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._closing = asyncio.Event()
+        # The limit is for the size of the headers; a large one also makes large bodies cheaper.
+        server = await asyncio.start_server(self._accept, sock=self._listener, limit=2**20)
+        self._ready.set()
+        await self._closing.wait()
+        # A client that is being accepted while the server closes would be left with its socket
+        # open: so no more are accepted, and asyncio's tasks that accept (the other ones) end first.
+        with suppress(NotImplementedError):  # on Windows, whose event loop has no readers
+            self._loop.remove_reader(self._listener)
+        while len(asyncio.all_tasks()) > len(self._connections) + 1:
+            await asyncio.sleep(0)
+        server.close()  # and then asyncio.run cancels the connections' tasks and waits for them
+
+    def _accept(self, reader: StreamReader, writer: StreamWriter) -> None:
+        task = self._loop.create_task(self._converse(reader, writer))
+        self._connections.add(task)  # the loop itself holds tasks only weakly
+        task.add_done_callback(self._connections.discard)
+        # Not in the task's own "finally": a task cancelled before its first step has none.
+        task.add_done_callback(lambda _: writer.transport.abort())
+
+    async def _converse(self, reader: StreamReader, writer: StreamWriter) -> None:
+        # The client may go away at any point, which is no error here.
+        with suppress(OSError, EOFError):
+            keep_alive = True
+            while keep_alive:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+                first, *lines = head[:-4].split("\r\n")
+                pairs = (line.partition(":") for line in lines)
+                headers = {name.lower(): value.strip() for name, _, value in pairs}
+                # Both SDKs always give the length, so chunked requests are not understood.
+                content = await reader.readexactly(int(headers.get("content-length", "0")))
+                self._in_flight += 1
+                self.most_in_flight = max(self.most_in_flight, self._in_flight)
+                try:
+                    keep_alive = await _send(self._decide(first, headers, content), reader, writer)
+                finally:
+                    self._in_flight -= 1
+                keep_alive &= headers.get("connection", "").lower() != "close"
+            writer.close()  # sends what is still buffered, unlike the abort that follows
+            await writer.wait_closed()
+
+    def _decide(self, first: str, headers: dict[str, str], content: bytes) -> _Answer:
+        method, path = first.partition("?")[0].split(" ")[:2]
+        known = method == "POST" and path.endswith(("/v1/messages", "/v1/chat/completions"))
+        # On an unknown path, the error must still be in the form that the client reads.
+        is_anthropic = path.endswith("/messages") if known else "anthropic-version" in headers
+        protocol: Protocol = "anthropic" if is_anthropic else "openai"
+        if method == "GET" and path.endswith("/v1/models"):
+            model = {"id": "loopback", "object": "model", "created": 0, "owned_by": "loopback"}
+            return _answer(json.dumps({"object": "list", "data": [model]}).encode())
+        if not known:
+            return _error(protocol, 404, f"no such path: {method} {path}", "not_found_error")
+        try:
+            asked = self._understand(protocol, headers, content)
+        except Exception as error:
+            return _error(protocol, 400, f"not understood: {error!r}", "invalid_request_error")
+        try:
+            action = self._script(asked)
+            if isinstance(action, Reply):
+                return replace(_reply(asked, action), delay=action.delay)
+            if action.kind in ("reset", "hang", "trickle"):
+                return replace(_reply(asked, Reply("never seen whole")), way=action.kind)
+            if action.kind == "status":
+                more = f"retry-after: {action.retry_after}\r\n" if action.retry_after else ""
+                return _error(protocol, action.status, action.message, action.error_type, more)
+            return _answer(*ODD_ANSWERS[action.kind])
+        except Exception as error:
+            # Sent to the client, because an assertion failing on this thread fails no test.
+            return _error(protocol, 500, f"the script raised {error!r}", "script_error")
+
+    def _understand(self, protocol: Protocol, headers: dict[str, str], content: bytes) -> Asked:
+        body = json.loads(content)
+        if body.get("stream"):
+            raise ValueError("the loopback server does not stream")
+        texts = [(message["role"], _text(message.get("content"))) for message in body["messages"]]
+        system = "\n".join(text for role, text in texts if role in ("system", "developer"))
+        if protocol == "anthropic":
+            system = _text(body.get("system"))
+        question = next((text for role, text in reversed(texts) if role == "user"), "")
+        same = (protocol, str(body.get("model", "")), system, question)
+        self._attempts[same] += 1
+        self.asked.append(Asked(protocol, headers, body, system, question, self._attempts[same]))
+        return self.asked[-1]
+
+
+async def _send(answer: _Answer, reader: StreamReader, writer: StreamWriter) -> bool:
+    """Sends the answer in its way; False if the connection is of no more use."""
+    if answer.way == "hang":
+        await _client_left(reader, None)
+        return False
+    if answer.way == "reset":
+        writer.write(answer.head + answer.body[: len(answer.body) // 2])
+        # Without lingering, closing the socket sends RST in place of FIN.
+        no_linger = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, no_linger)
+        writer.transport.abort()
+        return False
+    if answer.delay and await _client_left(reader, answer.delay):
+        return False
+    if answer.way == "trickle":
+        writer.write(answer.head)
+        for byte in answer.body:
+            writer.write(bytes([byte]))
+            if await _client_left(reader, 1.0):
+                return False
+    else:
+        writer.write(answer.head + answer.body)
+    await writer.drain()
+    return True
+
+
+async def _client_left(reader: StreamReader, seconds: float | None) -> bool:
+    """Waits, but no longer than the client does: one that gave up is no longer in flight."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            # A client that waits for an answer sends nothing, so this reads the connection's end.
+            await reader.read(1)
+            return True
+    return False
+
+
+def _text(content: object) -> str:
+    """The text of a message or system prompt: a string, or a list of blocks."""
+    if isinstance(content, list):
+        return "".join(str(block.get("text", "")) for block in content)
+    return content if isinstance(content, str) else ""
+
+
+def _reply(asked: Asked, reply: Reply) -> _Answer:
+    body: dict[str, object] = {"id": "loopback", "model": asked.model}
+    if asked.protocol == "anthropic":
+        body |= {
+            "type": "message",
+            "role": "assistant",
+            # The real service sends no block for no text.
+            "content": [{"type": "text", "text": reply.text}] if reply.text else [],
+            "stop_reason": ANTHROPIC_STOP[reply.stop],
+            "usage": {
+                "input_tokens": reply.input_tokens,
+                "output_tokens": reply.output_tokens,
+                "cache_read_input_tokens": reply.cache_read,
+                "cache_creation_input_tokens": reply.cache_write,
+            },
+        }
+    else:
+        said = {"role": "assistant", "content": reply.text, "refusal": None}
+        if reply.stop == "refusal":
+            said |= {"content": None, "refusal": reply.text}
+        prompt_tokens = reply.input_tokens + reply.cache_read + reply.cache_write
+        cached = {"cached_tokens": reply.cache_read, "cache_write_tokens": reply.cache_write}
+        body |= {
+            "object": "chat.completion",
+            "created": 0,
+            "choices": [{"index": 0, "message": said, "finish_reason": OPENAI_STOP[reply.stop]}],
+            "usage": {
+                "prompt_tokens": prompt_tokens,
+                "completion_tokens": reply.output_tokens,
+                "total_tokens": prompt_tokens + reply.output_tokens,
+                "prompt_tokens_details": cached,
+            },
+        }
+    return _answer(json.dumps(body).encode())
+
+
+def _error(protocol: Protocol, status: int, message: str, kind: str, more: str = "") -> _Answer:
+    error = {"type": kind, "message": message}
+    body: dict[str, object] = {"type": "error", "error": error}
+    if protocol == "openai":
+        # Real errors differ in whether the type or the code tells what it is, so both do here.
+        body = {"error": {**error, "param": None, "code": kind}}
+    return _answer(json.dumps(body).encode(), JSON, status, more)
+
+
+def _answer(body: bytes, content_type: str = JSON, status: int = 200, more: str = "") -> _Answer:
+    # The reason phrase may be empty, and there is none for such as Anthropic's 529.
+    head = f"HTTP/1.1 {status} \r\ncontent-type: {content_type}\r\n{more}"
+    return _Answer(f"{head}content-length: {len(body)}\r\n\r\n".encode("latin-1"), body)
