@@ -1,5 +1,6 @@
 """A skill's cases as pytest items: one for each case on each model, both arms inside."""
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,7 +72,10 @@ def sources_of(
 
 
 def _relative(path: Path, root: Path) -> str:
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+    try:
+        return Path(os.path.relpath(path, root)).as_posix()
+    except ValueError:  # another drive of Windows
+        return path.as_posix()
 
 
 class SkillFolder(pytest.Collector):
@@ -106,7 +110,9 @@ class SkillFile(pytest.File):
 
     @classmethod
     def make(cls, parent: pytest.Collector, source: SkillSource, run: "UpskillRun") -> "SkillFile":
-        node: SkillFile = cls.from_parent(parent, path=source.file)
+        # pytest's own id of a file outside of the rootdir is empty, and so the same for all.
+        nodeid = _relative(source.file, parent.config.rootpath)
+        node: SkillFile = cls.from_parent(parent, path=source.file, nodeid=nodeid)
         node.source, node.run = source, run
         return node
 

@@ -1,6 +1,7 @@
 """The options, each with its twin in the ini file, and the settings they make."""
 
 import argparse
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,8 +83,8 @@ class Option:
         if given is None:
             return self.default
         if self.kind == "paths":
-            return [Path(base, Path(path).expanduser()) for path in given]
-        return Path(base, Path(given).expanduser()) if self.kind == "path" else given
+            return [absolute(base, path) for path in given]
+        return absolute(base, given) if self.kind == "path" else given
 
     def written(self, config: pytest.Config) -> Any:
         """What the ini file says, in the option's type."""
@@ -164,6 +165,11 @@ OPTIONS: Final = (
     ),
     Option("--skill-json", "skill_json", "path", "FILE", "Write all results as JSON."),
 )
+
+
+def absolute(base: Path, path: str | Path) -> Path:
+    """A path as pytest writes those of its nodes: no dots in it, links as they are."""
+    return Path(os.path.abspath(base / Path(path).expanduser()))  # noqa: PTH100
 
 
 def is_asked_for(config: pytest.Config) -> bool:

@@ -7,7 +7,7 @@ import pytest
 
 from ..errors import SettingsError
 from .collect import SkillSource
-from .options import SKILL
+from .options import SKILL, absolute
 
 
 def add_to_args(config: pytest.Config, sources: Sequence[SkillSource]) -> dict[Path, SkillSource]:
@@ -35,11 +35,7 @@ def add_to_args(config: pytest.Config, sources: Sequence[SkillSource]) -> dict[P
 
 
 def _path_of(config: pytest.Config, arg: str) -> Path:
-    return _absolute(config.invocation_params.dir, arg.partition("[")[0].split("::")[0])
-
-
-def _absolute(base: Path, path: str) -> Path:
-    return Path(base, path).absolute()
+    return absolute(config.invocation_params.dir, arg.partition("[")[0].split("::")[0])
 
 
 def require_writable(flag: str, file: Path) -> None:

@@ -156,10 +156,11 @@ class UpskillRun:
         return False if inside else None
 
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> str:
-        cases = [item for item in items if isinstance(item, CaseItem)]
-        calls = sum(len(item.trials) for item in cases)
-        text = f"upskill: {calls} calls, {len(cases)} cases on models"
-        return text if self.asks else f"{text}; nothing is asked now"
+        own = [item for item in items if isinstance(item, CaseItem)]
+        calls = sum(len(item.trials) for item in own)
+        arms = "with and without the skill" if self.settings.baseline else "with the skill"
+        text = f"{calls} calls: {len(own)} tests, {arms}, runs: {self.settings.runs}"
+        return f"upskill: {text}" if self.asks else f"upskill: a run would make {text}"
 
     # Asking.
 

@@ -1,0 +1,36 @@
+"""What many tests need: a skill on disk, and models that know or do not know."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+BODY = "The command to open the gate is `gate up`."
+
+
+def case(question: str, *contains: str, **more: Any) -> dict[str, Any]:
+    return {"input": question, "expected": {"contains": list(contains)}, **more}
+
+
+def write_skill(
+    folder: Path,
+    cases: Sequence[Mapping[str, Any]] | None = None,
+    *,
+    body: str = BODY,
+    frontmatter: str = "",
+) -> Path:
+    """A skill in ``folder``, named like it; one case about the gate unless others are given."""
+    folder.mkdir(parents=True, exist_ok=True)
+    head = f"name: {folder.name}\ndescription: About a gate.\n{frontmatter}"
+    (folder / "SKILL.md").write_text(f"---\n{head}---\n\n{body}\n", encoding="utf-8")
+    if cases is None:
+        cases = [case("How do I open the gate?", "gate up", id="open-gate")]
+    (folder / "skill_meta.json").write_text(json.dumps({"cases": list(cases)}), encoding="utf-8")
+    return folder
+
+
+def write_script(file: Path, *, knows: str = "Type gate up.", does_not: str = "No idea.") -> str:
+    """A scripted model that knows what the skill says, if it sees the skill; its name."""
+    rules = [{"system": BODY, "answer": knows}, {"answer": does_not}]
+    file.write_text(json.dumps(rules), encoding="utf-8")
+    return f"scripted:{file.name}"
