@@ -7,6 +7,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 DEMO_SKILL := skills/wick
 
+# The tests start Python hundreds of times, which is quicker with compiled modules.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test format lint types layers tests wheel clean
 
 demo: $(VENV)/.user

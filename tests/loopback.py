@@ -127,10 +127,10 @@ class LoopbackServer:
         await self._closing.wait()
         # A client that is being accepted while the server closes would be left with its socket
         # open: so no more are accepted, and asyncio's tasks that accept (the other ones) end first.
-        with suppress(NotImplementedError):  # on Windows, whose event loop has no readers
+        with suppress(NotImplementedError):  # on Windows, whose event loop accepts another way
             self._loop.remove_reader(self._listener)
-        while len(asyncio.all_tasks()) > len(self._connections) + 1:
-            await asyncio.sleep(0)
+            while len(asyncio.all_tasks()) > len(self._connections) + 1:
+                await asyncio.sleep(0)
         server.close()  # and then asyncio.run cancels the connections' tasks and waits for them
 
     def _accept(self, reader: StreamReader, writer: StreamWriter) -> None:

@@ -49,11 +49,14 @@ class LinkServer:
         self._listener.close()
 
     def _accept(self) -> None:
-        while not self._closing:
+        while True:
             try:
                 connection = self._listener.accept()
             except (OSError, EOFError, AuthenticationError):
                 continue  # a stranger, or a worker that died while it said hello
+            if self._closing:
+                connection.close()
+                return
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: "Connection[Any, Any]") -> None:

@@ -78,6 +78,15 @@ def _relative(path: Path, root: Path) -> str:
         return path.as_posix()
 
 
+def _hooks_of_parent(node: Any) -> Any:
+    """The conftest files that count for a node are those of the node above.
+
+    pytest finds them by a node's path, and would find none at all for a folder where it did
+    not load any.
+    """
+    return node.parent.ihook
+
+
 class SkillFolder(pytest.Collector):
     """A skill's folder, when pytest comes to it only because of --skill.
 
@@ -86,6 +95,8 @@ class SkillFolder(pytest.Collector):
     """
 
     source: SkillSource
+    run: "UpskillRun"
+    ihook = property(_hooks_of_parent)
 
     @classmethod
     def make(
@@ -94,8 +105,6 @@ class SkillFolder(pytest.Collector):
         node: SkillFolder = cls.from_parent(parent, name=source.folder.name, path=source.folder)
         node.source, node.run = source, run
         return node
-
-    run: "UpskillRun"
 
     def collect(self) -> Iterator[pytest.Collector]:
         yield SkillFile.make(self, self.source, self.run)
@@ -107,6 +116,7 @@ class SkillFile(pytest.File):
     source: SkillSource
     run: "UpskillRun"
     info: SkillInfo
+    ihook = property(_hooks_of_parent)
 
     @classmethod
     def make(cls, parent: pytest.Collector, source: SkillSource, run: "UpskillRun") -> "SkillFile":
@@ -145,6 +155,7 @@ class CaseItem(pytest.Item):
     parent: SkillFile
     case: Case
     trials: list[Trial]
+    ihook = property(_hooks_of_parent)
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -152,7 +163,9 @@ class CaseItem(pytest.Item):
 
     @classmethod
     def make(cls, parent: SkillFile, skill: Skill, case: Case, model: str) -> "CaseItem":
-        item: CaseItem = cls.from_parent(parent, name=f"{case.id}[{model}]")
+        name = f"{case.id}[{model}]"
+        # Given as a whole, pytest knows the brackets for a parameter, as --lf needs it.
+        item: CaseItem = cls.from_parent(parent, name=name, nodeid=f"{parent.nodeid}::{name}")
         item.case = case
         item.trials = trials_of(parent.source.label, skill, case, model, parent.run.settings)
         for mark in ("skill", *case.tags):

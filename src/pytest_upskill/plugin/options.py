@@ -92,7 +92,7 @@ class Option:
             value = config.getini(self.ini)
             if value is not None and self.kind in _CONVERTERS:
                 value = _CONVERTERS[self.kind](str(value))
-        except (TypeError, ValueError, argparse.ArgumentTypeError) as error:
+        except (TypeError, ValueError, pytest.UsageError, argparse.ArgumentTypeError) as error:
             raise pytest.UsageError(f"{config.inipath}: {self.ini}: {error}") from None
         return value
 

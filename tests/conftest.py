@@ -1,0 +1,22 @@
+"""No test may see the keys, servers and models of whoever runs it."""
+
+import os
+
+# pytester forgets what a run in this process imported; what was there before, it keeps.
+import anthropic  # noqa: F401
+import hypothesis  # noqa: F401
+import openai  # noqa: F401
+import pytest
+
+import pytest_upskill.models.local
+import pytest_upskill.models.scripted
+import pytest_upskill.plugin.run  # noqa: F401
+
+
+@pytest.fixture(autouse=True)
+def no_settings_of_the_developer(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith(("ANTHROPIC_", "OPENAI_", "OPENROUTER_", "HF_", "GENERIC_", "OLLAMA_")):
+            monkeypatch.delenv(name)
+    for name in ("PYTEST_UPSKILL_MODEL", "PYTEST_ADDOPTS", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)

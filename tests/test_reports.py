@@ -1,0 +1,271 @@
+"""What people read at the end of a run and of a failure, and what machines read."""
+
+import json
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from pytest_upskill.records import Grade, Record
+from pytest_upskill.reports.failure import failure_text
+from pytest_upskill.reports.json_report import json_report
+from pytest_upskill.reports.terminal import ASCII_MARKS, Marks, marks_for, summary_lines
+from pytest_upskill.summary import Summary
+from pytest_upskill.trials import SkillInfo
+
+LONG_MODEL = "unsloth/GLM-4.7-Flash-GGUF:Q4_0"
+GATE = SkillInfo("gate", "skills/gate", "0" * 64, 1234)
+widths = pytest.mark.parametrize("width", [80, 100, 120, 200])
+models = pytest.mark.parametrize(
+    "model", ["haiku", LONG_MODEL, "x" * 60, "openrouter:meta-llama/llama-4-maverick-17b-128e"]
+)
+
+
+def summary(model: str = "haiku", skill: str = "gate", **more: Any) -> Summary:
+    values: dict[str, Any] = {
+        "skill": skill,
+        "model": model,
+        "model_id": f"id-of-{model}",
+        "cases": 12,
+        "runs": 3,
+        "baseline_rate": 0.42,
+        "skill_rate": 0.83,
+        "lift": 0.41,
+        "baseline_tokens": 12345.0,
+        "skill_tokens": 23456.0,
+        "token_change": 0.9,
+        "checks_passed": 90,
+        "checks_total": 108,
+        "errored": 0,
+        "baseline_seconds": 12.3,
+        "skill_seconds": 45.6,
+        "graded": 36,
+        "not_run": 0,
+    }
+    return Summary(**{**values, **more})
+
+
+def plain(text: str, **_: bool) -> str:
+    return text
+
+
+def lines(*rows: Summary, width: int = 120, marks: Marks | None = None) -> list[str]:
+    skills = [GATE, SkillInfo("door", "skills/door", "1" * 64, 99)]
+    return summary_lines(skills, rows, width=width, marks=marks or Marks(), paint=plain)
+
+
+def name_in(table: list[str]) -> str:
+    """The first column of a table, its pieces joined: it is as broad as the widest of them."""
+    start = next(number for number, line in enumerate(table) if set(line) == {"─"})
+    broad = table[start - 1].index("without")
+    return "".join(line[:broad].strip() for line in table[start + 1 :])
+
+
+@widths
+@models
+def test_the_table_is_never_broader_than_the_terminal(width: int, model: str) -> None:
+    full = summary(model, baseline_rate=1.0, skill_rate=1.0, lift=-1.0, errored=12)
+    for rows in ([full], [full, summary("haiku"), summary(LONG_MODEL, errored=3)]):
+        shown = lines(*rows, width=width)
+        assert max(map(len, shown)) <= width
+
+
+def test_a_title_and_a_note_are_never_broader_than_the_terminal() -> None:
+    skill = SkillInfo("s" * 64, "skills/s", "0" * 64, 12345)
+    rows = [summary("x" * 60, skill.name, cases=100, not_run=100)]
+    shown = summary_lines([skill], rows, width=80, marks=Marks(), paint=plain)
+    assert max(map(len, shown)) <= 80
+
+
+@widths
+@models
+def test_every_number_and_the_whole_name_are_in_the_table(width: int, model: str) -> None:
+    shown = lines(summary(model, errored=7, skill_rate=1.0), width=width)
+    text = "\n".join(shown)
+    for number in ("42%", "100%", "+41", "2.5/3", "12,345", "23,456", "+90%", "12.3", "45.6", "7"):
+        assert re.search(rf"(?<!\d){re.escape(number)}(?!\d)", text), number
+    assert name_in(shown[:-1]) == model
+
+
+@widths
+def test_what_is_not_known_is_a_dash(width: int) -> None:
+    unknown: dict[str, Any] = dict.fromkeys(
+        ["baseline_rate", "skill_rate", "lift", "token_change", "baseline_tokens", "skill_tokens"]
+    )
+    unknown |= {"baseline_seconds": None, "skill_seconds": None, "graded": 0}
+    row = lines(summary(**unknown), width=width)[4]
+    assert row.split() == ["haiku", *["-"] * 6, "0"]
+
+
+def test_without_a_baseline_only_the_side_of_the_skill_is_shown() -> None:
+    unknown: dict[str, Any] = dict.fromkeys(
+        ["baseline_rate", "lift", "token_change", "baseline_tokens", "baseline_seconds"]
+    )
+    row = lines(summary(**unknown))[4]
+    assert row.split() == ["haiku", "-", "████████░░", "83%", "-", "2.5/3", "23,456", "45.6", "0"]
+
+
+def test_each_skill_has_a_block_with_its_models() -> None:
+    rows = [summary("haiku"), summary("opus"), summary("haiku", "door", cases=1, runs=1)]
+    shown = lines(*rows)
+    titles = [line for line in shown if "tokens ·" in line]
+    assert titles == [
+        "gate · about 1,234 tokens · 12 cases × 3 runs",
+        "door · about 99 tokens · 1 case × 1 run",
+    ]
+    first = [line.split()[0] for line in shown if line and line not in titles]
+    assert first == ["model", "─" * len(shown[3]), "haiku", "opus", "model", first[5], "haiku"]
+
+
+@pytest.mark.parametrize(
+    ("rate", "bar"), [(0.0, "░░░░░░░░░░   0%"), (0.5, "█████░░░░░  50%"), (1.0, "██████████ 100%")]
+)
+def test_a_rate_is_drawn_as_a_bar(rate: float, bar: str) -> None:
+    assert bar in lines(summary(skill_rate=rate))[4]
+
+
+@pytest.mark.parametrize(("lift", "shown"), [(0.004, "0"), (-0.25, "-25"), (1.0, "+100")])
+def test_lift_is_shown_in_points_with_its_sign(lift: float, shown: str) -> None:
+    assert lines(summary(lift=lift))[4].split()[5] == shown
+
+
+@pytest.mark.parametrize(
+    ("passed", "total", "graded", "shown"),
+    [(3, 3, 1, "3/3"), (7, 12, 4, "1.8/3"), (100, 120, 1, "100/120"), (116, 120, 10, "11.6/12")],
+)
+def test_checks_are_shown_per_answer(passed: int, total: int, graded: int, shown: str) -> None:
+    row = summary(checks_passed=passed, checks_total=total, graded=graded)
+    assert lines(row)[4].split()[6] == shown
+
+
+def test_cases_that_were_not_run_are_told_of() -> None:
+    assert lines(summary(not_run=1))[-1] == "haiku: 1 case not run, so this is incomplete."
+    assert "3 cases not run" in lines(summary(not_run=3))[-1]
+    assert not any("not run" in line for line in lines(summary(not_run=0)))
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "no-such-encoding"])
+def test_a_terminal_without_blocks_gets_ascii(encoding: str) -> None:
+    assert marks_for(encoding) == ASCII_MARKS
+    assert "\n".join(lines(summary(LONG_MODEL), marks=marks_for(encoding))).isascii()
+
+
+def test_a_terminal_with_blocks_gets_them() -> None:
+    assert marks_for("utf-8") == Marks()
+
+
+def test_a_note_under_the_table_is_harmless() -> None:
+    assert "\x1b" not in "\n".join(lines(summary("ev\x1b[31mil", not_run=1)))
+
+
+def test_colours_come_only_from_the_function_given() -> None:
+    row = summary("ev\x1b[31mil", errored=2)
+    assert "\x1b" not in "\n".join(lines(row))
+    painted: list[tuple[str, dict[str, bool]]] = []
+
+    def paint(text: str, **style: bool) -> str:
+        painted.append((text, {name: on for name, on in style.items() if on}))
+        return f"\x1b[1m{text}\x1b[0m"
+
+    shown = summary_lines([GATE], [row], width=120, marks=Marks(), paint=paint)
+    assert ("gate", {"bold": True}) in painted
+    assert ("+41", {"green": True, "bold": True}) in painted
+    assert ("2", {"red": True}) in painted
+    assert re.sub(r"\x1b\[[01]m", "", "\n".join(shown)) == "\n".join(lines(row))
+
+
+def record(arm: Any = "skill", run: int = 1, output: str = "No idea.", **more: Any) -> Record:
+    reason = '"gate up" is not in the answer'
+    checks = (Grade("contains", False, reason), Grade("not_contains", True, "fine"))
+    values = {"outcome": "failed", "output_tokens": 1234, "seconds": 1.26, "checks": checks}
+    return Record("gate", "open", "haiku", arm, run, output=output, **{**values, **more})
+
+
+def test_a_failure_shows_question_checks_and_both_answers() -> None:
+    baseline = record("baseline", output="Type gate up.", outcome="passed", checks=())
+    assert failure_text("How?\nSay it.", [baseline, record()]).split("\n") == [
+        '"gate up" is not in the answer',
+        "",
+        "Question:",
+        "  How?",
+        "  Say it.",
+        "",
+        "With the skill: failed",
+        '  FAIL contains: "gate up" is not in the answer',
+        "  ok   not_contains: fine",
+        "  Answer (1,234 tokens, 1.3 s):",
+        "  | No idea.",
+        "",
+        "Without it: passed",
+        "  Answer (1,234 tokens, 1.3 s):",
+        "  | Type gate up.",
+    ]
+
+
+def test_a_failure_without_a_baseline_shows_one_answer() -> None:
+    text = failure_text("How?", [record(output_tokens=None, seconds=None)])
+    assert "Without it" not in text
+    assert "  Answer:\n  | No idea." in text
+
+
+def test_a_failure_is_harmless() -> None:
+    evil = "\x1b[2J\u202e\x9b\ud800"
+    grades = (Grade("contains", False, evil),)
+    text = failure_text(evil, [record(output=evil, checks=grades), record("baseline", output=evil)])
+    assert not set(text) & set(evil) - set("[2J")
+    assert text.count("\\x1b[2J\\u202e\\x9b\\ud800") == 5
+
+
+def test_a_long_failure_is_shortened_unless_it_is_wanted_whole() -> None:
+    question, answer = "q" * 2_600, "a" * 11_600
+    short = failure_text(question, [record(output=answer)])
+    assert "[… 2,000 characters left out …]" in short
+    assert "[… 10,000 characters left out …]" in short
+    assert len(short) < 3_000
+    whole = failure_text(question, [record(output=answer)], whole=True)
+    assert question in whole
+    assert answer in whole
+    assert "left out" not in whole
+
+
+def test_of_several_runs_the_first_that_failed_is_shown() -> None:
+    skill = [record(run=1, output="good", outcome="passed"), record(run=2, output="bad")]
+    baseline = [record("baseline", run, f"base {run}", outcome="passed") for run in (1, 2)]
+    text = failure_text("How?", [*baseline, *skill])
+    assert "With the skill: passed 1 of 2 runs; this is run 2" in text
+    assert "Without it: passed 2 of 2 runs; this is run 1" in text
+    assert "| bad" in text
+    assert "| good" not in text
+
+
+SCHEMA = {
+    "": "schema started seconds skills summary records gate",
+    "skills": "name path digest tokens",
+    "summary": "skill model model_id cases runs baseline_rate skill_rate lift lift_low lift_high "
+    "p_value detectable_lift baseline_tokens skill_tokens token_change baseline_cost skill_cost "
+    "checks_passed checks_total errored verdict",
+    "records": "skill case model arm run outcome output input_tokens output_tokens cached_tokens "
+    "seconds stored checks error",
+    "gate": "passed reasons",
+}
+
+
+def test_the_json_report_has_exactly_the_keys_of_its_schema() -> None:
+    started = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
+    answered = record(output="ß\ud800")
+    text = json_report(
+        started=started, seconds=1.23456, skills=[GATE], summaries=[summary()], records=[answered]
+    )
+    report = json.loads(text)
+    assert (report["schema"], report["seconds"]) == (1, 1.235)
+    assert report["started"] == "2026-01-02T03:04:05+00:00"
+    assert list(report) == SCHEMA[""].split()
+    for key in ("skills", "summary", "records"):
+        (row,) = report[key]
+        assert list(row) == SCHEMA[key].split()
+    assert list(report["gate"]) == SCHEMA["gate"].split()
+    assert list(report["records"][0]["checks"][0]) == ["check", "passed", "reason"]
+    assert Record.from_json(report["records"][0]) == answered
+    assert report["summary"][0]["lift"] == 0.41
+    assert report["summary"][0]["p_value"] is None

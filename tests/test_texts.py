@@ -1,0 +1,165 @@
+"""Text from outside is shown without harm, and words are made from it that are fit for names."""
+
+import hashlib
+import re
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_upskill.texts import digest, guess, harmless, one_line, shortened, slug
+
+ANY_TEXT = st.text(st.characters())  # lone surrogates too
+# The format characters that change how the text around them looks, or that do not show.
+BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+INVISIBLE = "\u200b\u200c\u200d\u2060\u2028\u2029\ufeff"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
+        ("\x1b]0;title\x07", "\\x1b]0;title\\x07"),
+        ("\x9b2J", "\\x9b2J"),
+        ("a\x00b\x7f", "a\\x00b\\x7f"),
+        ("safe\rgone", "safe\\x0dgone"),
+        ("a\x08b\x0bc\x0c", "a\\x08b\\x0bc\\x0c"),
+        ("\u202etxt.exe", "\\u202etxt.exe"),
+        ("in\u200bvisible", "in\\u200bvisible"),
+        ("\u2066isolate\u2069", "\\u2066isolate\\u2069"),
+        ("\ufeffbom", "\\ufeffbom"),
+        ("line\u2028end", "line\\u2028end"),
+        ("half \ud83d of a pair", "half \\ud83d of a pair"),
+    ],
+)
+def test_what_a_terminal_might_obey_is_made_visible(text: str, shown: str) -> None:
+    assert harmless(text) == shown
+
+
+@pytest.mark.parametrize("text", ["a\n\tb", "Grüße, 世界 → █ × 🙂", "\\x1b[31m", ""])
+def test_what_does_no_harm_is_kept(text: str) -> None:
+    assert harmless(text) == text
+
+
+def test_a_windows_line_end_becomes_a_plain_one() -> None:
+    assert harmless("one\r\ntwo\r\n") == "one\ntwo\n"
+
+
+@given(ANY_TEXT)
+def test_nothing_harmful_is_left_in_any_text(text: str) -> None:
+    shown = harmless(text)
+    assert not {char for char in shown if unicodedata.category(char) in ("Cc", "Cs")} - {"\n", "\t"}
+    assert not set(shown) & set(BIDI + INVISIBLE)
+    assert shown.encode("utf-8").decode("utf-8") == shown
+
+
+@given(ANY_TEXT)
+def test_harmless_text_stays_as_it_is(text: str) -> None:
+    assert harmless(harmless(text)) == harmless(text)
+
+
+def test_a_text_within_the_limit_is_not_shortened() -> None:
+    assert shortened("x" * 100, 100) == "x" * 100
+
+
+def test_a_shortened_text_has_both_ends_and_says_how_much_is_left_out() -> None:
+    text = "begin" + "x" * 9_990 + "ender"
+    head, note, tail = shortened(text, 100).split("\n")
+    assert head == text[:75]
+    assert tail == text[-25:]
+    assert note == "[… 9,900 characters left out …]"
+
+
+@given(st.text(alphabet="ab", min_size=41), st.integers(4, 40))
+def test_what_is_left_out_and_what_is_shown_add_up(text: str, limit: int) -> None:
+    head, note, tail = shortened(text, limit).split("\n")
+    left_out = re.fullmatch(r"\[… ([0-9,]+) characters left out …\]", note)
+    assert left_out
+    assert len(head) + len(tail) + int(left_out[1].replace(",", "")) == len(text)
+    assert text.startswith(head)
+    assert text.endswith(tail)
+
+
+def test_lines_and_tabs_become_single_spaces_on_one_line() -> None:
+    assert one_line("  first\r\n\tsecond\n\n third ", 80) == "first second third"
+
+
+def test_a_long_line_ends_in_an_ellipsis_at_the_limit() -> None:
+    assert one_line("abcdefghij", 10) == "abcdefghij"
+    assert one_line("abcdefghijk", 10) == "abcdefghi…"
+
+
+@given(ANY_TEXT, st.integers(1, 50))
+def test_one_line_is_harmless_and_within_its_limit(text: str, limit: int) -> None:
+    line = one_line(text, limit)
+    assert len(line) <= limit
+    assert harmless(line) == line
+    assert len(line.splitlines()) <= 1
+
+
+def test_a_close_word_is_guessed() -> None:
+    assert guess("contians", ["not_contains", "contains"]) == ", did you mean 'contains'?"
+
+
+def test_no_word_is_guessed_where_none_is_close() -> None:
+    assert guess("zebra", ["contains", "not_contains"]) == ""
+    assert guess("contains", []) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("How do I open the gate?", "how-do-i-open-the-gate"),
+        ("Änderung für Zoë", "anderung-fur-zoe"),
+        ("  --build.toml__H100-- ", "build-toml-h100"),
+        ("世界", ""),
+        ("", ""),
+    ],
+)
+def test_a_slug_is_the_words_of_a_text_in_ascii(text: str, expected: str) -> None:
+    assert slug(text) == expected
+
+
+def test_a_slug_ends_at_a_word_within_the_limit() -> None:
+    assert slug("alpha beta gamma delta", 16) == "alpha-beta-gamma"
+    assert slug("alpha beta gamma delta", 15) == "alpha-beta"
+
+
+def test_a_first_word_over_the_limit_is_cut() -> None:
+    assert slug("pneumonoultramicroscopic", 10) == "pneumonoul"
+
+
+@given(ANY_TEXT, st.integers(1, 60))
+def test_a_slug_holds_only_small_letters_digits_and_single_hyphens(text: str, limit: int) -> None:
+    made = slug(text, limit)
+    assert re.fullmatch(r"([a-z0-9]+(-[a-z0-9]+)*)?", made)
+    assert len(made) <= limit
+
+
+@pytest.mark.parametrize(
+    ("parts", "others"),
+    [
+        (("ab", "c"), ("a", "bc")),
+        (("ab",), ("a", "b")),
+        (("a", ""), ("", "a")),
+        (("a", ""), ("a",)),
+        ((), ("",)),
+        (("a", "b"), ("b", "a")),
+        (("\ud800",), ("\ufffd",)),
+    ],
+)
+def test_a_digest_tells_its_parts_apart(parts: tuple[str, ...], others: tuple[str, ...]) -> None:
+    assert digest(*parts) != digest(*others)
+
+
+@given(st.lists(ANY_TEXT))
+def test_a_digest_is_stable_and_hexadecimal(parts: list[str]) -> None:
+    assert digest(*parts) == digest(*parts)
+    assert re.fullmatch(r"[0-9a-f]{64}", digest(*parts))
+
+
+def test_a_digest_is_sha256_over_length_and_text() -> None:
+    # Stored answers are found by it: another way of counting would throw them all away.
+    data = b"\0\0\0\0\0\0\0\x01a" + b"\0\0\0\0\0\0\0\x02" + "ß".encode()
+    assert digest("a", "ß") == hashlib.sha256(data).hexdigest()
