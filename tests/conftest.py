@@ -1,9 +1,12 @@
 """No test may see the keys, servers and models of whoever runs it."""
 
+import asyncio
 import os
+from contextlib import suppress
 
 # pytester forgets what a run in this process imported; what was there before, it keeps.
 import anthropic  # noqa: F401
+import httpx2
 import hypothesis  # noqa: F401
 import openai  # noqa: F401
 import pytest
@@ -11,6 +14,15 @@ import pytest
 import pytest_upskill.models.local
 import pytest_upskill.models.scripted
 import pytest_upskill.plugin.run  # noqa: F401
+
+
+async def _load_what_http_loads_late() -> None:
+    async with httpx2.AsyncClient() as client:
+        with suppress(httpx2.ConnectError):
+            await client.get("http://127.0.0.1:9")
+
+
+asyncio.run(_load_what_http_loads_late())
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import pytest_upskill.cases as cases_module
 from kit import case
 from pytest_upskill.cases import Case, load_cases
 from pytest_upskill.errors import CasesError
@@ -170,6 +171,13 @@ def test_no_cases_are_refused_with_an_example(
 def test_a_file_that_can_not_be_read_is_refused(tmp_path: Path, path: str) -> None:
     with pytest.raises(CasesError, match=r"Check the path\."):
         load_cases(tmp_path / path)
+
+
+def test_a_huge_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = write(tmp_path, [GATE])
+    monkeypatch.setattr(cases_module, "MAX_CASES_BYTES", file.stat().st_size)
+    assert len(load_cases(file)) == 1
+    assert "more than" in refused(tmp_path, [GATE, DOOR]).problem
 
 
 EMPTY_TEXT = "an empty text: every answer would pass it, or none"

@@ -96,6 +96,28 @@ def test_skills_outside_of_the_rootdir_have_ids_of_their_own(
     assert all(node.endswith("/gate/skill_meta.json::open-gate[haiku]") for node in nodes)
 
 
+def test_no_conftest_on_the_way_to_a_skill_elsewhere_is_run(
+    pytester: pytest.Pytester, tmp_path: Path, model: str
+) -> None:
+    for name in ("one", "two"):
+        write_skill(tmp_path / f"elsewhere/skills/{name}")
+    (tmp_path / "elsewhere/conftest.py").write_text("raise SystemExit('ran code')")
+    result = pytester.runpytest_inprocess("--skill", str(tmp_path), "--model", model)
+    result.assert_outcomes(passed=2)
+
+
+def test_the_hooks_of_the_projects_own_conftest_see_the_cases(
+    pytester: pytest.Pytester, model: str
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    pytester.makeconftest("def pytest_runtest_setup(item): print('hook saw', item.name)")
+    (pytester.path / "skills/conftest.py").write_text(
+        "def pytest_runtest_setup(item): print('second hook saw', item.name)"
+    )
+    result = pytester.runpytest_inprocess("--skill", "skills", "--model", model, "-s")
+    result.stdout.fnmatch_lines_random(["*hook saw open-gate*", "*second hook saw open-gate*"])
+
+
 def test_a_skill_whose_folder_is_a_link_is_tested(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "real/gate")
     (pytester.path / "skills").mkdir()

@@ -219,7 +219,7 @@ def test_a_file_of_another_form_is_refused_with_its_place(
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    assert "no such file" in refused(tmp_path / "SKILL.md").problem
+    assert "No such file" in refused(tmp_path / "SKILL.md").problem
 
 
 def skill_or_error(file: Path) -> Skill | SkillError:

@@ -73,6 +73,10 @@ def test_a_case_of_which_every_pair_is_broken_is_left_out_of_the_rates() -> None
     assert (summary.cases, summary.errored) == (3, 2)
 
 
+def test_a_trial_whose_partner_is_not_there_is_left_out_of_the_rates() -> None:
+    assert rates([*records("a", "F", "P"), *records("b", "", "F")]) == (0, 1, 1)
+
+
 def test_an_errored_trial_takes_the_tokens_and_seconds_of_its_partner_too() -> None:
     rows = [
         record("baseline", input_tokens=10, output_tokens=10, seconds=1.0),

@@ -22,12 +22,12 @@ from pydantic import (
 )
 
 from .errors import CasesError, shown
-from .texts import digest, guess, slug
+from .texts import digest, guess, one_line, slug
 
 MAX_CASES_BYTES: Final = 50_000_000
 _MOST_PROBLEMS_SHOWN: Final = 5
 _GOOD_ID: Final = re.compile(r"\w[\w.+-]*")
-_GOOD_TAG: Final = re.compile(r"\w[\w.-]*")
+_GOOD_TAG: Final = re.compile(r"[^\W_][\w.-]*")
 _PYTEST_MARKS: Final = frozenset(
     {"skip", "skipif", "xfail", "parametrize", "usefixtures", "filterwarnings"}
 )
@@ -193,7 +193,7 @@ def _problem(kind: str, loc: Location, message: str) -> tuple[Location, str]:
     if kind == "extra_forbidden":
         return loc, f"unknown key{guess(str(loc[-1]), _known_keys(loc))}"
     problem = _PROBLEMS.get(kind, message)
-    if problem.startswith("an empty") and "contains" in loc:
+    if problem.startswith("an empty") and "expected" in loc:
         problem += ": every answer would pass it, or none; write the text that you look for"
     return loc, problem
 
@@ -206,7 +206,9 @@ def _known_keys(loc: Location) -> Sequence[str]:
 
 
 def _json_path(loc: Location) -> str:
-    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc)
+    path = "".join(
+        f"[{part}]" if isinstance(part, int) else f".{one_line(part, 60)}" for part in loc
+    )
     return path.removeprefix(".") or "the file"
 
 

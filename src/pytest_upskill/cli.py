@@ -8,8 +8,9 @@ from pathlib import Path
 from tabulate import tabulate
 
 from . import __version__
+from .errors import SettingsError
 from .models import local, weights
-from .models.names import ALIASES, PROVIDERS, ModelSpec, Provider
+from .models.names import ALIASES, PROVIDERS, Provider, base_url_of, shown_address
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,7 +31,7 @@ def models_text(env: Mapping[str, str]) -> str:
     """Aliases, providers and their keys (set or not, never what they are), the embedded model."""
     aliases = [(alias, f"anthropic:{model_id}") for alias, model_id in ALIASES.items()]
     providers = [
-        (provider.example, _address(provider, env), _key_state(provider, env))
+        (provider.example, _address(name, env), _key_state(provider, env))
         for name, provider in PROVIDERS.items()
         if provider.protocol in ("anthropic", "openai")
     ]
@@ -44,11 +45,15 @@ def models_text(env: Mapping[str, str]) -> str:
     )
 
 
-def _address(provider: Provider, env: Mapping[str, str]) -> str:
-    variable = provider.base_url_env
-    if variable and env.get(variable):
-        return ModelSpec("", "", "", env[variable]).address + f" ({variable})"
-    return provider.base_url or f"set {variable}"
+def _address(name: str, env: Mapping[str, str]) -> str:
+    variable = PROVIDERS[name].base_url_env
+    try:
+        url = base_url_of(name, env)
+    except SettingsError as error:
+        return f"{variable}: {error.problem}"
+    if not url:
+        return f"set {variable}"
+    return shown_address(url) + (f" ({variable})" if url != PROVIDERS[name].base_url else "")
 
 
 def _key_state(provider: Provider, env: Mapping[str, str]) -> str:

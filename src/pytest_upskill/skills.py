@@ -11,7 +11,7 @@ from typing import Any, Final
 import yaml
 
 from .errors import SettingsError, SkillError, shown
-from .texts import guess
+from .texts import guess, slug
 
 SKILL_NAMES: Final = ("SKILL.md", "skill.md")
 CASES_NAME: Final = "skill_meta.json"
@@ -92,10 +92,11 @@ def _walk_for_skills(top: Path) -> Iterator[Path]:
 
 def load_skill(file: Path) -> Skill:
     """Read a SKILL.md and hold it to the Agent Skills specification."""
-    if not file.is_file():
-        raise SkillError(file, "there is no such file", "A skill is a folder with a SKILL.md.")
-    digest = _inspect_folder(file.parent)
-    text = _read_text(file)
+    try:
+        digest = _inspect_folder(file.parent)
+        text = _read_text(file)
+    except OSError as error:
+        raise SkillError(file, f"this skill can't be read: {error}") from None
     frontmatter, body = _split(file, text)
     fields, lines = _parse_yaml(file, frontmatter)
     warnings = _validate(file, fields, lines)
@@ -116,7 +117,9 @@ def _inspect_folder(root: Path) -> str:
         subfolders[:] = sorted(sub for sub in subfolders if sub not in _SKIPPED_FOLDERS)
         for name in sorted([*files, *subfolders]):
             path = Path(folder, name)
-            if path.is_symlink() and not path.resolve().is_relative_to(real_root):
+            # realpath, since resolve raises at a link that leads to itself
+            real = Path(os.path.realpath(path))
+            if path.is_symlink() and not real.is_relative_to(real_root):
                 raise SkillError(
                     path,
                     "this symbolic link leads out of the skill's folder",
@@ -178,7 +181,7 @@ def _parse_yaml(file: Path, frontmatter: str) -> tuple[dict[str, Any], dict[str,
             f"the frontmatter is not YAML: {error.problem or error.context}",
             "Put a text with ':' or '#' in it between quotes.",
         ) from None
-    except (yaml.YAMLError, RecursionError) as error:
+    except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
         problem = str(error).splitlines()[0] if str(error) else "nested too deep"
         raise SkillError(file, f"the frontmatter is not YAML: {problem}") from None
     if not isinstance(node, yaml.MappingNode) or not isinstance(fields, dict):
@@ -231,7 +234,7 @@ def _name_problem(name: str, folder: Path) -> tuple[str, str] | None:
     if not good or name.startswith("-") or name.endswith("-") or "--" in name:
         return (
             f"the name {name!r} may hold only lowercase letters, digits and single hyphens",
-            f"For example: {'-'.join(name.lower().replace('_', ' ').replace('-', ' ').split())}",
+            f"For example: {slug(name, 64) or 'my-skill'}",
         )
     # macOS hands out folder names in another normal form than people type.
     real_folder = unicodedata.normalize("NFKC", folder.resolve().name)

@@ -6,11 +6,15 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-# Everything a terminal might act on: C0 and C1 controls but newline and tab, bidirectional
-# overrides and isolates, zero-width and line separators, and lone surrogates.
+# Everything a terminal might act on or a reader can't see: C0 and C1 controls but newline and
+# tab, bidirectional marks, invisible characters and tags, line separators, lone surrogates.
 _HARMFUL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069"
+    "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )
+
+
+_LOOKED_AT = 100_000
 
 
 def harmless(text: str) -> str:
@@ -20,7 +24,9 @@ def harmless(text: str) -> str:
 
 
 def _visible(code: int) -> str:
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def shortened(text: str, limit: int) -> str:
@@ -29,12 +35,12 @@ def shortened(text: str, limit: int) -> str:
         return text
     head, tail = limit * 3 // 4, limit // 4
     left_out = len(text) - head - tail
-    return f"{text[:head]}\n[… {left_out:,} characters left out …]\n{text[-tail:]}"
+    return f"{text[:head]}\n[… {left_out:,} characters left out …]\n{text[len(text) - tail :]}"
 
 
 def one_line(text: str, limit: int) -> str:
     """Text on one line, harmless and at most ``limit`` long."""
-    flat = " ".join(harmless(text[: limit * 4]).split())
+    flat = " ".join(harmless(text[:_LOOKED_AT]).split())
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
 
 

@@ -19,6 +19,7 @@ ALIASES: Final[Mapping[str, str]] = {
     "sonnet": "claude-sonnet-5-5",
     "opus": "claude-opus-5-5",
 }
+_OLLAMA_PORT: Final = 11434
 EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh")
 
 
@@ -96,10 +97,8 @@ class ModelSpec:
 
     @property
     def address(self) -> str:
-        """Where it is, fit to be shown: an address may hold a password or a key."""
-        parts = urlsplit(self.base_url or "")
-        host = parts.netloc.rpartition("@")[2]
-        return f"{parts.scheme}://{host}{parts.path}" if host else ""
+        """Where it is, fit to be shown."""
+        return shown_address(self.base_url or "")
 
 
 def resolve(name: str, base_url: str | None, env: Mapping[str, str]) -> ModelSpec:
@@ -116,22 +115,50 @@ def resolve(name: str, base_url: str | None, env: Mapping[str, str]) -> ModelSpe
     if dot and hosted and rest:
         return _dotted(name, prefix, rest, base_url, env)
     if base_url:
-        return ModelSpec(name, "generic", name, base_url)
+        return ModelSpec(name, "generic", name, _checked("--skill-base-url", base_url))
     raise SettingsError(f"--model {name}", f"no model of this name is known{_hint(name)}", KNOWN)
 
 
 def _spec(name: str, provider: str, model_id: str, env: Mapping[str, str]) -> ModelSpec:
+    return ModelSpec(name, provider, model_id, base_url_of(provider, env))
+
+
+def base_url_of(provider: str, env: Mapping[str, str]) -> str | None:
+    """The address of a provider: what the environment says, else its own."""
     known = PROVIDERS[provider]
-    base_url = (env.get(known.base_url_env) if known.base_url_env else None) or known.base_url
-    if provider == "ollama" and base_url:
-        base_url = _ollama_url(base_url)
-    return ModelSpec(name, provider, model_id, base_url)
+    given = env.get(known.base_url_env or "", "").strip()
+    if given and provider == "ollama":
+        given = _ollama_url(given)
+    return _checked(str(known.base_url_env), given) if given else known.base_url
 
 
 def _ollama_url(host: str) -> str:
-    """OLLAMA_HOST is often just host:port."""
-    url = host if "://" in host else f"http://{host}"
+    """OLLAMA_HOST may lack the scheme, and then the port is Ollama's own unless it is given."""
+    url = host
+    if "://" not in host:
+        has_port = host.rpartition("]")[2].rpartition(":")[2].isdigit() and ":" in host
+        url = f"http://{host}" if has_port else f"http://{host}:{_OLLAMA_PORT}"
     return url if url.rstrip("/").endswith("/v1") else f"{url.rstrip('/')}/v1"
+
+
+def _checked(where: str, url: str) -> str:
+    if not shown_address(url).startswith(("http://", "https://")):
+        raise SettingsError(
+            where,
+            "this is not the address of a server",
+            "It begins with http:// or https://, and often ends with /v1.",
+        )
+    return url
+
+
+def shown_address(url: str) -> str:
+    """An address without what may be a password or a key in it; empty if it is none."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    host = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{host}{parts.path}" if host else ""
 
 
 def _dotted(
@@ -142,7 +169,7 @@ def _dotted(
     effort = last if model_id and last in EFFORTS else None
     spec = _spec(name, provider, model_id if effort else rest, env)
     if provider == "generic":
-        url = base_url or spec.base_url
+        url = _checked("--skill-base-url", base_url) if base_url else spec.base_url
         if not url:
             raise SettingsError(
                 f"--model {name}",

@@ -76,6 +76,10 @@ class OpenAIModel:
             **parameters,
         )
 
+    @property
+    def address(self) -> str:
+        return self._spec.address
+
     def extra(self, question: Question) -> dict[str, Any]:  # noqa: ARG002
         """Parameters beyond the plain ones, for adapters that know their server better."""
         return {}

@@ -9,6 +9,7 @@ the Question and returns the text, or a whole Answer.
 import importlib
 import importlib.util
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -57,7 +58,10 @@ class ScriptedModel:
             raise
         except Exception as error:  # the script is the user's: whatever it raises is told, not lost
             raise ModelError(f"the script raised {error!r}", "Mend the script") from error
-        if not isinstance(reply, Answer):
+        if not isinstance(reply, str | Answer):
+            kind = type(reply).__name__
+            raise ModelError(f"the script returned {kind}, neither a text nor an Answer")
+        if isinstance(reply, str):
             reply = Answer(reply, Usage(_tokens_in(question), estimated_tokens(reply), 0))
         if not reply.text.strip() and reply.stop != "refusal":
             raise empty_reply(reply.stop)
@@ -100,6 +104,7 @@ def _import(source: str) -> object:
     if spec is None or spec.loader is None:
         raise ImportError(source)
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses and pickle look their module up there
     spec.loader.exec_module(module)
     return module
 

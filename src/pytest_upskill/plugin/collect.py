@@ -88,26 +88,34 @@ def _hooks_of_parent(node: Any) -> Any:
 
 
 class SkillFolder(pytest.Collector):
-    """A skill's folder, when pytest comes to it only because of --skill.
+    """A folder that pytest comes to only because of --skill: a skill's, or one on the way to it.
 
     Unlike pytest's own it imports no conftest.py: a skill from elsewhere must not run code by
     being tested.
     """
 
-    source: SkillSource
     run: "UpskillRun"
+    sources: Sequence[SkillSource]
     ihook = property(_hooks_of_parent)
 
     @classmethod
     def make(
-        cls, parent: pytest.Collector, source: SkillSource, run: "UpskillRun"
+        cls, parent: pytest.Collector, path: Path, sources: Sequence[SkillSource], run: "UpskillRun"
     ) -> "SkillFolder":
-        node: SkillFolder = cls.from_parent(parent, name=source.folder.name, path=source.folder)
-        node.source, node.run = source, run
+        node: SkillFolder = cls.from_parent(parent, name=path.name, path=path)
+        node.sources, node.run = sources, run
         return node
 
     def collect(self) -> Iterator[pytest.Collector]:
-        yield SkillFile.make(self, self.source, self.run)
+        below: dict[Path, list[SkillSource]] = {}
+        for source in self.sources:
+            if source.folder == self.path:
+                yield SkillFile.make(self, source, self.run)
+            else:
+                step = source.folder.relative_to(self.path).parts[0]
+                below.setdefault(self.path / step, []).append(source)
+        for path, sources in below.items():
+            yield SkillFolder.make(self, path, sources, self.run)
 
 
 class SkillFile(pytest.File):

@@ -9,13 +9,15 @@ from ..errors import SettingsError
 from .collect import SkillSource
 from .options import SKILL, absolute
 
+Guarded = dict[Path, list[SkillSource]]
 
-def add_to_args(config: pytest.Config, sources: Sequence[SkillSource]) -> dict[Path, SkillSource]:
+
+def add_to_args(config: pytest.Config, sources: Sequence[SkillSource]) -> Guarded:
     """Let pytest collect the skills, as --skill and skill_paths promise.
 
     --skill: the skills alone, or besides the paths that were given. skill_paths: they stand
-    beside testpaths, and like these count only where no path was given. Returns the skills
-    that no other argument leads to, by their folders.
+    beside testpaths, and like these count only where no path was given. Returns the folders
+    that no other argument leads to, with the skills in or below them.
     """
     given = config.args_source == pytest.Config.ArgsSource.ARGS
     by_option = bool(config.getoption(SKILL.dest))
@@ -27,11 +29,21 @@ def add_to_args(config: pytest.Config, sources: Sequence[SkillSource]) -> dict[P
     config.args = kept + ([str(source.file) for source in added] if by_option or not given else [])
     config.args_source = pytest.Config.ArgsSource.ARGS
     folders = [path for path in named if path.is_dir()]
-    return {
-        source.folder: source
-        for source in sources
-        if not any(source.folder.is_relative_to(folder) for folder in folders)
-    }
+    # pytest's rootdir won't do for home: it moves towards whatever path stands on the line.
+    home = config.invocation_params.dir if by_option else config.rootpath
+    guarded: Guarded = {}
+    for source in sources:
+        if not any(source.folder.is_relative_to(folder) for folder in folders):
+            for folder in _foreign_folders(source.folder, home):
+                guarded.setdefault(folder, []).append(source)
+    return guarded
+
+
+def _foreign_folders(folder: Path, home: Path) -> list[Path]:
+    """A skill's folder and, outside of home, those above it that pytest would enter."""
+    if folder.is_relative_to(home):
+        return [folder]
+    return [folder, *(above for above in folder.parents if not home.is_relative_to(above))]
 
 
 def _path_of(config: pytest.Config, arg: str) -> Path:

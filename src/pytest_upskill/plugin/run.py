@@ -40,7 +40,7 @@ class UpskillRun:
         self._config = config
         self._session: pytest.Session | None = None
         self._sources: dict[Path, SkillSource] = {}
-        self._isolated: dict[Path, SkillSource] = {}
+        self._guarded: paths.Guarded = {}
         self._specs: dict[str, ModelSpec] = {}
         self._engine: Engine | None = None
         self._link: LinkServer | None = None
@@ -72,16 +72,10 @@ class UpskillRun:
             raise SettingsError(f"--skill-tests {tests_file}", "there is no such file")
         sources = sources_of(list(dict.fromkeys(found)), tests_file, self._config.rootpath)
         self._sources = {source.file: source for source in sources}
-        self._isolated = paths.add_to_args(self._config, sources)
+        self._guarded = paths.add_to_args(self._config, sources)
 
     def _prepare_models(self) -> None:
         settings = self.settings
-        if settings.base_url and not settings.base_url.startswith(("http://", "https://")):
-            raise SettingsError(
-                f"--skill-base-url {settings.base_url}",
-                "this is not the address of a server",
-                "It begins with http:// or https://, and often ends with /v1.",
-            )
         if settings.base_url and not settings.models:
             raise SettingsError(
                 "--skill-base-url",
@@ -146,8 +140,8 @@ class UpskillRun:
     def pytest_collect_directory(
         self, path: Path, parent: pytest.Collector
     ) -> pytest.Collector | None:
-        source = self._isolated.get(path)
-        return SkillFolder.make(parent, source, self) if source else None
+        sources = self._guarded.get(path)
+        return SkillFolder.make(parent, path, sources, self) if sources else None
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
         # pytest passes by hidden folders, and that is where agents keep their skills.

@@ -1,5 +1,6 @@
 """The summary at the end of a run, as lines of text."""
 
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -71,16 +72,22 @@ def summary_lines(
     for name, group in groupby(summaries, key=lambda summary: summary.skill):
         rows = list(group)
         skill = next(skill for skill in skills if skill.name == name)
-        lines += [_title(skill, rows, marks, paint), "", *_table(rows, width, marks, paint), ""]
-        lines += [note for row in rows for note in _notes(row)]
+        lines += [*_title(skill, rows, width, marks, paint), ""]
+        lines += [*_table(rows, width, marks, paint), ""]
+        lines += [line for row in rows for line in _note(row, width)]
     return lines
 
 
-def _title(skill: SkillInfo, rows: Sequence[Summary], marks: Marks, paint: Paint) -> str:
+def _title(
+    skill: SkillInfo, rows: Sequence[Summary], width: int, marks: Marks, paint: Paint
+) -> list[str]:
     cases, runs = max(row.cases for row in rows), rows[0].runs
+    name = harmless(skill.name)
     size = f"{_count(cases, 'case')} {marks.times} {_count(runs, 'run')}"
-    parts = [paint(skill.name, bold=True), f"about {skill.tokens:,} tokens", size]
-    return f" {marks.dot} ".join(parts)
+    rest = f"about {_count(skill.tokens, 'token')} {marks.dot} {size}"
+    if len(name) + 3 + len(rest) > width:
+        return [*(paint(part, bold=True) for part in _broken(name, width)), rest]
+    return [f"{paint(name, bold=True)} {marks.dot} {rest}"]
 
 
 def _count(number: int, word: str) -> str:
@@ -139,7 +146,11 @@ def _checks(row: Summary) -> str:
     """Checks that a case passes with the skill, of how many it has, on average."""
     if not row.graded:
         return "-"
-    return f"{row.checks_passed / row.graded:.2g}/{row.checks_total / row.graded:.2g}"
+    return f"{_short(row.checks_passed / row.graded)}/{_short(row.checks_total / row.graded)}"
+
+
+def _short(number: float) -> str:
+    return f"{number:.1f}".removesuffix(".0")
 
 
 def _tokens(row: Summary, arrow: str, layout: _Layout) -> str:
@@ -165,10 +176,11 @@ def _broken(name: str, width: int) -> list[str]:
     return [*lines, name]
 
 
-def _notes(row: Summary) -> list[str]:
+def _note(row: Summary, width: int) -> list[str]:
     if not row.not_run:
         return []
-    return [f"{row.model}: {_count(row.not_run, 'case')} not run, so this is incomplete."]
+    missing = f"{_count(row.not_run, 'case')} not run, so this is incomplete."
+    return textwrap.wrap(f"{harmless(row.model)}: {missing}", width)
 
 
 def _no_paint(text: str, **_: bool) -> str:

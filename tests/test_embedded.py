@@ -1,0 +1,140 @@
+"""The embedded model, for real: weights fetched, llama.cpp answering, the demo's skill helping."""
+
+import asyncio
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from kit import write_skill
+from pytest_upskill.errors import ModelError
+from pytest_upskill.models.anthropic_messages import AnthropicModel
+from pytest_upskill.models.local import LocalModel, open_local
+from pytest_upskill.models.names import ModelSpec
+from pytest_upskill.models.weights import fetch_weights
+from pytest_upskill.trials import Question
+
+pytestmark = pytest.mark.xdist_group("embedded")  # two servers at once would only be slower
+
+WICK = Path(__file__).parents[1] / "skills/wick"
+SPEC = ModelSpec("local", "local", "")
+QUESTION = Question("local", "You are a helpful assistant.", (("user", "Name a colour."),), 12, 1)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def weights() -> Path:
+    return fetch_weights(lambda _done, _total: None)
+
+
+def servers() -> list[str]:
+    """The command lines of the servers that run now."""
+    lines = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    return [line for line in lines.stdout.splitlines() if "models.local_server" in line]
+
+
+@contextmanager
+def opened() -> Iterator[tuple[LocalModel, asyncio.Runner]]:
+    with asyncio.Runner() as runner:
+        model = runner.run(open_local(SPEC, 60))
+        try:
+            yield model, runner
+        finally:
+            runner.run(model.close())
+
+
+def test_the_same_question_gets_the_same_answer() -> None:
+    other = dataclasses.replace(QUESTION, messages=(("user", "What is a gate?"),))
+    with opened() as (model, runner):
+        answers = [runner.run(model.ask(q)) for q in (QUESTION, other, QUESTION)]
+    with opened() as (model, runner):
+        answers.append(runner.run(model.ask(QUESTION)))
+    assert len({answers[n].text for n in (0, 2, 3)}) == 1
+    assert answers[0].usage.output == 12
+    assert answers[0].stop == "length"
+    assert (answers[0].usage.input or 0) > 10
+
+
+def test_the_anthropic_sdk_talks_to_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
+    with opened() as (model, runner):
+        address = model.address.removesuffix("/v1")
+        claude = AnthropicModel(ModelSpec("m", "anthropic", "any", address), 60)
+        answer = runner.run(claude.ask(QUESTION))
+        runner.run(claude.close())
+    # Asked this way it is not told to be the same each time, so any answer will do.
+    assert answer.text
+    assert answer.stop in ("end", "length")
+    assert 1 <= (answer.usage.output or 0) <= 12
+
+
+def test_a_question_too_long_for_it_says_so() -> None:
+    long = dataclasses.replace(QUESTION, system="word " * 10_000)
+    with opened() as (model, runner), pytest.raises(ModelError, match="too long for this model"):
+        runner.run(model.ask(long))
+
+
+def test_a_file_that_llama_cpp_can_not_load_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "broken.gguf"
+    file.write_bytes(b"GGUF and then nothing")
+    with pytest.raises(ModelError, match=r"could not load .*broken\.gguf") as caught:
+        asyncio.run(open_local(ModelSpec("m", "local", str(file)), 60))
+    assert caught.value.fatal
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_the_demo_fails_without_its_skill_and_passes_with_it(
+    pytester: pytest.Pytester, workers: str
+) -> None:
+    args = ["--skill", str(WICK), "-k", "freeze-day or owner", "--skill-max-output", "40"]
+    result = pytester.runpytest_subprocess(*args, "-n", workers, "--skill-json", "r.json")
+    result.assert_outcomes(passed=2, deselected=8 if workers == "0" else 0)
+    [summary] = json.loads((pytester.path / "r.json").read_text())["summary"]
+    assert (summary["baseline_rate"], summary["skill_rate"], summary["lift"]) == (0, 1, 1)
+    assert summary["model_id"] == "SmolLM2-135M-Instruct"
+    result.stdout.fnmatch_lines(
+        [
+            "upskill: wick on local (SmolLM2-135M-Instruct), the default as no --model is given",
+            "local is SmolLM2-135M-Instruct: a small model to try things out with, *",
+        ]
+    )
+    assert not result.stderr.lines
+    assert servers() == []
+
+
+def test_ones_own_file_is_taken_by_name_or_by_environment(
+    pytester: pytest.Pytester, weights: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = pytester.path / "mine.gguf"
+    own.symlink_to(weights)
+    write_skill(pytester.path / "gate")
+    args = ["--skill", "gate", "--skill-max-output", "4", "--skill-no-baseline"]
+    named = pytester.runpytest_subprocess(*args, "--model", "local:mine.gguf")
+    named.stdout.fnmatch_lines(["upskill: gate on local:mine.gguf (mine)", "*1 failed*"])
+    monkeypatch.setenv("PYTEST_UPSKILL_MODEL", str(own))
+    by_environment = pytester.runpytest_subprocess(*args)
+    by_environment.stdout.fnmatch_lines(["upskill: gate on local (mine), *", "*1 failed*"])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="kills by signal")
+def test_the_server_ends_when_the_run_is_killed(pytester: pytest.Pytester) -> None:
+    command = [sys.executable, "-m", "pytest", "--skill", str(WICK)]
+    with subprocess.Popen(command, cwd=pytester.path, stdout=subprocess.DEVNULL) as run:
+        _wait_until(lambda: len(servers()) == 1)
+        os.kill(run.pid, signal.SIGKILL)
+    _wait_until(lambda: servers() == [])
+
+
+def _wait_until(condition: Callable[[], bool]) -> None:
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.05)
+    pytest.fail("that did not happen")

@@ -1,0 +1,74 @@
+"""Every option has a twin in the ini file, in each of pytest's forms."""
+
+import json
+
+import pytest
+
+from kit import case, write_skill
+from loopback import LoopbackServer, Reply
+from pytest_upskill.plugin.options import OPTIONS
+
+INI = """
+    [pytest]
+    skill_paths = skills
+    skill_models =
+        one
+        two
+    skill_base_url = {url}
+    skill_runs = 2
+    skill_tests = more.json
+    skill_no_baseline = true
+    skill_max_output = 7
+    skill_timeout = 33
+    skill_concurrency = 1
+    skill_json = out.json
+"""
+TOML = """
+    [tool.pytest]
+    skill_paths = ["skills"]
+    skill_models = ["one", "two"]
+    skill_base_url = "{url}"
+    skill_runs = 2
+    skill_tests = "more.json"
+    skill_no_baseline = true
+    skill_max_output = 7
+    skill_timeout = 33
+    skill_concurrency = 1
+    skill_json = "out.json"
+"""
+
+
+def test_these_are_all_the_twins() -> None:
+    assert {f"{option.ini} =" for option in OPTIONS} == {
+        line.split("=")[0].strip() + " =" for line in INI.splitlines() if "=" in line
+    }
+
+
+@pytest.mark.parametrize("form", ["ini", "toml"])
+def test_the_ini_file_says_what_the_command_line_does_not(
+    pytester: pytest.Pytester, form: str
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    (pytester.path / "more.json").write_text(json.dumps([case("Open?", "yes", id="from-file")]))
+    with LoopbackServer(lambda _: Reply("yes", delay=0.01)) as server:
+        if form == "ini":
+            pytester.makeini(INI.format(url=f"{server.url}/v1"))
+        else:
+            pytester.makepyprojecttoml(TOML.format(url=f"{server.url}/v1"))
+        (pytester.path / "sub").mkdir()
+        pytester.runpytest_inprocess().assert_outcomes(passed=2)
+    data = json.loads((pytester.path / "out.json").read_text())
+    tried = [(record["model"], record["arm"], record["run"]) for record in data["records"]]
+    assert tried == [(model, "skill", run) for model in ("one", "two") for run in (1, 2)]
+    assert {record["case"] for record in data["records"]} == {"from-file"}
+    assert server.most_in_flight == 1
+    assert {asked.body["max_tokens"] for asked in server.asked} == {7}
+    assert {asked.headers["x-stainless-read-timeout"] for asked in server.asked} == {"33.0"}
+
+
+def test_the_command_line_has_the_last_word(pytester: pytest.Pytester) -> None:
+    write_skill(pytester.path / "skills/gate")
+    pytester.makeini("[pytest]\nskill_runs = 5\nskill_models = haiku")
+    args = ["--skill", "skills", "--model", "opus", "--skill-runs", "2", "--collect-only"]
+    result = pytester.runpytest_inprocess(*args)
+    result.stdout.fnmatch_lines(["upskill: a run would make 4 calls*"])

@@ -1,0 +1,43 @@
+"""Run by the Python of a clean environment that has the built wheel and nothing else of ours.
+
+``make wheel`` calls it: a skill is tested as a user would, with the command that pip installed.
+"""
+
+import importlib.metadata
+import importlib.util
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from kit import write_script, write_skill
+
+
+def main() -> None:
+    tools = Path(sys.executable).parent
+    package = importlib.util.find_spec("pytest_upskill")
+    assert package is not None
+    assert package.origin is not None
+    assert "site-packages" in package.origin, package.origin
+    assert Path(package.origin).with_name("py.typed").is_file()
+    assert importlib.util.find_spec("xllamacpp") is None, "the plain install must stay small"
+    with tempfile.TemporaryDirectory() as folder:
+        write_skill(Path(folder, "skills/gate"))
+        model = write_script(Path(folder, "answers.json"))
+        shown = run(folder, tools / "pytest", "--skill", "skills", "--model", model)
+        assert "1 passed" in shown, shown
+        assert "+100" in shown, shown
+        shown = run(folder, tools / "pytest", "--skill", "skills", "--model", model, "-n", "2")
+        assert "1 passed" in shown, shown
+    version = importlib.metadata.version("pytest-upskill")
+    assert run(".", tools / "pytest-upskill", "--version").strip().endswith(version)
+    print(f"the wheel of pytest-upskill {version} works")  # noqa: T201
+
+
+def run(folder: str, *command: str | Path) -> str:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr
+
+
+if __name__ == "__main__":
+    main()
