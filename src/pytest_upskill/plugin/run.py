@@ -5,6 +5,7 @@ client of that link; without xdist it is both ends at once.
 """
 
 import os
+import textwrap
 from collections.abc import Generator, Sequence
 from pathlib import Path
 
@@ -221,8 +222,10 @@ class UpskillRun:
             marks=marks_for(getattr(writer._file, "encoding", None) or "ascii"),
             paint=writer.markup,
         )
+        for note in small_model_notes(self._specs.values()):
+            lines += textwrap.wrap(note, writer.fullwidth)
         terminalreporter.section("skills")
-        for line in [*lines, *small_model_notes(self._specs.values())]:
+        for line in lines:
             terminalreporter.write_line(line)
         for problem in self._trouble:
             terminalreporter.write_line(problem, red=True)

@@ -1,0 +1,147 @@
+"""Every command and every example of the documentation is tried."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from loopback import Asked, LoopbackServer, Reply
+from pytest_upskill.cases import load_cases
+from pytest_upskill.models.names import resolve
+from pytest_upskill.models.scripted import load_script
+from pytest_upskill.plugin.options import OPTIONS
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
+TOOLS = Path(sys.executable).parent
+
+
+def blocks(language: str) -> Iterator[tuple[str, str]]:
+    for page in PAGES:
+        for text in re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.S | re.M):
+            yield page.name, text
+
+
+COMMANDS = [
+    pytest.param(line.removeprefix("$ "), id=f"{page}: {line.removeprefix('$ ')}")
+    for page, text in blocks("console")
+    for line in text.splitlines()
+]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a reader has who cloned the project."""
+    copy = tmp_path_factory.mktemp("clone")
+    for name in ("skills", "docs"):
+        shutil.copytree(ROOT / name, copy / name)
+    (copy / "tests").mkdir()
+    for name in ("Makefile", "pyproject.toml"):
+        shutil.copy(ROOT / name, copy / name)
+    return copy
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_of_the_documentation_works(command: str, project: Path) -> None:
+    words = shlex.split(command)
+    match words:
+        case ["make", *targets]:
+            # What these do is what runs this test; here only that they are there.
+            run(project, ["make", "--dry-run", *targets])
+        case ["pip", "install", requirement]:
+            check_requirement(requirement)
+        case ["export", setting]:
+            assert setting.partition("=")[0] == "ANTHROPIC_API_KEY"
+        case [".venv/bin/pytest", *args]:
+            assert all((ROOT / arg).exists() for arg in args if arg.startswith("tests/"))
+        case ["pytest-upskill", *args]:
+            assert "haiku" in run(project, [str(TOOLS / "pytest-upskill"), *args])
+        case ["pytest", *args]:
+            check_pytest(project, args)
+        case _:
+            pytest.fail(f"no way is known here to try this command: {command}")
+
+
+def run(folder: Path, command: list[str], codes: tuple[int, ...] = (0,), **env: str) -> str:
+    done = subprocess.run(
+        command, cwd=folder, env={**os.environ, **env}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode in codes, done.stdout + done.stderr
+    return done.stdout
+
+
+def check_requirement(requirement: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    name, _, extra = requirement.rstrip("]").partition("[")
+    assert name == project["name"]
+    assert not extra or extra in project["optional-dependencies"]
+
+
+def check_pytest(project: Path, args: list[str]) -> None:
+    """Run it, with every server replaced by one here and the embedded model held short."""
+    if "local" in args:
+        args = [*args[: args.index("--skill-max-output")], "--skill-max-output", "8", "-k", "owner"]
+    with LoopbackServer(answer) as server:
+        args = [f"{server.url}/v1" if arg.startswith("http://localhost") else arg for arg in args]
+        shown = run(
+            project,
+            [str(TOOLS / "pytest"), *args, "-p", "no:cacheprovider"],
+            codes=(0, 1),  # the answers here are not good ones, and need not be
+            ANTHROPIC_API_KEY="key",
+            ANTHROPIC_BASE_URL=server.url,
+            OPENAI_API_KEY="key",
+            OPENAI_BASE_URL=f"{server.url}/v1",
+            OLLAMA_HOST=server.url,
+        )
+    if "--collect-only" in args:
+        assert "a run would make" in shown
+    else:
+        assert re.search(r"\d+ (passed|failed)", shown), shown
+        assert " error" not in shown.splitlines()[-1], shown
+
+
+def answer(asked: Asked) -> Reply:
+    return Reply(f"About: {asked.question}")
+
+
+def test_the_json_examples_are_read(tmp_path: Path) -> None:
+    seen = 0
+    for page, text in blocks("json"):
+        file = tmp_path / "example.json"
+        file.write_text(text)
+        if page == "models.md":
+            load_script(resolve(f"scripted:{file}", None, {}))
+        else:
+            assert load_cases(file)
+        seen += 1
+    assert seen >= 4
+
+
+def test_the_readme_names_every_option_and_its_ini_key() -> None:
+    readme = (ROOT / "README.md").read_text()
+    for option in OPTIONS:
+        assert re.search(rf"\| `{option.flag}[ `].*\| `{option.ini}` \|", readme), option.flag
+
+
+def test_links_between_the_pages_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).is_file(), f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize("name", ["wick", "conventional-commits", "kernel-builder-cuda-kernels"])
+def test_the_bundled_skills_ask_fair_questions(name: str) -> None:
+    cases = load_cases(ROOT / "skills" / name / "skill_meta.json")
+    assert len(cases) >= 8
+    for case in cases:
+        asked = json.dumps([case.input, case.files], ensure_ascii=False).casefold()
+        leaked = [text for text in case.contains if text.casefold() in asked]
+        assert not leaked, f"{case.id}: the question holds the answer {leaked}"
