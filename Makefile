@@ -33,7 +33,7 @@ layers: $(VENV)/.dev
 
 tests: $(VENV)/.dev
 	$(BIN)/python -m coverage erase
-	$(BIN)/python -m coverage run -m pytest -n 2
+	$(BIN)/python -m coverage run -m pytest -n 2 --dist loadgroup
 	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report
 

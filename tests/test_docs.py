@@ -31,7 +31,11 @@ def blocks(language: str) -> Iterator[tuple[str, str]]:
 
 
 COMMANDS = [
-    pytest.param(line.removeprefix("$ "), id=f"{page}: {line.removeprefix('$ ')}")
+    pytest.param(
+        line.removeprefix("$ "),
+        id=f"{page}: {line.removeprefix('$ ')}",
+        marks=[pytest.mark.xdist_group("embedded")] if "--model local" in line else [],
+    )
     for page, text in blocks("console")
     for line in text.splitlines()
 ]

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -22,7 +22,8 @@ from pytest_upskill.models.names import ModelSpec
 from pytest_upskill.models.weights import fetch_weights
 from pytest_upskill.trials import Question
 
-pytestmark = pytest.mark.xdist_group("embedded")  # two servers at once would only be slower
+# On one worker: two models at once wait for each other's threads most of the time.
+pytestmark = pytest.mark.xdist_group("embedded")
 
 WICK = Path(__file__).parents[1] / "skills/wick"
 SPEC = ModelSpec("local", "local", "")
@@ -34,10 +35,24 @@ def weights() -> Path:
     return fetch_weights(lambda _done, _total: None)
 
 
-def servers() -> list[str]:
-    """The command lines of the servers that run now."""
-    lines = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
-    return [line for line in lines.stdout.splitlines() if "models.local_server" in line]
+@pytest.fixture
+def mark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> bytes:
+    """In the environment of all that a test starts, so that its servers can be told apart."""
+    if not Path("/proc/self/environ").exists():
+        pytest.skip("there is no /proc to find processes in")
+    monkeypatch.setenv("TEST_MARK", str(tmp_path))
+    return str(tmp_path).encode()
+
+
+def servers(mark: bytes) -> list[str]:
+    """The processes of embedded models that a test has started and that still run."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it may have ended while we look
+            command = (process / "cmdline").read_bytes()
+            if b"models.local_server" in command and mark in (process / "environ").read_bytes():
+                found.append(process.name)
+    return found
 
 
 @contextmanager
@@ -91,7 +106,7 @@ def test_a_file_that_llama_cpp_can_not_load_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_the_demo_fails_without_its_skill_and_passes_with_it(
-    pytester: pytest.Pytester, workers: str
+    pytester: pytest.Pytester, workers: str, mark: bytes
 ) -> None:
     args = ["--skill", str(WICK), "-k", "freeze-day or owner", "--skill-max-output", "40"]
     result = pytester.runpytest_subprocess(*args, "-n", workers, "--skill-json", "r.json")
@@ -106,7 +121,7 @@ def test_the_demo_fails_without_its_skill_and_passes_with_it(
         ]
     )
     assert not result.stderr.lines
-    assert servers() == []
+    assert servers(mark) == []
 
 
 def test_ones_own_file_is_taken_by_name_or_by_environment(
@@ -124,12 +139,12 @@ def test_ones_own_file_is_taken_by_name_or_by_environment(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kills by signal")
-def test_the_server_ends_when_the_run_is_killed(pytester: pytest.Pytester) -> None:
+def test_the_server_ends_when_the_run_is_killed(pytester: pytest.Pytester, mark: bytes) -> None:
     command = [sys.executable, "-m", "pytest", "--skill", str(WICK)]
     with subprocess.Popen(command, cwd=pytester.path, stdout=subprocess.DEVNULL) as run:
-        _wait_until(lambda: len(servers()) == 1)
+        _wait_until(lambda: len(servers(mark)) == 1)
         os.kill(run.pid, signal.SIGKILL)
-    _wait_until(lambda: servers() == [])
+    _wait_until(lambda: servers(mark) == [])
 
 
 def _wait_until(condition: Callable[[], bool]) -> None:
