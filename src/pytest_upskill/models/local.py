@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import importlib.util
+import os
 import subprocess
 import sys
 import tempfile
@@ -91,6 +92,9 @@ def _start(file: Path) -> tuple[subprocess.Popen[str], str]:
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
+            # Threads that wait awake starve each other where anything else runs: on a laptop
+            # at work, 2.6 tokens a second instead of 34.
+            env={"OMP_WAIT_POLICY": "passive", **os.environ},
         )
         assert process.stdout is not None
         address = process.stdout.readline().strip()
