@@ -76,6 +76,18 @@ def test_skill_paths_stand_beside_testpaths(pytester: pytest.Pytester) -> None:
     assert collected(pytester, gate) == [gate]
 
 
+def test_one_test_file_of_a_project_with_skills_needs_no_model(
+    pytester: pytest.Pytester,
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    file = pytester.makepyfile("def test_other(): pass").name
+    pytester.makeini("[pytest]\nskill_paths = skills\nskill_models = haiku")
+    result = pytester.runpytest_inprocess(file)
+    result.assert_outcomes(passed=1)
+    result.stdout.no_fnmatch_line("upskill: *")
+    assert pytester.runpytest_inprocess().ret == pytest.ExitCode.USAGE_ERROR
+
+
 def test_the_skills_of_the_command_line_replace_those_of_the_ini_file(
     pytester: pytest.Pytester,
 ) -> None:

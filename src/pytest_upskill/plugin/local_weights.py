@@ -20,7 +20,7 @@ def fetch_with_bar(spec: ModelSpec, config: pytest.Config) -> None:
     if reporter is None:
         fetch_weights(lambda _done, _total: None)
         return
-    writer = reporter._tw
+    writer = config.get_terminal_writer()
     what = f"fetching {LABEL} ({DOWNLOAD_BYTES / _MB:.0f} MB, once, to {weights_file().parent})"
     reporter.write_line(f"upskill: {what}")
 

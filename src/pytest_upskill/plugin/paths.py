@@ -39,6 +39,12 @@ def add_to_args(config: pytest.Config, sources: Sequence[SkillSource]) -> Guarde
     return guarded
 
 
+def reached_by_args(config: pytest.Config, sources: Sequence[SkillSource]) -> list[SkillSource]:
+    """The skills that pytest can come to from its arguments."""
+    paths = [_path_of(config, arg) for arg in config.args]
+    return [source for source in sources if any(source.file.is_relative_to(path) for path in paths)]
+
+
 def _foreign_folders(folder: Path, home: Path) -> list[Path]:
     """A skill's folder and, outside of home, those above it that pytest would enter."""
     if folder.is_relative_to(home):
@@ -54,7 +60,10 @@ def require_writable(flag: str, file: Path) -> None:
     """Find out before the run, not after it, that its report can't be written."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
+        there = file.exists()
         with file.open("ab"):
             pass
+        if not there:
+            file.unlink()  # an empty report would only mislead, should the run be killed
     except OSError as error:
         raise SettingsError(f"{flag} {file}", error.strerror or str(error)) from None

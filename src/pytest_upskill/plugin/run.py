@@ -60,7 +60,7 @@ class UpskillRun:
             self.settings = read_settings(self._config)
             self.model_names = self.settings.models or ("local",)
             self._find_skills()
-            if worker_link(self._config) is None:
+            if self._sources and not hasattr(self._config, "workerinput"):
                 self._prepare_models()
         except InputError as error:
             raise pytest.UsageError(str(error)) from None
@@ -72,8 +72,10 @@ class UpskillRun:
         if tests_file and not tests_file.is_file():
             raise SettingsError(f"--skill-tests {tests_file}", "there is no such file")
         sources = sources_of(list(dict.fromkeys(found)), tests_file, self._config.rootpath)
-        self._sources = {source.file: source for source in sources}
         self._guarded = paths.add_to_args(self._config, sources)
+        # Who runs one test file of a project with skill_paths needs no model and no key.
+        reached = paths.reached_by_args(self._config, sources)
+        self._sources = {source.file: source for source in reached}
 
     def _prepare_models(self) -> None:
         settings = self.settings
@@ -116,7 +118,9 @@ class UpskillRun:
     async def _open(self, name: str) -> Model:
         return await open_model(self._specs[name], self.settings)
 
-    def pytest_report_header(self) -> str:
+    def pytest_report_header(self) -> str | None:
+        if not self._sources:
+            return None
         names = [
             name if name == (model_id := model_id_of(spec)) else f"{name} ({model_id})"
             for name, spec in self._specs.items()
@@ -150,8 +154,10 @@ class UpskillRun:
         inside = hidden and any(file.is_relative_to(collection_path) for file in self._sources)
         return False if inside else None
 
-    def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> str:
+    def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> str | None:
         own = [item for item in items if isinstance(item, CaseItem)]
+        if not own:
+            return None
         calls = sum(len(item.trials) for item in own)
         arms = "with and without the skill" if self.settings.baseline else "with the skill"
         text = f"{calls} calls: {len(own)} tests, {arms}, runs: {self.settings.runs}"
@@ -210,11 +216,13 @@ class UpskillRun:
                 self._trouble.append(f"--skill-json: {error}")
                 session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
+    ) -> None:
         summaries = self._ledger.summaries() if self._ledger else []
-        if not self._ledger or not summaries or self._config.option.no_summary:
+        if not self._ledger or not summaries or config.option.no_summary:
             return
-        writer = terminalreporter._tw
+        writer = config.get_terminal_writer()
         lines = summary_lines(
             self._ledger.skills,
             summaries,
