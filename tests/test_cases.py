@@ -126,7 +126,7 @@ def test_a_made_id_tells_like_questions_apart(tmp_path: Path) -> None:
     ("text", "place", "problem"),
     [
         ('{"cases": [\n  {"input": "q"\n   "expected": 1}\n]}', ":3:4", "not JSON"),
-        ('{"cases": [],}', ":1:14", "not JSON"),
+        ('{"cases": [] "x"}', ":1:14", "not JSON"),
         ("", ":1:1", "not JSON"),
         ("// words\n[]", ":1:1", "not JSON"),
         ('["a\nb"]', ":1:4", "not JSON"),
