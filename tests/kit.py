@@ -5,6 +5,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from pytest_upskill.errors import SkillError
+from pytest_upskill.skills import Skill, load_skill
+
 BODY = "The command to open the gate is `gate up`."
 
 
@@ -34,3 +39,25 @@ def write_script(file: Path, *, knows: str = "Type gate up.", does_not: str = "N
     rules = [{"system": BODY, "answer": knows}, {"answer": does_not}]
     file.write_text(json.dumps(rules), encoding="utf-8")
     return f"scripted:{file.name}"
+
+
+def write_skill_md(folder: Path, text: str | bytes, name: str = "SKILL.md") -> Path:
+    """A file SKILL.md of exactly this text in a folder ``gate``."""
+    file = folder / "gate" / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8"))
+    return file
+
+
+def refused(file: Path) -> SkillError:
+    """The error that a SKILL.md gives."""
+    with pytest.raises(SkillError) as caught:
+        load_skill(file)
+    return caught.value
+
+
+def skill_or_error(file: Path) -> Skill | SkillError:
+    try:
+        return load_skill(file)
+    except SkillError as error:
+        return error

@@ -6,29 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kit import BODY, write_skill
-from pytest_upskill.errors import SettingsError, SkillError
-from pytest_upskill.skills import MAX_FILE_BYTES, Skill, find_skills, load_skill
+from kit import BODY, refused, skill_or_error, write_skill, write_skill_md
+from pytest_upskill.skills import Skill, load_skill
 
 GOOD = "name: gate\ndescription: About a gate.\n"
 
 
-def write(folder: Path, text: str | bytes, name: str = "SKILL.md") -> Path:
-    """A file SKILL.md of exactly this text in a folder ``gate``."""
-    file = folder / "gate" / name
-    file.parent.mkdir(exist_ok=True)
-    file.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8"))
-    return file
-
-
 def read(folder: Path, frontmatter: str, body: str = BODY) -> Skill:
-    return load_skill(write(folder, f"---\n{frontmatter}---\n{body}\n"))
-
-
-def refused(file: Path) -> SkillError:
-    with pytest.raises(SkillError) as caught:
-        load_skill(file)
-    return caught.value
+    return load_skill(write_skill_md(folder, f"---\n{frontmatter}---\n{body}\n"))
 
 
 def test_a_skill_is_its_name_description_and_body(tmp_path: Path) -> None:
@@ -77,8 +62,10 @@ def test_a_description_in_any_form_of_yaml_is_a_text(
 
 def test_windows_line_ends_and_a_byte_order_mark_change_nothing(tmp_path: Path) -> None:
     text = f"---\n{GOOD}---\n\nOne.\n\nTwo, für Zoë.\n"
-    plain = load_skill(write(tmp_path, text))
-    windows = load_skill(write(tmp_path, b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode()))
+    plain = load_skill(write_skill_md(tmp_path, text))
+    windows = load_skill(
+        write_skill_md(tmp_path, b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
+    )
     assert plain.body == "One.\n\nTwo, für Zoë."
     assert (windows.name, windows.description, windows.body) == (
         plain.name,
@@ -92,7 +79,9 @@ def test_a_rule_in_the_body_does_not_end_it(tmp_path: Path) -> None:
 
 
 def test_a_lowercase_file_name_is_taken(tmp_path: Path) -> None:
-    assert load_skill(write(tmp_path, f"---\n{GOOD}---\n{BODY}\n", "skill.md")).name == "gate"
+    assert (
+        load_skill(write_skill_md(tmp_path, f"---\n{GOOD}---\n{BODY}\n", "skill.md")).name == "gate"
+    )
 
 
 def test_a_bigger_body_has_more_tokens(tmp_path: Path) -> None:
@@ -134,7 +123,7 @@ def test_a_breach_of_the_specification_is_refused_with_its_line_and_a_mend(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, frontmatter: str, line: int, problem: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    error = refused(write(tmp_path, f"---\n{frontmatter}---\n{BODY}\n"))
+    error = refused(write_skill_md(tmp_path, f"---\n{frontmatter}---\n{BODY}\n"))
     assert error.where == f"gate/SKILL.md:{line}"
     assert problem in error.problem
     assert error.mend
@@ -150,7 +139,7 @@ def test_a_good_name_is_taken(tmp_path: Path, name: str) -> None:
     "name", ["Gate", "gate_up", "gate up", "-gate", "gate-", "gate--up", "gate.up", "gate/up"]
 )
 def test_a_name_of_other_characters_is_refused(tmp_path: Path, name: str) -> None:
-    error = refused(write(tmp_path, f"---\nname: {name}\ndescription: d\n---\n{BODY}\n"))
+    error = refused(write_skill_md(tmp_path, f"---\nname: {name}\ndescription: d\n---\n{BODY}\n"))
     assert "only lowercase letters, digits and single hyphens" in error.problem
     assert repr(name) in error.problem
 
@@ -160,12 +149,12 @@ def test_a_name_of_other_characters_is_refused(tmp_path: Path, name: str) -> Non
     [("Gate Keeper", "gate-keeper"), ("gate_up", "gate-up"), ("Gate!", "gate"), ("a.b", "a-b")],
 )
 def test_a_better_name_is_offered(tmp_path: Path, name: str, example: str) -> None:
-    error = refused(write(tmp_path, f"---\nname: {name}\ndescription: d\n---\n{BODY}\n"))
+    error = refused(write_skill_md(tmp_path, f"---\nname: {name}\ndescription: d\n---\n{BODY}\n"))
     assert error.mend == f"For example: {example}"
 
 
 def test_a_name_unlike_its_folder_is_refused_with_the_line(tmp_path: Path) -> None:
-    error = refused(write(tmp_path, f"---\ndescription: d\nname: door\n---\n{BODY}\n"))
+    error = refused(write_skill_md(tmp_path, f"---\ndescription: d\nname: door\n---\n{BODY}\n"))
     assert error.where.endswith("SKILL.md:3")
     assert "'door' is not the folder's name 'gate'" in error.problem
 
@@ -213,7 +202,7 @@ def test_a_file_of_another_form_is_refused_with_its_place(
     problem: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    error = refused(write(tmp_path, text))
+    error = refused(write_skill_md(tmp_path, text))
     assert error.where == f"gate/SKILL.md{where}"
     assert problem in error.problem
 
@@ -222,20 +211,13 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     assert "No such file" in refused(tmp_path / "SKILL.md").problem
 
 
-def skill_or_error(file: Path) -> Skill | SkillError:
-    try:
-        return load_skill(file)
-    except SkillError as error:
-        return error
-
-
 @settings(deadline=None)
 @given(text=st.text(), closed=st.booleans())
 def test_any_text_is_a_skill_or_a_skill_error(
     tmp_path_factory: pytest.TempPathFactory, text: str, closed: bool
 ) -> None:
     written = f"---\n{text}\n---\nx\n" if closed else f"---{text}"
-    found = skill_or_error(write(tmp_path_factory.mktemp("any"), written))
+    found = skill_or_error(write_skill_md(tmp_path_factory.mktemp("any"), written))
     assert isinstance(found, Skill) or "SKILL.md" in found.where
 
 
@@ -245,139 +227,5 @@ def test_any_text_is_a_skill_or_a_skill_error(
     ids=["huge-code", "code-too-big", "deep-list", "deep-map", "inside-itself", "python-tag"],
 )
 def test_odd_yaml_is_a_skill_or_a_skill_error(tmp_path: Path, value: str) -> None:
-    found = skill_or_error(write(tmp_path, f"---\n{GOOD}license: {value}\n---\nx\n"))
+    found = skill_or_error(write_skill_md(tmp_path, f"---\n{GOOD}license: {value}\n---\nx\n"))
     assert isinstance(found, Skill) or "SKILL.md" in found.where
-
-
-def test_a_huge_file_is_refused(tmp_path: Path) -> None:
-    folder = write_skill(tmp_path / "gate")
-    (folder / "big.bin").write_bytes(b"x" * MAX_FILE_BYTES)
-    load_skill(folder / "SKILL.md")
-    (folder / "big.bin").write_bytes(b"x" * (MAX_FILE_BYTES + 1))
-    error = refused(folder / "SKILL.md")
-    assert error.where.endswith("big.bin")
-    assert "1,000,001 bytes" in error.problem
-
-
-def test_a_huge_file_of_cases_is_not_part_of_the_skill(tmp_path: Path) -> None:
-    folder = write_skill(tmp_path / "gate")
-    (folder / "skill_meta.json").write_bytes(b"x" * (MAX_FILE_BYTES + 1))
-    assert load_skill(folder / "SKILL.md").name == "gate"
-
-
-@pytest.mark.parametrize("target", ["secret.txt", "secrets", "no-such-file"])
-def test_a_link_out_of_the_folder_is_refused(tmp_path: Path, target: str) -> None:
-    (tmp_path / "secret.txt").write_text("secret")
-    (tmp_path / "secrets").mkdir()
-    folder = write_skill(tmp_path / "gate")
-    (folder / "references").mkdir()
-    (folder / "references" / "link").symlink_to(tmp_path / target)
-    error = refused(folder / "SKILL.md")
-    assert error.where.endswith("references/link")
-    assert "leads out of the skill's folder" in error.problem
-
-
-def test_a_skill_file_that_is_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "gate").mkdir()
-    (tmp_path / "gate" / "SKILL.md").symlink_to(write_skill(tmp_path / "other") / "SKILL.md")
-    assert "leads out" in refused(tmp_path / "gate" / "SKILL.md").problem
-
-
-def test_links_inside_the_folder_are_fine(tmp_path: Path) -> None:
-    folder = write_skill(tmp_path / "gate")
-    (folder / "references").mkdir()
-    (folder / "references" / "more.md").write_text("more")
-    (folder / "more.md").symlink_to("references/more.md")
-    (folder / "refs").symlink_to("references")
-    assert load_skill(folder / "SKILL.md").name == "gate"
-
-
-def test_a_link_to_itself_is_no_crash(tmp_path: Path) -> None:
-    folder = write_skill(tmp_path / "gate")
-    (folder / "loop").symlink_to("loop")
-    found = skill_or_error(folder / "SKILL.md")
-    assert isinstance(found, Skill) or "loop" in found.where
-
-
-@pytest.mark.parametrize("link", ["gate", "other"])
-def test_the_folder_itself_may_be_a_link(tmp_path: Path, link: str) -> None:
-    real = write_skill(tmp_path / "real" / "gate")
-    (tmp_path / link).symlink_to(real)
-    assert load_skill(tmp_path / link / "SKILL.md").name == "gate"
-
-
-def test_the_digest_changes_with_all_that_is_taught_and_with_nothing_else(tmp_path: Path) -> None:
-    folder = write_skill(tmp_path / "gate")
-    file = folder / "SKILL.md"
-    seen = [load_skill(file).digest]
-    for path, text in {"references/more.md": "1", "scripts/run.py": "1"}.items():
-        (folder / path).parent.mkdir()
-        (folder / path).write_text(text)
-        seen.append(load_skill(file).digest)
-    (folder / "references" / "more.md").write_text("2")
-    seen.append(load_skill(file).digest)
-    (folder / "references" / "more.md").rename(folder / "references" / "other.md")
-    seen.append(load_skill(file).digest)
-    file.write_text(file.read_text() + "One word more.")
-    seen.append(load_skill(file).digest)
-    assert len(set(seen)) == 6
-    for name in ("skill_meta.json", "skill_results.json", "evals/evals.json", ".git/HEAD"):
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text("not taught")
-        assert load_skill(file).digest == seen[-1]
-
-
-def test_the_digest_does_not_depend_on_where_the_skill_lies(tmp_path: Path) -> None:
-    one, other = write_skill(tmp_path / "a" / "gate"), write_skill(tmp_path / "b" / "gate")
-    assert load_skill(one / "SKILL.md").digest == load_skill(other / "SKILL.md").digest
-
-
-def test_a_file_or_a_folder_stands_for_its_skill(tmp_path: Path) -> None:
-    folder = write_skill(tmp_path / "gate")
-    assert find_skills(folder / "SKILL.md") == [folder / "SKILL.md"]
-    assert find_skills(folder) == [folder / "SKILL.md"]
-
-
-def test_skills_are_found_at_any_depth_in_order(tmp_path: Path) -> None:
-    deep = write_skill(tmp_path / "a" / "b" / "c" / "deep")
-    claude = write_skill(tmp_path / ".claude" / "skills" / "hidden")
-    gate = write_skill(tmp_path / "gate")
-    write_skill(gate / "assets" / "template")  # what lies inside a skill belongs to it
-    small = write(tmp_path / "a", "", "skill.md")
-    expected = [claude / "SKILL.md", deep / "SKILL.md", small, gate / "SKILL.md"]
-    assert find_skills(tmp_path) == expected
-
-
-@pytest.mark.parametrize("name", [".git", "node_modules", ".venv", "venv", "__pycache__"])
-def test_folders_of_tools_are_not_searched(tmp_path: Path, name: str) -> None:
-    gate = write_skill(tmp_path / "gate")
-    write_skill(tmp_path / "a" / name / "theirs")
-    assert find_skills(tmp_path) == [gate / "SKILL.md"]
-
-
-def test_an_environment_of_any_name_is_not_searched(tmp_path: Path) -> None:
-    gate = write_skill(tmp_path / "gate")
-    write_skill(tmp_path / "env" / "theirs")
-    (tmp_path / "env" / "pyvenv.cfg").touch()
-    assert find_skills(tmp_path) == [gate / "SKILL.md"]
-
-
-@pytest.mark.parametrize(
-    ("path", "problem"),
-    [
-        ("nothing", "no such file or folder"),
-        ("empty", "no SKILL.md in this folder or below it"),
-        ("README.md", "this file is not a SKILL.md"),
-    ],
-)
-def test_a_path_without_a_skill_is_refused_with_a_mend(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, problem: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "empty" / "sub").mkdir(parents=True)
-    (tmp_path / "README.md").touch()
-    with pytest.raises(SettingsError) as caught:
-        find_skills(tmp_path / path)
-    assert caught.value.where == f"--skill {path}"
-    assert problem in caught.value.problem
-    assert caught.value.mend

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 import pytest
 
@@ -21,13 +21,21 @@ from ..records import (
     graded_record,
 )
 from ..reports.failure import failure_text
+from ..settings import Settings
 from ..skills import CASES_NAME, Skill, load_skill
-from ..trials import SkillInfo, Trial, trials_of
-
-if TYPE_CHECKING:
-    from .run import UpskillRun
+from ..trials import Question, SkillInfo, Trial, trials_of
 
 RECORDS_PROPERTY: Final = "upskill"
+
+
+class Run(Protocol):
+    """What the nodes need of the run that they belong to."""
+
+    settings: Settings
+    model_names: tuple[str, ...]
+    asks: bool  # else pytest only looks, as with --collect-only
+
+    def ask(self, questions: Sequence[Question]) -> list[Reply]: ...
 
 
 class SkillWarning(pytest.PytestWarning):
@@ -94,13 +102,13 @@ class SkillFolder(pytest.Collector):
     being tested.
     """
 
-    run: "UpskillRun"
+    run: Run
     sources: Sequence[SkillSource]
     ihook = property(_hooks_of_parent)
 
     @classmethod
     def make(
-        cls, parent: pytest.Collector, path: Path, sources: Sequence[SkillSource], run: "UpskillRun"
+        cls, parent: pytest.Collector, path: Path, sources: Sequence[SkillSource], run: Run
     ) -> "SkillFolder":
         node: SkillFolder = cls.from_parent(parent, name=path.name, path=path)
         node.sources, node.run = sources, run
@@ -122,12 +130,12 @@ class SkillFile(pytest.File):
     """The file of a skill's cases."""
 
     source: SkillSource
-    run: "UpskillRun"
+    run: Run
     info: SkillInfo
     ihook = property(_hooks_of_parent)
 
     @classmethod
-    def make(cls, parent: pytest.Collector, source: SkillSource, run: "UpskillRun") -> "SkillFile":
+    def make(cls, parent: pytest.Collector, source: SkillSource, run: Run) -> "SkillFile":
         # pytest's own id of a file outside of the rootdir is empty, and so the same for all.
         nodeid = _relative(source.file, parent.config.rootpath)
         node: SkillFile = cls.from_parent(parent, path=source.file, nodeid=nodeid)
