@@ -80,7 +80,7 @@ def _status_error(error: Any, spec: ModelSpec, key: str) -> ModelError:
         return ModelError(problem, f"Check {name}", fatal=True)
     if status == 404:
         return ModelError(problem, f"Check the model's name ({spec.model_id})", fatal=True)
-    if status == 413 or "context" in error_text(error, key).lower():
+    if status == 413 or (status == 400 and "context" in error_text(error, key).lower()):
         return ModelError(problem, "The question and the skill are too long for this model")
     if status == 429:
         return ModelError(problem, "Lower --skill-concurrency, or wait")
