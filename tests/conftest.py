@@ -4,25 +4,30 @@ import asyncio
 import os
 from contextlib import suppress
 
-# pytester forgets what a run in this process imported; what was there before, it keeps.
-import anthropic  # noqa: F401
-import httpx2
-import hypothesis  # noqa: F401
-import openai  # noqa: F401
 import pytest
 
-import pytest_upskill.models.local
-import pytest_upskill.models.scripted
-import pytest_upskill.plugin.run  # noqa: F401
+# Nothing of the developers' tools is imported up here: pytest loads this file for `make demo`
+# too, whose environment has none.
 
 
-async def _load_what_http_loads_late() -> None:
-    async with httpx2.AsyncClient() as client:
-        with suppress(httpx2.ConnectError):
-            await client.get("http://127.0.0.1:9")
+@pytest.fixture(scope="session", autouse=True)
+def everything_loaded() -> None:
+    """pytester forgets what a run in this process imported; what was there before, it keeps."""
+    import anthropic  # noqa: F401
+    import httpx2
+    import hypothesis  # noqa: F401
+    import openai  # noqa: F401
 
+    import pytest_upskill.models.local
+    import pytest_upskill.models.scripted
+    import pytest_upskill.plugin.run  # noqa: F401
 
-asyncio.run(_load_what_http_loads_late())
+    async def load_what_http_loads_late() -> None:
+        async with httpx2.AsyncClient() as client:
+            with suppress(httpx2.ConnectError):
+                await client.get("http://127.0.0.1:9")
+
+    asyncio.run(load_what_http_loads_late())
 
 
 @pytest.fixture(autouse=True)

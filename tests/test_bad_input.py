@@ -96,13 +96,18 @@ def test_a_skill_without_cases_is_told_how_to_add_some(pytester: pytest.Pytester
     assert 'Write {"cases": [{"input": ' in shown
 
 
-def test_a_broken_skill_is_asked_of_nobody(pytester: pytest.Pytester) -> None:
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_broken_skill_is_asked_of_nobody(pytester: pytest.Pytester, workers: str) -> None:
     write_skill(pytester.path / "skills/gate")
     (write_skill(pytester.path / "skills/door") / "skill_meta.json").write_text("[")
     with LoopbackServer(lambda _: Reply("gate up")) as server:
-        result = run(pytester, "--model", "m", "--skill-base-url", f"{server.url}/v1")
-    assert result.ret == pytest.ExitCode.INTERRUPTED
+        args = ["--model", "m", "--skill-base-url", f"{server.url}/v1", "-n", workers]
+        result = run(pytester, *args)
+    assert result.ret == (1 if workers == "2" else pytest.ExitCode.INTERRUPTED)
     assert server.asked == []
+    assert "skill_meta.json:1:2: this is not JSON" in result.stdout.str()
+    if workers == "2":  # xdist goes on with what was collected
+        result.stdout.fnmatch_lines(["not asked: collection failed. *"])
 
 
 @pytest.mark.parametrize(
@@ -118,6 +123,9 @@ def test_a_broken_skill_is_asked_of_nobody(pytester: pytest.Pytester) -> None:
         (["--skill-base-url", "localhost:8080", "--model", "m"], "begins with http:// or https://"),
         (["--skill-base-url", "http://localhost:8080/v1"], "Add --model NAME"),
         (["--skill-tests", "none.json", "--model", "haiku"], "there is no such file"),
+        (["--skill", ""], "argument --skill: nothing is given"),
+        (["--skill", "br[a]ck"], "pytest can't take a path with '[' or '::' in it"),
+        (["--skill-tests", "skills", "--model", "haiku"], "this is a folder"),
         (["--skill-runs", "0"], "'0' is not a whole number of 1 or more"),
         (["--skill-timeout", "soon"], "'soon' is not a number above 0"),
     ],
@@ -126,6 +134,7 @@ def test_a_wrong_option_is_a_usage_error(
     pytester: pytest.Pytester, args: list[str], message: str
 ) -> None:
     write_skill(pytester.path / "skills/gate")
+    write_skill(pytester.path / "br[a]ck/gate")
     assert message in usage_error(pytester, *args)
 
 
@@ -233,8 +242,8 @@ def test_terminal_escapes_in_a_reply_are_made_harmless(
 @pytest.mark.parametrize(
     ("ini", "message"),
     [
-        ("skill_runs = three", "skill_runs: "),
-        ("skill_timeout = -1", "skill_timeout: '-1.0' is not a number above 0"),
+        ("skill_runs = three", "skill_runs: this is not a whole number of 1 or more"),
+        ("skill_timeout = -1", "skill_timeout: this is not a number above 0"),
     ],
 )
 def test_a_wrong_value_in_the_ini_file_names_file_and_key(
@@ -245,6 +254,23 @@ def test_a_wrong_value_in_the_ini_file_names_file_and_key(
     shown = usage_error(pytester, "--model", "haiku")
     assert message in shown
     assert "tox.ini" in shown
+
+
+@pytest.mark.parametrize(
+    ("ini", "message"),
+    [
+        ("skill_paths = nowhere", "tox.ini: skill_paths: nowhere: there is no such file or folder"),
+        ("skill_paths = skills\nskill_models = hiaku", "tox.ini: skill_models: hiaku: no model of"),
+    ],
+)
+def test_an_error_names_the_ini_key_if_that_is_where_it_was_written(
+    pytester: pytest.Pytester, ini: str, message: str
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    pytester.makeini(f"[pytest]\n{ini}")
+    result = checked(pytester.runpytest_inprocess())
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert message in result.stderr.str()
 
 
 def test_wrong_types_in_pyproject_are_usage_errors(pytester: pytest.Pytester) -> None:

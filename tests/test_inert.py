@@ -31,6 +31,7 @@ def test_without_skills_nothing_is_collected_loaded_or_printed(pytester: pytest.
     result.assert_outcomes(passed=1)
     assert loaded(pytester) == [
         "pytest_upskill",
+        "pytest_upskill.errors",
         "pytest_upskill.plugin",
         "pytest_upskill.plugin.options",
         "pytest_upskill.settings",
@@ -50,6 +51,15 @@ def test_no_sdk_is_loaded_before_a_model_needs_it(
     result = pytester.runpytest_subprocess("--skill", "skills", *args)
     assert result.ret == 0
     assert not set(loaded(pytester)) & {"anthropic", "openai", "xllamacpp"}
+
+
+def test_an_option_without_a_skill_says_that_nothing_is_tested(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test_other(): pass")
+    result = pytester.runpytest_inprocess("--model", "haiku", "--skill-runs", "2")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(
+        ["upskill: --model, --skill-runs without --skill PATH, so no skill is tested"]
+    )
 
 
 def test_help_and_markers_work_whatever_the_settings_say(pytester: pytest.Pytester) -> None:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kit import case, write_skill
+from kit import case, write_script, write_skill
 from loopback import LoopbackServer, Reply
 from pytest_upskill.plugin.options import OPTIONS
 
@@ -64,6 +64,17 @@ def test_the_ini_file_says_what_the_command_line_does_not(
     assert server.most_in_flight == 1
     assert {asked.body["max_tokens"] for asked in server.asked} == {7}
     assert {asked.headers["x-stainless-read-timeout"] for asked in server.asked} == {"33.0"}
+
+
+def test_a_file_in_the_name_of_a_model_is_relative_to_the_ini_file(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    model = write_script(pytester.path / "answers.json")
+    pytester.makeini(f"[pytest]\nskill_paths = skills\nskill_models = {model}")
+    (pytester.path / "sub").mkdir()
+    monkeypatch.chdir(pytester.path / "sub")
+    pytester.runpytest_inprocess().assert_outcomes(passed=1)
 
 
 def test_the_command_line_has_the_last_word(pytester: pytest.Pytester) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -156,12 +157,26 @@ def test_an_unknown_name_is_refused_with_a_guess(name: str, hint: str) -> None:
     assert refused(name).problem == f"no model of this name is known, did you mean {hint}?"
 
 
-@pytest.mark.parametrize("name", ["zzz", "", "mistral/large", "bedrock:x", "anthropic:", "openai."])
+@pytest.mark.parametrize("name", ["zzz", "", "mistral/large", "bedrock:x", "openai."])
 def test_an_unknown_name_is_refused_with_what_would_work(name: str) -> None:
     error = refused(name)
     assert error.problem.startswith("no model of this name is known")
     for known in ("haiku", "local", "hf:", "ollama:", "openai:", "--skill-base-url"):
         assert known in error.mend
+
+
+@pytest.mark.parametrize("name", ["anthropic:", "openai:", "scripted:", "local:", "ollama:"])
+def test_a_provider_without_a_name_says_that_the_name_is_missing(name: str) -> None:
+    error = refused(name)
+    assert "a name is missing" in error.problem
+    assert error.mend.startswith(f"For example: {name}")
+
+
+def test_a_file_in_a_name_is_relative_to_where_the_name_was_written() -> None:
+    folder = Path("/project")
+    assert resolve("local:m.gguf", None, {}, folder).model_id == "/project/m.gguf"
+    assert resolve("scripted:/a/b.json", None, {}, folder).model_id == "/a/b.json"
+    assert resolve("ollama:qwen3:8b", None, {}, folder).model_id == "qwen3:8b"
 
 
 KEYED = [name for name, provider in PROVIDERS.items() if provider.needs_key]

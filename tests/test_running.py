@@ -25,7 +25,7 @@ def test_a_skill_that_helps_passes_and_shows_its_lift(
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(
         [
-            f"upskill: gate on {model} (answers.json)",
+            f"upskill: gate on {model}",
             "gate · about 10 tokens · 1 case × 1 run",
             "model*without*with*lift*checks*tokens*seconds*errors",
             "scripted:* +100 *1/1*",
@@ -56,6 +56,19 @@ def test_a_failure_shows_the_question_the_checks_and_both_answers(
         ]
     )
     result.stdout.no_fnmatch_line("*Traceback*")
+
+
+def test_a_failure_is_one_line_where_pytest_wants_one(pytester: pytest.Pytester) -> None:
+    write_skill(pytester.path / "skills/gate")
+    model = write_script(pytester.path / "a.json", knows="Push it.")
+    args = ["--skill", "skills", "--model", model]
+    by_line = pytester.runpytest_inprocess(*args, "--tb=line", "--junitxml", "j.xml")
+    assert "Question:" not in by_line.stdout.str()
+    by_line.stdout.fnmatch_lines(['*: "gate up" is not in the answer'])
+    [failure] = ET.parse(pytester.path / "j.xml").iter("failure")
+    assert failure.get("message") == '"gate up" is not in the answer'
+    verbose = pytester.runpytest_inprocess(*args, "-vv")
+    assert verbose.stdout.str().count("Question:") == 1
 
 
 def test_no_answer_is_an_error_and_not_a_failure(pytester: pytest.Pytester) -> None:
@@ -216,7 +229,7 @@ def test_a_report_that_can_not_be_written_is_told_before_the_run(
     args = ["--skill", "skills", "--model", model, "--skill-json", str(tmp_path)]
     result = pytester.runpytest_inprocess(*args)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"ERROR: --skill-json {tmp_path}: Is a directory"])
+    result.stderr.fnmatch_lines([f"ERROR: --skill-json {tmp_path}: this can't be written: *"])
 
 
 def test_two_skills_of_one_name_are_told_apart(pytester: pytest.Pytester) -> None:

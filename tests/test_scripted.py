@@ -197,10 +197,10 @@ def test_a_name_that_is_neither_file_nor_function_is_refused() -> None:
     [
         ("def reply(:\n", "answers.py:reply", "SyntaxError"),
         ("1 / 0\n", "answers.py:reply", "ZeroDivisionError"),
-        ("reply = 1\n", "answers.py:reply", "reply is not a function"),
-        ("", "answers.py:reply", "AttributeError"),
+        ("reply = 1\n", "answers.py:reply", "has no function 'reply'"),
+        ("", "answers.py:reply", "has no function 'reply'"),
         ("", "no_such_module_of_ours:reply", "ModuleNotFoundError"),
-        ("", "answers.py:", "AttributeError"),
+        ("", "answers.py:", "has no function ''"),
     ],
 )
 def test_a_script_that_can_not_be_loaded_is_refused(content: str, name: str, problem: str) -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from kit import write_script, write_skill
 
+ROOT = Path(__file__).parents[1]
+
 
 def main() -> None:
     tools = Path(sys.executable).parent
@@ -29,6 +31,9 @@ def main() -> None:
         assert "+100" in shown, shown
         shown = run(folder, tools / "pytest", "--skill", "skills", "--model", model, "-n", "2")
         assert "1 passed" in shown, shown
+    # The project's own folder, where pytest loads the conftest files of its tests too.
+    demo = run(str(ROOT), tools / "pytest", "--skill", "skills", "--model", "haiku", "--co", "-q")
+    assert "upskill: a run would make" in demo, demo
     version = importlib.metadata.version("pytest-upskill")
     assert run(".", tools / "pytest-upskill", "--version").strip().endswith(version)
     print(f"the wheel of pytest-upskill {version} works")  # noqa: T201

@@ -127,6 +127,8 @@ def _read_json(file: Path) -> Any:
         if file.stat().st_size > MAX_CASES_BYTES:
             raise CasesError(file, f"this file has more than {MAX_CASES_BYTES:,} bytes")
         text = file.read_bytes().decode("utf-8-sig")
+        if not text.strip():
+            raise CasesError(file, "this file is empty", how_to_add_cases(file))
         return json.loads(text, object_pairs_hook=_no_twins)
     except OSError as error:
         raise CasesError(file, error.strerror or str(error), "Check the path.") from None
@@ -193,6 +195,8 @@ def _problem(kind: str, loc: Location, message: str) -> tuple[Location, str]:
     if kind == "extra_forbidden":
         return loc, f"unknown key{guess(str(loc[-1]), _known_keys(loc))}"
     problem = _PROBLEMS.get(kind, message)
+    if kind == "list_type" and "expected" in loc:
+        problem = "this is neither a text nor a list of texts"
     if problem.startswith("an empty") and "expected" in loc:
         problem += ": every answer would pass it, or none; write the text that you look for"
     return loc, problem

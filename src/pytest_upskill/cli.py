@@ -20,10 +20,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "pytest --skill PATH --model NAME",
     )
     parser.add_argument("--version", action="version", version=f"pytest-upskill {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     models = commands.add_parser("models", help="list the models that --model takes")
     models.set_defaults(run=lambda: print(models_text(os.environ)))
-    parser.parse_args(arguments).run()
+    parsed = parser.parse_args(arguments)
+    if parsed.command is None:
+        parser.print_help()
+        return 2
+    parsed.run()
     return 0
 
 
@@ -75,4 +79,8 @@ def _embedded(env: Mapping[str, str]) -> list[tuple[str, str]]:
         where = f"{weights.LABEL} at {weights.weights_file()}"
     else:
         where = f"{weights.LABEL}, fetched when first used to {weights.weights_file()}"
-    return [("local", where), ("local:FILE.gguf", "a file of yours")]
+    return [
+        ("local", where),
+        ("local:FILE.gguf", "a file of yours"),
+        ("scripted:FILE.json", "a fake that answers by rules, for tests"),
+    ]

@@ -16,6 +16,7 @@ class Settings:
 
     skill_paths: tuple[Path, ...] = ()
     models: tuple[str, ...] = ()
+    models_folder: Path = Path()  # what files in the names of models are relative to
     base_url: str | None = None
     runs: int = DEFAULT_RUNS
     tests_file: Path | None = None

@@ -40,7 +40,7 @@ class Skill:
     file: Path
     body: str
     digest: str
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[tuple[int, str], ...] = ()  # line and text of what is only odd
 
     @property
     def tokens(self) -> int:
@@ -67,7 +67,7 @@ def find_skills(path: Path) -> list[Path]:
             "this file is not a SKILL.md",
             "Give the skill's folder, its SKILL.md, or a folder of skills.",
         )
-    found = sorted(_walk_for_skills(path))
+    found = sorted(_walk_for_skills(path, set()))
     if not found:
         raise SettingsError(
             f"--skill {shown(path)}",
@@ -78,8 +78,14 @@ def find_skills(path: Path) -> list[Path]:
     return found
 
 
-def _walk_for_skills(top: Path) -> Iterator[Path]:
-    for folder, subfolders, files in os.walk(top):
+def _walk_for_skills(top: Path, seen: set[str]) -> Iterator[Path]:
+    """Links are followed, since agents' folders often link to where a skill is kept."""
+    for folder, subfolders, files in os.walk(top, followlinks=True):
+        real = os.path.realpath(folder)
+        if real in seen:
+            subfolders.clear()
+            continue
+        seen.add(real)
         name = next((name for name in SKILL_NAMES if name in files), None)
         if name:
             subfolders.clear()  # what lies inside a skill belongs to it
@@ -179,7 +185,7 @@ def _parse_yaml(file: Path, frontmatter: str) -> tuple[dict[str, Any], dict[str,
         raise SkillError(
             where,
             f"the frontmatter is not YAML: {error.problem or error.context}",
-            "Put a text with ':' or '#' in it between quotes.",
+            "Indent with spaces, and put a text with ':' or '#' in it between quotes.",
         ) from None
     except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
         problem = str(error).splitlines()[0] if str(error) else "nested too deep"
@@ -201,7 +207,9 @@ def _parse_yaml(file: Path, frontmatter: str) -> tuple[dict[str, Any], dict[str,
     return fields, lines
 
 
-def _validate(file: Path, fields: Mapping[str, Any], lines: Mapping[str, int]) -> tuple[str, ...]:
+def _validate(
+    file: Path, fields: Mapping[str, Any], lines: Mapping[str, int]
+) -> tuple[tuple[int, str], ...]:
     """Raise at the first breach of the specification; return what is only odd."""
 
     def breach(key: str, problem: str, mend: str) -> SkillError:
@@ -222,8 +230,10 @@ def _validate(file: Path, fields: Mapping[str, Any], lines: Mapping[str, int]) -
         raise breach("name", *problem)
     _validate_optional(fields, breach)
     return tuple(
-        f"{shown(file)}:{lines.get(key, 2)}: {key!r} is not in the Agent Skills specification"
-        f"{guess(key, _KNOWN_KEYS)}"
+        (
+            lines.get(key, 2),
+            f"{key!r} is not in the Agent Skills specification{guess(key, _KNOWN_KEYS)}",
+        )
         for key in fields
         if key not in _KNOWN_KEYS
     )

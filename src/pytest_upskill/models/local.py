@@ -103,7 +103,7 @@ def _start(file: Path) -> tuple[subprocess.Popen[str], str]:
         end(process)
         log.seek(0)
         lines = log.read().strip().splitlines()
-    said = one_line(lines[-1], 200) if lines else f"exit status {process.returncode}"
+    said = one_line(lines[-1], 200).rstrip(".") if lines else f"exit status {process.returncode}"
     raise ModelError(f"llama.cpp could not load {file}: {said}", "Try another file", fatal=True)
 
 

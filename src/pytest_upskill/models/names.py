@@ -5,6 +5,7 @@ Nothing here imports an SDK or opens a connection, so a wrong name costs nothing
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
@@ -101,14 +102,24 @@ class ModelSpec:
         return shown_address(self.base_url or "")
 
 
-def resolve(name: str, base_url: str | None, env: Mapping[str, str]) -> ModelSpec:
-    """Say which model a name means, or raise SettingsError with what would work."""
+def resolve(
+    name: str, base_url: str | None, env: Mapping[str, str], folder: Path = Path()
+) -> ModelSpec:
+    """Say which model a name means, or raise SettingsError with what would work.
+
+    A file in the name (local:FILE, scripted:FILE) is relative to ``folder``.
+    """
     if name in ALIASES:
         return _spec(name, "anthropic", ALIASES[name], env)
     if name == "local":
         return ModelSpec(name, "local", env.get("PYTEST_UPSKILL_MODEL", ""))
     prefix, colon, rest = name.partition(":")
-    if colon and prefix in PROVIDERS and prefix != "generic" and rest:
+    if colon and prefix in PROVIDERS and prefix != "generic":
+        if not rest:
+            problem = f"after {prefix!r} and the colon a name is missing"
+            raise SettingsError(f"--model {name}", problem, f"For example: {_example(prefix)}")
+        if PROVIDERS[prefix].protocol in ("local", "scripted"):
+            rest = str(folder / Path(rest).expanduser())
         return _spec(name, prefix, rest, env)
     prefix, dot, rest = name.partition(".")
     hosted = prefix in PROVIDERS and PROVIDERS[prefix].protocol in ("anthropic", "openai")
@@ -178,6 +189,10 @@ def _dotted(
             )
         return ModelSpec(name, provider, rest, url)
     return ModelSpec(name, provider, spec.model_id, spec.base_url, effort)
+
+
+def _example(provider: str) -> str:
+    return "local:FILE.gguf" if provider == "local" else PROVIDERS[provider].example
 
 
 def _hint(name: str) -> str:

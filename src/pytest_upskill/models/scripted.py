@@ -89,12 +89,12 @@ def load_script(spec: ModelSpec) -> Script:
         )
     try:
         module = _import(source)
-        script = getattr(module, function)
     except Exception as error:
         raise SettingsError(where, f"can't be loaded: {error!r}", "Check the path.") from error
+    script: object = getattr(module, function, None)
     if not callable(script):
-        raise SettingsError(where, f"{function} is not a function", "Name a function.")
-    return script  # type: ignore[no-any-return]
+        raise SettingsError(where, f"{source} has no function {function!r}", "Check its name.")
+    return script
 
 
 def _import(source: str) -> object:

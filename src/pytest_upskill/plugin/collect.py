@@ -1,6 +1,7 @@
 """A skill's cases as pytest items: one for each case on each model, both arms inside."""
 
 import os
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,10 +43,6 @@ class SkillWarning(pytest.PytestWarning):
     """Something about a skill is odd, but not wrong."""
 
 
-class CaseFailed(Exception):
-    """The answers with the skill did not pass: carries the text that says why."""
-
-
 @dataclass(frozen=True)
 class SkillSource:
     """Where a skill and its cases are; ``file`` is the one that pytest collects for it."""
@@ -71,7 +68,7 @@ def sources_of(
     names = [file.parent.name for file in skill_files]
     sources = []
     for file, name in zip(skill_files, names, strict=True):
-        label = name if names.count(name) == 1 else _relative(file.parent, root)
+        label = name if names.count(name) == 1 else relative(file.parent, root)
         beside = file.parent / CASES_NAME
         sources.append(
             SkillSource(label, file, tests_file or (beside if beside.is_file() else None))
@@ -79,7 +76,7 @@ def sources_of(
     return sources
 
 
-def _relative(path: Path, root: Path) -> str:
+def relative(path: Path, root: Path) -> str:
     try:
         return Path(os.path.relpath(path, root)).as_posix()
     except ValueError:  # another drive of Windows
@@ -137,7 +134,7 @@ class SkillFile(pytest.File):
     @classmethod
     def make(cls, parent: pytest.Collector, source: SkillSource, run: Run) -> "SkillFile":
         # pytest's own id of a file outside of the rootdir is empty, and so the same for all.
-        nodeid = _relative(source.file, parent.config.rootpath)
+        nodeid = relative(source.file, parent.config.rootpath)
         node: SkillFile = cls.from_parent(parent, path=source.file, nodeid=nodeid)
         node.source, node.run = source, run
         return node
@@ -153,10 +150,12 @@ class SkillFile(pytest.File):
             cases = load_cases(self.source.cases_file)
         except InputError as error:
             raise self.CollectError(str(error)) from None
-        for warning in skill.warnings:
-            self.warn(SkillWarning(warning))
+        for line, text in skill.warnings:
+            warnings.warn_explicit(
+                SkillWarning(text), None, str(self.source.skill_file), lineno=line
+            )
         root = self.config.rootpath
-        path = _relative(self.source.folder, root)
+        path = relative(self.source.folder, root)
         self.info = SkillInfo(self.source.label, path, skill.digest, skill.tokens)
         for tag in sorted({tag for case in cases for tag in case.tags}):
             self.config.addinivalue_line("markers", f"{tag}: a tag of a skill's cases.")
@@ -205,7 +204,7 @@ class CaseItem(pytest.Item):
         if sum(passed) * 2 <= len(passed):
             question = self.trials[0].question.messages[-1][1]
             whole = self.config.get_verbosity() >= 2
-            raise CaseFailed(failure_text(question, records, whole=whole))
+            pytest.fail(failure_text(question, records, whole=whole), pytrace=False)
 
     def _keep_records(self) -> list[Record]:
         """Grade what was answered; the records travel on the test's own report."""
@@ -219,9 +218,15 @@ class CaseItem(pytest.Item):
         return records
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        if isinstance(excinfo.value, CaseFailed):
-            return str(excinfo.value)
-        return super().repr_failure(excinfo, style)
+        shown: Any = super().repr_failure(excinfo, style)
+        crash = getattr(shown, "reprcrash", None)
+        if crash and isinstance(excinfo.value, pytest.fail.Exception):
+            # What the short summary, JUnit and --tb=line say: one line, and not of this file.
+            crash.path, crash.lineno = str(self.path), 1
+            crash.message = str(excinfo.value).split("\n")[0]
+            if self.config.getoption("tbstyle") == "line":
+                shown.reprtraceback.reprentries.clear()
+        return shown
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         return self.path, None, self.name

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 import pytest
 
+from ..errors import InputError
 from ..settings import (
     DEFAULT_CONCURRENCY,
     DEFAULT_MAX_OUTPUT,
@@ -16,6 +17,12 @@ from ..settings import (
     DEFAULT_TIMEOUT,
     Settings,
 )
+
+
+def _not_empty(text: str) -> str:
+    if not text.strip():  # an unset variable of a CI job, most often
+        raise argparse.ArgumentTypeError("nothing is given")
+    return text
 
 
 def _at_least_one(text: str) -> int:
@@ -46,6 +53,15 @@ _INI_TYPES: Final[dict[Kind, Any]] = {
     "switch": "bool",
 }
 _CONVERTERS: Final[dict[Kind, Callable[[str], Any]]] = {"int": _at_least_one, "float": _positive}
+_WANTED: Final[dict[Kind, str]] = {
+    "paths": "a list of paths",
+    "names": "a list of names",
+    "path": "a path",
+    "text": "a text",
+    "int": "a whole number of 1 or more",
+    "float": "a number above 0",
+    "switch": "true or false",
+}
 
 
 @dataclass(frozen=True)
@@ -67,7 +83,7 @@ class Option:
         how: dict[str, Any] = {"action": "store_true"}
         if self.kind != "switch":
             action = "append" if self.kind in ("paths", "names") else "store"
-            convert = _CONVERTERS.get(self.kind, str)
+            convert = _CONVERTERS.get(self.kind, _not_empty)
             how = {"action": action, "metavar": self.metavar, "type": convert}
         group.addoption(self.flag, dest=self.dest, default=None, help=self.help, **how)
         parser.addini(
@@ -92,9 +108,13 @@ class Option:
             value = config.getini(self.ini)
             if value is not None and self.kind in _CONVERTERS:
                 value = _CONVERTERS[self.kind](str(value))
-        except (TypeError, ValueError, pytest.UsageError, argparse.ArgumentTypeError) as error:
-            raise pytest.UsageError(f"{config.inipath}: {self.ini}: {error}") from None
+        except (TypeError, ValueError, pytest.UsageError, argparse.ArgumentTypeError):
+            problem = f"this is not {_WANTED[self.kind]}"
+            raise pytest.UsageError(f"{config.inipath}: {self.ini}: {problem}") from None
         return value
+
+    def is_of_ini_file(self, config: pytest.Config) -> bool:
+        return config.getoption(self.dest) is None and bool(self.written(config))
 
 
 SKILL: Final = Option(
@@ -105,17 +125,18 @@ SKILL: Final = Option(
     "A skill's folder, its SKILL.md, or a folder of skills (repeatable). "
     "With no other path only these are collected.",
 )
+MODEL: Final = Option(
+    "--model",
+    "skill_models",
+    "names",
+    "NAME",
+    "A model to ask (repeatable): haiku, sonnet, opus, anthropic:ID, openai:ID, hf:ORG/NAME, "
+    "ollama:NAME, openrouter:ID, local, local:FILE.gguf, or a name that the server at "
+    "--skill-base-url knows. Default: local.",
+)
 OPTIONS: Final = (
     SKILL,
-    Option(
-        "--model",
-        "skill_models",
-        "names",
-        "NAME",
-        "A model to ask (repeatable): haiku, sonnet, opus, anthropic:ID, openai:ID, hf:ORG/NAME, "
-        "ollama:NAME, openrouter:ID, local, local:FILE.gguf, or a name that the server at "
-        "--skill-base-url knows. Default: local.",
-    ),
+    MODEL,
     Option(
         "--skill-base-url",
         "skill_base_url",
@@ -176,11 +197,28 @@ def is_asked_for(config: pytest.Config) -> bool:
     return bool(config.getoption(SKILL.dest) or SKILL.written(config))
 
 
+def as_written(error: InputError, config: pytest.Config) -> str:
+    """An error about an option, told by its ini key if it was written there."""
+    for option in OPTIONS:
+        flag, _, rest = error.where.partition(" ")
+        if flag == option.flag and option.is_of_ini_file(config):
+            where = f"{config.inipath}: {option.ini}: {rest}".rstrip(": ")
+            return str(InputError(where, error.problem, error.mend))
+    return str(error)
+
+
+def unused_flags(config: pytest.Config) -> list[str]:
+    """The options that were given although no skill was: they do nothing."""
+    return [option.flag for option in OPTIONS if config.getoption(option.dest) is not None]
+
+
 def read_settings(config: pytest.Config) -> Settings:
     value = {option.flag: option.value(config) for option in OPTIONS}
+    of_ini = MODEL.is_of_ini_file(config)
     return Settings(
         skill_paths=tuple(value["--skill"]),
         models=tuple(dict.fromkeys(value["--model"] or ())),
+        models_folder=config.inipath.parent if config.inipath and of_ini else Path(),
         base_url=value["--skill-base-url"] or None,
         runs=value["--skill-runs"],
         tests_file=value["--skill-tests"],

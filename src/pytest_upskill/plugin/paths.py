@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ..errors import SettingsError
-from .collect import SkillSource
+from ..errors import SettingsError, shown
+from .collect import SkillSource, relative
 from .options import SKILL, absolute
 
 Guarded = dict[Path, list[SkillSource]]
@@ -26,7 +26,9 @@ def add_to_args(config: pytest.Config, sources: Sequence[SkillSource]) -> Guarde
     nodes = {path for path, arg in zip(named, kept, strict=True) if "::" in arg}
     # Who names one case of a skill does not want all of it.
     added = [source for source in sources if source.file not in nodes]
-    config.args = kept + ([str(source.file) for source in added] if by_option or not given else [])
+    config.args = kept
+    if by_option or not given:
+        config.args += [_arg_for(config, source.file) for source in added]
     config.args_source = pytest.Config.ArgsSource.ARGS
     folders = [path for path in named if path.is_dir()]
     # pytest's rootdir won't do for home: it moves towards whatever path stands on the line.
@@ -37,6 +39,19 @@ def add_to_args(config: pytest.Config, sources: Sequence[SkillSource]) -> Guarde
             for folder in _foreign_folders(source.folder, home):
                 guarded.setdefault(folder, []).append(source)
     return guarded
+
+
+def wanted_by_args(config: pytest.Config, skill_paths: Sequence[Path]) -> list[Path]:
+    """Those of --skill, or those of skill_paths that the given arguments have to do with."""
+    given = config.args_source == pytest.Config.ArgsSource.ARGS
+    if config.getoption(SKILL.dest) or not given:
+        return list(skill_paths)
+    named = [_path_of(config, arg) for arg in config.args]
+    return [
+        path
+        for path in skill_paths
+        if any(path.is_relative_to(arg) or arg.is_relative_to(path) for arg in named)
+    ]
 
 
 def reached_by_args(config: pytest.Config, sources: Sequence[SkillSource]) -> list[SkillSource]:
@@ -50,6 +65,18 @@ def _foreign_folders(folder: Path, home: Path) -> list[Path]:
     if folder.is_relative_to(home):
         return [folder]
     return [folder, *(above for above in folder.parents if not home.is_relative_to(above))]
+
+
+def _arg_for(config: pytest.Config, file: Path) -> str:
+    """The file as an argument of pytest, which reads '[' and '::' in it as parts of a node id."""
+    arg = relative(file, config.invocation_params.dir)
+    if "[" in arg or "::" in arg:
+        raise SettingsError(
+            f"--skill {shown(file.parent)}",
+            "pytest can't take a path with '[' or '::' in it",
+            "Rename the folder, or change into it and run --skill . there.",
+        )
+    return arg
 
 
 def _path_of(config: pytest.Config, arg: str) -> Path:
@@ -66,4 +93,7 @@ def require_writable(flag: str, file: Path) -> None:
         if not there:
             file.unlink()  # an empty report would only mislead, should the run be killed
     except OSError as error:
-        raise SettingsError(f"{flag} {file}", error.strerror or str(error)) from None
+        problem = f"this can't be written: {error.strerror or error}"
+        raise SettingsError(
+            f"{flag} {file}", problem, "Name a file in a folder of yours."
+        ) from None

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from ..engine import Engine, LinkClient, LinkServer
-from ..errors import InputError, SettingsError, UpskillError
+from ..errors import InputError, SettingsError
 from ..models import Model, ModelSpec, model_id_of, open_model
 from ..models.names import require_key, resolve
-from ..records import Reply
+from ..records import NoAnswer, Reply
 from ..reports.terminal import marks_for, summary_lines
 from ..settings import Settings
 from ..skills import find_skills
@@ -25,9 +25,11 @@ from . import paths
 from .collect import CaseItem, SkillFile, SkillFolder, SkillSource, sources_of
 from .ledger import Ledger
 from .local_weights import fetch_with_bar, small_model_notes
-from .options import read_settings
+from .options import as_written, read_settings
 
 _LINK = "upskill_link"
+_COLLECTION_FAILED = "not asked: collection failed. Mend it, or --continue-on-collection-errors"
+_NO_ENGINE = "not asked: this xdist worker has no connection to the run's engine"
 
 
 class UpskillRun:
@@ -47,6 +49,7 @@ class UpskillRun:
         self._link: LinkServer | None = None
         self._client: LinkClient | None = None
         self._ledger: Ledger | None = None
+        self._refusal: str | None = None
         self._trouble: list[str] = []
 
     # Beginning.
@@ -63,14 +66,16 @@ class UpskillRun:
             if self._sources and not hasattr(self._config, "workerinput"):
                 self._prepare_models()
         except InputError as error:
-            raise pytest.UsageError(str(error)) from None
+            raise pytest.UsageError(as_written(error, self._config)) from None
         return (yield)
 
     def _find_skills(self) -> None:
-        found = [file for path in self.settings.skill_paths for file in find_skills(path)]
+        wanted = paths.wanted_by_args(self._config, self.settings.skill_paths)
+        found = [file for path in wanted for file in find_skills(path)]
         tests_file = self.settings.tests_file
         if tests_file and not tests_file.is_file():
-            raise SettingsError(f"--skill-tests {tests_file}", "there is no such file")
+            what = "this is a folder" if tests_file.is_dir() else "there is no such file"
+            raise SettingsError(f"--skill-tests {tests_file}", what, "Name a file of cases.")
         sources = sources_of(list(dict.fromkeys(found)), tests_file, self._config.rootpath)
         self._guarded = paths.add_to_args(self._config, sources)
         # Who runs one test file of a project with skill_paths needs no model and no key.
@@ -86,7 +91,8 @@ class UpskillRun:
                 "Add --model NAME (llama-server takes any name).",
             )
         self._specs = {
-            name: resolve(name, settings.base_url, os.environ) for name in self.model_names
+            name: resolve(name, settings.base_url, os.environ, settings.models_folder)
+            for name in self.model_names
         }
         if not self.asks:
             return
@@ -122,7 +128,7 @@ class UpskillRun:
         if not self._sources:
             return None
         names = [
-            name if name == (model_id := model_id_of(spec)) else f"{name} ({model_id})"
+            name if (model_id := model_id_of(spec)) in name else f"{name} ({model_id})"
             for name, spec in self._specs.items()
         ]
         default = "" if self.settings.models else ", the default as no --model is given"
@@ -160,7 +166,8 @@ class UpskillRun:
             return None
         calls = sum(len(item.trials) for item in own)
         arms = "with and without the skill" if self.settings.baseline else "with the skill"
-        text = f"{calls} calls: {len(own)} tests, {arms}, runs: {self.settings.runs}"
+        tests = "1 test" if len(own) == 1 else f"{len(own)} tests"
+        text = f"{calls} calls: {tests}, {arms}, runs: {self.settings.runs}"
         return f"upskill: {text}" if self.asks else f"upskill: a run would make {text}"
 
     # Asking.
@@ -168,7 +175,9 @@ class UpskillRun:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
         broken = session.testsfailed and not self._config.option.continue_on_collection_errors
-        if self.asks and not broken:
+        if broken:  # pytest stops here by itself, but xdist runs what was collected
+            self._refusal = _COLLECTION_FAILED
+        elif self.asks:
             items = [item for item in session.items if isinstance(item, CaseItem)]
             if address := worker_link(self._config):
                 self._client = LinkClient(address)
@@ -185,8 +194,8 @@ class UpskillRun:
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         asker = self._client or self._engine
-        if asker is None:
-            raise UpskillError("asked before the run began")
+        if self._refusal or asker is None:
+            return [NoAnswer(self._refusal or _NO_ENGINE)] * len(questions)
         return asker.ask(questions)
 
     # Ending.
@@ -232,7 +241,7 @@ class UpskillRun:
         )
         for note in small_model_notes(self._specs.values()):
             lines += textwrap.wrap(note, writer.fullwidth)
-        terminalreporter.section("skills")
+        terminalreporter.write_sep("=", "skills")
         for line in lines:
             terminalreporter.write_line(line)
         for problem in self._trouble:
