@@ -24,6 +24,7 @@ class Recorder:
 
     def __init__(self, most_in_flight: int | None = None, held: bool = False) -> None:
         self.most_in_flight = most_in_flight
+        self.endpoint = str(id(self))
         self.asked: list[str] = []
         self.now = 0
         self.most = 0
@@ -42,7 +43,14 @@ class Recorder:
                 await asyncio.sleep(0.001)
             await asyncio.sleep(0)
             if text.startswith("raise"):
-                raise ModelError(text, fatal="fatal" in text, unreachable="unreachable" in text)
+                raise ModelError(
+                    text,
+                    fatal="fatal" in text,
+                    unreachable="unreachable" in text,
+                    passing="passing" in text,
+                    rate_limited="busy" in text,
+                    retry_after=0.0,
+                )
             if text.startswith("bug"):
                 raise ZeroDivisionError(text)
             return Answer(text.upper())
@@ -127,14 +135,16 @@ def test_what_no_other_question_could_mend_is_asked_once(word: str) -> None:
     wanted = [question(f"raise {word} {number}") for number in range(10)]
     with engine_of(("m", model := Recorder())) as engine:
         replies = texts(engine.ask(wanted))
-    assert len(model.asked) == 1
-    assert set(replies) == {f"m: raise {word} 0"}
+    # Nobody may be there only for now, so that is tried again, but for one question only.
+    assert model.asked == [f"raise {word} 0"] * (5 if word == "unreachable" else 1)
+    assert len(set(replies)) == 1
+    assert replies[0].startswith(f"m: raise {word} 0")
 
 
 def test_a_server_that_answered_before_is_asked_on_when_it_is_gone_for_once() -> None:
     wanted = [question("a"), question("raise unreachable"), question("b")]
     with engine_of(("m", Recorder()), concurrency=1) as engine:
-        assert texts(engine.ask(wanted)) == ["A", "m: raise unreachable", "B"]
+        assert texts(engine.ask(wanted)) == ["A", "m: raise unreachable (5 attempts)", "B"]
 
 
 def test_an_error_of_one_question_is_its_own() -> None:
@@ -143,6 +153,34 @@ def test_an_error_of_one_question_is_its_own() -> None:
     assert replies[:2] == ["m: raise once", "A"]
     assert "internal error" in replies[2]
     assert "ZeroDivisionError" in replies[2]
+
+
+@pytest.mark.parametrize("word", ["passing", "busy"])
+def test_what_may_pass_is_asked_five_times_at_most(word: str) -> None:
+    with engine_of(("m", model := Recorder())) as engine:
+        [reply] = texts(engine.ask([question(f"raise {word}")]))
+        assert engine.retries() == {"m": 4}
+    assert len(model.asked) == 5
+    assert reply == f"m: raise {word} (5 attempts)"
+
+
+def test_a_question_that_waits_takes_no_place() -> None:
+    with engine_of(("m", model := Recorder()), concurrency=1) as engine:
+        engine.ask([question("first")])
+        engine.start(plan_of(question("raise passing"), question("a"), question("b")))
+        assert texts(engine.ask([question("b")])) == ["B"]
+    assert model.asked.index("b") < 5
+
+
+def test_stopping_ends_the_waiting_too() -> None:
+    with engine_of(("m", model := Recorder())) as engine:
+        engine.ask([question("first")])
+        engine.start(plan_of(question("raise passing")))
+        while "raise passing" not in model.asked:
+            pass
+        engine.stop()
+        [reply] = texts(engine.ask([question("raise passing")]))
+    assert reply in (STOPPED, "m: raise passing", "m: raise passing (2 attempts)")
 
 
 def test_a_model_that_cannot_be_opened_is_told_to_all() -> None:

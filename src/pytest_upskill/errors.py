@@ -42,15 +42,29 @@ class ModelError(UpskillError):
 
     ``fatal``: every other question to this model would end the same way (a wrong key, say).
     ``unreachable``: nobody listens at the model's address.
+    ``passing``: the same question may well be answered if it is asked again.
+    ``rate_limited``: it would have been, had less been asked; ``retry_after`` are the seconds
+    that the server wants to be left alone, if it says so.
     """
 
     def __init__(
-        self, problem: str, mend: str = "", *, fatal: bool = False, unreachable: bool = False
+        self,
+        problem: str,
+        mend: str = "",
+        *,
+        fatal: bool = False,
+        unreachable: bool = False,
+        passing: bool = False,
+        rate_limited: bool = False,
+        retry_after: float | None = None,
     ) -> None:
         self.problem = problem
         self.mend = mend
         self.fatal = fatal
         self.unreachable = unreachable
+        self.passing = passing or unreachable or rate_limited
+        self.rate_limited = rate_limited
+        self.retry_after = retry_after
         super().__init__(f"{problem}. {mend}" if mend else problem)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 DEFAULT_RUNS: Final = 1
 DEFAULT_MAX_OUTPUT: Final = 2048
 DEFAULT_TIMEOUT: Final = 120.0
-DEFAULT_CONCURRENCY: Final = 8
+DEFAULT_CONCURRENCY: Final = 64
 
 
 @dataclass(frozen=True)

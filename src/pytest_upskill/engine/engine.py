@@ -1,18 +1,17 @@
 """The one place that calls models: an asyncio loop on one background thread.
 
-It starts on a whole plan at once, in its order, and keeps as many calls in flight as the limit
-allows; callers wait for the reply to their own question. Each model has a lane. The first
-question of a lane goes alone: a wrong key or a wrong name is found by one call, and every
-other question of that lane gets the same reply without being asked.
+It starts on a whole plan at once, in its order, and keeps as many calls in flight as the limits
+allow; callers wait for the reply to their own question. A question that failed for a passing
+reason waits, outside of the limits, and is asked again. The SDKs' own retries are off.
 """
 
 import asyncio
 import threading
 import time
-from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from random import Random
 from typing import Final
 
 from ..errors import ModelError, UpskillError
@@ -20,38 +19,13 @@ from ..models import Model
 from ..records import NoAnswer, Reply
 from ..texts import one_line
 from ..trials import Plan, Question
+from .lane import Job, Lane
+from .limits import Limit, pause
 
+_MORE_TIME: Final = "Raise --skill-timeout, or ask less"
 STOPPED: Final = "not asked: the run was stopped"
 
 OpenModel = Callable[[str], Awaitable[Model]]
-
-
-@dataclass
-class _Job:
-    question: Question
-    number: int
-    reply: "Future[Reply]" = field(default_factory=Future)
-
-
-@dataclass
-class _Lane:
-    """The questions to one model, and what is known of it."""
-
-    name: str
-    waiting: deque[_Job] = field(default_factory=deque)
-    model: Model | None = None
-    in_flight: int = 0
-    tried: bool = False
-    answered: bool = False
-    dead: str | None = None
-
-    def ready(self) -> bool:
-        if not self.waiting:
-            return False
-        if not self.tried:
-            return self.in_flight == 0
-        limit = self.model.most_in_flight if self.model else None
-        return limit is None or self.in_flight < limit
 
 
 class Engine:
@@ -61,10 +35,12 @@ class Engine:
         self._open_model = open_model
         self._concurrency = concurrency
         self._timeout = timeout
-        self._jobs: dict[str, _Job] = {}
-        self._lanes: dict[str, _Lane] = {}
+        self._jobs: dict[str, Job] = {}
+        self._lanes: dict[str, Lane] = {}
+        self._limits: dict[str, Limit] = {}
         self._in_flight = 0
         self._stopped = False
+        self._random = Random()
         self._tasks: set[asyncio.Task[None]] = set()
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -86,11 +62,15 @@ class Engine:
             jobs = [self._jobs.get(key) for key in keys]
         return [job.reply for job in jobs if job] if all(jobs) else None
 
+    def retries(self) -> dict[str, int]:
+        """How many calls were made again, by model."""
+        return {name: lane.retries for name, lane in self._lanes.items()}
+
     def stop(self) -> None:
         """Ask nothing more; what is in flight may still end."""
         self._stopped = True
         if self._loop:
-            self._loop.call_soon_threadsafe(self._drop_waiting)
+            self._loop.call_soon_threadsafe(self._pump)
 
     def close(self) -> None:
         """Stop, end what is in flight, close the models, end the thread."""
@@ -103,13 +83,13 @@ class Engine:
             self._loop = None
 
     def _submit(self, questions: Iterable[Question]) -> "list[Future[Reply]]":
-        new: list[_Job] = []
+        new: list[Job] = []
         futures: list[Future[Reply]] = []
         with self._lock:
             for question in questions:
                 job = self._jobs.get(question.key)
                 if job is None:
-                    job = self._jobs[question.key] = _Job(question, len(self._jobs))
+                    job = self._jobs[question.key] = Job(question, len(self._jobs))
                     if self._stopped:
                         job.reply.set_result(NoAnswer(STOPPED))
                     else:
@@ -130,81 +110,117 @@ class Engine:
 
     # Called on the engine's own thread.
 
-    def _enqueue(self, jobs: list[_Job]) -> None:
+    def _enqueue(self, jobs: list[Job]) -> None:
         for job in jobs:
-            lane = self._lanes.setdefault(job.question.model, _Lane(job.question.model))
+            lane = self._lanes.setdefault(job.question.model, Lane(job.question.model))
             lane.waiting.append(job)
         self._pump()
 
     def _pump(self) -> None:
         """Start as many calls as the limits allow, the earliest question first."""
-        if self._stopped:
-            return self._drop_waiting()
         for lane in self._lanes.values():
-            if lane.dead:
-                self._settle_all(lane, lane.dead)
+            if self._stopped or lane.dead:
+                lane.settle_all(lane.dead or STOPPED)
+            elif lane.waiting and lane.model is None and not lane.opening:
+                lane.opening = True
+                self._begin(self._open(lane))
         while self._in_flight < self._concurrency:
             ready = [lane for lane in self._lanes.values() if lane.ready()]
             if not ready:
-                return None
+                return
             lane = min(ready, key=lambda lane: lane.waiting[0].number)
-            lane.in_flight += 1
             self._in_flight += 1
-            task = asyncio.get_running_loop().create_task(self._run(lane, lane.waiting.popleft()))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-        return None
+            self._begin(self._run(lane, lane.take()))
 
-    async def _run(self, lane: _Lane, job: _Job) -> None:
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _open(self, lane: Lane) -> None:
         try:
-            reply = await self._reply(lane, job.question)
-        except asyncio.CancelledError:
-            reply = NoAnswer(STOPPED)
-        lane.in_flight -= 1
-        self._in_flight -= 1
-        lane.tried = True
-        job.reply.set_result(reply)
+            lane.model = await self._open_model(lane.name)
+            limit = Limit(self._concurrency)
+            lane.limit = self._limits.setdefault(lane.model.endpoint, limit)
+        except ModelError as error:
+            lane.dead = f"{lane.name}: {error}"
+        except UpskillError as error:
+            lane.dead = str(error)
+        except Exception as bug:
+            lane.dead = _told(lane, bug)
         self._pump()
 
-    async def _reply(self, lane: _Lane, question: Question) -> Reply:
+    async def _run(self, lane: Lane, job: Job) -> None:
         try:
-            if lane.model is None:
-                lane.model = await self._open_model(lane.name)
-            started = time.monotonic()
-            async with asyncio.timeout(self._timeout):
-                answer = await lane.model.ask(question)
-            lane.answered = True
-            return replace(answer, seconds=time.monotonic() - started)
+            reply = await self._attempt(lane, job)
+        except asyncio.CancelledError:
+            reply = NoAnswer(STOPPED)
+        lane.give_back()
+        self._in_flight -= 1
+        if reply is not None:
+            lane.tried = True
+            job.settle(reply)
+        self._pump()
+
+    async def _attempt(self, lane: Lane, job: Job) -> Reply | None:
+        """Ask once. None if the question will be asked again."""
+        assert lane.model is not None
+        assert lane.limit is not None
+        now = time.monotonic()
+        job.started = job.started or now
+        job.attempts += 1
+        try:
+            async with asyncio.timeout(max(0.0, job.seconds_left(self._timeout))):
+                answer = await lane.model.ask(job.question)
         except TimeoutError:
-            error = f"no answer within {self._timeout:g} s. Raise --skill-timeout, or ask less"
-            return NoAnswer(f"{lane.name}: {error}")
-        except ModelError as model_error:
-            reason = f"{lane.name}: {model_error}"
-            # Nobody there from the first question on: asking the rest would only take time.
-            if model_error.fatal or (model_error.unreachable and not lane.answered):
-                lane.dead = reason
-            return NoAnswer(reason)
-        except UpskillError as error_:
-            lane.dead = str(error_)
-            return NoAnswer(lane.dead)
+            lane.limit.failed()
+            late = ModelError(f"no answer within {self._timeout:g} s", _MORE_TIME)
+            return self._failed(lane, job, late)
+        except ModelError as error:
+            return self._failed(lane, job, error)
         except Exception as bug:
-            # An adapter broke its promise: one trial errs with a word of what it was, and the
-            # engine, which everybody waits for, lives on.
-            return NoAnswer(f"{lane.name}: internal error, {one_line(repr(bug), 200)}")
+            return NoAnswer(_told(lane, bug))
+        lane.answered = True
+        lane.limit.answered()
+        return replace(answer, seconds=time.monotonic() - now)
 
-    def _settle_all(self, lane: _Lane, reason: str) -> None:
-        while lane.waiting:
-            lane.waiting.popleft().reply.set_result(NoAnswer(reason))
+    def _failed(self, lane: Lane, job: Job, error: ModelError) -> NoAnswer | None:
+        """Let a question that failed for a passing reason wait; say of any other why it did."""
+        assert lane.limit is not None
+        wait = pause(job.attempts, error.retry_after, self._random)
+        if error.rate_limited:
+            lane.limit.rate_limited(time.monotonic(), wait)
+        elif error.passing:
+            lane.limit.failed()
+        if not self._stopped and job.may_wait(wait, error, self._timeout):
+            lane.retries += 1
+            job.excused += wait if error.rate_limited else 0.0
+            lane.pausing.add(job)
+            asyncio.get_running_loop().call_later(wait, self._ask_again, lane, job)
+            return None
+        tries = f" ({job.attempts} attempts)" if job.attempts > 1 else ""
+        reason = f"{lane.name}: {error.problem}{tries}" + (f". {error.mend}" if error.mend else "")
+        # Nobody there from the first question on: asking the rest would only take time.
+        if error.fatal or (error.unreachable and not lane.answered):
+            lane.dead = reason
+        return NoAnswer(reason)
 
-    def _drop_waiting(self) -> None:
-        for lane in self._lanes.values():
-            self._settle_all(lane, STOPPED)
+    def _ask_again(self, lane: Lane, job: Job) -> None:
+        if job in lane.pausing:  # else the lane has been settled meanwhile
+            lane.pausing.remove(job)
+            lane.waiting.appendleft(job)
+            self._pump()
 
     async def _shut_down(self) -> None:
-        self._drop_waiting()
+        self._pump()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for lane in self._lanes.values():
             if lane.model:
                 await lane.model.close()
+
+
+def _told(lane: Lane, bug: Exception) -> str:
+    """An adapter broke its promise: one word of what it was, and the engine lives on."""
+    return f"{lane.name}: internal error, {one_line(repr(bug), 200)}"

@@ -23,7 +23,7 @@ async def open_model(spec: ModelSpec, settings: Settings) -> Model:
         return await open_local(spec, settings.timeout)
     from .scripted import ScriptedModel, load_script
 
-    return ScriptedModel(load_script(spec))
+    return ScriptedModel(load_script(spec), spec.name)
 
 
 def model_id_of(spec: ModelSpec) -> str:

@@ -4,6 +4,7 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from ..records import Answer, Usage
+from ..texts import digest
 from ..trials import Question, Role
 from .names import ModelSpec, key_of
 from .sdk import empty_reply, not_a_reply, told_as_model_errors
@@ -30,6 +31,7 @@ class AnthropicModel:
             auth_token=self._key if variable == "ANTHROPIC_AUTH_TOKEN" else None,
             base_url=spec.base_url,
             timeout=timeout,
+            max_retries=0,  # the engine has the one policy
         )
 
     async def ask(self, question: Question) -> Answer:
@@ -48,6 +50,10 @@ class AnthropicModel:
             if not text.strip() and stop != "refusal":
                 raise empty_reply(stop)
             return Answer(text, _usage(message), stop)
+
+    @property
+    def endpoint(self) -> str:
+        return digest(self._spec.base_url or "", self._key)
 
     async def close(self) -> None:
         await self._client.close()

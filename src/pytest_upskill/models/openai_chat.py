@@ -5,6 +5,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from ..records import Answer, Usage
+from ..texts import digest
 from ..trials import Question
 from .names import ModelSpec, key_of
 from .sdk import empty_reply, error_text, not_a_reply, told_as_model_errors
@@ -34,7 +35,10 @@ class OpenAIModel:
         self._key = (key_of(spec, os.environ) or ("", ""))[1]
         self._limit = _LIMITS[spec.provider == "openai" and bool(_NEW_LIMIT.match(spec.model_id))]
         self._client = openai.AsyncOpenAI(
-            api_key=self._key or _NO_KEY, base_url=spec.base_url, timeout=timeout
+            api_key=self._key or _NO_KEY,
+            base_url=spec.base_url,
+            timeout=timeout,
+            max_retries=0,  # the engine has the one policy
         )
 
     async def ask(self, question: Question) -> Answer:
@@ -83,6 +87,10 @@ class OpenAIModel:
     def extra(self, question: Question) -> dict[str, Any]:  # noqa: ARG002
         """Parameters beyond the plain ones, for adapters that know their server better."""
         return {}
+
+    @property
+    def endpoint(self) -> str:
+        return digest(self._spec.base_url or "", self._key)
 
     async def close(self) -> None:
         await self._client.close()

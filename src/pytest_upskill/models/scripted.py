@@ -48,8 +48,9 @@ class ScriptedModel:
 
     most_in_flight: Final = None
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, name: str = "scripted") -> None:
         self._script = script
+        self.endpoint = name
 
     async def ask(self, question: Question) -> Answer:
         try:

@@ -8,6 +8,9 @@ and the key is taken out should a server quote it.
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from math import isfinite
 from types import ModuleType
 from typing import Any
 
@@ -26,12 +29,13 @@ def told_as_model_errors(sdk: ModuleType, spec: ModelSpec, key: str) -> Iterator
     except ModelError:
         raise
     except sdk.APITimeoutError:
-        raise ModelError("no answer in time", "Raise --skill-timeout, or ask less") from None
+        mend = "Raise --skill-timeout, or ask less"
+        raise ModelError("no answer in time", mend, passing=True) from None
     except sdk.APIStatusError as error:
         raise _status_error(error, spec, key) from None
     except sdk.APIConnectionError as error:
         raise _connection_error(error, spec, key) from None
-    except (sdk.APIResponseValidationError, json.JSONDecodeError):
+    except (sdk.APIResponseValidationError, json.JSONDecodeError, UnicodeDecodeError):
         raise not_a_reply(spec) from None
     except getattr(sdk, "AnthropicError", getattr(sdk, "OpenAIError", ())) as error:
         raise ModelError(clean(str(error), key)) from None
@@ -49,6 +53,7 @@ def not_a_reply(spec: ModelSpec, reply: object = "") -> ModelError:
     return ModelError(
         f"{spec.address} sent something that is not a reply of a model{quoted}",
         "Check the address of the server",
+        passing=True,
     )
 
 
@@ -58,7 +63,7 @@ def empty_reply(stop: str) -> ModelError:
             "its reply is empty: all of the allowed output went into reasoning",
             "Raise --skill-max-output",
         )
-    return ModelError("its reply is empty", "Run again, or ask another model")
+    return ModelError("its reply is empty", "Run again, or ask another model", passing=True)
 
 
 def error_text(error: Any, key: str) -> str:
@@ -82,11 +87,28 @@ def _status_error(error: Any, spec: ModelSpec, key: str) -> ModelError:
         return ModelError(problem, f"Check the model's name ({spec.model_id})", fatal=True)
     if status == 413 or (status == 400 and "context" in error_text(error, key).lower()):
         return ModelError(problem, "The question and the skill are too long for this model")
-    if status == 429:
-        return ModelError(problem, "Lower --skill-concurrency, or wait")
-    if status >= 500:
-        return ModelError(problem, "The server is in trouble: run again later")
+    wait = retry_after_seconds(error.response.headers.get("retry-after"), datetime.now(UTC))
+    if status in (429, 529):
+        mend = "Lower --skill-concurrency, or wait"
+        return ModelError(problem, mend, rate_limited=True, retry_after=wait)
+    if status in (408, 409) or status >= 500:
+        mend = "The server is in trouble: run again later"
+        return ModelError(problem, mend, passing=True, retry_after=wait)
     return ModelError(problem)
+
+
+def retry_after_seconds(header: str | None, now: datetime) -> float | None:
+    """What Retry-After says, in either of its forms: seconds, or a date."""
+    if header is None:
+        return None
+    try:
+        seconds = float(header)
+    except ValueError:
+        try:
+            seconds = (parsedate_to_datetime(header) - now).total_seconds()
+        except (ValueError, TypeError):  # no date, or one without a time zone
+            return None
+    return max(0.0, seconds) if isfinite(seconds) else None
 
 
 def _connection_error(error: Any, spec: ModelSpec, key: str) -> ModelError:
@@ -99,4 +121,4 @@ def _connection_error(error: Any, spec: ModelSpec, key: str) -> ModelError:
             unreachable=True,
         )
     what = clean(str(cause) or type(cause).__name__, key)
-    return ModelError(f"the connection to {spec.address} broke ({what})", "Run again")
+    return ModelError(f"the connection to {spec.address} broke ({what})", "Run again", passing=True)

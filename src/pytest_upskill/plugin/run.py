@@ -19,7 +19,7 @@ from ..records import NoAnswer, Reply
 from ..reports.terminal import marks_for, summary_lines
 from ..settings import Settings
 from ..skills import find_skills
-from ..texts import one_line
+from ..texts import harmless, one_line
 from ..trials import Plan, PlannedItem, Question
 from . import paths
 from .collect import CaseItem, SkillFile, SkillFolder, SkillSource, sources_of
@@ -239,13 +239,23 @@ class UpskillRun:
             marks=marks_for(getattr(writer._file, "encoding", None) or "ascii"),
             paint=writer.markup,
         )
-        for note in small_model_notes(self._specs.values()):
+        notes = [*self._retry_notes(), *small_model_notes(self._specs.values())]
+        for note in notes:
             lines += textwrap.wrap(note, writer.fullwidth)
         terminalreporter.write_sep("=", "skills")
         for line in lines:
             terminalreporter.write_line(line)
         for problem in self._trouble:
             terminalreporter.write_line(problem, red=True)
+
+    def _retry_notes(self) -> list[str]:
+        retries = self._engine.retries() if self._engine else {}
+        return [
+            f"{harmless(model)}: {number} {'call was' if number == 1 else 'calls were'} "
+            "made again after a rate limit or a fault."
+            for model, number in retries.items()
+            if number
+        ]
 
 
 def worker_link(config: pytest.Config) -> tuple[object, str] | None:
