@@ -132,7 +132,7 @@ def test_ones_own_file_is_taken_by_name_or_by_environment(
     write_skill(pytester.path / "gate")
     args = ["--skill", "gate", "--skill-max-output", "4", "--skill-no-baseline"]
     named = pytester.runpytest_subprocess(*args, "--model", "local:mine.gguf")
-    named.stdout.fnmatch_lines(["upskill: gate on local:mine.gguf (mine)", "*1 failed*"])
+    named.stdout.fnmatch_lines(["upskill: gate on local:mine.gguf", "*1 failed*"])
     monkeypatch.setenv("PYTEST_UPSKILL_MODEL", str(own))
     by_environment = pytester.runpytest_subprocess(*args)
     by_environment.stdout.fnmatch_lines(["upskill: gate on local (mine), *", "*1 failed*"])

@@ -44,6 +44,10 @@ def one_line(text: str, limit: int) -> str:
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
 
 
+def counted(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
 def guess(word: str, known: Iterable[str]) -> str:
     """The end of a sentence: the known word that was perhaps meant, or nothing."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)

@@ -19,7 +19,7 @@ from ..records import NoAnswer, Reply
 from ..reports.terminal import marks_for, summary_lines
 from ..settings import Settings
 from ..skills import find_skills
-from ..texts import harmless, one_line
+from ..texts import counted, harmless, one_line
 from ..trials import Plan, PlannedItem, Question
 from . import paths
 from .collect import CaseItem, SkillFile, SkillFolder, SkillSource, sources_of
@@ -166,8 +166,8 @@ class UpskillRun:
             return None
         calls = sum(len(item.trials) for item in own)
         arms = "with and without the skill" if self.settings.baseline else "with the skill"
-        tests = "1 test" if len(own) == 1 else f"{len(own)} tests"
-        text = f"{calls} calls: {tests}, {arms}, runs: {self.settings.runs}"
+        sizes = f"{counted(calls, 'call')}: {counted(len(own), 'test')}"
+        text = f"{sizes}, {arms}, runs: {self.settings.runs}"
         return f"upskill: {text}" if self.asks else f"upskill: a run would make {text}"
 
     # Asking.
@@ -251,8 +251,7 @@ class UpskillRun:
     def _retry_notes(self) -> list[str]:
         retries = self._engine.retries() if self._engine else {}
         return [
-            f"{harmless(model)}: {number} {'call was' if number == 1 else 'calls were'} "
-            "made again after a rate limit or a fault."
+            f"{harmless(model)}: {counted(number, 'call')} made again after a rate limit or a fault."
             for model, number in retries.items()
             if number
         ]

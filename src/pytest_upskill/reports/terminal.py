@@ -9,7 +9,7 @@ from typing import Final
 from tabulate import tabulate
 
 from ..summary import Summary
-from ..texts import harmless
+from ..texts import counted, harmless
 from ..trials import SkillInfo
 
 Paint = Callable[..., str]
@@ -83,15 +83,11 @@ def _title(
 ) -> list[str]:
     cases, runs = max(row.cases for row in rows), rows[0].runs
     name = harmless(skill.name)
-    size = f"{_count(cases, 'case')} {marks.times} {_count(runs, 'run')}"
-    rest = f"about {_count(skill.tokens, 'token')} {marks.dot} {size}"
+    size = f"{counted(cases, 'case')} {marks.times} {counted(runs, 'run')}"
+    rest = f"about {counted(skill.tokens, 'token')} {marks.dot} {size}"
     if len(name) + 3 + len(rest) > width:
         return [*(paint(part, bold=True) for part in _broken(name, width)), rest]
     return [f"{paint(name, bold=True)} {marks.dot} {rest}"]
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def _table(rows: Sequence[Summary], width: int, marks: Marks, paint: Paint) -> list[str]:
@@ -179,7 +175,7 @@ def _broken(name: str, width: int) -> list[str]:
 def _note(row: Summary, width: int) -> list[str]:
     if not row.not_run:
         return []
-    missing = f"{_count(row.not_run, 'case')} not run, so this is incomplete."
+    missing = f"{counted(row.not_run, 'case')} not run, so this is incomplete."
     return textwrap.wrap(f"{harmless(row.model)}: {missing}", width)
 
 
