@@ -251,7 +251,7 @@ class UpskillRun:
     def _retry_notes(self) -> list[str]:
         retries = self._engine.retries() if self._engine else {}
         return [
-            f"{harmless(model)}: {counted(number, 'call')} made again after a rate limit or a fault."
+            f"{harmless(model)}: {counted(number, 'call')} made again after a limit or a fault."
             for model, number in retries.items()
             if number
         ]
