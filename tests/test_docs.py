@@ -67,7 +67,8 @@ def test_a_command_of_the_documentation_works(command: str, project: Path) -> No
         case [".venv/bin/pytest", *args]:
             assert all((ROOT / arg).exists() for arg in args if arg.startswith("tests/"))
         case ["pytest-upskill", *args]:
-            assert "haiku" in run(project, [str(TOOLS / "pytest-upskill"), *args])
+            shown = run(project, [str(TOOLS / "pytest-upskill"), *args])
+            assert ("haiku" if args == ["models"] else "answer") in shown
         case ["pytest", *args]:
             check_pytest(project, args)
         case _:
@@ -91,6 +92,8 @@ def check_requirement(requirement: str) -> None:
 
 def check_pytest(project: Path, args: list[str]) -> None:
     """Run it, with every server replaced by one here and the embedded model held short."""
+    if "--skill-replay" in args:
+        check_pytest(project, ["--skill-record" if a == "--skill-replay" else a for a in args])
     if "local" in args:
         args = [*args[: args.index("--skill-max-output")], "--skill-max-output", "8", "-k", "owner"]
     with LoopbackServer(answer) as server:

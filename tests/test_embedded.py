@@ -109,6 +109,7 @@ def test_the_demo_fails_without_its_skill_and_passes_with_it(
     pytester: pytest.Pytester, workers: str, mark: bytes
 ) -> None:
     args = ["--skill", str(WICK), "-k", "freeze-day or owner", "--skill-max-output", "40"]
+    args += ["--skill-fresh"]  # the project's own stored answers must not help
     result = pytester.runpytest_subprocess(*args, "-n", workers, "--skill-json", "r.json")
     result.assert_outcomes(passed=2, deselected=8 if workers == "0" else 0)
     [summary] = json.loads((pytester.path / "r.json").read_text())["summary"]
@@ -130,7 +131,7 @@ def test_ones_own_file_is_taken_by_name_or_by_environment(
     own = pytester.path / "mine.gguf"
     own.symlink_to(weights)
     write_skill(pytester.path / "gate")
-    args = ["--skill", "gate", "--skill-max-output", "4", "--skill-no-baseline"]
+    args = ["--skill", "gate", "--skill-max-output", "4", "--skill-no-baseline", "--skill-fresh"]
     named = pytester.runpytest_subprocess(*args, "--model", "local:mine.gguf")
     named.stdout.fnmatch_lines(["upskill: gate on local:mine.gguf", "*1 failed*"])
     monkeypatch.setenv("PYTEST_UPSKILL_MODEL", str(own))
@@ -140,7 +141,7 @@ def test_ones_own_file_is_taken_by_name_or_by_environment(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kills by signal")
 def test_the_server_ends_when_the_run_is_killed(pytester: pytest.Pytester, mark: bytes) -> None:
-    command = [sys.executable, "-m", "pytest", "--skill", str(WICK)]
+    command = [sys.executable, "-m", "pytest", "--skill", str(WICK), "--skill-fresh"]
     with subprocess.Popen(command, cwd=pytester.path, stdout=subprocess.DEVNULL) as run:
         _wait_until(lambda: len(servers(mark)) == 1)
         os.kill(run.pid, signal.SIGKILL)

@@ -22,6 +22,8 @@ INI = """
     skill_timeout = 33
     skill_concurrency = 1
     skill_json = out.json
+    skill_fresh = true
+    skill_record = answers.jsonl
 """
 TOML = """
     [tool.pytest]
@@ -35,13 +37,14 @@ TOML = """
     skill_timeout = 33
     skill_concurrency = 1
     skill_json = "out.json"
+    skill_fresh = true
+    skill_record = "answers.jsonl"
 """
 
 
 def test_these_are_all_the_twins() -> None:
-    assert {f"{option.ini} =" for option in OPTIONS} == {
-        line.split("=")[0].strip() + " =" for line in INI.splitlines() if "=" in line
-    }
+    tried = {line.split("=")[0].strip() for line in INI.splitlines() if "=" in line}
+    assert {option.ini for option in OPTIONS} == tried | {"skill_replay"}  # not with skill_record
 
 
 @pytest.mark.parametrize("form", ["ini", "toml"])
@@ -61,6 +64,7 @@ def test_the_ini_file_says_what_the_command_line_does_not(
     tried = [(record["model"], record["arm"], record["run"]) for record in data["records"]]
     assert tried == [(model, "skill", run) for model in ("one", "two") for run in (1, 2)]
     assert {record["case"] for record in data["records"]} == {"from-file"}
+    assert len((pytester.path / "answers.jsonl").read_text().splitlines()) == 4
     assert server.most_in_flight == 1
     assert {asked.body["max_tokens"] for asked in server.asked} == {7}
     assert {asked.headers["x-stainless-read-timeout"] for asked in server.asked} == {"33.0"}

@@ -2,15 +2,19 @@
 
 import argparse
 import os
+import time
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from tabulate import tabulate
 
 from . import __version__
+from .engine.store import FILE_NAME, FOLDER, Store
 from .errors import SettingsError
 from .models import local, weights
 from .models.names import ALIASES, PROVIDERS, Provider, base_url_of, shown_address
+from .texts import counted, harmless
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -22,13 +26,43 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"pytest-upskill {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     models = commands.add_parser("models", help="list the models that --model takes")
-    models.set_defaults(run=lambda: print(models_text(os.environ)))
+    models.set_defaults(run=lambda _: print(models_text(os.environ)))
+    answers = commands.add_parser("answers", help="show or clear this project's stored answers")
+    answers.add_argument(
+        "--prune", type=float, metavar="DAYS", help="forget answers that are older than this"
+    )
+    answers.add_argument("--clear", action="store_true", help="forget them all")
+    answers.set_defaults(run=lambda given: print(answers_text(given.prune, given.clear)))
     parsed = parser.parse_args(arguments)
     if parsed.command is None:
         parser.print_help()
         return 2
-    parsed.run()
+    parsed.run(parsed)
     return 0
+
+
+def answers_text(prune_days: float | None, clear: bool) -> str:
+    """What this project's store holds, after forgetting what was asked to be forgotten."""
+    file = _store_file(Path.cwd())
+    if file is None:
+        return f"no answers are stored here or above ({FOLDER}/{FILE_NAME})"
+    lines: list[str] = []
+    store = Store(file, lines.append)
+    if clear or prune_days is not None:
+        before = time.time() - (0.0 if clear else (prune_days or 0.0) * 86_400)
+        lines.append(f"{counted(store.prune(before), 'answer')} forgotten")
+    size = store.size()
+    store.close()
+    lines.append(f"{file}: {counted(sum(size.answers.values()), 'answer')}, {size.size:,} bytes")
+    if size.oldest is not None:
+        lines.append(f"the oldest is of {datetime.fromtimestamp(size.oldest):%Y-%m-%d %H:%M}")
+    lines += [f"{number:>9,}  {harmless(model)}" for model, number in size.answers.items()]
+    return "\n".join(lines)
+
+
+def _store_file(start: Path) -> Path | None:
+    files = (folder / FOLDER / FILE_NAME for folder in (start, *start.parents))
+    return next((file for file in files if file.is_file()), None)
 
 
 def models_text(env: Mapping[str, str]) -> str:

@@ -25,3 +25,6 @@ class Settings:
     timeout: float = DEFAULT_TIMEOUT
     concurrency: int = DEFAULT_CONCURRENCY
     json_file: Path | None = None
+    fresh: bool = False
+    record_file: Path | None = None
+    replay_file: Path | None = None

@@ -30,9 +30,14 @@ class Question:
     run: int
 
     @cached_property
-    def key(self) -> str:
+    def content(self) -> str:
+        """A key of all that is asked, whatever the model is called."""
         turns = [text for message in self.messages for text in message]
-        return digest(self.model, self.system, *turns, str(self.max_output), str(self.run))
+        return digest(self.system, *turns, str(self.max_output), str(self.run))
+
+    @cached_property
+    def key(self) -> str:
+        return digest(self.model, self.content)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from ..models import Model
 from ..records import NoAnswer, Reply
 from ..texts import one_line
 from ..trials import Plan, Question
+from .answers import KnownAnswers
 from .lane import Job, Lane
 from .limits import Limit, pause
 
@@ -31,8 +32,16 @@ OpenModel = Callable[[str], Awaitable[Model]]
 class Engine:
     """Asks questions and hands out replies; safe to use from any thread."""
 
-    def __init__(self, open_model: OpenModel, *, concurrency: int, timeout: float) -> None:
+    def __init__(
+        self,
+        open_model: OpenModel,
+        *,
+        concurrency: int,
+        timeout: float,
+        answers: KnownAnswers | None = None,
+    ) -> None:
         self._open_model = open_model
+        self._answers = answers or KnownAnswers()
         self._concurrency = concurrency
         self._timeout = timeout
         self._jobs: dict[str, Job] = {}
@@ -61,6 +70,11 @@ class Engine:
         with self._lock:
             jobs = [self._jobs.get(key) for key in keys]
         return [job.reply for job in jobs if job] if all(jobs) else None
+
+    def known_reply(self, key: str) -> Reply | None:
+        """The reply to a question, if it has come by now."""
+        job = self._jobs.get(key)
+        return job.reply.result() if job and job.reply.done() else None
 
     def retries(self) -> dict[str, int]:
         """How many calls were made again, by model."""
@@ -112,6 +126,9 @@ class Engine:
 
     def _enqueue(self, jobs: list[Job]) -> None:
         for job in jobs:
+            if known := self._answers.get(job.question):
+                job.settle(known)
+                continue
             lane = self._lanes.setdefault(job.question.model, Lane(job.question.model))
             lane.waiting.append(job)
         self._pump()
@@ -182,7 +199,9 @@ class Engine:
             return NoAnswer(_told(lane, bug))
         lane.answered = True
         lane.limit.answered()
-        return replace(answer, seconds=time.monotonic() - now)
+        answer = replace(answer, seconds=time.monotonic() - now)
+        self._answers.put(job.question, answer)
+        return answer
 
     def _failed(self, lane: Lane, job: Job, error: ModelError) -> NoAnswer | None:
         """Let a question that failed for a passing reason wait; say of any other why it did."""
@@ -219,6 +238,7 @@ class Engine:
         for lane in self._lanes.values():
             if lane.model:
                 await lane.model.close()
+        self._answers.close()
 
 
 def _told(lane: Lane, bug: Exception) -> str:

@@ -1,10 +1,11 @@
 """Models: names people write, and one adapter per protocol behind one small port."""
 
 from ..settings import Settings
+from ..texts import digest
 from .names import ModelSpec
 from .port import Model
 
-__all__ = ["Model", "ModelSpec", "model_id_of", "open_model"]
+__all__ = ["Model", "ModelSpec", "identity_of", "model_id_of", "open_model"]
 
 
 async def open_model(spec: ModelSpec, settings: Settings) -> Model:
@@ -24,6 +25,17 @@ async def open_model(spec: ModelSpec, settings: Settings) -> Model:
     from .scripted import ScriptedModel, load_script
 
     return ScriptedModel(load_script(spec), spec.name)
+
+
+def identity_of(spec: ModelSpec) -> str | None:
+    """All of a model that shapes its answers; None if they must not be kept."""
+    if spec.protocol == "scripted":
+        return None  # a script may answer anything at any time
+    if spec.protocol == "local":
+        from .local import file_identity
+
+        return digest("local", file_identity(spec))
+    return digest(spec.protocol, spec.base_url or "", spec.model_id, spec.effort or "")
 
 
 def model_id_of(spec: ModelSpec) -> str:

@@ -53,6 +53,15 @@ def gguf_of(spec: ModelSpec) -> Path:
     return Path(spec.model_id) if spec.model_id else weights.weights_file()
 
 
+def file_identity(spec: ModelSpec) -> str:
+    """Tells one file of weights from another without reading it."""
+    if not spec.model_id:
+        return weights.FILE_SHA256
+    file = Path(spec.model_id).resolve()
+    found = file.stat() if file.exists() else None
+    return f"{file} {found.st_size} {found.st_mtime_ns}" if found else str(file)
+
+
 def label_of(spec: ModelSpec) -> str:
     return Path(spec.model_id).stem if spec.model_id else weights.LABEL
 

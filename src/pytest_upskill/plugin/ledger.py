@@ -10,9 +10,13 @@ from typing import Final
 
 import pytest
 
-from ..records import Record, errored_record, load_records
+from ..engine import Engine
+from ..engine.recording import recorded_lines
+from ..records import Answer, Record, errored_record, load_records
 from ..reports.json_report import json_report
+from ..settings import Settings
 from ..summary import Summary, summarize
+from ..texts import counted
 from ..trials import Plan, PlannedItem, SkillInfo
 from .collect import RECORDS_PROPERTY
 
@@ -79,7 +83,26 @@ class Ledger:
             if nodeid not in self._records
         )
 
-    def write_json(self, file: Path) -> None:
+    def stored_notes(self) -> list[str]:
+        """What was not asked, since it was known: for people who watch what they spend."""
+        records = self.records()
+        stored = [record for record in records if record.stored]
+        if not stored:
+            return []
+        saved = sum(record.tokens or 0 for record in stored)
+        share = f"{len(stored):,} of {counted(len(records), 'answer')}"
+        return [f"{share} re-used, which saved {counted(saved, 'token')}. --skill-fresh asks anew."]
+
+    def write_files(self, settings: Settings, engine: Engine) -> None:
+        if settings.json_file:
+            self._write_json(settings.json_file)
+        if settings.record_file:
+            trials = [trial for item in self._planned.values() for trial in item.trials]
+            replies = [(trial, engine.known_reply(trial.question.key)) for trial in trials]
+            answers = [(trial, reply) for trial, reply in replies if isinstance(reply, Answer)]
+            settings.record_file.write_text(recorded_lines(answers), encoding="utf-8")
+
+    def _write_json(self, file: Path) -> None:
         text = json_report(
             started=self._started,
             seconds=monotonic() - self._clock,

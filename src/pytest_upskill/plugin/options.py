@@ -184,6 +184,27 @@ OPTIONS: Final = (
         f"Calls in flight at most, over all xdist workers (default {DEFAULT_CONCURRENCY}).",
         DEFAULT_CONCURRENCY,
     ),
+    Option(
+        "--skill-fresh",
+        "skill_fresh",
+        "switch",
+        None,
+        "Ask again, and replace the stored answers.",
+    ),
+    Option(
+        "--skill-record",
+        "skill_record",
+        "path",
+        "FILE",
+        "Write the answers of this run, one line each, for --skill-replay.",
+    ),
+    Option(
+        "--skill-replay",
+        "skill_replay",
+        "path",
+        "FILE",
+        "Answer from this file alone: no key, no network.",
+    ),
     Option("--skill-json", "skill_json", "path", "FILE", "Write all results as JSON."),
 )
 
@@ -227,4 +248,7 @@ def read_settings(config: pytest.Config) -> Settings:
         timeout=value["--skill-timeout"],
         concurrency=value["--skill-concurrency"],
         json_file=value["--skill-json"],
+        fresh=bool(value["--skill-fresh"]),
+        record_file=value["--skill-record"],
+        replay_file=value["--skill-replay"],
     )

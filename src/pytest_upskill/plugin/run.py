@@ -4,7 +4,6 @@ In the controller of an xdist run it owns the engine and offers the link; in a w
 client of that link; without xdist it is both ends at once.
 """
 
-import os
 import textwrap
 from collections.abc import Generator, Sequence
 from pathlib import Path
@@ -13,18 +12,17 @@ import pytest
 
 from ..engine import Engine, LinkClient, LinkServer
 from ..errors import InputError, SettingsError
-from ..models import Model, ModelSpec, model_id_of, open_model
-from ..models.names import require_key, resolve
+from ..models import ModelSpec, model_id_of
 from ..records import NoAnswer, Reply
 from ..reports.terminal import marks_for, summary_lines
 from ..settings import Settings
 from ..skills import find_skills
 from ..texts import counted, harmless, one_line
 from ..trials import Plan, PlannedItem, Question
-from . import paths
+from . import paths, prepare
 from .collect import CaseItem, SkillFile, SkillFolder, SkillSource, sources_of
 from .ledger import Ledger
-from .local_weights import fetch_with_bar, small_model_notes
+from .local_weights import small_model_notes
 from .options import as_written, read_settings
 
 _LINK = "upskill_link"
@@ -84,45 +82,16 @@ class UpskillRun:
 
     def _prepare_models(self) -> None:
         settings = self.settings
-        if settings.base_url and not settings.models:
-            raise SettingsError(
-                "--skill-base-url",
-                "no model of that server is named",
-                "Add --model NAME (llama-server takes any name).",
-            )
-        self._specs = {
-            name: resolve(name, settings.base_url, os.environ, settings.models_folder)
-            for name in self.model_names
-        }
+        self._specs = prepare.resolve_models(self.model_names, settings)
         if not self.asks:
             return
-        for spec in self._specs.values():
-            self._require(spec)
-        if settings.json_file:
-            paths.require_writable("--skill-json", settings.json_file)
-        self._engine = Engine(
-            self._open, concurrency=settings.concurrency, timeout=settings.timeout
-        )
+        prepare.require_all(self._specs, settings, self._config)
+        root = self._config.rootpath
+        self._engine = prepare.make_engine(self._specs, settings, root, self._trouble.append)
         ids = {name: model_id_of(spec) for name, spec in self._specs.items()}
         self._ledger = Ledger(ids, settings.runs)
         if self._config.pluginmanager.hasplugin("dsession"):
             self._link = LinkServer(self._engine, self._begin)
-
-    def _require(self, spec: ModelSpec) -> None:
-        """Find out before the first call what would keep a model from being asked."""
-        require_key(spec, os.environ)
-        if spec.protocol == "local":
-            from ..models.local import require_local
-
-            require_local(spec)
-            fetch_with_bar(spec, self._config)
-        elif spec.protocol == "scripted":
-            from ..models.scripted import load_script
-
-            load_script(spec)
-
-    async def _open(self, name: str) -> Model:
-        return await open_model(self._specs[name], self.settings)
 
     def pytest_report_header(self) -> str | None:
         if not self._sources:
@@ -218,11 +187,11 @@ class UpskillRun:
             self._engine.close()
         if self._link:
             self._link.close()
-        if self._ledger and self.settings.json_file:
+        if self._ledger and self._engine:
             try:
-                self._ledger.write_json(self.settings.json_file)
+                self._ledger.write_files(self.settings, self._engine)
             except OSError as error:
-                self._trouble.append(f"--skill-json: {error}")
+                self._trouble.append(f"a report could not be written: {error}")
                 session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(
@@ -239,7 +208,11 @@ class UpskillRun:
             marks=marks_for(getattr(writer._file, "encoding", None) or "ascii"),
             paint=writer.markup,
         )
-        notes = [*self._retry_notes(), *small_model_notes(self._specs.values())]
+        notes = [
+            *self._ledger.stored_notes(),
+            *self._retry_notes(),
+            *small_model_notes(self._specs.values()),
+        ]
         for note in notes:
             lines += textwrap.wrap(note, writer.fullwidth)
         terminalreporter.write_sep("=", "skills")

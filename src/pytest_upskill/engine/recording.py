@@ -1,0 +1,67 @@
+"""Answers in a file that can be read, compared and committed: written by one run, replayed by
+another that has no key and no network.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ..errors import SettingsError, shown
+from ..records import Answer, Usage
+from ..trials import Trial
+
+
+def recorded_lines(answers: Iterable[tuple[Trial, Answer]]) -> str:
+    """One line for each answer, sorted, so that a diff shows what changed and nothing else."""
+    ordered = sorted(answers, key=lambda pair: _place(pair[0]))
+    return "".join(json.dumps(_line(trial, answer)) + "\n" for trial, answer in ordered)
+
+
+def _place(trial: Trial) -> tuple[str, str, str, str, int]:
+    return trial.skill, trial.case, trial.model, trial.arm, trial.run
+
+
+def _line(trial: Trial, answer: Answer) -> dict[str, Any]:
+    return {
+        "skill": trial.skill,
+        "case": trial.case,
+        "model": trial.model,
+        "arm": trial.arm,
+        "run": trial.run,
+        "key": trial.question.key,
+        "text": answer.text,
+        "usage": asdict(answer.usage),
+        "stop": answer.stop,
+        "seconds": round(answer.seconds, 3),
+    }
+
+
+def load_recording(file: Path) -> dict[str, Answer]:
+    """The answers of a recorded file, by the key of their question."""
+    where = f"--skill-replay {shown(file)}"
+    try:
+        text = file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(where, f"this can't be read: {error}", "Check the path.") from None
+    answers = {}
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            data = json.loads(line)
+            answers[str(data["key"])] = Answer(
+                str(data["text"]),
+                Usage(**data["usage"]),
+                str(data["stop"]),
+                float(data["seconds"]),
+                stored=True,
+            )
+        except (ValueError, TypeError, KeyError) as error:
+            raise SettingsError(
+                f"{where}:{number}",
+                f"this line is not a recorded answer ({type(error).__name__}: {error})",
+                "Write the file anew with --skill-record.",
+            ) from None
+    return answers

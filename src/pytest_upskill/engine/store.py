@@ -1,0 +1,146 @@
+"""Stored answers: an answer is bought once.
+
+SQLite in write-ahead mode, used by the engine's thread alone; each answer is committed as it
+arrives, so a killed run loses nothing that was answered, and two runs at once can share it.
+The store is a help, never a hindrance: where it fails, the run goes on without it and says so.
+"""
+
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from ..errors import shown
+from ..records import Answer, Usage
+
+FOLDER: Final = ".upskill"
+FILE_NAME: Final = "answers.sqlite"
+_VERSION: Final = 1
+_WAIT_MS: Final = 10_000
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS answers (
+    key TEXT PRIMARY KEY,
+    model TEXT NOT NULL,
+    text TEXT NOT NULL,
+    input INTEGER, output INTEGER, cached INTEGER,
+    stop TEXT NOT NULL,
+    seconds REAL NOT NULL,
+    created REAL NOT NULL
+) WITHOUT ROWID
+"""
+
+
+@dataclass(frozen=True)
+class StoreSize:
+    """What a store holds."""
+
+    answers: dict[str, int]  # by model
+    size: int
+    oldest: float | None
+
+
+class Store:
+    """The answers of a project. Opened by the thread that uses it."""
+
+    def __init__(self, file: Path, tell: Callable[[str], None] = lambda _: None) -> None:
+        self._file = file
+        self._tell = tell
+        self._connection: sqlite3.Connection | None = None
+        try:
+            self._connection = self._opened()
+        except (sqlite3.Error, OSError) as error:
+            self._give_up(error)
+
+    def get(self, key: str) -> Answer | None:
+        columns = "text, input, output, cached, stop, seconds"
+        rows = self._run(f"SELECT {columns} FROM answers WHERE key=?", key)
+        if not rows:
+            return None
+        text, tokens_in, tokens_out, cached, stop, seconds = rows[0]
+        return Answer(text, Usage(tokens_in, tokens_out, cached), stop, seconds, stored=True)
+
+    def put(self, key: str, model: str, answer: Answer) -> None:
+        usage = answer.usage
+        values = (usage.input, usage.output, usage.cached, answer.stop, answer.seconds, time.time())
+        with suppress(UnicodeEncodeError):  # a lone surrogate: SQLite has no place for it
+            self._run(
+                "INSERT OR REPLACE INTO answers VALUES (?,?,?,?,?,?,?,?,?)",
+                key,
+                model,
+                answer.text,
+                *values,
+            )
+
+    def size(self) -> StoreSize:
+        counts = self._run("SELECT model, COUNT(*) FROM answers GROUP BY model ORDER BY model")
+        oldest = self._run("SELECT MIN(created) FROM answers")
+        size = sum(file.stat().st_size for file in self._file.parent.glob(f"{FILE_NAME}*"))
+        return StoreSize(dict(counts), size, oldest[0][0] if oldest else None)
+
+    def prune(self, before: float) -> int:
+        """Forget the answers that are older than a moment; how many these were."""
+        old = self._run("SELECT key FROM answers WHERE created < ?", before)
+        self._run("DELETE FROM answers WHERE created < ?", before)
+        self._run("VACUUM")
+        return len(old)
+
+    def close(self) -> None:
+        if self._connection:
+            self._connection.close()
+            self._connection = None
+
+    def _opened(self) -> sqlite3.Connection:
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        ignore = self._file.parent / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("# Made by pytest-upskill: nothing here belongs into git.\n*\n")
+        connection = self._connected()
+        try:
+            [version] = connection.execute("PRAGMA user_version").fetchone()
+            if version not in (0, _VERSION):
+                raise sqlite3.DatabaseError(f"it is of version {version}, not {_VERSION}")
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=NORMAL")
+            connection.execute(_SCHEMA)
+            connection.execute(f"PRAGMA user_version={_VERSION}")
+        except sqlite3.OperationalError:
+            connection.close()
+            raise  # locked, read-only, full: nothing is wrong with what is in it
+        except sqlite3.DatabaseError as error:
+            connection.close()
+            self._set_aside(error)
+            return self._opened()
+        return connection
+
+    def _connected(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._file, isolation_level=None)  # commits each statement
+        connection.execute(f"PRAGMA busy_timeout={_WAIT_MS}")
+        return connection
+
+    def _set_aside(self, error: Exception) -> None:
+        """Make room for a new store, and keep the old one: it may hold what was paid for."""
+        mark = datetime.now().strftime("%Y%m%d-%H%M%S")
+        aside = self._file.with_name(f"answers-{mark}.broken")
+        self._file.rename(aside)
+        for extra in ("-wal", "-shm"):
+            with suppress(OSError):
+                Path(f"{self._file}{extra}").rename(f"{aside}{extra}")
+        self._tell(f"the stored answers can't be used ({error}); set aside as {shown(aside)}")
+
+    def _run(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        if self._connection is None:
+            return []
+        try:
+            with closing(self._connection.execute(sql, values)) as cursor:
+                return cursor.fetchall()
+        except sqlite3.Error as error:
+            self._give_up(error)
+            return []
+
+    def _give_up(self, error: Exception) -> None:
+        self.close()
+        self._tell(f"answers are not stored from here on: {shown(self._file)}: {error}")

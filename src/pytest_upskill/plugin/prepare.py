@@ -1,0 +1,85 @@
+"""From settings to an engine that can be asked: all that may be wrong is found here, before."""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from ..engine import Engine
+from ..engine.answers import KnownAnswers, ReplayedAnswers, StoredAnswers
+from ..engine.recording import load_recording
+from ..engine.store import FILE_NAME, FOLDER, Store
+from ..errors import SettingsError, shown
+from ..models import Model, ModelSpec, identity_of, open_model
+from ..models.names import require_key, resolve
+from ..settings import Settings
+from .local_weights import fetch_with_bar
+from .paths import require_writable
+
+Specs = Mapping[str, ModelSpec]
+
+
+def resolve_models(names: tuple[str, ...], settings: Settings) -> dict[str, ModelSpec]:
+    if settings.base_url and not settings.models:
+        raise SettingsError(
+            "--skill-base-url",
+            "no model of that server is named",
+            "Add --model NAME (llama-server takes any name).",
+        )
+    folder = settings.models_folder
+    return {name: resolve(name, settings.base_url, os.environ, folder) for name in names}
+
+
+def require_all(specs: Specs, settings: Settings, config: pytest.Config) -> None:
+    """Find out before the first call what would keep the run from being worth its calls."""
+    if settings.record_file and settings.replay_file:
+        raise SettingsError("--skill-record", "this does not go with --skill-replay", "Drop one.")
+    if settings.replay_file is None:  # a replay asks nobody, and needs no key
+        for spec in specs.values():
+            _require(spec, config)
+    for flag, file in (
+        ("--skill-json", settings.json_file),
+        ("--skill-record", settings.record_file),
+    ):
+        if file:
+            require_writable(flag, file)
+
+
+def _require(spec: ModelSpec, config: pytest.Config) -> None:
+    require_key(spec, os.environ)
+    if spec.protocol == "local":
+        from ..models.local import require_local
+
+        require_local(spec)
+        fetch_with_bar(spec, config)
+    elif spec.protocol == "scripted":
+        from ..models.scripted import load_script
+
+        load_script(spec)
+
+
+def make_engine(
+    specs: Specs, settings: Settings, root: Path, tell: Callable[[str], None]
+) -> Engine:
+    async def open_by_name(name: str) -> Model:
+        return await open_model(specs[name], settings)
+
+    return Engine(
+        open_by_name,
+        concurrency=settings.concurrency,
+        timeout=settings.timeout,
+        answers=_known_answers(specs, settings, root, tell),
+    )
+
+
+def _known_answers(
+    specs: Specs, settings: Settings, root: Path, tell: Callable[[str], None]
+) -> KnownAnswers:
+    if settings.replay_file:
+        return ReplayedAnswers(load_recording(settings.replay_file), shown(settings.replay_file))
+    identities = {name: identity_of(spec) for name, spec in specs.items()}
+    file = root / FOLDER / FILE_NAME
+    return StoredAnswers(
+        lambda: Store(file, tell), lambda name: identities[name], fresh=settings.fresh
+    )
