@@ -1,4 +1,4 @@
-"""Every option has a twin in the ini file, in each of pytest's forms."""
+"""Every option has a twin in the ini file, in each of pytest's forms; a few keys have no option."""
 
 import json
 
@@ -6,7 +6,7 @@ import pytest
 
 from kit import case, write_script, write_skill
 from loopback import LoopbackServer, Reply
-from pytest_upskill.plugin.options import OPTIONS
+from pytest_upskill.plugin.options import INI_KEYS, OPTIONS
 
 INI = """
     [pytest]
@@ -22,6 +22,9 @@ INI = """
     skill_timeout = 33
     skill_concurrency = 1
     skill_json = out.json
+    skill_prices =
+        one 1000000 0
+        two 0 1000000 0
 """
 TOML = """
     [tool.pytest]
@@ -35,13 +38,13 @@ TOML = """
     skill_timeout = 33
     skill_concurrency = 1
     skill_json = "out.json"
+    skill_prices = ["one 1000000 0", "two 0 1000000 0"]
 """
 
 
 def test_these_are_all_the_twins() -> None:
-    assert {f"{option.ini} =" for option in OPTIONS} == {
-        line.split("=")[0].strip() + " =" for line in INI.splitlines() if "=" in line
-    }
+    written = {line.split("=")[0].strip() for line in INI.splitlines() if "=" in line}
+    assert {*(option.ini for option in OPTIONS), *INI_KEYS} == written
 
 
 @pytest.mark.parametrize("form", ["ini", "toml"])
@@ -61,6 +64,7 @@ def test_the_ini_file_says_what_the_command_line_does_not(
     tried = [(record["model"], record["arm"], record["run"]) for record in data["records"]]
     assert tried == [(model, "skill", run) for model in ("one", "two") for run in (1, 2)]
     assert {record["case"] for record in data["records"]} == {"from-file"}
+    assert [row["skill_cost"] for row in data["summary"]] == [10, 5]  # USD 1 a token
     assert server.most_in_flight == 1
     assert {asked.body["max_tokens"] for asked in server.asked} == {7}
     assert {asked.headers["x-stainless-read-timeout"] for asked in server.asked} == {"33.0"}

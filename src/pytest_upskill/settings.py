@@ -25,3 +25,4 @@ class Settings:
     timeout: float = DEFAULT_TIMEOUT
     concurrency: int = DEFAULT_CONCURRENCY
     json_file: Path | None = None
+    prices: tuple[str, ...] = ()  # as written; models/prices reads them

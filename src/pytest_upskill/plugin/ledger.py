@@ -3,6 +3,7 @@
 The same with and without xdist, since records ride on the reports of their own tests.
 """
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -10,6 +11,7 @@ from typing import Final
 
 import pytest
 
+from ..models.prices import Price
 from ..records import Record, errored_record, load_records
 from ..reports.json_report import json_report
 from ..summary import Summary, summarize
@@ -22,8 +24,11 @@ CRASHED: Final = "the xdist worker that ran this test crashed. Run again, or wit
 class Ledger:
     """What was planned, and what came of it."""
 
-    def __init__(self, model_ids: dict[str, str], runs: int) -> None:
+    def __init__(
+        self, model_ids: dict[str, str], runs: int, price_of: Callable[[str], Price | None]
+    ) -> None:
         self._model_ids = model_ids
+        self._price_of = price_of  # asked only for a summary, since it may import much
         self._runs = runs
         self._started = datetime.now(UTC)
         self._clock = monotonic()
@@ -64,6 +69,7 @@ class Ledger:
                 skill.name,
                 model,
                 model_id=model_id,
+                price=self._price_of(model),
                 runs=self._runs,
                 not_run=self._not_run(skill.name, model),
             )

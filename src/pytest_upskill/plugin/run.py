@@ -15,6 +15,7 @@ from ..engine import Engine, LinkClient, LinkServer
 from ..errors import InputError, SettingsError
 from ..models import Model, ModelSpec, model_id_of, open_model
 from ..models.names import require_key, resolve
+from ..models.prices import Price, parse_prices, price_of
 from ..records import NoAnswer, Reply
 from ..reports.terminal import marks_for, summary_lines
 from ..settings import Settings
@@ -45,6 +46,7 @@ class UpskillRun:
         self._sources: dict[Path, SkillSource] = {}
         self._guarded: paths.Guarded = {}
         self._specs: dict[str, ModelSpec] = {}
+        self._price_overrides: dict[str, Price] = {}
         self._engine: Engine | None = None
         self._link: LinkServer | None = None
         self._client: LinkClient | None = None
@@ -94,6 +96,7 @@ class UpskillRun:
             name: resolve(name, settings.base_url, os.environ, settings.models_folder)
             for name in self.model_names
         }
+        self._price_overrides = parse_prices(settings.prices)
         if not self.asks:
             return
         for spec in self._specs.values():
@@ -104,7 +107,7 @@ class UpskillRun:
             self._open, concurrency=settings.concurrency, timeout=settings.timeout
         )
         ids = {name: model_id_of(spec) for name, spec in self._specs.items()}
-        self._ledger = Ledger(ids, settings.runs)
+        self._ledger = Ledger(ids, settings.runs, self._price_of)
         if self._config.pluginmanager.hasplugin("dsession"):
             self._link = LinkServer(self._engine, self._begin)
 
@@ -123,6 +126,9 @@ class UpskillRun:
 
     async def _open(self, name: str) -> Model:
         return await open_model(self._specs[name], self.settings)
+
+    def _price_of(self, name: str) -> Price | None:
+        return price_of(self._specs[name], self._price_overrides)
 
     def pytest_report_header(self) -> str | None:
         if not self._sources:
