@@ -16,8 +16,9 @@ import pytest
 from loopback import Asked, LoopbackServer, Reply
 from pytest_upskill.cases import load_cases
 from pytest_upskill.models.names import resolve
+from pytest_upskill.models.prices import parse_prices
 from pytest_upskill.models.scripted import load_script
-from pytest_upskill.plugin.options import OPTIONS
+from pytest_upskill.plugin.options import INI_KEYS, OPTIONS
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
@@ -136,6 +137,13 @@ def test_the_readme_names_every_option_and_its_ini_key() -> None:
     readme = (ROOT / "README.md").read_text()
     for option in OPTIONS:
         assert re.search(rf"\| `{option.flag}[ `].*\| `{option.ini}` \|", readme), option.flag
+    for key in INI_KEYS:
+        assert f"| | `{key}` |" in readme
+
+
+def test_the_prices_of_the_example_are_read() -> None:
+    written = [tomllib.loads(text)["tool"]["pytest"]["ini_options"] for _, text in blocks("toml")]
+    assert [len(parse_prices(keys["skill_prices"])) for keys in written if "skill_prices" in keys]
 
 
 def test_links_between_the_pages_lead_somewhere() -> None:

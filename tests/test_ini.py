@@ -1,4 +1,4 @@
-"""Every option has a twin in the ini file, in each of pytest's forms."""
+"""Every option has a twin in the ini file, in each of pytest's forms; a few keys have no option."""
 
 import json
 
@@ -6,7 +6,7 @@ import pytest
 
 from kit import case, write_script, write_skill
 from loopback import LoopbackServer, Reply
-from pytest_upskill.plugin.options import OPTIONS
+from pytest_upskill.plugin.options import INI_KEYS, OPTIONS
 
 INI = """
     [pytest]
@@ -24,6 +24,9 @@ INI = """
     skill_json = out.json
     skill_fresh = true
     skill_record = answers.jsonl
+    skill_prices =
+        one 1000000 0
+        two 0 1000000 0
 """
 TOML = """
     [tool.pytest]
@@ -39,12 +42,13 @@ TOML = """
     skill_json = "out.json"
     skill_fresh = true
     skill_record = "answers.jsonl"
+    skill_prices = ["one 1000000 0", "two 0 1000000 0"]
 """
 
 
 def test_these_are_all_the_twins() -> None:
-    tried = {line.split("=")[0].strip() for line in INI.splitlines() if "=" in line}
-    assert {option.ini for option in OPTIONS} == tried | {"skill_replay"}  # not with skill_record
+    written = {line.split("=")[0].strip() for line in INI.splitlines() if "=" in line}
+    assert {*(option.ini for option in OPTIONS), *INI_KEYS} == written | {"skill_replay"}
 
 
 @pytest.mark.parametrize("form", ["ini", "toml"])
@@ -65,6 +69,7 @@ def test_the_ini_file_says_what_the_command_line_does_not(
     assert tried == [(model, "skill", run) for model in ("one", "two") for run in (1, 2)]
     assert {record["case"] for record in data["records"]} == {"from-file"}
     assert len((pytester.path / "answers.jsonl").read_text().splitlines()) == 4
+    assert [row["skill_cost"] for row in data["summary"]] == [10, 5]  # USD 1 a token
     assert server.most_in_flight == 1
     assert {asked.body["max_tokens"] for asked in server.asked} == {7}
     assert {asked.headers["x-stainless-read-timeout"] for asked in server.asked} == {"33.0"}

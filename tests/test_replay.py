@@ -47,7 +47,8 @@ def test_a_replay_needs_no_key_and_no_server(
 ) -> None:
     result = replay(pytester, "-n", workers)
     result.assert_outcomes(passed=2)
-    result.stdout.fnmatch_lines(["haiku *100%*100%*"])
+    result.stdout.fnmatch_lines(["haiku * 0 *1/1*15→15*"])
+    result.stdout.no_fnmatch_line("*re-used*")
     assert recorded.is_file()
     assert not (pytester.path / ".upskill").exists()
 
@@ -59,7 +60,7 @@ def test_a_replay_loads_no_sdk(pytester: pytest.Pytester, recorded: Path) -> Non
         import sys
 
         def pytest_unconfigure(config):
-            assert not {"anthropic", "openai", "httpx2"} & set(sys.modules)
+            assert not {"anthropic", "openai"} & set(sys.modules)
         """
     )
     args = ["--skill", "skills", "--model", "haiku", "--skill-replay", "a.jsonl"]

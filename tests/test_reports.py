@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,6 +15,7 @@ from pytest_upskill.reports.terminal import ASCII_MARKS, Marks, marks_for, summa
 from pytest_upskill.summary import Summary
 from pytest_upskill.trials import SkillInfo
 
+PAID: dict[str, Any] = {"baseline_cost": 0.0142, "skill_cost": 1.2345}
 LONG_MODEL = "unsloth/GLM-4.7-Flash-GGUF:Q4_0"
 GATE = SkillInfo("gate", "skills/gate", "0" * 64, 1234)
 widths = pytest.mark.parametrize("width", [80, 100, 120, 200])
@@ -35,6 +37,8 @@ def summary(model: str = "haiku", skill: str = "gate", **more: Any) -> Summary:
         "baseline_tokens": 12345.0,
         "skill_tokens": 23456.0,
         "token_change": 0.9,
+        "baseline_cost": None,
+        "skill_cost": None,
         "checks_passed": 90,
         "checks_total": 108,
         "errored": 0,
@@ -66,7 +70,11 @@ def name_in(table: list[str]) -> str:
 @models
 def test_the_table_is_never_broader_than_the_terminal(width: int, model: str) -> None:
     full = summary(model, baseline_rate=1.0, skill_rate=1.0, lift=-1.0, errored=12)
-    for rows in ([full], [full, summary("haiku"), summary(LONG_MODEL, errored=3)]):
+    paid = replace(full, **PAID)
+    long: dict[str, Any] = {"checks_passed": 3600, "checks_total": 4320, "baseline_seconds": 112.3}
+    longer = replace(paid, **long, skill_seconds=145.6, skill_tokens=123_456.0)
+    others = [summary("haiku"), summary(LONG_MODEL, errored=3)]
+    for rows in ([full], [paid], [full, *others], [paid, *others], [longer, *others]):
         shown = lines(*rows, width=width)
         assert max(map(len, shown)) <= width
 
@@ -96,6 +104,36 @@ def test_what_is_not_known_is_a_dash(width: int) -> None:
     unknown |= {"baseline_seconds": None, "skill_seconds": None, "graded": 0}
     row = lines(summary(**unknown), width=width)[4]
     assert row.split() == ["haiku", *["-"] * 6, "0"]
+
+
+@widths
+@models
+def test_cost_is_shown_where_a_model_costs_something(width: int, model: str) -> None:
+    free: dict[str, Any] = {"baseline_cost": 0.0, "skill_cost": 0.0}
+    text = "\n".join(lines(summary(model, **PAID), summary("local", **free), width=width))
+    assert "$/1000" in text
+    for number in ("14.2", "1,234"):  # without and with the skill, perhaps one below the other
+        assert re.search(rf"(?<![\d.,]){re.escape(number)}(?![\d.,])", text), number
+    for rows in ([summary("haiku")], [summary("haiku"), summary("local", **free)]):
+        assert "$" not in "\n".join(lines(*rows, width=width))
+
+
+def test_each_row_says_what_a_thousand_answers_cost() -> None:
+    costs = [(0.0000524, 0.0000812), (0.0142, 0.0999), (0, 0), (None, None), (None, 0.0005)]
+    rows = [summary(f"m{n}", baseline_cost=b, skill_cost=s) for n, (b, s) in enumerate(costs)]
+    header, _, *shown = lines(*rows)[2:8]
+    at = slice(header.index("$/1000"), header.index("seconds"))
+    assert [row[at].strip() for row in shown] == ["0.052 → 0.081", "14.2 → 99.9", "0", "-"]
+    assert lines(*rows)[8][at].strip() == "0.5"
+
+
+@pytest.mark.parametrize(
+    ("dollars", "shown"),
+    [(2345.6, "2,346"), (99.94, "99.9"), (1, "1.0"), (0.0123, "0.012"), (0.0001, "<0.001")],
+)
+def test_dollars_are_short(dollars: float, shown: str) -> None:
+    row = lines(summary(baseline_cost=None, skill_cost=dollars / 1000))[4]
+    assert f"  {shown}  " in row
 
 
 def test_without_a_baseline_only_the_side_of_the_skill_is_shown() -> None:
@@ -255,7 +293,11 @@ def test_the_json_report_has_exactly_the_keys_of_its_schema() -> None:
     started = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
     answered = record(output="ß\ud800")
     text = json_report(
-        started=started, seconds=1.23456, skills=[GATE], summaries=[summary()], records=[answered]
+        started=started,
+        seconds=1.23456,
+        skills=[GATE],
+        summaries=[summary(**PAID)],
+        records=[answered],
     )
     report = json.loads(text)
     assert (report["schema"], report["seconds"]) == (1, 1.235)
@@ -269,3 +311,4 @@ def test_the_json_report_has_exactly_the_keys_of_its_schema() -> None:
     assert Record.from_json(report["records"][0]) == answered
     assert report["summary"][0]["lift"] == 0.41
     assert report["summary"][0]["p_value"] is None
+    assert report["summary"][0]["skill_cost"] == PAID["skill_cost"]

@@ -49,6 +49,16 @@ def test_an_unchanged_skill_is_not_asked_again(
     assert (pytester.path / ".upskill/answers.sqlite").is_file()
 
 
+def test_what_was_saved_is_told_in_money_too(
+    pytester: pytest.Pytester, server: LoopbackServer
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    pytester.makeini("[pytest]\nskill_prices = m 1000 2000")
+    run(pytester, server)
+    result = run(pytester, server)
+    result.stdout.fnmatch_lines(["2 of 2 answers re-used, which saved 30 tokens and $0.04. *"])
+
+
 def test_only_what_is_new_is_asked(pytester: pytest.Pytester, server: LoopbackServer) -> None:
     one, two = case("One?", "gate", id="one"), case("Two?", "gate", id="two")
     write_skill(pytester.path / "skills/gate", [one])

@@ -5,6 +5,7 @@ from typing import Any, get_args
 
 import pytest
 
+from pytest_upskill.models.prices import FREE, Price
 from pytest_upskill.records import Grade, Outcome, Record
 from pytest_upskill.summary import Summary, summarize
 from pytest_upskill.trials import Arm
@@ -27,7 +28,7 @@ def record(arm: Arm, case: str = "a", **more: Any) -> Record:
 
 
 def summed(rows: Sequence[Record], **more: Any) -> Summary:
-    settings = {"model_id": "claude-haiku", "runs": 1, "not_run": 0, **more}
+    settings = {"model_id": "claude-haiku", "price": None, "runs": 1, "not_run": 0, **more}
     return summarize(rows, "gate", "haiku", **settings)
 
 
@@ -141,6 +142,33 @@ def test_usage_that_one_answer_does_not_tell_makes_the_mean_unknown(arm: Arm) ->
         else (summary.skill_tokens, summary.baseline_tokens)
     )
     assert (unknown, whole, summary.token_change) == (None, 15, None)
+
+
+def test_costs_are_means_of_one_answer_over_whole_pairs() -> None:
+    price = Price(input=1, output=10, cached=0.1)
+    rows = [
+        record("baseline", input_tokens=80, output_tokens=20),
+        record("skill", input_tokens=180, output_tokens=20, cached_tokens=100),
+        record("baseline", "b", input_tokens=280, output_tokens=20),
+        record("skill", "b", input_tokens=280, output_tokens=20),
+        record("baseline", "c", outcome="errored"),
+        record("skill", "c", input_tokens=9999, output_tokens=9999),
+    ]
+    summary = summed(rows, price=price)
+    assert summary.baseline_cost == pytest.approx((280 + 480) / 2 / 1e6)
+    assert summary.skill_cost == pytest.approx((80 + 10 + 200 + 480) / 2 / 1e6)
+
+
+def test_a_cost_is_not_known_without_a_price_or_without_usage() -> None:
+    rows = [record("baseline"), record("skill", input_tokens=10, output_tokens=5)]
+    assert summed(rows).baseline_cost is summed(rows).skill_cost is None
+    summary = summed(rows, price=Price(1, 10, 1))
+    assert summary.baseline_cost is None
+    assert summary.skill_cost == pytest.approx(60 / 1e6)
+    free = summed(rows, price=FREE)
+    assert (free.baseline_cost, free.skill_cost) == (0, 0)
+    nothing = summed(records("a", "E", "P"), price=FREE)
+    assert nothing.baseline_cost is nothing.skill_cost is None
 
 
 def test_a_baseline_of_no_tokens_has_no_change() -> None:

@@ -51,7 +51,8 @@ def test_workers_together_hold_the_limit_and_import_no_sdk(pytester: pytest.Pyte
         @pytest.hookimpl(trylast=True)
         def pytest_sessionfinish(session):
             if hasattr(session.config, "workerinput"):
-                loaded = [name for name in ("anthropic", "openai", "httpx2") if name in sys.modules]
+                heavy = ("anthropic", "openai", "httpx2", "genai_prices")
+                loaded = [name for name in heavy if name in sys.modules]
                 name = session.config.workerinput["workerid"]
                 (session.config.rootpath / f"{name}.txt").write_text(" ".join(loaded))
         """

@@ -74,6 +74,10 @@ class Record:
     error: str | None = None
 
     @property
+    def usage(self) -> Usage:
+        return Usage(self.input_tokens, self.output_tokens, self.cached_tokens)
+
+    @property
     def tokens(self) -> int | None:
         if self.input_tokens is None or self.output_tokens is None:
             return None

@@ -28,3 +28,4 @@ class Settings:
     fresh: bool = False
     record_file: Path | None = None
     replay_file: Path | None = None
+    prices: tuple[str, ...] = ()  # as written; models/prices reads them

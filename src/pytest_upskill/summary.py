@@ -4,14 +4,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from .models.prices import Price, cost
 from .records import Record
 
 
 @dataclass(frozen=True)
 class Summary:
-    """How a skill does on a model. Rates are 0–1, tokens and seconds means of one answer.
+    """How a skill does on a model. Rates are 0–1, tokens, seconds and cost (in USD) means of one
+    answer.
 
-    Rates, lift and tokens are over complete pairs only: a trial without an answer takes its
+    Rates, lift, tokens and cost are over complete pairs only: a trial without an answer takes its
     partner of the other arm with it. What is not known is None.
     """
 
@@ -26,6 +28,8 @@ class Summary:
     baseline_tokens: float | None
     skill_tokens: float | None
     token_change: float | None
+    baseline_cost: float | None
+    skill_cost: float | None
     checks_passed: int
     checks_total: int
     errored: int
@@ -39,7 +43,14 @@ Pair = tuple[Record | None, Record]
 
 
 def summarize(
-    records: Iterable[Record], skill: str, model: str, *, model_id: str, runs: int, not_run: int
+    records: Iterable[Record],
+    skill: str,
+    model: str,
+    *,
+    model_id: str,
+    price: Price | None,
+    runs: int,
+    not_run: int,
 ) -> Summary:
     """Sum up the records of one skill on one model."""
     own = [record for record in records if (record.skill, record.model) == (skill, model)]
@@ -64,6 +75,8 @@ def summarize(
         baseline_tokens=tokens,
         skill_tokens=skill_tokens,
         token_change=skill_tokens / tokens - 1 if tokens and skill_tokens else None,
+        baseline_cost=_mean([cost(price, record.usage) for record in baselines]),
+        skill_cost=_mean([cost(price, record.usage) for record in with_skill]),
         checks_passed=sum(grade.passed for grade in grades),
         checks_total=len(grades),
         errored=sum(record.outcome == "errored" for record in own),

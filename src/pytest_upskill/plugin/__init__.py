@@ -6,13 +6,12 @@ until it is asked for.
 
 import pytest
 
-from .options import OPTIONS, is_asked_for, unused_flags
+from .options import add_options, is_asked_for, unused_flags
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("upskill", "pytest-upskill: test Agent Skills")
-    for option in OPTIONS:
-        option.add_to(group, parser)
+    add_options(group, parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:

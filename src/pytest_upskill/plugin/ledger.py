@@ -3,6 +3,7 @@
 The same with and without xdist, since records ride on the reports of their own tests.
 """
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -12,6 +13,7 @@ import pytest
 
 from ..engine import Engine
 from ..engine.recording import recorded_lines
+from ..models.prices import Price, cost
 from ..records import Answer, Record, errored_record, load_records
 from ..reports.json_report import json_report
 from ..settings import Settings
@@ -26,8 +28,11 @@ CRASHED: Final = "the xdist worker that ran this test crashed. Run again, or wit
 class Ledger:
     """What was planned, and what came of it."""
 
-    def __init__(self, model_ids: dict[str, str], runs: int) -> None:
+    def __init__(
+        self, model_ids: dict[str, str], runs: int, price_of: Callable[[str], Price | None]
+    ) -> None:
         self._model_ids = model_ids
+        self._price_of = price_of  # asked only for a summary, since it may import much
         self._runs = runs
         self._started = datetime.now(UTC)
         self._clock = monotonic()
@@ -68,6 +73,7 @@ class Ledger:
                 skill.name,
                 model,
                 model_id=model_id,
+                price=self._price_of(model),
                 runs=self._runs,
                 not_run=self._not_run(skill.name, model),
             )
@@ -89,9 +95,12 @@ class Ledger:
         stored = [record for record in records if record.stored]
         if not stored:
             return []
-        saved = sum(record.tokens or 0 for record in stored)
+        saved = counted(sum(record.tokens or 0 for record in stored), "token")
+        prices = {model: self._price_of(model) for model in {record.model for record in stored}}
+        money = sum(cost(prices[record.model], record.usage) or 0.0 for record in stored)
+        saved += f" and ${money:.2g}" if money else ""
         share = f"{len(stored):,} of {counted(len(records), 'answer')}"
-        return [f"{share} re-used, which saved {counted(saved, 'token')}. --skill-fresh asks anew."]
+        return [f"{share} re-used, which saved {saved}. --skill-fresh asks anew."]
 
     def write_files(self, settings: Settings, engine: Engine) -> None:
         if settings.json_file:

@@ -64,6 +64,18 @@ _WANTED: Final[dict[Kind, str]] = {
 }
 
 
+def _written(config: pytest.Config, key: str, kind: Kind) -> Any:
+    """What the ini file says, in its type."""
+    try:
+        value = config.getini(key)
+        if value is not None and kind in _CONVERTERS:
+            value = _CONVERTERS[kind](str(value))
+    except (TypeError, ValueError, pytest.UsageError, argparse.ArgumentTypeError):
+        problem = f"this is not {_WANTED[kind]}"
+        raise pytest.UsageError(f"{config.inipath}: {key}: {problem}") from None
+    return value
+
+
 @dataclass(frozen=True)
 class Option:
     """One option of the command line and its twin in the ini file."""
@@ -103,15 +115,7 @@ class Option:
         return absolute(base, given) if self.kind == "path" else given
 
     def written(self, config: pytest.Config) -> Any:
-        """What the ini file says, in the option's type."""
-        try:
-            value = config.getini(self.ini)
-            if value is not None and self.kind in _CONVERTERS:
-                value = _CONVERTERS[self.kind](str(value))
-        except (TypeError, ValueError, pytest.UsageError, argparse.ArgumentTypeError):
-            problem = f"this is not {_WANTED[self.kind]}"
-            raise pytest.UsageError(f"{config.inipath}: {self.ini}: {problem}") from None
-        return value
+        return _written(config, self.ini, self.kind)
 
     def is_of_ini_file(self, config: pytest.Config) -> bool:
         return config.getoption(self.dest) is None and bool(self.written(config))
@@ -207,6 +211,18 @@ OPTIONS: Final = (
     ),
     Option("--skill-json", "skill_json", "path", "FILE", "Write all results as JSON."),
 )
+# The keys of the ini file that no option has: what they say holds for more than one run.
+PRICES_KEY: Final = "skill_prices"
+INI_KEYS: Final = {
+    PRICES_KEY: "What models cost, one a line: NAME INPUT OUTPUT [CACHED], USD per million tokens.",
+}
+
+
+def add_options(group: pytest.OptionGroup, parser: pytest.Parser) -> None:
+    for option in OPTIONS:
+        option.add_to(group, parser)
+    for key, text in INI_KEYS.items():
+        parser.addini(key, text, type=_INI_TYPES["names"], default=None)
 
 
 def absolute(base: Path, path: str | Path) -> Path:
@@ -220,8 +236,11 @@ def is_asked_for(config: pytest.Config) -> bool:
 
 def as_written(error: InputError, config: pytest.Config) -> str:
     """An error about an option, told by its ini key if it was written there."""
+    flag, _, rest = error.where.partition(" ")
+    if flag in INI_KEYS:
+        where = f"{config.inipath or '-o'}: {flag}: {rest}"
+        return str(InputError(where, error.problem, error.mend))
     for option in OPTIONS:
-        flag, _, rest = error.where.partition(" ")
         if flag == option.flag and option.is_of_ini_file(config):
             where = f"{config.inipath}: {option.ini}: {rest}".rstrip(": ")
             return str(InputError(where, error.problem, error.mend))
@@ -251,4 +270,5 @@ def read_settings(config: pytest.Config) -> Settings:
         fresh=bool(value["--skill-fresh"]),
         record_file=value["--skill-record"],
         replay_file=value["--skill-replay"],
+        prices=tuple(_written(config, PRICES_KEY, "names") or ()),
     )

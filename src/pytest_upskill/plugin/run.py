@@ -13,6 +13,7 @@ import pytest
 from ..engine import Engine, LinkClient, LinkServer
 from ..errors import InputError, SettingsError
 from ..models import ModelSpec, model_id_of
+from ..models.prices import Price, parse_prices, price_of
 from ..records import NoAnswer, Reply
 from ..reports.terminal import marks_for, summary_lines
 from ..settings import Settings
@@ -43,6 +44,7 @@ class UpskillRun:
         self._sources: dict[Path, SkillSource] = {}
         self._guarded: paths.Guarded = {}
         self._specs: dict[str, ModelSpec] = {}
+        self._price_overrides: dict[str, Price] = {}
         self._engine: Engine | None = None
         self._link: LinkServer | None = None
         self._client: LinkClient | None = None
@@ -83,15 +85,19 @@ class UpskillRun:
     def _prepare_models(self) -> None:
         settings = self.settings
         self._specs = prepare.resolve_models(self.model_names, settings)
+        self._price_overrides = parse_prices(settings.prices)
         if not self.asks:
             return
         prepare.require_all(self._specs, settings, self._config)
         root = self._config.rootpath
         self._engine = prepare.make_engine(self._specs, settings, root, self._trouble.append)
         ids = {name: model_id_of(spec) for name, spec in self._specs.items()}
-        self._ledger = Ledger(ids, settings.runs)
+        self._ledger = Ledger(ids, settings.runs, self._price_of)
         if self._config.pluginmanager.hasplugin("dsession"):
             self._link = LinkServer(self._engine, self._begin)
+
+    def _price_of(self, name: str) -> Price | None:
+        return price_of(self._specs[name], self._price_overrides)
 
     def pytest_report_header(self) -> str | None:
         if not self._sources:
@@ -209,7 +215,7 @@ class UpskillRun:
             paint=writer.markup,
         )
         notes = [
-            *self._ledger.stored_notes(),
+            *([] if self.settings.replay_file else self._ledger.stored_notes()),
             *self._retry_notes(),
             *small_model_notes(self._specs.values()),
         ]

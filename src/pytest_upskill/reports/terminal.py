@@ -45,6 +45,7 @@ class _Layout:
     name: int
     gap: str = " "
     stacked: bool = False
+    split: bool = False  # numbers without and with the skill on lines of their own
 
 
 # From roomy to narrow: the first that fits is taken.
@@ -54,9 +55,20 @@ _LAYOUTS: Final = (
     _Layout(bar=5, name=16, gap=""),
     _Layout(bar=8, name=14, gap="", stacked=True),
     _Layout(bar=4, name=9, gap="", stacked=True),
+    _Layout(bar=4, name=9, gap="", stacked=True, split=True),
 )
-_HEADERS: Final = ("model", "without", "with", "lift", "checks", "tokens", "seconds", "errors")
-_ALIGN: Final = ("left", "left", "left", "right", "right", "left", "left", "right")
+_COST: Final = "$/1000"
+_ALIGN: Final = {
+    "model": "left",
+    "without": "left",
+    "with": "left",
+    "lift": "right",
+    "checks": "right",
+    "tokens": "left",
+    _COST: "left",
+    "seconds": "left",
+    "errors": "right",
+}
 
 
 def summary_lines(
@@ -100,24 +112,32 @@ def _table(rows: Sequence[Summary], width: int, marks: Marks, paint: Paint) -> l
 
 
 def _render(rows: Sequence[Summary], layout: _Layout, marks: Marks, paint: Paint) -> list[str]:
-    cells = [_cells(row, layout, marks, paint) for row in rows]
+    paid = any(row.baseline_cost or row.skill_cost for row in rows)
+    headers = [header for header in _ALIGN if paid or header != _COST]
+    table = [headers]
+    for row in rows:
+        cells = _cells(row, layout, marks, paint)
+        table.append([cells[header] for header in headers])
     # The headers are a row like any other: as headers, tabulate would pad each by two.
-    text = tabulate([_HEADERS, *cells], tablefmt="plain", disable_numparse=True, colalign=_ALIGN)
+    align = [_ALIGN[header] for header in headers]
+    text = tabulate(table, tablefmt="plain", disable_numparse=True, colalign=align)
     return [line.rstrip() for line in text.splitlines()]
 
 
-def _cells(row: Summary, layout: _Layout, marks: Marks, paint: Paint) -> list[str]:
-    arrow = f"{layout.gap}{marks.arrow}{layout.gap}"
-    return [
-        "\n".join(_broken(harmless(row.model), layout.name)),
-        _rate(row.baseline_rate, layout, marks),
-        _rate(row.skill_rate, layout, marks),
-        _lift(row.lift, paint),
-        _checks(row),
-        _tokens(row, arrow, layout),
-        _change(row.baseline_seconds, row.skill_seconds, arrow, ".1f"),
-        paint(str(row.errored), red=True) if row.errored else "0",
-    ]
+def _cells(row: Summary, layout: _Layout, marks: Marks, paint: Paint) -> dict[str, str]:
+    broken = f"{marks.arrow}\n"
+    arrow = broken if layout.split else f"{layout.gap}{marks.arrow}{layout.gap}"
+    return {
+        "model": "\n".join(_broken(harmless(row.model), layout.name)),
+        "without": _rate(row.baseline_rate, layout, marks),
+        "with": _rate(row.skill_rate, layout, marks),
+        "lift": _lift(row.lift, paint),
+        "checks": _checks(row),
+        "tokens": _tokens(row, arrow, layout),
+        _COST: _cost(row, broken if layout.stacked else arrow),
+        "seconds": _change(row.baseline_seconds, row.skill_seconds, arrow, ".1f"),
+        "errors": paint(str(row.errored), red=True) if row.errored else "0",
+    }
 
 
 def _rate(rate: float | None, layout: _Layout, marks: Marks) -> str:
@@ -154,6 +174,22 @@ def _tokens(row: Summary, arrow: str, layout: _Layout) -> str:
     if row.token_change is None:
         return text
     return f"{text}{chr(10) if layout.stacked else ' '}{row.token_change:+.0%}"
+
+
+def _cost(row: Summary, arrow: str) -> str:
+    """What a thousand answers cost: that of one has too many zeros to be read."""
+    known = [_dollars(1000 * c) for c in (row.baseline_cost, row.skill_cost) if c is not None]
+    return "0" if set(known) == {"0"} else arrow.join(known) or "-"
+
+
+def _dollars(amount: float) -> str:
+    if amount >= 100:
+        return f"{amount:,.0f}"
+    if amount >= 1:
+        return f"{amount:.1f}"
+    if 0 < amount < 0.001:
+        return "<0.001"
+    return f"{amount:.2g}"
 
 
 def _change(before: float | None, after: float | None, arrow: str, form: str) -> str:

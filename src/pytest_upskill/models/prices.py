@@ -1,0 +1,151 @@
+"""What a model's tokens cost: from the data of genai-prices, or from the ini key skill_prices.
+
+genai-prices is imported only when a hosted model has to be priced. Its data are those of the
+installed version: the part of it that fetches newer ones is never started.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+from ..errors import SettingsError
+from ..records import Usage
+from .names import ModelSpec
+
+if TYPE_CHECKING:
+    from genai_prices.types import ModelInfo, ModelPrice, TieredPrices
+
+_KEY: Final = "skill_prices"
+_FORM: Final = (
+    "Write NAME INPUT OUTPUT [CACHED], in USD per million tokens, as in: haiku 1.00 5.00 0.10"
+)
+_MILLION: Final = 1_000_000
+_FREE_PROVIDERS: Final = ("local", "ollama", "scripted")
+_PRICED_PROVIDERS: Final = ("anthropic", "openai", "openrouter")
+# What providers put behind a model's id to name one edition of it.
+_EDITION: Final = re.compile(r"[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
+
+
+@dataclass(frozen=True)
+class Price:
+    """USD per million tokens.
+
+    ``steps``: from how many input tokens on a question costs more, and what, with all its tokens;
+    in ascending order.
+    """
+
+    input: float
+    output: float
+    cached: float
+    steps: tuple[tuple[int, "Price"], ...] = ()
+
+
+FREE: Final = Price(0, 0, 0)
+
+
+def price_of(spec: ModelSpec, overrides: Mapping[str, Price]) -> Price | None:
+    """The price of a model, None if it is not known.
+
+    Overrides go by the name that the run uses, or by the id of the model.
+    """
+    for name in (spec.name, spec.model_id):
+        if name in overrides:
+            return overrides[name]
+    if spec.provider in _FREE_PROVIDERS:
+        return FREE
+    if spec.provider in _PRICED_PROVIDERS:
+        return _listed(spec.provider, spec.model_id)
+    model_id, _, server = spec.model_id.partition(":")
+    if spec.provider == "hf" and server:  # else the router chooses who answers, at what price
+        return _listed(f"huggingface_{server}", model_id)
+    return None
+
+
+def cost(price: Price | None, usage: Usage) -> float | None:
+    """USD of one answer, None if the price or the usage is not known."""
+    if price is None:
+        return None
+    if price == FREE:  # however much it was
+        return 0.0
+    if usage.input is None or usage.output is None:
+        return None
+    for start, dearer in price.steps:
+        if usage.input > start:
+            price = dearer
+    cached = min(usage.cached or 0, usage.input)
+    fresh = usage.input - cached
+    return (fresh * price.input + cached * price.cached + usage.output * price.output) / _MILLION
+
+
+def parse_prices(lines: Iterable[str]) -> dict[str, Price]:
+    """The lines of skill_prices, or SettingsError at the first that is wrong."""
+    prices: dict[str, Price] = {}
+    for line in lines:
+        words, where = line.split(), f"{_KEY} {line.strip()!r}"
+        if len(words) not in (3, 4):
+            raise SettingsError(where, "this is not a name with two or three prices", _FORM)
+        name, *numbers = words
+        if name in prices:
+            raise SettingsError(where, f"{name} has a price already", "Take one of the two out.")
+        read, answer, *cached = (_number(number, where) for number in numbers)
+        # Who does not tell the price of cached tokens is taken to give no discount.
+        prices[name] = Price(read, answer, cached[0] if cached else read)
+    return prices
+
+
+def _number(text: str, where: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise SettingsError(where, f"{text!r} is not a price of 0 or more", _FORM)
+    return number
+
+
+def _listed(provider_id: str, model_id: str) -> Price | None:
+    from genai_prices.data import providers  # heavy: only when a hosted model is priced
+
+    # Without the other providers at hand it can't fall back to the price that one of them takes.
+    found = (p.find_model(model_id) for p in providers if p.id == provider_id)
+    model = next(found, None)
+    if model is None or not _is_meant(model, model_id.lower()):
+        return None
+    return _price(model.get_prices(datetime.now(UTC)))
+
+
+def _is_meant(model: "ModelInfo", ref: str) -> bool:
+    """Whether a match is more than a common beginning.
+
+    For some models genai-prices takes whatever begins like their id: claude-opus-4-5-turbo, if
+    there ever is one, would get the price of claude-opus-4-5.
+    """
+    plain = _EDITION.sub("", ref)
+    if plain == _EDITION.sub("", model.id.lower()):
+        return True
+    return any(model.is_match(text) and not model.is_match(f"{text}-x") for text in (ref, plain))
+
+
+def _price(listed: "ModelPrice") -> Price | None:
+    read, answer = listed.input_mtok, listed.output_mtok
+    if read is None or answer is None:  # a model of images or sounds
+        return None
+    cached = read if listed.cache_read_mtok is None else listed.cache_read_mtok
+    rates = (read, answer, cached)
+    starts = {tier.start for rate in rates if not isinstance(rate, Decimal) for tier in rate.tiers}
+    base, *dearer = (
+        Price(_rate(read, size), _rate(answer, size), _rate(cached, size))
+        for size in (0, *(start + 1 for start in sorted(starts)))
+    )
+    return replace(base, steps=tuple(zip(sorted(starts), dearer, strict=True)))
+
+
+def _rate(rate: "Decimal | TieredPrices", input_tokens: int) -> float:
+    if isinstance(rate, Decimal):
+        return float(rate)
+    reached = [tier.price for tier in rate.tiers if input_tokens > tier.start]
+    return float(reached[-1] if reached else rate.base)
