@@ -28,7 +28,9 @@ class Measured:
 
 
 def pytest_command(*args: str | Path) -> list[str]:
-    return [sys.executable, "-m", "pytest", "-q", "-p", "peak", *map(str, args)]
+    """pytest as users have it: hypothesis is of the development environment alone."""
+    without = ["-p", "no:hypothesispytest"]
+    return [sys.executable, "-m", "pytest", "-q", "-p", "peak", *without, *map(str, args)]
 
 
 def measure(command: Sequence[str], folder: Path) -> Measured:
