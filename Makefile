@@ -10,7 +10,7 @@ DEMO_SKILL := skills/wick
 # The tests start Python hundreds of times, which is quicker with compiled modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test format lint types layers tests wheel clean
+.PHONY: demo test format lint types layers tests wheel bench clean
 
 demo: $(VENV)/.user
 	$(BIN)/pytest --skill $(DEMO_SKILL) --model local --skill-max-output 120
@@ -43,6 +43,10 @@ wheel: $(VENV)/.dev
 	$(PYTHON) -m venv build/wheel-venv
 	build/wheel-venv/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
 	build/wheel-venv/bin/python tests/try_wheel.py
+
+# Takes some minutes and wants a machine to itself; BENCH=calls runs one of them.
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/bench.py $(BENCH)
 
 # What a user has: the package and the embedded model.
 $(VENV)/.user: pyproject.toml

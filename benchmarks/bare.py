@@ -1,0 +1,46 @@
+"""The yardstick: what a careful person would write by hand on the openai SDK, and nothing more.
+
+python benchmarks/bare.py URL SKILL_FOLDER IN_FLIGHT httpx|aiohttp
+"""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import openai
+
+from material import BASE_SYSTEM, MODEL
+from peak import note_peak
+
+
+async def main(url: str, folder: Path, in_flight: int, transport: str) -> None:
+    http_client = openai.DefaultAioHttpClient() if transport == "aiohttp" else None
+    gate = asyncio.Semaphore(in_flight)
+    skill = (folder / "SKILL.md").read_text(encoding="utf-8").partition("\n---\n")[2].strip()
+    cases = json.loads((folder / "skill_meta.json").read_bytes())["cases"]
+    systems = (BASE_SYSTEM, f"{BASE_SYSTEM}\n\n{skill}")
+
+    async with openai.AsyncOpenAI(
+        api_key="none", base_url=url, max_retries=0, http_client=http_client
+    ) as client:
+
+        async def ask(system: str, question: str) -> bool:
+            async with gate:
+                completion = await client.chat.completions.create(
+                    model=MODEL,
+                    messages=[
+                        {"role": "system", "content": system},
+                        {"role": "user", "content": question},
+                    ],
+                    max_tokens=2048,
+                )
+            return "lamp" in (completion.choices[0].message.content or "")
+
+        calls = [ask(system, case["input"]) for case in cases for system in systems]
+        assert all(await asyncio.gather(*calls))
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4]))
+    note_peak("main")

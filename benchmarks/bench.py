@@ -1,0 +1,182 @@
+"""All benchmarks, or the named ones; see README.md beside this file.
+
+python benchmarks/bench.py [calls] [startup] [scale]
+"""
+
+import importlib.util
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from tabulate import tabulate
+
+from material import MODEL, write_empty_test, write_scripted, write_skill
+from measure import HERE, Measured, difference, measure, middle, pytest_command, side_by_side
+from serve import ANSWER, server
+
+Row = list[str]
+
+CASES: Final = 500
+CALLS: Final = CASES * 2
+LATENCY: Final = 0.2
+IN_FLIGHT: Final = 50
+IDEAL: Final = CALLS * LATENCY / IN_FLIGHT
+WORKERS: Final = (0, 2, 8)
+ROUNDS: Final = 3
+STARTUP_ROUNDS: Final = 15
+SCALES: Final = (2_500, 10_000)
+
+
+def held_to(value: float, most: float, unit: str = "") -> Row:
+    """A value beside the most that it may be."""
+    return [f"{value:.2f}{unit}", f"≤ {most:.2f}{unit}", "ok" if value <= most else "ABOVE"]
+
+
+def calls(folder: Path) -> None:
+    """Calls that take their time: the plugin beside a bare script on the same SDK."""
+    skill = write_skill(folder / "lamp", CASES)
+    empty = write_empty_test(folder / "empty")
+    with server(LATENCY) as url:
+        bare = [sys.executable, str(HERE / "bare.py"), url, str(skill), str(IN_FLIGHT)]
+        options = ["--skill", str(skill), "--model", MODEL, "--skill-base-url", url]
+        options += ["--skill-concurrency", str(IN_FLIGHT)]
+        commands: dict[str, Callable[[], Measured]] = {
+            "bare script": partial(measure, [*bare, "httpx"], folder)
+        }
+        if importlib.util.find_spec("aiohttp"):
+            commands["bare script, aiohttp"] = partial(measure, [*bare, "aiohttp"], folder)
+        for workers in WORKERS:
+            plain = pytest_command("-n", str(workers), "-p", "no:upskill")
+            commands[f"empty test -n {workers}"] = partial(measure, plain, empty)
+            own = pytest_command("-n", str(workers), *options)
+            commands[f"plugin -n {workers}"] = partial(measure, own, folder)
+        runs = side_by_side(commands, ROUNDS)
+
+    medians = {name: middle(measured) for name, measured in runs.items()}
+    yardstick = medians["bare script"]
+    rows = [
+        [
+            name,
+            f"{one.wall:.2f}",
+            *(
+                ["", "", ""]
+                if name.startswith("empty")
+                else [
+                    f"{one.wall / IDEAL:.2f}",
+                    f"{one.wall / yardstick.wall:.2f}",
+                    f"{1000 * one.cpu / CALLS:.2f}",
+                ]
+            ),
+            f"{one.peak:.0f}",
+            f"{one.worker_peak:.0f}" if one.worker_peak else "",
+        ]
+        for name, one in medians.items()
+    ]
+    head = ["", "wall s", "wall/ideal", "wall/bare", "CPU ms/call", "peak MB", "worker MB"]
+    show(f"{CALLS} calls of {LATENCY} s, {IN_FLIGHT} in flight: ideal {IDEAL:.1f} s", rows, head)
+
+    alone = medians["plugin -n 0"].wall
+    held = [
+        ["wall/bare, -n 0", *held_to(alone / yardstick.wall, 1.10)],
+        ["wall/ideal, -n 0", *held_to(alone / IDEAL, 1.5)],
+    ]
+    for workers in WORKERS[1:]:
+        start = difference(runs[f"empty test -n {workers}"], runs["empty test -n 0"])
+        one = medians[f"plugin -n {workers}"]
+        name = f"-n {workers} less workers' start-up ({start:.2f} s), by -n 0"
+        held.append([name, *held_to((one.wall - start) / alone, 1.25)])
+        held.append([f"worker of -n {workers}", *held_to(one.worker_peak or 0.0, 60, " MB")])
+    show("Held to", held)
+
+
+def startup(folder: Path) -> None:
+    """What a run costs before it asks anything."""
+    empty = write_empty_test(folder / "empty")
+    skill = write_skill(folder / "lamp", 1)
+    scripted = write_scripted(folder / "answers.json", ANSWER)
+    python = [sys.executable, "-c"]
+    with server(0.0) as url:
+        of_server = ["--skill", str(skill), "--model", MODEL, "--skill-base-url", url]
+        commands: dict[str, Callable[[], Measured]] = {
+            "python": partial(measure, [*python, "pass"], folder),
+            "python, import openai": partial(measure, [*python, "import openai"], folder),
+            "pytest without the plugin": partial(
+                measure, pytest_command("-p", "no:upskill"), empty
+            ),
+            "pytest, plugin inert": partial(measure, pytest_command(), empty),
+            "one case, scripted model": partial(
+                measure, pytest_command("--skill", skill, "--model", scripted), folder
+            ),
+            "one case, openai SDK": partial(measure, pytest_command(*of_server), folder),
+        }
+        for run in commands.values():
+            run()  # compiles modules, fills the disk's cache
+        runs = side_by_side(commands, STARTUP_ROUNDS)
+
+    rows = []
+    for name, measured in runs.items():
+        one = middle(measured)
+        rows.append([name, f"{one.wall * 1000:.0f}", f"{one.cpu * 1000:.0f}", f"{one.peak:.0f}"])
+    show("Start-up", rows, ["", "wall ms", "CPU ms", "peak MB"])
+
+    plain = runs["pytest without the plugin"]
+    sdk = difference(runs["python, import openai"], runs["python"])
+    scripted_cost = difference(runs["one case, scripted model"], plain)
+    sdk_cost = difference(runs["one case, openai SDK"], plain) - sdk
+    inert = 1000 * difference(runs["pytest, plugin inert"], plain)
+    held = [
+        ["inert, above plain pytest", *held_to(inert, 20, " ms")],
+        ["one case, scripted model, above plain pytest", *held_to(scripted_cost, 0.4, " s")],
+        ["one case, openai SDK, above plain pytest + its import", *held_to(sdk_cost, 0.4, " s")],
+    ]
+    show("Held to", held)
+
+
+def scale(folder: Path) -> None:
+    """Many cases and a model that answers at once: what is left is the plugin and pytest."""
+    scripted = write_scripted(folder / "answers.json", ANSWER)
+    commands: dict[str, Callable[[], Measured]] = {}
+    for cases in SCALES:
+        skill = write_skill(folder / f"lamp-{cases}", cases)
+        command = pytest_command("--skill", skill, "--model", scripted)
+        commands[f"{cases:,} cases"] = partial(measure, command, folder)
+    medians = [middle(measured) for measured in side_by_side(commands, ROUNDS).values()]
+    rows = [
+        [name, f"{one.wall:.1f}", f"{1000 * one.wall / cases:.2f}", f"{one.peak:.0f}"]
+        for name, one, cases in zip(commands, medians, SCALES, strict=True)
+    ]
+    show("Scale, scripted model", rows, ["", "wall s", "ms/case", "peak MB"])
+
+    few, many = medians
+    held = [
+        [f"{SCALES[1]:,} cases", *held_to(many.wall, 60, " s")],
+        [f"{SCALES[1]:,} by {SCALES[0]:,} cases", *held_to(many.wall / few.wall, 4.4)],
+        [f"{SCALES[1]:,} cases", *held_to(many.peak, 400, " MB")],
+    ]
+    show("Held to", held)
+
+
+def show(title: str, rows: list[Row], head: Row | None = None) -> None:
+    table = tabulate(rows, headers=head or (), disable_numparse=True, tablefmt="simple")
+    print(f"\n{title}\n\n{table}", flush=True)
+
+
+BENCHMARKS: Final = {"calls": calls, "startup": startup, "scale": scale}
+
+
+def main(names: list[str]) -> None:
+    for name in names or list(BENCHMARKS):
+        if name not in BENCHMARKS:
+            sys.exit(f"{name}: no such benchmark, there are {', '.join(BENCHMARKS)}")
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} before the first run")
+    for name in names or list(BENCHMARKS):
+        with tempfile.TemporaryDirectory() as folder:
+            BENCHMARKS[name](Path(folder))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,39 @@
+"""What the benchmarks run on: projects in a temporary folder."""
+
+import json
+from pathlib import Path
+from typing import Final
+
+MODEL: Final = "m"
+BASE_SYSTEM: Final = "You are a helpful assistant."
+LINE: Final = "Type `lamp on` at the prompt and wait until the lamp is lit before you go on.\n"
+BODY: Final = LINE * 50  # 3.9 KB, as skills are
+
+
+def write_skill(folder: Path, cases: int) -> Path:
+    """A skill whose every case passes with serve.ANSWER."""
+    folder.mkdir(parents=True)
+    head = f"---\nname: {folder.name}\ndescription: How to light the lamp.\n---\n"
+    (folder / "SKILL.md").write_text(f"{head}\n{BODY}", encoding="utf-8")
+    listed = [
+        {
+            "id": f"case-{number}",
+            "input": f"How do I light number {number}?",
+            "expected": {"contains": ["lamp", "lit"]},
+        }
+        for number in range(cases)
+    ]
+    (folder / "skill_meta.json").write_text(json.dumps({"cases": listed}), encoding="utf-8")
+    return folder
+
+
+def write_scripted(file: Path, answer: str) -> str:
+    """A model that gives this answer at once; its name."""
+    file.write_text(json.dumps([{"answer": answer}]), encoding="utf-8")
+    return f"scripted:{file}"
+
+
+def write_empty_test(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "test_empty.py").write_text("def test_empty():\n    pass\n", encoding="utf-8")
+    return folder

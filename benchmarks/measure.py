@@ -1,0 +1,83 @@
+"""Run a command and measure it from outside: wall, CPU of it and its children, peak memory."""
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from peak import FOLDER
+
+HERE: Final = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run, or the medians of some; times in seconds, memory in MB."""
+
+    wall: float
+    cpu: float
+    peak: float
+    worker_peak: float | None = None  # the largest worker's, under xdist
+
+
+def pytest_command(*args: str | Path) -> list[str]:
+    """pytest as users have it: hypothesis is of the development environment alone."""
+    without = ["-p", "no:hypothesispytest"]
+    return [sys.executable, "-m", "pytest", "-q", "-p", "peak", *without, *map(str, args)]
+
+
+def measure(command: Sequence[str], folder: Path) -> Measured:
+    """Run a command in a folder; it must end well, or its time says nothing."""
+    with tempfile.TemporaryDirectory() as peaks:
+        environment = {**os.environ, "PYTHONPATH": str(HERE), FOLDER: peaks}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        before, started = _cpu_of_children(), time.monotonic()
+        done = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
+        wall, cpu = time.monotonic() - started, _cpu_of_children() - before
+        if done.returncode:
+            sys.exit(f"{' '.join(command)}\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+        noted = {file.name: int(file.read_text()) / 1024 for file in Path(peaks).iterdir()}
+    main = noted.pop("main", 0.0)
+    return Measured(wall, cpu, main, max(noted.values(), default=None))
+
+
+def _cpu_of_children() -> float:
+    """Of those that have ended: a server that still runs is not in it."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def side_by_side(
+    commands: Mapping[str, Callable[[], Measured]], rounds: int
+) -> dict[str, list[Measured]]:
+    """Each command once a round, so that a busy machine is busy for all of them."""
+    runs: dict[str, list[Measured]] = {name: [] for name in commands}
+    for number in range(rounds):
+        for name, run in commands.items():
+            runs[name].append(run())
+            print(f"  round {number + 1}: {name}: {runs[name][-1].wall:.2f} s", file=sys.stderr)
+    return runs
+
+
+def middle(runs: Sequence[Measured]) -> Measured:
+    workers = [run.worker_peak for run in runs if run.worker_peak is not None]
+    return Measured(
+        median(run.wall for run in runs),
+        median(run.cpu for run in runs),
+        median(run.peak for run in runs),
+        median(workers) if workers else None,
+    )
+
+
+def difference(runs: Sequence[Measured], others: Sequence[Measured]) -> float:
+    """How much longer: the median over rounds, since a round's runs have the same weather."""
+    return median(run.wall - other.wall for run, other in zip(runs, others, strict=True))

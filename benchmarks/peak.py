@@ -1,0 +1,26 @@
+"""The peak memory of a process, noted by itself at its end; also a pytest plugin (-p peak).
+
+VmHWM and not getrusage: the latter would count what the parent had before exec.
+"""
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import pytest
+
+FOLDER: Final = "UPSKILL_BENCH_PEAKS"
+
+
+def note_peak(name: str) -> None:
+    if folder := os.environ.get(FOLDER):
+        status = Path("/proc/self/status").read_text()
+        found = re.search(r"VmHWM:\s+(\d+) kB", status)
+        assert found
+        (Path(folder) / name).write_text(found[1])
+
+
+def pytest_unconfigure(config: "pytest.Config") -> None:
+    note_peak(getattr(config, "workerinput", {}).get("workerid", "main"))
