@@ -43,7 +43,7 @@ def calls(folder: Path) -> None:
     with server(LATENCY) as url:
         bare = [sys.executable, str(HERE / "bare.py"), url, str(skill), str(IN_FLIGHT)]
         options = ["--skill", str(skill), "--model", MODEL, "--skill-base-url", url]
-        options += ["--skill-concurrency", str(IN_FLIGHT)]
+        options += ["--skill-concurrency", str(IN_FLIGHT), "--skill-fresh"]
         commands: dict[str, Callable[[], Measured]] = {
             "bare script": partial(measure, [*bare, "httpx"], folder)
         }
@@ -100,7 +100,15 @@ def startup(folder: Path) -> None:
     scripted = write_scripted(folder / "answers.json", ANSWER)
     python = [sys.executable, "-c"]
     with server(0.0) as url:
-        of_server = ["--skill", str(skill), "--model", MODEL, "--skill-base-url", url]
+        of_server = [
+            "--skill",
+            str(skill),
+            "--model",
+            MODEL,
+            "--skill-base-url",
+            url,
+            "--skill-fresh",
+        ]
         commands: dict[str, Callable[[], Measured]] = {
             "python": partial(measure, [*python, "pass"], folder),
             "python, import openai": partial(measure, [*python, "import openai"], folder),

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final, Literal
 
 from .cases import Case
@@ -104,6 +104,7 @@ def trials_of(label: str, skill: Skill, case: Case, model: str, settings: Settin
     ]
 
 
+@lru_cache(maxsize=64)  # the text is held once, not once for each of its cases
 def skill_system(skill: Skill) -> str:
     return f"{BASE_SYSTEM}\n\n{skill.body}\n\n{FOLLOW_SKILL}"
 
