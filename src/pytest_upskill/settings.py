@@ -24,6 +24,8 @@ class Settings:
     max_output: int = DEFAULT_MAX_OUTPUT
     timeout: float = DEFAULT_TIMEOUT
     concurrency: int = DEFAULT_CONCURRENCY
+    max_tokens: int | None = None
+    max_cost: float | None = None
     json_file: Path | None = None
     fresh: bool = False
     record_file: Path | None = None

@@ -16,10 +16,11 @@ from typing import Final
 
 from ..errors import ModelError, UpskillError
 from ..models import Model
-from ..records import NoAnswer, Reply
+from ..records import Answer, NoAnswer, Reply
 from ..texts import one_line
 from ..trials import Plan, Question
 from .answers import KnownAnswers
+from .budget import Budget
 from .lane import Job, Lane
 from .limits import Limit, pause
 
@@ -39,8 +40,10 @@ class Engine:
         concurrency: int,
         timeout: float,
         answers: KnownAnswers | None = None,
+        budget: Budget | None = None,
     ) -> None:
         self._open_model = open_model
+        self._budget = budget or Budget()
         self._answers = answers or KnownAnswers()
         self._concurrency = concurrency
         self._timeout = timeout
@@ -146,6 +149,9 @@ class Engine:
             if not ready:
                 return
             lane = min(ready, key=lambda lane: lane.waiting[0].number)
+            if refusal := self._budget.refusal(lane.waiting[0].question):
+                lane.waiting.popleft().settle(NoAnswer(refusal))
+                continue
             self._in_flight += 1
             self._begin(self._run(lane, lane.take()))
 
@@ -174,6 +180,8 @@ class Engine:
             reply = NoAnswer(STOPPED)
         lane.give_back()
         self._in_flight -= 1
+        usage = reply.usage if isinstance(reply, Answer) else None
+        self._budget.settle(job.question, usage)
         if reply is not None:
             lane.tried = True
             job.settle(reply)

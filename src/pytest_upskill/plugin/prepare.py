@@ -2,22 +2,26 @@
 
 import os
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from ..engine import Engine
 from ..engine.answers import KnownAnswers, ReplayedAnswers, StoredAnswers
+from ..engine.budget import Budget
 from ..engine.recording import load_recording
 from ..engine.store import FILE_NAME, FOLDER, Store
 from ..errors import SettingsError, shown
 from ..models import Model, ModelSpec, identity_of, open_model
 from ..models.names import require_key, resolve
+from ..models.prices import Price
 from ..settings import Settings
 from .local_weights import fetch_with_bar
 from .paths import require_writable
 
 Specs = Mapping[str, ModelSpec]
+PriceOf = Callable[[str], Price | None]
 
 
 def resolve_models(names: tuple[str, ...], settings: Settings) -> dict[str, ModelSpec]:
@@ -59,8 +63,23 @@ def _require(spec: ModelSpec, config: pytest.Config) -> None:
         load_script(spec)
 
 
+def require_prices(specs: Specs, settings: Settings, price_of: PriceOf) -> None:
+    """A model whose price nobody knows must not pass a budget for free."""
+    unknown = [name for name in specs if price_of(name) is None] if settings.max_cost else []
+    if unknown:
+        raise SettingsError(
+            "--skill-max-cost",
+            f"the price of {', '.join(unknown)} is not known",
+            "Write it into the ini file (skill_prices), or use --skill-max-tokens.",
+        )
+
+
 def make_engine(
-    specs: Specs, settings: Settings, root: Path, tell: Callable[[str], None]
+    specs: Specs,
+    settings: Settings,
+    root: Path,
+    price_of: PriceOf,
+    tell: Callable[[str], None],
 ) -> Engine:
     async def open_by_name(name: str) -> Model:
         return await open_model(specs[name], settings)
@@ -70,6 +89,7 @@ def make_engine(
         concurrency=settings.concurrency,
         timeout=settings.timeout,
         answers=_known_answers(specs, settings, root, tell),
+        budget=Budget(settings.max_tokens, settings.max_cost, cache(price_of)),
     )
 
 

@@ -89,8 +89,10 @@ class UpskillRun:
         if not self.asks:
             return
         prepare.require_all(self._specs, settings, self._config)
-        root = self._config.rootpath
-        self._engine = prepare.make_engine(self._specs, settings, root, self._trouble.append)
+        prepare.require_prices(self._specs, settings, self._price_of)
+        self._engine = prepare.make_engine(
+            self._specs, settings, self._config.rootpath, self._price_of, self._trouble.append
+        )
         ids = {name: model_id_of(spec) for name, spec in self._specs.items()}
         self._ledger = Ledger(ids, settings.runs, self._price_of)
         if self._config.pluginmanager.hasplugin("dsession"):
