@@ -190,9 +190,11 @@ def test_collecting_says_how_many_calls_a_run_would_make(pytester: pytest.Pytest
     write_skill(pytester.path / "skills/gate", [case("a", "x"), case("b", "x")])
     args = ["--collect-only", "--skill", "skills", "--model", "haiku", "--skill-runs", "3"]
     result = pytester.runpytest_inprocess(*args)
-    result.stdout.fnmatch_lines(["upskill: a run would make 12 calls: 2 tests, *, runs: 3"])
+    result.stdout.fnmatch_lines(["upskill: a run would make 12 calls at most: 2 tests, *, runs: 3"])
     result = pytester.runpytest_inprocess(*args, "--skill-no-baseline")
-    result.stdout.fnmatch_lines(["upskill: a run would make 6 calls: 2 tests, with the skill, *"])
+    result.stdout.fnmatch_lines(
+        ["upskill: a run would make 6 calls at most: 2 tests, with the skill, *"]
+    )
 
 
 def test_setup_plan_asks_nothing(pytester: pytest.Pytester) -> None:

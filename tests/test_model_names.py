@@ -179,6 +179,15 @@ def test_a_file_in_a_name_is_relative_to_where_the_name_was_written() -> None:
     assert resolve("ollama:qwen3:8b", None, {}, folder).model_id == "qwen3:8b"
 
 
+@pytest.mark.parametrize("key", ["sk-secret-ä", "sk-secret\nmore", "sk-\x1bsecret"])
+def test_a_key_that_can_not_be_sent_is_refused_without_being_shown(key: str) -> None:
+    spec = resolve("haiku", None, {})
+    with pytest.raises(SettingsError) as caught:
+        require_key(spec, {"ANTHROPIC_API_KEY": key})
+    assert "ANTHROPIC_API_KEY holds a character that no key has" in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
 KEYED = [name for name, provider in PROVIDERS.items() if provider.needs_key]
 
 

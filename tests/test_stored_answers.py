@@ -139,4 +139,7 @@ def test_a_broken_store_is_told_and_the_run_goes_on(
     (pytester.path / ".upskill/answers.sqlite").write_text("no database " * 200)
     result = run(pytester, server)
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["the stored answers can't be used *set aside as*"])
+    result.stdout.fnmatch_lines(["upskill: the stored answers can't be used *set aside as*"])
+    (pytester.path / ".upskill/answers.sqlite").write_text("no database " * 200)
+    quiet = run(pytester, server, "--no-summary")
+    quiet.stdout.fnmatch_lines(["upskill: the stored answers can't be used *set aside as*"])

@@ -220,7 +220,14 @@ def key_of(spec: ModelSpec, env: Mapping[str, str]) -> tuple[str, str] | None:
 
 def require_key(spec: ModelSpec, env: Mapping[str, str]) -> None:
     provider = PROVIDERS[spec.provider]
-    if not provider.needs_key or key_of(spec, env):
+    found = key_of(spec, env)
+    if found and not (found[1].isascii() and found[1].isprintable()):
+        raise SettingsError(
+            f"--model {spec.name}",
+            f"{found[0]} holds a character that no key has",
+            "Copy the key again, without line breaks.",
+        )
+    if found or not provider.needs_key:
         return
     variable = provider.key_envs[0]
     state = "is empty" if variable in env else "is not set"

@@ -143,7 +143,8 @@ class UpskillRun:
             return None
         calls = sum(len(item.trials) for item in own)
         arms = "with and without the skill" if self.settings.baseline else "with the skill"
-        sizes = f"{counted(calls, 'call')}: {counted(len(own), 'test')}"
+        # At most: what has a stored answer is not asked.
+        sizes = f"{counted(calls, 'call')} at most: {counted(len(own), 'test')}"
         text = f"{sizes}, {arms}, runs: {self.settings.runs}"
         return f"upskill: {text}" if self.asks else f"upskill: a run would make {text}"
 
@@ -205,6 +206,8 @@ class UpskillRun:
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
     ) -> None:
+        for problem in self._trouble:  # also where nobody wants a summary
+            terminalreporter.write_line(f"upskill: {problem}", red=True)
         summaries = self._ledger.summaries() if self._ledger else []
         if not self._ledger or not summaries or config.option.no_summary:
             return
@@ -226,8 +229,6 @@ class UpskillRun:
         terminalreporter.write_sep("=", "skills")
         for line in lines:
             terminalreporter.write_line(line)
-        for problem in self._trouble:
-            terminalreporter.write_line(problem, red=True)
 
     def _retry_notes(self) -> list[str]:
         retries = self._engine.retries() if self._engine else {}
