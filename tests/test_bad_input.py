@@ -71,7 +71,7 @@ def test_a_broken_skill_md(pytester: pytest.Pytester, text: str, message: str) -
         ('{"cases": [\n  {"input": "a" "b"}]}', "skill_meta.json:2:17: this is not JSON"),
         (
             json.dumps({"cases": [case("a", "x"), {"input": "b", "expected": {"contians": "x"}}]}),
-            "cases[1].expected.contians: unknown key, did you mean 'contains'?",
+            "cases[1].expected.contians: unknown check, did you mean 'contains'?",
         ),
         (json.dumps({"cases": [case("a", "")]}), "cases[0].expected.contains[0]: an empty text"),
         (

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import pytest_upskill.cases as cases_module
 from kit import case
 from pytest_upskill.cases import Case, load_cases
+from pytest_upskill.checks import load_checked_cases
 from pytest_upskill.errors import CasesError
 
 GATE = case("How do I open the gate?", "gate up")
@@ -32,7 +33,7 @@ def load(folder: Path, *cases: Any) -> list[Case]:
 
 def refused(folder: Path, data: Any) -> CasesError:
     with pytest.raises(CasesError) as caught:
-        load_cases(write(folder, data))
+        load_checked_cases(write(folder, data))
     return caught.value
 
 
@@ -48,7 +49,7 @@ def refused(folder: Path, data: Any) -> CasesError:
 def test_every_form_of_the_file_gives_the_same_cases(tmp_path: Path, data: Any) -> None:
     cases = load_cases(write(tmp_path, data))
     assert [c.input for c in cases] == ["How do I open the gate?", "How do I open the door?"]
-    assert [c.contains for c in cases] == [("gate up",), ("door up",)]
+    assert [c.expected for c in cases] == [{"contains": ["gate up"]}, {"contains": ["door up"]}]
 
 
 def test_a_whole_case_is_read(tmp_path: Path) -> None:
@@ -63,22 +64,29 @@ def test_a_whole_case_is_read(tmp_path: Path) -> None:
         Case(
             id="h100-build.toml+v1",
             input="Create a build.toml",
-            contains=("9.0", "cuda"),
-            not_contains=("8.0",),
+            expected={"contains": ["9.0", "cuda"], "not_contains": ["8.0"]},
+            place=("cases", 0),
             files=(("README.md", "# Read"), ("a/b.txt", "")),
             tags=("build", "h100"),
         )
     ]
 
 
+def arguments(folder: Path, expected: Any) -> dict[str, Any]:
+    """What the checks of a case are about, by their names."""
+    file = write(folder, [{"input": "q", "expected": expected}])
+    ((_, checks),) = load_checked_cases(file)
+    return {check.kind.name: check.argument for check in checks}
+
+
 def test_a_single_text_is_a_list_of_one(tmp_path: Path) -> None:
-    (one,) = load(tmp_path, {"input": "q", "expected": {"contains": "a b", "not_contains": "c"}})
-    assert (one.contains, one.not_contains) == (("a b",), ("c",))
+    expected = {"contains": "a b", "not_contains": "c"}
+    assert arguments(tmp_path, expected) == {"contains": ["a b"], "not_contains": ["c"]}
 
 
 def test_a_check_that_only_forbids_is_enough(tmp_path: Path) -> None:
-    (one,) = load(tmp_path, {"input": "q", "expected": {"not_contains": ["c"], "contains": None}})
-    assert (one.contains, one.not_contains) == ((), ("c",))
+    expected = {"not_contains": ["c"], "contains": None}
+    assert arguments(tmp_path, expected) == {"not_contains": ["c"]}
 
 
 def test_a_byte_order_mark_is_fine(tmp_path: Path) -> None:
@@ -186,7 +194,7 @@ EMPTY_TEXT = "an empty text: every answer would pass it, or none"
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"expected": {"contians": ["a"]}}, ".expected.contians: unknown key, did you mean"),
+        ({"expected": {"contians": ["a"]}}, ".expected.contians: unknown check, did you mean"),
         ({"expects": {}}, ".expects: unknown key, did you mean 'expected'?"),
         ({"context": {"file": {}}}, ".context.file: unknown key, did you mean 'files'?"),
         ({"zebra": 1}, ".zebra: unknown key"),

@@ -2,13 +2,13 @@
 
 import dataclasses
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.cases import Case
-from pytest_upskill.checks import grade
+from pytest_upskill.checks import KINDS, grade, parse_checks
 from pytest_upskill.records import (
     Answer,
     Grade,
@@ -25,14 +25,12 @@ QUESTION = Question("haiku", "Be kind.", (("user", "Hello"),), 100, 2)
 TRIAL = Trial("gate", "open-gate", "haiku", "skill", 2, QUESTION)
 
 
-def passes(answer: str, *, contains: str = "", not_contains: str = "") -> bool:
-    case = Case(
-        "id",
-        "q",
-        contains=(contains,) if contains else (),
-        not_contains=(not_contains,) if not_contains else (),
-    )
-    (only,) = grade(case, Answer(answer))
+def graded(expected: Any, answer: Answer) -> tuple[Grade, ...]:
+    return grade(parse_checks(expected, KINDS, ()), answer)
+
+
+def passes(answer: str, **expected: str) -> bool:
+    (only,) = graded(expected, Answer(answer))
     return only.passed
 
 
@@ -61,8 +59,8 @@ def test_another_text_is_not_found(text: str, answer: str) -> None:
 
 
 def test_every_check_is_held_in_its_order_with_a_reason() -> None:
-    case = Case("id", "q", contains=("9.0", "cuda"), not_contains=("8.0", "7.0"))
-    assert grade(case, Answer("9.0 and 8.0")) == (
+    expected = {"contains": ["9.0", "cuda"], "not_contains": ["8.0", "7.0"]}
+    assert graded(expected, Answer("9.0 and 8.0")) == (
         Grade("contains", True, '"9.0" is in the answer'),
         Grade("contains", False, '"cuda" is not in the answer'),
         Grade("not_contains", False, '"8.0" is in the answer'),
@@ -71,8 +69,8 @@ def test_every_check_is_held_in_its_order_with_a_reason() -> None:
 
 
 def test_a_check_that_failed_on_an_answer_cut_off_says_so() -> None:
-    case = Case("id", "q", contains=("9.0", "cuda"))
-    kept, lost = grade(case, Answer("9.0 and", stop="length"))
+    expected = {"contains": ["9.0", "cuda"]}
+    kept, lost = graded(expected, Answer("9.0 and", stop="length"))
     assert kept.reason == '"9.0" is in the answer'
     assert lost.reason == '"cuda" is not in the answer, which was cut off by --skill-max-output'
 

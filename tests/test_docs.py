@@ -158,5 +158,5 @@ def test_the_bundled_skills_ask_fair_questions(name: str) -> None:
     assert len(cases) >= 8
     for case in cases:
         asked = json.dumps([case.input, case.files], ensure_ascii=False).casefold()
-        leaked = [text for text in case.contains if text.casefold() in asked]
+        leaked = [text for text in case.expected["contains"] if text.casefold() in asked]
         assert not leaked, f"{case.id}: the question holds the answer {leaked}"

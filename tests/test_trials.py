@@ -24,7 +24,7 @@ from pytest_upskill.trials import (
     user_text,
 )
 
-CASE = Case("open-gate", "How do I open it?", contains=("up",), files=(("a.txt", "one\ntwo\n"),))
+CASE = Case("open-gate", "How do I open it?", files=(("a.txt", "one\ntwo\n"),))
 QUESTION = Question("haiku", "Be kind.", (("user", "Hello"), ("assistant", "Hi")), 100, 1)
 
 

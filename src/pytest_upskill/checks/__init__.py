@@ -1,22 +1,38 @@
 """The checks of an answer: each says passed or not, with a reason that a person understands."""
 
-from ..cases import Case
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from ..cases import Case, load_cases
+from ..forms import FormError, Problem, cases_error
 from ..records import Answer, Grade
+from . import text
+from .kind import Kind, Said
+from .parse import Check, parse_checks
 
-__all__ = ["grade"]
+__all__ = ["KINDS", "Check", "Kind", "grade", "load_checked_cases", "parse_checks"]
+
+KINDS: Final[Mapping[str, Kind]] = {kind.name: kind for kind in text.KINDS}
+
+CheckedCase = tuple[Case, tuple[Check, ...]]
 
 
-def grade(case: Case, answer: Answer) -> tuple[Grade, ...]:
-    """Hold an answer to every check of its case."""
-    return (
-        *(_grade("contains", answer, text, wanted=True) for text in case.contains),
-        *(_grade("not_contains", answer, text, wanted=False) for text in case.not_contains),
-    )
+def load_checked_cases(file: Path, kinds: Mapping[str, Kind] = KINDS) -> list[CheckedCase]:
+    """The cases of a file, each with the checks that its answers are held to."""
+    cases, problems = list[CheckedCase](), list[Problem]()
+    for case in load_cases(file):
+        try:
+            cases.append((case, parse_checks(case.expected, kinds, (*case.place, "expected"))))
+        except FormError as error:
+            problems += error.problems
+    if problems:
+        raise cases_error(file, problems)
+    return cases
 
 
-def _grade(check: str, answer: Answer, text: str, *, wanted: bool) -> Grade:
-    found = text.casefold() in answer.text.casefold()
-    reason = f'"{text}" is {"" if found else "not "}in the answer'
-    if answer.stop == "length" and found != wanted:
-        reason += ", which was cut off by --skill-max-output"
-    return Grade(check, found == wanted, reason)
+def grade(
+    checks: Sequence[Check], answer: Answer, rulings: Mapping[str, Said] | None = None
+) -> tuple[Grade, ...]:
+    """Hold an answer to every check of its case; ``rulings`` are the judge's."""
+    return tuple(one for check in checks for one in check.grades(answer, rulings or {}))

@@ -9,8 +9,8 @@ from typing import Any, Final, Protocol
 
 import pytest
 
-from ..cases import Case, how_to_add_cases, load_cases
-from ..checks import grade
+from ..cases import Case, how_to_add_cases
+from ..checks import Check, grade, load_checked_cases
 from ..errors import CasesError, InputError
 from ..records import (
     Answer,
@@ -147,7 +147,7 @@ class SkillFile(pytest.File):
                 raise CasesError(
                     self.source.folder, "this skill has no cases", how_to_add_cases(file)
                 )
-            cases = load_cases(self.source.cases_file)
+            cases = load_checked_cases(self.source.cases_file)
         except InputError as error:
             raise self.CollectError(str(error)) from None
         for line, text in skill.warnings:
@@ -157,11 +157,11 @@ class SkillFile(pytest.File):
         root = self.config.rootpath
         path = relative(self.source.folder, root)
         self.info = SkillInfo(self.source.label, path, skill.digest, skill.tokens)
-        for tag in sorted({tag for case in cases for tag in case.tags}):
+        for tag in sorted({tag for case, _ in cases for tag in case.tags}):
             self.config.addinivalue_line("markers", f"{tag}: a tag of a skill's cases.")
-        for case in cases:
+        for case, checks in cases:
             for model in self.run.model_names:
-                yield CaseItem.make(self, skill, case, model)
+                yield CaseItem.make(self, skill, case, checks, model)
 
 
 class CaseItem(pytest.Item):
@@ -169,6 +169,7 @@ class CaseItem(pytest.Item):
 
     parent: SkillFile
     case: Case
+    checks: tuple[Check, ...]
     trials: list[Trial]
     ihook = property(_hooks_of_parent)
 
@@ -177,11 +178,13 @@ class CaseItem(pytest.Item):
         self._replies: list[Reply] = []
 
     @classmethod
-    def make(cls, parent: SkillFile, skill: Skill, case: Case, model: str) -> "CaseItem":
+    def make(
+        cls, parent: SkillFile, skill: Skill, case: Case, checks: tuple[Check, ...], model: str
+    ) -> "CaseItem":
         name = f"{case.id}[{model}]"
         # Given as a whole, pytest knows the brackets for a parameter, as --lf needs it.
         item: CaseItem = cls.from_parent(parent, name=name, nodeid=f"{parent.nodeid}::{name}")
-        item.case = case
+        item.case, item.checks = case, checks
         item.trials = trials_of(parent.source.label, skill, case, model, parent.run.settings)
         for mark in ("skill", *case.tags):
             item.add_marker(mark)
@@ -209,7 +212,7 @@ class CaseItem(pytest.Item):
     def _keep_records(self) -> list[Record]:
         """Grade what was answered; the records travel on the test's own report."""
         records = [
-            graded_record(trial, reply, grade(self.case, reply))
+            graded_record(trial, reply, grade(self.checks, reply))
             if isinstance(reply, Answer)
             else errored_record(trial, reply.reason)
             for trial, reply in zip(self.trials, self._replies, strict=True)

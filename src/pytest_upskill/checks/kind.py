@@ -1,0 +1,67 @@
+"""A kind of check: its name, the form of its argument, and how an answer is held to it."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, StringConstraints, TypeAdapter
+
+from ..records import Answer
+
+Said = tuple[bool, str]  # passed or not, and a reason that a person understands
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a check is given beside the answer and its own argument.
+
+    ``rulings`` is what the judge said of each text of the rubric.
+    """
+
+    case_sensitive: bool = False
+    rulings: Mapping[str, Said] = field(default_factory=dict)
+
+
+Hold = Callable[[Answer, Any, Given], Iterable[Said]]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """``hold`` says one thing or more of an answer: one for each text of a list, say.
+
+    ``argument`` has the form in which the argument is written, and makes of it what ``hold``
+    takes: a compiled pattern of a text, a list of a single text.
+    """
+
+    name: str
+    argument: TypeAdapter[Any]
+    hold: Hold
+
+
+def _as_list(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+_EMPTY = "every answer would pass it, or none; write the text that you look for"
+
+
+def _refuse_empty(value: Any) -> Any:
+    if isinstance(value, str) and not value.strip():
+        raise ValueError(f"an empty text: {_EMPTY}")
+    return value
+
+
+def _refuse_no_texts(value: Any) -> Any:
+    if not isinstance(value, str | list):
+        raise ValueError("this is neither a text nor a list of texts")
+    if value == []:
+        raise ValueError(f"an empty list: {_EMPTY}")
+    return value
+
+
+Text = Annotated[
+    str, Field(strict=True), StringConstraints(min_length=1), BeforeValidator(_refuse_empty)
+]
+Texts = Annotated[list[Text], BeforeValidator(_as_list), BeforeValidator(_refuse_no_texts)]
+TEXT: TypeAdapter[Any] = TypeAdapter(Text)
+TEXTS: TypeAdapter[Any] = TypeAdapter(Texts)

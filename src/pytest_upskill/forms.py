@@ -1,0 +1,105 @@
+"""What people write in JSON, held to a form: problems in our words, each with its JSON path."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from .errors import CasesError
+from .texts import guess, one_line
+
+Location = tuple[str | int, ...]
+Problem = tuple[Location, str]
+
+_MOST_PROBLEMS_SHOWN: Final = 5
+_PROBLEMS: Final = {
+    "missing": "this is missing",
+    "string_type": "this is not a text",
+    "string_too_short": "an empty text",
+    "string_pattern_mismatch": "an empty text",
+    "too_short": "an empty list",
+    "list_type": "this is not a list",
+    "dict_type": "this is not an object",
+    "model_type": "this is not an object",
+    "bool_type": "this is neither true nor false",
+    "int_type": "this is not a whole number",
+    "float_type": "this is not a number",
+    "none_required": "this version has no validators; use the checks of 'expected'",
+}
+
+
+class Strict(BaseModel):
+    """A form that forbids what it does not know and converts nothing."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class FormError(Exception):
+    """Something does not have its form; each problem has the path to where it is."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = list(problems)
+        super().__init__("; ".join(f"{json_path(loc)}: {what}" for loc, what in self.problems))
+
+
+def read_form(form: TypeAdapter[Any], data: Any, loc: Location = ()) -> Any:
+    """The data as the form makes it; FormError with paths that begin at ``loc``."""
+    try:
+        return form.validate_python(data)
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+    raise FormError([((*loc, *part["loc"]), _told(part, form)) for part in details])
+
+
+def cases_error(file: Path, problems: Sequence[Problem]) -> CasesError:
+    """All problems of a file as one error, the first few of them in words."""
+    lines = [f"{json_path(loc)}: {what}" for loc, what in problems]
+    more = len(lines) - _MOST_PROBLEMS_SHOWN
+    if more > 0:
+        lines[_MOST_PROBLEMS_SHOWN:] = [f"and {more} more"]
+    return CasesError(file, "\n  ".join(lines))
+
+
+def json_path(loc: Iterable[str | int]) -> str:
+    path = "".join(
+        f"[{part}]" if isinstance(part, int) else f".{one_line(part, 60)}" for part in loc
+    )
+    return path.removeprefix(".") or "the file"
+
+
+def _told(part: ErrorDetails, form: TypeAdapter[Any]) -> str:
+    kind, loc = part["type"], part["loc"]
+    if kind == "extra_forbidden":
+        return f"unknown key{guess(str(loc[-1]), _known_keys(form, loc[:-1]))}"
+    if kind == "value_error":  # of a validator of ours
+        return str(part.get("ctx", {}).get("error", part["msg"]))
+    message = part["msg"]
+    return _PROBLEMS.get(kind, message[:1].lower() + message[1:])
+
+
+def _known_keys(form: TypeAdapter[Any], loc: Location) -> list[str]:
+    """The keys of the object at a place of a form: found by walking its JSON schema."""
+    schema = form.json_schema()
+    found: list[str] = []
+    steps: list[Any] = [schema]
+    for part in (*loc, None):
+        plain = [step for one in steps for step in _alternatives(one, schema)]
+        if part is None:
+            found = [key for step in plain for key in step.get("properties", {})]
+        elif isinstance(part, int):
+            steps = [step["items"] for step in plain if "items" in step]
+        else:
+            steps = [
+                step["properties"][part] for step in plain if part in step.get("properties", {})
+            ]
+    return found
+
+
+def _alternatives(step: dict[str, Any], schema: dict[str, Any]) -> list[dict[str, Any]]:
+    if "$ref" in step:
+        return _alternatives(schema["$defs"][step["$ref"].rpartition("/")[2]], schema)
+    return [plain for one in step.get("anyOf", ()) for plain in _alternatives(one, schema)] or [
+        step
+    ]
