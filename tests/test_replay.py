@@ -79,7 +79,8 @@ def test_a_question_that_was_not_recorded_says_how_to_record_it(
     result.stdout.fnmatch_lines(
         [
             "*ERROR at setup of new[[]haiku]*",
-            "this question is not in a.jsonl. Record it: * --skill-record a.jsonl in place of *",
+            "new[[]haiku]: this question is not in a.jsonl. Record it: "
+            "pytest --skill skills --model haiku --skill-record a.jsonl",
         ]
     )
 

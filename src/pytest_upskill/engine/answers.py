@@ -62,12 +62,9 @@ class StoredAnswers(KnownAnswers):
 class ReplayedAnswers(KnownAnswers):
     """Answers of a recording, and of nothing else: what it does not have is an error."""
 
-    def __init__(self, answers: Mapping[str, Answer], file: str) -> None:
+    def __init__(self, answers: Mapping[str, Answer], file: str, how_to_record: str) -> None:
         self._answers = answers
-        self._missing = NoAnswer(
-            f"this question is not in {file}. Record it: run again with --skill-record {file} "
-            "in place of --skill-replay"
-        )
+        self._missing = NoAnswer(f"this question is not in {file}. Record it: {how_to_record}")
 
     def get(self, question: Question) -> Reply | None:
         return self._answers.get(question.key, self._missing)

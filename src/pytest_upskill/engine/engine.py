@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import Final
 
@@ -48,6 +49,7 @@ class Engine:
         self._concurrency = concurrency
         self._timeout = timeout
         self._jobs: dict[str, Job] = {}
+        self._settled: list[Job] = []
         self._lanes: dict[str, Lane] = {}
         self._limits: dict[str, Limit] = {}
         self._in_flight = 0
@@ -74,10 +76,27 @@ class Engine:
             jobs = [self._jobs.get(key) for key in keys]
         return [job.reply for job in jobs if job] if all(jobs) else None
 
+    def has_settled(self, questions: Iterable[Question]) -> bool:
+        """Whether these would be replied to at once."""
+        return all(self.known_reply(question.key) for question in questions)
+
     def known_reply(self, key: str) -> Reply | None:
         """The reply to a question, if it has come by now."""
         job = self._jobs.get(key)
         return job.reply.result() if job and job.reply.done() else None
+
+    @property
+    def questions(self) -> int:
+        """How many questions there are by now, answered or not."""
+        return len(self._jobs)
+
+    @property
+    def in_flight(self) -> int:
+        return self._in_flight
+
+    def settled(self, since: int = 0) -> list[tuple[str, Reply]]:
+        """The model and the reply of what was settled, as it came, but for the first ``since``."""
+        return [(job.question.model, job.reply.result()) for job in self._settled[since:]]
 
     def retries(self) -> dict[str, int]:
         """How many calls were made again, by model."""
@@ -107,6 +126,7 @@ class Engine:
                 job = self._jobs.get(question.key)
                 if job is None:
                     job = self._jobs[question.key] = Job(question, len(self._jobs))
+                    job.reply.add_done_callback(partial(self._note_settled, job))
                     if self._stopped:
                         job.reply.set_result(NoAnswer(STOPPED))
                     else:
@@ -126,6 +146,9 @@ class Engine:
         return self._loop
 
     # Called on the engine's own thread.
+
+    def _note_settled(self, job: Job, _: "Future[Reply]") -> None:
+        self._settled.append(job)
 
     def _enqueue(self, jobs: list[Job]) -> None:
         for job in jobs:

@@ -198,7 +198,9 @@ class CaseItem(pytest.Item):
         reasons = [reply.reason for reply in self._replies if isinstance(reply, NoAnswer)]
         if reasons:
             self._keep_records()  # of the other trials too: what was answered is not lost
-            pytest.fail("\n".join(dict.fromkeys(reasons)), pytrace=False)
+            told = "\n".join(dict.fromkeys(reasons))
+            replayed = self.parent.run.settings.replay_file
+            pytest.fail(f"{self.name}: {told}" if replayed else told, pytrace=False)
 
     def runtest(self) -> None:
         """Grade them: the skill's answers must pass in more than half of the runs."""

@@ -1,9 +1,9 @@
 """From settings to an engine that can be asked: all that may be wrong is found here, before."""
 
 import os
+import shlex
 from collections.abc import Callable, Mapping
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -77,7 +77,7 @@ def require_prices(specs: Specs, settings: Settings, price_of: PriceOf) -> None:
 def make_engine(
     specs: Specs,
     settings: Settings,
-    root: Path,
+    config: pytest.Config,
     price_of: PriceOf,
     tell: Callable[[str], None],
 ) -> Engine:
@@ -88,18 +88,33 @@ def make_engine(
         open_by_name,
         concurrency=settings.concurrency,
         timeout=settings.timeout,
-        answers=_known_answers(specs, settings, root, tell),
+        answers=_known_answers(specs, settings, config, tell),
         budget=Budget(settings.max_tokens, settings.max_cost, cache(price_of)),
     )
 
 
 def _known_answers(
-    specs: Specs, settings: Settings, root: Path, tell: Callable[[str], None]
+    specs: Specs, settings: Settings, config: pytest.Config, tell: Callable[[str], None]
 ) -> KnownAnswers:
     if settings.replay_file:
-        return ReplayedAnswers(load_recording(settings.replay_file), shown(settings.replay_file))
+        file = shown(settings.replay_file)
+        return ReplayedAnswers(
+            load_recording(settings.replay_file), file, _command_that_records(config, file)
+        )
     identities = {name: identity_of(spec) for name, spec in specs.items()}
-    file = root / FOLDER / FILE_NAME
+    stored = config.rootpath / FOLDER / FILE_NAME
     return StoredAnswers(
-        lambda: Store(file, tell), lambda name: identities[name], fresh=settings.fresh
+        lambda: Store(stored, tell), lambda name: identities[name], fresh=settings.fresh
     )
+
+
+def _command_that_records(config: pytest.Config, file: str) -> str:
+    """The command line of this run, but for what it does with the file."""
+    args = iter(map(str, config.invocation_params.args))
+    kept = []
+    for arg in args:
+        if arg == "--skill-replay":
+            next(args, None)
+        elif not arg.startswith("--skill-replay="):
+            kept.append(arg)
+    return shlex.join(["pytest", *kept, "--skill-record", file])

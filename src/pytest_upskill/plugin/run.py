@@ -4,8 +4,11 @@ In the controller of an xdist run it owns the engine and offers the link; in a w
 client of that link; without xdist it is both ends at once.
 """
 
+import os
 import textwrap
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,6 +28,7 @@ from .collect import CaseItem, SkillFile, SkillFolder, SkillSource, sources_of
 from .ledger import Ledger
 from .local_weights import small_model_notes
 from .options import as_written, read_settings
+from .progress import ProgressLine, Tally
 
 _LINK = "upskill_link"
 _COLLECTION_FAILED = "not asked: collection failed. Mend it, or --continue-on-collection-errors"
@@ -49,6 +53,7 @@ class UpskillRun:
         self._link: LinkServer | None = None
         self._client: LinkClient | None = None
         self._ledger: Ledger | None = None
+        self._progress: ProgressLine | None = None
         self._refusal: str | None = None
         self._trouble: list[str] = []
 
@@ -91,7 +96,7 @@ class UpskillRun:
         prepare.require_all(self._specs, settings, self._config)
         prepare.require_prices(self._specs, settings, self._price_of)
         self._engine = prepare.make_engine(
-            self._specs, settings, self._config.rootpath, self._price_of, self._trouble.append
+            self._specs, settings, self._config, self._price_of, self._trouble.append
         )
         ids = {name: model_id_of(spec) for name, spec in self._specs.items()}
         self._ledger = Ledger(ids, settings.runs, self._price_of)
@@ -161,7 +166,8 @@ class UpskillRun:
                 self._client = LinkClient(address)
             if items:
                 self._begin(_plan_of(items))
-        return (yield)
+        with self._telling():
+            return (yield)
 
     def _begin(self, plan: Plan) -> None:
         if self._client:
@@ -170,11 +176,29 @@ class UpskillRun:
             self._ledger.set_plan(plan)
             self._engine.start(plan)
 
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """Tell how far the run has come, in the process that knows."""
+        if not self._engine:
+            yield
+            return
+        self._progress = ProgressLine(
+            self._config, Tally(self._engine, cache(self._price_of)), os.environ
+        )
+        try:
+            # xdist's controller does nothing but wait; else it is `ask` that does.
+            with self._progress.waiting() if self._link else nullcontext():
+                yield
+        finally:
+            self._progress.close()
+
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         asker = self._client or self._engine
         if self._refusal or asker is None:
             return [NoAnswer(self._refusal or _NO_ENGINE)] * len(questions)
-        return asker.ask(questions)
+        shown = self._progress and self._engine and not self._engine.has_settled(questions)
+        with self._progress.waiting() if self._progress and shown else nullcontext():
+            return asker.ask(questions)
 
     # Ending.
 

@@ -1,0 +1,159 @@
+"""The line that tells how far a run has come, while pytest waits for answers.
+
+On a terminal it stands below the line where pytest is writing, and is gone before pytest writes
+on; in a log it is a plain line of its own every half minute. A thread draws it. So that the two
+never mix, the file that pytest's terminal writer writes to is guarded by a lock for as long.
+"""
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from typing import Any, Final, TextIO
+
+import pytest
+
+from ..engine import Engine
+from ..models.prices import Price, cost
+from ..records import Answer
+from ..reports.progress import Progress, progress_line
+
+DRAW_EVERY: Final = 0.25
+LOG_EVERY: Final = 30.0
+_ENOUGH_TO_GUESS: Final = 3
+
+# Make sure of a line below (index, cursor up), remember the place, go down and wipe; and back.
+_BELOW: Final = "\x1bD\x1b[1A\x1b7\x1b[1B\r\x1b[2K"
+_BACK: Final = "\x1b8"
+
+
+class Tally:
+    """Folds what the engine has settled, each reply once, into how far the run has come."""
+
+    def __init__(self, engine: Engine, price_of: Callable[[str], Price | None]) -> None:
+        self._engine = engine
+        self._price_of = price_of
+        self._started = time.monotonic()
+        self._seen = self._reused = self._asked = self._tokens = 0
+        self._cost: float | None = 0.0
+
+    def progress(self) -> Progress:
+        for model, reply in self._engine.settled(self._seen):
+            self._seen += 1
+            if not isinstance(reply, Answer):
+                continue
+            if reply.stored:
+                self._reused += 1
+                continue
+            self._asked += 1
+            self._tokens += (reply.usage.input or 0) + (reply.usage.output or 0)
+            usd = cost(self._price_of(model), reply.usage)
+            self._cost = None if usd is None or self._cost is None else self._cost + usd
+        total = self._engine.questions
+        left = None
+        if self._asked >= _ENOUGH_TO_GUESS:
+            elapsed = time.monotonic() - self._started
+            left = elapsed / self._asked * (total - self._seen)
+        return Progress(
+            self._seen,
+            total,
+            self._engine.in_flight,
+            self._reused,
+            self._tokens,
+            self._cost or None,  # of local models nobody asks what they cost
+            left,
+        )
+
+
+class GuardedFile:
+    """A writer's file, with a line below that is wiped before anything else is written."""
+
+    def __init__(self, file: TextIO) -> None:
+        self.file = file
+        self.lock = threading.RLock()
+        self.drawn = False
+        self._at_line_start = True
+
+    def write(self, text: str) -> int:
+        with self.lock:
+            self.wipe()
+            if text:
+                self._at_line_start = text.endswith("\n")
+            return self.file.write(text)
+
+    def draw(self, line: str) -> None:
+        with self.lock:
+            self.file.write(f"{_BELOW}{line}{_BACK}")
+            self.file.flush()
+            self.drawn = True
+
+    def wipe(self) -> None:
+        with self.lock:
+            if self.drawn:
+                self.file.write(f"{_BELOW}{_BACK}")
+                self.file.flush()
+                self.drawn = False
+
+    def log(self, line: str) -> None:
+        with self.lock:
+            self.file.write(line + "\n" if self._at_line_start else f"\n{line}\n")
+            self.file.flush()
+            self._at_line_start = True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.file, name)
+
+
+class ProgressLine:
+    """Tells of a run from ``start`` to ``close``, but only while somebody waits."""
+
+    def __init__(self, config: pytest.Config, tally: Tally, environ: Mapping[str, str]) -> None:
+        self._writer = config.get_terminal_writer()
+        self._file = GuardedFile(self._writer._file)
+        self._writer._file = self._file
+        capture = config.pluginmanager.getplugin("capturemanager")
+        self._uncaptured = capture.global_and_fixture_disabled if capture else nullcontext
+        self._tally = tally
+        self._in_place = can_draw(self._file.file, environ)
+        self._waiting = False
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="upskill-progress", daemon=True)
+        self._thread.start()
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """While this holds, nobody but pytest's own writer writes to the terminal."""
+        with self._uncaptured():  # else the line would end up in the output of a test
+            with self._file.lock:
+                self._waiting = True
+            try:
+                yield
+            finally:
+                with self._file.lock:
+                    self._waiting = False
+                    self._file.wipe()
+
+    def close(self) -> None:
+        self._closing.set()
+        self._thread.join()
+        self._file.wipe()
+        self._writer._file = self._file.file
+
+    def _work(self) -> None:
+        while not self._closing.wait(DRAW_EVERY if self._in_place else LOG_EVERY):
+            progress = self._tally.progress()
+            with self._file.lock:
+                if not self._waiting or progress.done == progress.all:
+                    self._file.wipe()
+                elif self._in_place:
+                    self._file.draw(progress_line(progress, self._writer.fullwidth - 1))
+                else:
+                    self._file.log(progress_line(progress, 200))
+
+
+def can_draw(file: TextIO, environ: Mapping[str, str]) -> bool:
+    """Whether this is a terminal that knows where its cursor is, and a person looks at it."""
+    if not file.isatty() or environ.get("TERM") == "dumb" or environ.get("CI"):
+        return False
+    return sys.platform != "win32" or bool(environ.get("WT_SESSION"))

@@ -1,0 +1,49 @@
+"""A terminal for tests: a command runs in a pty, and what a person would see can be read."""
+
+import os
+import pty
+import struct
+import subprocess
+import termios
+from collections.abc import Iterator, Mapping, Sequence
+from fcntl import ioctl
+from pathlib import Path
+
+import pyte
+
+
+def run_on_terminal(
+    command: Sequence[str], cwd: Path, environ: Mapping[str, str], rows: int, columns: int = 80
+) -> str:
+    """All that a command wrote to its terminal, with every escape sequence."""
+    ours, theirs = pty.openpty()
+    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    process = subprocess.Popen(
+        command, cwd=cwd, env=environ, stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    written = b"".join(_chunks(ours))
+    os.close(ours)
+    process.wait()
+    return written.decode()
+
+
+def _chunks(handle: int) -> Iterator[bytes]:
+    while True:
+        try:
+            chunk = os.read(handle, 65536)
+        except OSError:  # how Linux says that the other end of a pty is closed
+            return
+        if not chunk:
+            return
+        yield chunk
+
+
+def seen(written: str, rows: int, columns: int = 80) -> list[str]:
+    """The lines on the screen and those that were scrolled out of it, as a person sees them."""
+    screen = pyte.HistoryScreen(columns, rows, history=10_000)
+    pyte.Stream(screen).feed(written)
+    scrolled = [
+        "".join(line[column].data for column in range(columns)) for line in screen.history.top
+    ]
+    return [line.rstrip() for line in (*scrolled, *screen.display)]
