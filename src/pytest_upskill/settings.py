@@ -26,6 +26,7 @@ class Settings:
     concurrency: int = DEFAULT_CONCURRENCY
     max_tokens: int | None = None
     max_cost: float | None = None
+    judge: str | None = None
     json_file: Path | None = None
     fresh: bool = False
     record_file: Path | None = None

@@ -28,16 +28,28 @@ class Question:
     messages: tuple[tuple[Role, str], ...]
     max_output: int
     run: int
+    schema: str | None = None  # JSON Schema that the reply must have, if the server can do so
 
     @cached_property
     def content(self) -> str:
         """A key of all that is asked, whatever the model is called."""
         turns = [text for message in self.messages for text in message]
-        return digest(self.system, *turns, str(self.max_output), str(self.run))
+        form = [self.schema] if self.schema else []
+        return digest(self.system, *turns, str(self.max_output), str(self.run), *form)
 
     @cached_property
     def key(self) -> str:
         return digest(self.model, self.content)
+
+
+@dataclass(frozen=True)
+class Rubric:
+    """What a judge is asked of an answer: whether it meets each of these texts."""
+
+    judge: str  # the name of the model
+    texts: tuple[str, ...]
+    votes: int
+    max_output: int
 
 
 @dataclass(frozen=True)
@@ -50,6 +62,7 @@ class Trial:
     arm: Arm
     run: int
     question: Question
+    rubric: Rubric | None = None
 
 
 @dataclass(frozen=True)

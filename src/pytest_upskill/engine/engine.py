@@ -16,10 +16,11 @@ from random import Random
 from typing import Final
 
 from ..errors import ModelError, UpskillError
+from ..judging import first_questions
 from ..models import Model
 from ..records import Answer, NoAnswer, Reply
 from ..texts import one_line
-from ..trials import Plan, Question
+from ..trials import Plan, Question, Rubric
 from .answers import KnownAnswers
 from .budget import Budget
 from .lane import Job, Lane
@@ -63,8 +64,12 @@ class Engine:
     # Called from other threads.
 
     def start(self, plan: Plan) -> None:
-        """Begin to ask all that a plan holds."""
-        self._submit(plan.questions())
+        """Begin to ask all that a plan holds, and a judge about each answer as it comes."""
+        trials = [trial for item in plan.items for trial in item.trials]
+        replies = self._submit(trial.question for trial in trials)
+        for trial, reply in zip(trials, replies, strict=True):
+            if trial.rubric:
+                reply.add_done_callback(partial(self._judge, trial.rubric, trial.question))
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         """The replies to some questions, asked now unless they were before; waits for them."""
@@ -117,6 +122,11 @@ class Engine:
             self._thread.join()
             self._loop.close()
             self._loop = None
+
+    def _judge(self, rubric: Rubric, question: Question, reply: "Future[Reply]") -> None:
+        answer = reply.result()
+        if isinstance(answer, Answer):
+            self._submit(first_questions(rubric, question, answer))
 
     def _submit(self, questions: Iterable[Question]) -> "list[Future[Reply]]":
         new: list[Job] = []

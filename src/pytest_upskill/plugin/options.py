@@ -1,11 +1,7 @@
 """The options, each with its twin in the ini file, and the settings they make."""
 
-import argparse
-import os
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final
 
 import pytest
 
@@ -17,109 +13,7 @@ from ..settings import (
     DEFAULT_TIMEOUT,
     Settings,
 )
-
-
-def _not_empty(text: str) -> str:
-    if not text.strip():  # an unset variable of a CI job, most often
-        raise argparse.ArgumentTypeError("nothing is given")
-    return text
-
-
-def _at_least_one(text: str) -> int:
-    number = int(text) if text.strip().isdigit() else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
-    return number
-
-
-def _positive(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
-    return number
-
-
-Kind = Literal["paths", "names", "path", "text", "int", "float", "switch"]
-_INI_TYPES: Final[dict[Kind, Any]] = {
-    "paths": "paths",
-    "names": "linelist",
-    "path": "string",
-    "text": "string",
-    "int": "int",
-    "float": "float",
-    "switch": "bool",
-}
-_CONVERTERS: Final[dict[Kind, Callable[[str], Any]]] = {"int": _at_least_one, "float": _positive}
-_WANTED: Final[dict[Kind, str]] = {
-    "paths": "a list of paths",
-    "names": "a list of names",
-    "path": "a path",
-    "text": "a text",
-    "int": "a whole number of 1 or more",
-    "float": "a number above 0",
-    "switch": "true or false",
-}
-
-
-def _written(config: pytest.Config, key: str, kind: Kind) -> Any:
-    """What the ini file says, in its type."""
-    try:
-        value = config.getini(key)
-        if value is not None and kind in _CONVERTERS:
-            value = _CONVERTERS[kind](str(value))
-    except (TypeError, ValueError, pytest.UsageError, argparse.ArgumentTypeError):
-        problem = f"this is not {_WANTED[kind]}"
-        raise pytest.UsageError(f"{config.inipath}: {key}: {problem}") from None
-    return value
-
-
-@dataclass(frozen=True)
-class Option:
-    """One option of the command line and its twin in the ini file."""
-
-    flag: str
-    ini: str
-    kind: Kind
-    metavar: str | None
-    help: str
-    default: Any = None
-
-    @property
-    def dest(self) -> str:
-        return f"upskill_{self.ini}"
-
-    def add_to(self, group: pytest.OptionGroup, parser: pytest.Parser) -> None:
-        how: dict[str, Any] = {"action": "store_true"}
-        if self.kind != "switch":
-            action = "append" if self.kind in ("paths", "names") else "store"
-            convert = _CONVERTERS.get(self.kind, _not_empty)
-            how = {"action": action, "metavar": self.metavar, "type": convert}
-        group.addoption(self.flag, dest=self.dest, default=None, help=self.help, **how)
-        parser.addini(
-            self.ini, f"The same as {self.flag}.", type=_INI_TYPES[self.kind], default=None
-        )
-
-    def value(self, config: pytest.Config) -> Any:
-        """What the command line says, else the ini file, else the default."""
-        given, base = config.getoption(self.dest), config.invocation_params.dir
-        if given is None:
-            given = self.written(config)
-            base = config.inipath.parent if config.inipath else config.rootpath
-        if given is None:
-            return self.default
-        if self.kind == "paths":
-            return [absolute(base, path) for path in given]
-        return absolute(base, given) if self.kind == "path" else given
-
-    def written(self, config: pytest.Config) -> Any:
-        return _written(config, self.ini, self.kind)
-
-    def is_of_ini_file(self, config: pytest.Config) -> bool:
-        return config.getoption(self.dest) is None and bool(self.written(config))
-
+from .option import INI_TYPES, Option, written
 
 SKILL: Final = Option(
     "--skill",
@@ -223,6 +117,13 @@ OPTIONS: Final = (
         "FILE",
         "Answer from this file alone: no key, no network.",
     ),
+    Option(
+        "--skill-judge",
+        "skill_judge",
+        "text",
+        "MODEL",
+        "The model that says whether an answer meets the texts of a rubric (`judge`).",
+    ),
     Option("--skill-json", "skill_json", "path", "FILE", "Write all results as JSON."),
 )
 # The keys of the ini file that no option has: what they say holds for more than one run.
@@ -236,12 +137,7 @@ def add_options(group: pytest.OptionGroup, parser: pytest.Parser) -> None:
     for option in OPTIONS:
         option.add_to(group, parser)
     for key, text in INI_KEYS.items():
-        parser.addini(key, text, type=_INI_TYPES["names"], default=None)
-
-
-def absolute(base: Path, path: str | Path) -> Path:
-    """A path as pytest writes those of its nodes: no dots in it, links as they are."""
-    return Path(os.path.abspath(base / Path(path).expanduser()))  # noqa: PTH100
+        parser.addini(key, text, type=INI_TYPES["names"], default=None)
 
 
 def is_asked_for(config: pytest.Config) -> bool:
@@ -282,9 +178,10 @@ def read_settings(config: pytest.Config) -> Settings:
         concurrency=value["--skill-concurrency"],
         max_tokens=value["--skill-max-tokens"],
         max_cost=value["--skill-max-cost"],
+        judge=value["--skill-judge"] or None,
         json_file=value["--skill-json"],
         fresh=bool(value["--skill-fresh"]),
         record_file=value["--skill-record"],
         replay_file=value["--skill-replay"],
-        prices=tuple(_written(config, PRICES_KEY, "names") or ()),
+        prices=tuple(written(config, PRICES_KEY, "names") or ()),
     )

@@ -7,7 +7,8 @@ import pytest
 
 from ..errors import SettingsError, shown
 from .collect import SkillSource, relative
-from .options import SKILL, absolute
+from .option import absolute
+from .options import SKILL
 
 Guarded = dict[Path, list[SkillSource]]
 

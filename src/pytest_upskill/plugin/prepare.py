@@ -35,6 +35,18 @@ def resolve_models(names: tuple[str, ...], settings: Settings) -> dict[str, Mode
     return {name: resolve(name, settings.base_url, os.environ, folder) for name in names}
 
 
+def resolve_judge(settings: Settings) -> dict[str, ModelSpec]:
+    """The judge by its name, if there is one."""
+    if not settings.judge:
+        return {}
+    try:
+        spec = resolve(settings.judge, settings.base_url, os.environ, settings.models_folder)
+    except SettingsError as error:
+        where = error.where.replace("--model", "--skill-judge", 1)
+        raise SettingsError(where, error.problem, error.mend) from None
+    return {settings.judge: spec}
+
+
 def require_all(specs: Specs, settings: Settings, config: pytest.Config) -> None:
     """Find out before the first call what would keep the run from being worth its calls."""
     if settings.record_file and settings.replay_file:

@@ -47,7 +47,8 @@ class UpskillRun:
         self._session: pytest.Session | None = None
         self._sources: dict[Path, SkillSource] = {}
         self._guarded: paths.Guarded = {}
-        self._specs: dict[str, ModelSpec] = {}
+        self._specs: dict[str, ModelSpec] = {}  # the models under test
+        self._judges: dict[str, ModelSpec] = {}
         self._price_overrides: dict[str, Price] = {}
         self._engine: Engine | None = None
         self._link: LinkServer | None = None
@@ -90,13 +91,15 @@ class UpskillRun:
     def _prepare_models(self) -> None:
         settings = self.settings
         self._specs = prepare.resolve_models(self.model_names, settings)
+        self._judges = prepare.resolve_judge(settings)
         self._price_overrides = parse_prices(settings.prices)
         if not self.asks:
             return
-        prepare.require_all(self._specs, settings, self._config)
-        prepare.require_prices(self._specs, settings, self._price_of)
+        asked = {**self._specs, **self._judges}
+        prepare.require_all(asked, settings, self._config)
+        prepare.require_prices(asked, settings, self._price_of)
         self._engine = prepare.make_engine(
-            self._specs, settings, self._config, self._price_of, self._trouble.append
+            asked, settings, self._config, self._price_of, self._trouble.append
         )
         ids = {name: model_id_of(spec) for name, spec in self._specs.items()}
         self._ledger = Ledger(ids, settings.runs, self._price_of)
@@ -104,9 +107,9 @@ class UpskillRun:
             self._link = LinkServer(self._engine, self._begin)
 
     def _price_of(self, name: str) -> Price | None:
-        return price_of(self._specs[name], self._price_overrides)
+        return price_of({**self._specs, **self._judges}[name], self._price_overrides)
 
-    def pytest_report_header(self) -> str | None:
+    def pytest_report_header(self) -> list[str] | None:
         if not self._sources:
             return None
         names = [
@@ -115,7 +118,20 @@ class UpskillRun:
         ]
         default = "" if self.settings.models else ", the default as no --model is given"
         skills = ", ".join(source.label for source in self._sources.values())
-        return f"upskill: {one_line(skills, 100)} on {', '.join(names)}{default}"
+        lines = [f"upskill: {one_line(skills, 100)} on {', '.join(names)}{default}"]
+        for name, judge in self._judges.items():
+            same = [
+                model
+                for model, spec in self._specs.items()
+                if model_id_of(spec) == model_id_of(judge)
+            ]
+            warned = (
+                f". It is also under test ({same[0]}) and may favour its own answers"
+                if same
+                else ""
+            )
+            lines.append(f"upskill: rubrics are judged by {name}{warned}")
+        return lines
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: object) -> None:
