@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill import __version__
-from pytest_upskill.cli import main, models_text
+from pytest_upskill.cli import main
+from pytest_upskill.cli.models import models_text
 from pytest_upskill.models import local, weights
 from pytest_upskill.models.names import ALIASES, PROVIDERS
 

@@ -32,6 +32,7 @@ _FORM: Final = (
 )
 _FENCE: Final = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
 _SHOWN: Final = 300
+JUDGE_MAX_OUTPUT: Final = 4096
 _MOST_JUDGED: Final = 100_000
 
 

@@ -2,25 +2,24 @@
 
 import os
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 
 import pytest
 
 from ..engine import Engine
-from ..engine.answers import KnownAnswers, ReplayedAnswers, StoredAnswers
+from ..engine.answers import KnownAnswers, ReplayedAnswers
+from ..engine.assembly import Specs, assemble, stored_answers
 from ..engine.budget import Budget
 from ..engine.recording import load_recording
-from ..engine.store import FILE_NAME, FOLDER, Store
 from ..errors import SettingsError, shown
-from ..models import Model, ModelSpec, identity_of, open_model
+from ..models import ModelSpec
 from ..models.names import require_key, resolve
 from ..models.prices import Price
 from ..settings import Settings
 from .local_weights import fetch_with_bar
 from .paths import require_writable
 
-Specs = Mapping[str, ModelSpec]
 PriceOf = Callable[[str], Price | None]
 
 
@@ -93,16 +92,9 @@ def make_engine(
     price_of: PriceOf,
     tell: Callable[[str], None],
 ) -> Engine:
-    async def open_by_name(name: str) -> Model:
-        return await open_model(specs[name], settings)
-
-    return Engine(
-        open_by_name,
-        concurrency=settings.concurrency,
-        timeout=settings.timeout,
-        answers=_known_answers(specs, settings, config, tell),
-        budget=Budget(settings.max_tokens, settings.max_cost, cache(price_of)),
-    )
+    answers = _known_answers(specs, settings, config, tell)
+    budget = Budget(settings.max_tokens, settings.max_cost, cache(price_of))
+    return assemble(specs, settings, answers, budget)
 
 
 def _known_answers(
@@ -113,11 +105,7 @@ def _known_answers(
         return ReplayedAnswers(
             load_recording(settings.replay_file), file, _command_that_records(config, file)
         )
-    identities = {name: identity_of(spec) for name, spec in specs.items()}
-    stored = config.rootpath / FOLDER / FILE_NAME
-    return StoredAnswers(
-        lambda: Store(stored, tell), lambda name: identities[name], fresh=settings.fresh
-    )
+    return stored_answers(specs, config.rootpath, tell, fresh=settings.fresh)
 
 
 def _command_that_records(config: pytest.Config, file: str) -> str:
