@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.forms import Location
-from pytest_upskill.places import line_of
+from pytest_upskill.places import line_of, lines_inside
 
 TEXT = """
 {
@@ -61,6 +61,15 @@ def test_what_is_not_there_has_the_line_of_what_should_hold_it(
     location: Location, line: int
 ) -> None:
     assert line_of(TEXT, location) == line
+
+
+@pytest.mark.parametrize("location", [(), ("cases",), ("cases", 0, "expected", "contains")])
+def test_all_lines_of_a_list_or_object_are_found_in_one_go(location: Location) -> None:
+    value = json.loads(TEXT)
+    for part in location:
+        value = value[part]
+    parts = value if isinstance(value, dict) else range(len(value))
+    assert lines_inside(TEXT, location) == [line_of(TEXT, (*location, part)) for part in parts]
 
 
 VALUES = st.recursive(

@@ -13,6 +13,7 @@ from .case_forms import CaseForm, ContextForm, FileOfSkill, MetaForm
 from .errors import CasesError, shown
 from .evals import TRIGGERS_ARE_NO_CASES, cases_of_evals, is_trigger_set
 from .forms import FormError, Location, Problem, cases_error, json_path, read_form
+from .places import lines_inside
 from .skill_files import read_skill_file
 from .texts import digest, slug
 
@@ -33,6 +34,7 @@ class Case:
     input: str
     expected: Any = None  # as written: what checks there are is not known here
     place: Location = ()  # where in the file it stands
+    line: int = 1  # and on which line
     files: tuple[tuple[str, str], ...] = ()
     tags: tuple[str, ...] = ()
     earlier: tuple[tuple[Role, str], ...] = ()  # the turns before the question
@@ -59,7 +61,7 @@ def load_cases(file: Path, folder: Path | None = None) -> list[Case]:
 
     ``folder`` is the skill's, whose files a case may name; if None, the one that the file is in.
     """
-    data, folder = _read_json(file), folder or file.parent
+    (text, data), folder = _read_json(file), folder or file.parent
     if is_trigger_set(data):
         raise CasesError(file, TRIGGERS_ARE_NO_CASES)
     try:
@@ -68,8 +70,11 @@ def load_cases(file: Path, folder: Path | None = None) -> list[Case]:
             raise CasesError(file, "there are no cases", how_to_add_cases(file))
         merged = [_with_defaults(case, defaults) for case in written]
         forms: list[CaseForm] = read_form(_LIST, merged, root)
+        lines = lines_inside(text, root)
         cases = [
-            _case((*root, number), form, folder, _defaulted(written[number], defaults))
+            _case(
+                (*root, number), lines[number], form, folder, _defaulted(written[number], defaults)
+            )
             for number, form in enumerate(forms)
         ]
         _refuse_duplicates(cases)
@@ -121,14 +126,14 @@ def _defaulted(case: Mapping[str, Any], defaults: Mapping[str, Any]) -> frozense
     )
 
 
-def _read_json(file: Path) -> Any:
+def _read_json(file: Path) -> tuple[str, Any]:
     try:
         if file.stat().st_size > MAX_CASES_BYTES:
             raise CasesError(file, f"this file has more than {MAX_CASES_BYTES:,} bytes")
         text = file.read_bytes().decode("utf-8-sig")
         if not text.strip():
             raise CasesError(file, "this file is empty", how_to_add_cases(file))
-        return json.loads(text, object_pairs_hook=_no_twins)
+        return text, json.loads(text, object_pairs_hook=_no_twins)
     except OSError as error:
         raise CasesError(file, error.strerror or str(error), "Check the path.") from None
     except UnicodeDecodeError as error:
@@ -160,7 +165,9 @@ def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return out
 
 
-def _case(place: Location, form: CaseForm, folder: Path, defaulted: frozenset[Location]) -> Case:
+def _case(
+    place: Location, line: int, form: CaseForm, folder: Path, defaulted: frozenset[Location]
+) -> Case:
     turns: list[tuple[Role, str]] = (
         [("user", form.input)]
         if isinstance(form.input, str)
@@ -171,6 +178,7 @@ def _case(place: Location, form: CaseForm, folder: Path, defaulted: frozenset[Lo
         input=turns[-1][1],
         expected=form.expected,
         place=place,
+        line=line,
         tags=tuple(form.tags),
         earlier=tuple(turns[:-1]),
         system=form.system,

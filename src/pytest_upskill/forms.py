@@ -51,7 +51,13 @@ def read_form(form: TypeAdapter[Any], data: Any, loc: Location = ()) -> Any:
         return form.validate_python(data)
     except ValidationError as error:
         details = error.errors(include_url=False)
-    raise FormError([((*loc, *_place_in(data, part)), _told(part, form)) for part in details])
+    places = [_place_in(data, part) for part in details]
+    raise FormError(
+        [
+            ((*loc, *place), _told(part, place, form))
+            for place, part in zip(places, details, strict=True)
+        ]
+    )
 
 
 def _place_in(data: Any, part: ErrorDetails) -> Location:
@@ -85,10 +91,10 @@ def json_path(loc: Iterable[str | int]) -> str:
     return path.removeprefix(".") or "the file"
 
 
-def _told(part: ErrorDetails, form: TypeAdapter[Any]) -> str:
-    kind, loc = part["type"], part["loc"]
+def _told(part: ErrorDetails, place: Location, form: TypeAdapter[Any]) -> str:
+    kind = part["type"]
     if kind == "extra_forbidden":
-        return f"unknown key{guess(str(loc[-1]), _known_keys(form, loc[:-1]))}"
+        return f"unknown key{guess(str(place[-1]), _known_keys(form, place[:-1]))}"
     if kind == "value_error":  # of a validator of ours
         return str(part.get("ctx", {}).get("error", part["msg"]))
     message = part["msg"]

@@ -15,13 +15,29 @@ def line_of(text: str, location: Iterable[str | int]) -> int:
     For the value of a key it is the line of the key. Of a place that is not there (a key that is
     missing, say) it is the line of what should hold it.
     """
+    return text.count("\n", 0, _value_at(text, location)[0]) + 1
+
+
+def lines_inside(text: str, location: Iterable[str | int]) -> list[int]:
+    """The line of each thing that the object or list at a place holds, found in one go."""
+    value = _value_at(text, location)[1]
+    lines, line, counted = list[int](), 1, 0
+    for _, start, _ in _inside(text, value):
+        line += text.count("\n", counted, start)
+        counted = start
+        lines.append(line)
+    return lines
+
+
+def _value_at(text: str, location: Iterable[str | int]) -> tuple[int, int]:
+    """Where a place begins, or the last one on the way to it that is there, and its value."""
     start = value = _after_space(text, 0)
     for part in location:
         found = next((spot for spot in _inside(text, value) if spot[0] == part), None)
         if found is None:
             break
         _, start, value = found
-    return text.count("\n", 0, start) + 1
+    return start, value
 
 
 def _inside(text: str, start: int) -> Iterator[tuple[str | int, int, int]]:

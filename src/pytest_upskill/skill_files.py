@@ -8,6 +8,8 @@ from .skills import MAX_FILE_BYTES
 
 def read_skill_file(folder: Path, name: str) -> str:
     """The text of a file of the skill; ValueError, with what is wrong, if it has none to give."""
+    if "\0" in name:
+        raise ValueError(f"{name!r} can't be the name of a file")
     try:
         # realpath, since resolve raises at a link that leads to itself
         real, root = Path(os.path.realpath(folder / name)), Path(os.path.realpath(folder))
