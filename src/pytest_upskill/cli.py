@@ -14,6 +14,7 @@ from .engine.store import FILE_NAME, FOLDER, Store
 from .errors import SettingsError
 from .models import local, weights
 from .models.names import ALIASES, PROVIDERS, Provider, base_url_of, shown_address
+from .schema import schema_text
 from .texts import counted, harmless
 
 
@@ -33,6 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     answers.add_argument("--clear", action="store_true", help="forget them all")
     answers.set_defaults(run=lambda given: print(answers_text(given.prune, given.clear)))
+    schema = commands.add_parser("schema", help="print the JSON schema of skill_meta.json")
+    schema.set_defaults(run=lambda _: print(schema_text(), end=""))
     parsed = parser.parse_args(arguments)
     if parsed.command is None:
         parser.print_help()
