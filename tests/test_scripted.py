@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pytest_upskill.cases import Role
 from pytest_upskill.errors import ModelError, SettingsError
 from pytest_upskill.models import open_model
 from pytest_upskill.models.names import resolve
@@ -15,7 +16,7 @@ from pytest_upskill.models.scripted import ScriptedModel, load_script
 from pytest_upskill.records import Answer, Usage
 from pytest_upskill.settings import Settings
 from pytest_upskill.skills import estimated_tokens
-from pytest_upskill.trials import Question, Role
+from pytest_upskill.trials import Question
 
 PLAIN = "You are a helpful assistant."
 

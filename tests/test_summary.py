@@ -28,7 +28,7 @@ def record(arm: Arm, case: str = "a", **more: Any) -> Record:
 
 
 def summed(rows: Sequence[Record], **more: Any) -> Summary:
-    settings = {"model_id": "claude-haiku", "price": None, "runs": 1, "not_run": 0, **more}
+    settings = {"model_id": "claude-haiku", "price": None, "not_run": 0, **more}
     return summarize(rows, "gate", "haiku", **settings)
 
 
@@ -202,6 +202,6 @@ def test_records_of_other_skills_and_models_do_not_count() -> None:
 
 
 def test_what_the_run_knows_is_passed_on() -> None:
-    summary = summed(records("a", "FF", "PP"), runs=2, not_run=3)
+    summary = summed([*records("a", "FF", "PP"), *records("b", "F", "P")], not_run=3)
     assert (summary.skill, summary.model, summary.model_id) == ("gate", "haiku", "claude-haiku")
     assert (summary.runs, summary.not_run) == (2, 3)

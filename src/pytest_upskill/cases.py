@@ -1,29 +1,26 @@
-"""skill_meta.json, or another file of cases, read and checked.
-
-The models below are the form of the file, and forbid what they do not know; the rest of the
-program works with the frozen ``Case``.
-"""
+"""skill_meta.json, or another file of cases, read and checked into frozen values."""
 
 import json
-import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final, Literal
 
-from pydantic import BeforeValidator, Field, StringConstraints, TypeAdapter
+from pydantic import TypeAdapter
 
+from .case_forms import CaseForm, ContextForm, FileOfSkill, MetaForm
 from .errors import CasesError, shown
-from .forms import FormError, Location, Strict, cases_error, json_path, read_form
+from .evals import TRIGGERS_ARE_NO_CASES, cases_of_evals, is_trigger_set
+from .forms import FormError, Location, Problem, cases_error, json_path, read_form
+from .places import lines_inside
+from .skill_files import read_skill_file
 from .texts import digest, slug
 
+Role = Literal["user", "assistant"]
+
 MAX_CASES_BYTES: Final = 50_000_000
-_GOOD_ID: Final = re.compile(r"\w[\w.+-]*")
-_GOOD_TAG: Final = re.compile(r"[^\W_][\w.-]*")
-_PYTEST_MARKS: Final = frozenset(
-    {"skip", "skipif", "xfail", "parametrize", "usefixtures", "filterwarnings"}
-)
+_NO_REASON: Final = "no reason is given"
 _HOW_TO_ADD_CASES: Final = (
     'Write {"cases": [{"input": "a question", "expected": {"contains": ["text"]}}]} into {file}.'
 )
@@ -37,66 +34,52 @@ class Case:
     input: str
     expected: Any = None  # as written: what checks there are is not known here
     place: Location = ()  # where in the file it stands
+    line: int = 1  # and on which line
     files: tuple[tuple[str, str], ...] = ()
     tags: tuple[str, ...] = ()
+    earlier: tuple[tuple[Role, str], ...] = ()  # the turns before the question
+    system: str | None = None
+    skip: str | None = None  # why
+    xfail: str | None = None  # why
+    runs: int | None = None
+    threshold: float | None = None
+    models: tuple[str, ...] = ()  # patterns; none is for all
+    defaulted: frozenset[Location] = frozenset()  # what of it the file's defaults gave
 
-
-def _as_text(value: Any) -> Any:
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-Text = Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]
-Id = Annotated[str, BeforeValidator(_as_text)]
-
-
-class ContextForm(Strict):
-    files: dict[str, str] | None = None
-
-
-class CaseForm(Strict):
-    id: Id | None = None
-    input: Text
-    context: ContextForm | None = None
-    expected: Any
-    tags: list[str] = Field(default_factory=list)
-    # upskill writes these three as null where a case has none.
-    output_file: None = None
-    validator: None = None
-    validator_config: None = None
-
-
-class MetaForm(Strict):
-    schema_: str | None = Field(None, alias="$schema")
-    metadata: dict[str, Any] | None = None
-    cases: list[CaseForm] | None = None
-    tests: list[CaseForm] | None = None
+    def place_of(self, *inside: str | int) -> Location:
+        """Where something of this case stands in the file."""
+        given = any(inside[:length] in self.defaulted for length in (1, 2))
+        return (*(("defaults",) if given else self.place), *inside)
 
 
 _META: Final = TypeAdapter(MetaForm)
 _LIST: Final = TypeAdapter(list[CaseForm])
 
 
-def load_cases(file: Path) -> list[Case]:
-    """The cases of a file in any of the known forms, in its order."""
-    data = _read_json(file)
-    root: Location = ()
+def load_cases(file: Path, folder: Path | None = None) -> list[Case]:
+    """The cases of a file in any of the known forms, in its order.
+
+    ``folder`` is the skill's, whose files a case may name; if None, the one that the file is in.
+    """
+    (text, data), folder = _read_json(file), folder or file.parent
+    if is_trigger_set(data):
+        raise CasesError(file, TRIGGERS_ARE_NO_CASES)
     try:
-        if isinstance(data, list):
-            forms = read_form(_LIST, data)
-        elif isinstance(data, dict):
-            meta = read_form(_META, data)
-            if meta.cases is not None and meta.tests is not None:
-                raise CasesError(file, "both 'cases' and 'tests' are there", "Keep one of them.")
-            root = ("tests",) if meta.tests is not None else ("cases",)
-            forms = meta.cases or meta.tests or []
-        else:
-            raise CasesError(file, "neither an object nor a list", how_to_add_cases(file))
+        root, written, defaults = _written_cases(file, data, folder)
+        if not written:
+            raise CasesError(file, "there are no cases", how_to_add_cases(file))
+        merged = [_with_defaults(case, defaults) for case in written]
+        forms: list[CaseForm] = read_form(_LIST, merged, root)
+        lines = lines_inside(text, root)
+        cases = [
+            _case(
+                (*root, number), lines[number], form, folder, _defaulted(written[number], defaults)
+            )
+            for number, form in enumerate(forms)
+        ]
+        _refuse_duplicates(cases)
     except FormError as error:
         raise cases_error(file, error.problems) from None
-    if not forms:
-        raise CasesError(file, "there are no cases", how_to_add_cases(file))
-    cases = [_case(file, (*root, number), form) for number, form in enumerate(forms)]
-    _refuse_duplicates(file, cases)
     return cases
 
 
@@ -104,14 +87,53 @@ def how_to_add_cases(file: Path) -> str:
     return _HOW_TO_ADD_CASES.replace("{file}", shown(file))
 
 
-def _read_json(file: Path) -> Any:
+def _written_cases(
+    file: Path, data: Any, folder: Path
+) -> tuple[Location, list[Any], Mapping[str, Any]]:
+    """Where in the file its cases stand, the cases as written, and its defaults."""
+    if isinstance(data, list):
+        return (), data, {}
+    if not isinstance(data, dict):
+        raise CasesError(file, "neither an object nor a list", how_to_add_cases(file))
+    if "evals" in data:
+        return ("evals",), cases_of_evals(data, folder), {}
+    meta: MetaForm = read_form(_META, data)
+    if meta.cases is not None and meta.tests is not None:
+        raise CasesError(file, "both 'cases' and 'tests' are there", "Keep one of them.")
+    key = "cases" if meta.tests is None else "tests"
+    return (key,), data.get(key) or [], data.get("defaults") or {}
+
+
+def _with_defaults(case: Any, defaults: Mapping[str, Any]) -> Any:
+    """What a case says wins; its tags are added to, its ``expected`` is filled up by key."""
+    if not isinstance(case, dict):
+        return case
+    merged = {**defaults, **case}
+    tags, expected = case.get("tags"), case.get("expected")
+    if isinstance(tags, list):  # its own come first, so that a bad one has its own place
+        merged["tags"] = [*tags, *(tag for tag in defaults.get("tags", ()) if tag not in tags)]
+    if isinstance(expected, dict):
+        merged["expected"] = {**(defaults.get("expected") or {}), **expected}
+    return merged
+
+
+def _defaulted(case: Mapping[str, Any], defaults: Mapping[str, Any]) -> frozenset[Location]:
+    """The places in a case that are not its own, but filled in from the defaults."""
+    own, common = case.get("expected"), defaults.get("expected")
+    return frozenset(
+        [(key,) for key in defaults if key not in case]
+        + [("expected", key) for key in common or () if isinstance(own, dict) and key not in own]
+    )
+
+
+def _read_json(file: Path) -> tuple[str, Any]:
     try:
         if file.stat().st_size > MAX_CASES_BYTES:
             raise CasesError(file, f"this file has more than {MAX_CASES_BYTES:,} bytes")
         text = file.read_bytes().decode("utf-8-sig")
         if not text.strip():
             raise CasesError(file, "this file is empty", how_to_add_cases(file))
-        return json.loads(text, object_pairs_hook=_no_twins)
+        return text, json.loads(text, object_pairs_hook=_no_twins)
     except OSError as error:
         raise CasesError(file, error.strerror or str(error), "Check the path.") from None
     except UnicodeDecodeError as error:
@@ -143,38 +165,72 @@ def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return out
 
 
-def _case(file: Path, place: Location, form: CaseForm) -> Case:
-    path = json_path(place)
-    files = tuple(((form.context and form.context.files) or {}).items())
-    if form.id is not None and not _GOOD_ID.fullmatch(form.id):
-        raise CasesError(
-            file,
-            f"{path}.id: {form.id!r} can't be part of a test's name",
-            f"Use letters, digits and . _ + - only, for example {slug(form.id) or 'case-1'!r}.",
-        )
-    for tag in form.tags:
-        if not _GOOD_TAG.fullmatch(tag) or tag in _PYTEST_MARKS:
-            raise CasesError(
-                file,
-                f"{path}.tags: {tag!r} can't be a mark of pytest",
-                "Use another word of letters, digits and . _ -.",
-            )
-    case_id = form.id or _made_id(form.input, files)
-    return Case(case_id, form.input, form.expected, place, files, tuple(form.tags))
+def _case(
+    place: Location, line: int, form: CaseForm, folder: Path, defaulted: frozenset[Location]
+) -> Case:
+    turns: list[tuple[Role, str]] = (
+        [("user", form.input)]
+        if isinstance(form.input, str)
+        else [(message.role, message.content) for message in form.input]
+    )
+    case = Case(
+        id=form.id or "",
+        input=turns[-1][1],
+        expected=form.expected,
+        place=place,
+        line=line,
+        tags=tuple(form.tags),
+        earlier=tuple(turns[:-1]),
+        system=form.system,
+        skip=_reason(form.skip),
+        xfail=_reason(form.xfail),
+        runs=form.runs,
+        threshold=form.threshold,
+        models=tuple(form.models or ()),
+        defaulted=defaulted,
+    )
+    case = replace(case, files=_files(case, form.context, folder))
+    return case if case.id else replace(case, id=_made_id(case))
 
 
-def _made_id(question: str, files: tuple[tuple[str, str], ...]) -> str:
+def _reason(written: bool | str | None) -> str | None:
+    return _NO_REASON if written is True else written or None
+
+
+def _files(case: Case, context: ContextForm | None, folder: Path) -> tuple[tuple[str, str], ...]:
+    """Names and texts; what only names a file of the skill is read."""
+    written = (context and context.files) or {}
+    named: list[tuple[str | int, str, str | FileOfSkill]]
+    if isinstance(written, dict):
+        named = [(name, name, content) for name, content in written.items()]
+    else:
+        named = [(step, name, FileOfSkill(file=name)) for step, name in enumerate(written)]
+    files, problems = list[tuple[str, str]](), list[Problem]()
+    for step, name, content in named:
+        try:
+            text = content if isinstance(content, str) else read_skill_file(folder, content.file)
+            files.append((name, text))
+        except ValueError as error:
+            problems.append((case.place_of("context", "files", step), str(error)))
+    if problems:
+        raise FormError(problems)
+    return tuple(files)
+
+
+def _made_id(case: Case) -> str:
     """Some words of the question and a hash of it, so that no other case can change it."""
-    mark = digest(question, *(part for file in files for part in file))[:4]
-    return f"{slug(question) or 'case'}-{mark}"
+    asked = (*case.files, *case.earlier)
+    mark = digest(case.input, *(part for pair in asked for part in pair))[:4]
+    return f"{slug(case.input) or 'case'}-{mark}"
 
 
-def _refuse_duplicates(file: Path, cases: Sequence[Case]) -> None:
-    twins = [name for name, count in Counter(case.id for case in cases).items() if count > 1]
-    if twins:
-        places = [number for number, case in enumerate(cases) if case.id == twins[0]]
-        raise CasesError(
-            file,
-            f"the id {twins[0]!r} stands at cases {' and '.join(map(str, places))} (from 0)",
-            'Give each case an "id" of its own.',
-        )
+def _refuse_duplicates(cases: Sequence[Case]) -> None:
+    seen: dict[str, Case] = {}
+    problems: list[Problem] = []
+    for case in cases:
+        first = seen.setdefault(case.id, case)
+        if first is not case:
+            what = f"{case.id!r} is the id of {json_path(first.place)} too; give each its own"
+            problems.append(((*case.place, "id"), what))
+    if problems:
+        raise FormError(problems)

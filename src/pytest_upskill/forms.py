@@ -7,7 +7,8 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from .errors import CasesError
+from .errors import CasesError, shown
+from .places import line_of
 from .texts import guess, one_line
 
 Location = tuple[str | int, ...]
@@ -50,16 +51,37 @@ def read_form(form: TypeAdapter[Any], data: Any, loc: Location = ()) -> Any:
         return form.validate_python(data)
     except ValidationError as error:
         details = error.errors(include_url=False)
-    raise FormError([((*loc, *part["loc"]), _told(part, form)) for part in details])
+    places = [_place_in(data, part) for part in details]
+    raise FormError(
+        [
+            ((*loc, *place), _told(part, place, form))
+            for place, part in zip(places, details, strict=True)
+        ]
+    )
+
+
+def _place_in(data: Any, part: ErrorDetails) -> Location:
+    """Where a problem is in the data: pydantic puts names of its own into the path of a union."""
+    *way, last = part["loc"] or ("",)
+    place: list[str | int] = []
+    for step in [*way] if part["type"] == "missing" else [*way, last]:
+        numbered = isinstance(data, list) and isinstance(step, int)
+        if numbered or (isinstance(data, dict) and step in data):
+            data = data[step]
+            place.append(step)
+    return (*place, last) if part["type"] == "missing" else tuple(place)
 
 
 def cases_error(file: Path, problems: Sequence[Problem]) -> CasesError:
-    """All problems of a file as one error, the first few of them in words."""
-    lines = [f"{json_path(loc)}: {what}" for loc, what in problems]
-    more = len(lines) - _MOST_PROBLEMS_SHOWN
+    """All problems of a file as one error, the first few of them in words, each with its line."""
+    text = file.read_bytes().decode("utf-8-sig")
+    shown_problems, more = problems[:_MOST_PROBLEMS_SHOWN], len(problems) - _MOST_PROBLEMS_SHOWN
+    places = [f"{shown(file)}:{line_of(text, loc)}" for loc, _ in shown_problems]
+    lines = [f"{json_path(loc)}: {what}" for loc, what in shown_problems]
+    lines[1:] = [f"{place}: {line}" for place, line in zip(places[1:], lines[1:], strict=True)]
     if more > 0:
-        lines[_MOST_PROBLEMS_SHOWN:] = [f"and {more} more"]
-    return CasesError(file, "\n  ".join(lines))
+        lines.append(f"and {more} more")
+    return CasesError(places[0], "\n  ".join(lines))
 
 
 def json_path(loc: Iterable[str | int]) -> str:
@@ -69,10 +91,10 @@ def json_path(loc: Iterable[str | int]) -> str:
     return path.removeprefix(".") or "the file"
 
 
-def _told(part: ErrorDetails, form: TypeAdapter[Any]) -> str:
-    kind, loc = part["type"], part["loc"]
+def _told(part: ErrorDetails, place: Location, form: TypeAdapter[Any]) -> str:
+    kind = part["type"]
     if kind == "extra_forbidden":
-        return f"unknown key{guess(str(loc[-1]), _known_keys(form, loc[:-1]))}"
+        return f"unknown key{guess(str(place[-1]), _known_keys(form, place[:-1]))}"
     if kind == "value_error":  # of a validator of ours
         return str(part.get("ctx", {}).get("error", part["msg"]))
     message = part["msg"]
@@ -91,15 +113,16 @@ def _known_keys(form: TypeAdapter[Any], loc: Location) -> list[str]:
         elif isinstance(part, int):
             steps = [step["items"] for step in plain if "items" in step]
         else:
-            steps = [
-                step["properties"][part] for step in plain if part in step.get("properties", {})
+            inside = [
+                step.get("properties", {}).get(part, step.get("additionalProperties"))
+                for step in plain
             ]
+            steps = [step for step in inside if isinstance(step, dict)]
     return found
 
 
 def _alternatives(step: dict[str, Any], schema: dict[str, Any]) -> list[dict[str, Any]]:
     if "$ref" in step:
         return _alternatives(schema["$defs"][step["$ref"].rpartition("/")[2]], schema)
-    return [plain for one in step.get("anyOf", ()) for plain in _alternatives(one, schema)] or [
-        step
-    ]
+    several = [*step.get("anyOf", ()), *step.get("oneOf", ())]
+    return [plain for one in several for plain in _alternatives(one, schema)] or [step]

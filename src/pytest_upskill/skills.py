@@ -15,6 +15,7 @@ from .texts import guess, slug
 
 SKILL_NAMES: Final = ("SKILL.md", "skill.md")
 CASES_NAME: Final = "skill_meta.json"
+EVALS_NAME: Final = "evals/evals.json"
 MAX_FILE_BYTES: Final = 1_000_000
 
 # Cases and results stand beside the skill and are not part of what a model is taught.

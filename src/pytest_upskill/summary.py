@@ -21,7 +21,7 @@ class Summary:
     model: str
     model_id: str
     cases: int
-    runs: int
+    runs: int  # the most that a case has
     baseline_rate: float | None
     skill_rate: float | None
     lift: float | None
@@ -49,7 +49,6 @@ def summarize(
     *,
     model_id: str,
     price: Price | None,
-    runs: int,
     not_run: int,
 ) -> Summary:
     """Sum up the records of one skill on one model."""
@@ -68,7 +67,7 @@ def summarize(
         model=model,
         model_id=model_id,
         cases=len({record.case for record in own}),
-        runs=runs,
+        runs=max((record.run for record in own), default=0),
         baseline_rate=baseline_rate,
         skill_rate=skill_rate,
         lift=_difference(skill_rate, baseline_rate),

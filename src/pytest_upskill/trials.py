@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final, Literal
 
-from .cases import Case
+from .cases import Case, Role
 from .settings import Settings
 from .skills import Skill
 from .texts import digest
 
 Arm = Literal["skill", "baseline"]
-Role = Literal["user", "assistant"]
 
 # The order was measured on small models: the skill first, then the instruction, and no tags.
 BASE_SYSTEM: Final = "You are a helpful assistant."
@@ -101,8 +100,9 @@ class Plan:
 def trials_of(label: str, skill: Skill, case: Case, model: str, settings: Settings) -> list[Trial]:
     """Both arms of a case on a model, run by run, so that a pair is asked together."""
     arms: tuple[Arm, ...] = ("baseline", "skill") if settings.baseline else ("skill",)
-    user = user_text(case)
-    systems: dict[Arm, str] = {"baseline": BASE_SYSTEM, "skill": skill_system(skill)}
+    messages: tuple[tuple[Role, str], ...] = (*case.earlier, ("user", user_text(case)))
+    base = case.system or BASE_SYSTEM
+    systems: dict[Arm, str] = {"baseline": base, "skill": skill_system(skill, base)}
     return [
         Trial(
             label,
@@ -110,16 +110,16 @@ def trials_of(label: str, skill: Skill, case: Case, model: str, settings: Settin
             model,
             arm,
             run,
-            Question(model, systems[arm], (("user", user),), settings.max_output, run),
+            Question(model, systems[arm], messages, settings.max_output, run),
         )
-        for run in range(1, settings.runs + 1)
+        for run in range(1, (case.runs or settings.runs) + 1)
         for arm in arms
     ]
 
 
 @lru_cache(maxsize=64)  # the text is held once, not once for each of its cases
-def skill_system(skill: Skill) -> str:
-    return f"{BASE_SYSTEM}\n\n{skill.body}\n\n{FOLLOW_SKILL}"
+def skill_system(skill: Skill, base: str = BASE_SYSTEM) -> str:
+    return f"{base}\n\n{skill.body}\n\n{FOLLOW_SKILL}"
 
 
 def user_text(case: Case) -> str:

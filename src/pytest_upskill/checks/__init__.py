@@ -18,16 +18,19 @@ KINDS: Final[Mapping[str, Kind]] = {kind.name: kind for kind in text.KINDS}
 CheckedCase = tuple[Case, tuple[Check, ...]]
 
 
-def load_checked_cases(file: Path, kinds: Mapping[str, Kind] = KINDS) -> list[CheckedCase]:
+def load_checked_cases(
+    file: Path, kinds: Mapping[str, Kind] = KINDS, folder: Path | None = None
+) -> list[CheckedCase]:
     """The cases of a file, each with the checks that its answers are held to."""
     cases, problems = list[CheckedCase](), list[Problem]()
-    for case in load_cases(file):
+    for case in load_cases(file, folder):
         try:
-            cases.append((case, parse_checks(case.expected, kinds, (*case.place, "expected"))))
+            cases.append((case, parse_checks(case.expected, kinds, ("expected",))))
         except FormError as error:
-            problems += error.problems
+            problems += [(case.place_of(*loc), what) for loc, what in error.problems]
     if problems:
-        raise cases_error(file, problems)
+        # What is wrong with the defaults is wrong with every case, and told once.
+        raise cases_error(file, list(dict.fromkeys(problems)))
     return cases
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from .. import __version__
 from ..errors import InputError
+from ..schema import schema_text
 from .answers import answers_text
 from .judge import add_judge
 from .models import models_text
@@ -32,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     answers.add_argument("--clear", action="store_true", help="forget them all")
     answers.set_defaults(run=lambda given: (answers_text(given.prune, given.clear), 0))
     add_judge(commands)
+    schema = commands.add_parser("schema", help="print the JSON schema of skill_meta.json")
+    schema.set_defaults(run=lambda _: (schema_text().rstrip("\n"), 0))
     parsed = parser.parse_args(arguments)
     if parsed.command is None:
         parser.print_help()

@@ -3,9 +3,10 @@
 import os
 from typing import TYPE_CHECKING, Final
 
+from ..cases import Role
 from ..records import Answer, Usage
 from ..texts import digest
-from ..trials import Question, Role
+from ..trials import Question
 from .names import ModelSpec, key_of
 from .sdk import empty_reply, not_a_reply, told_as_model_errors
 

@@ -4,6 +4,7 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -23,7 +24,7 @@ from ..records import (
 )
 from ..reports.failure import failure_text
 from ..settings import Settings
-from ..skills import CASES_NAME, Skill, load_skill
+from ..skills import CASES_NAME, EVALS_NAME, Skill, load_skill
 from ..trials import Question, SkillInfo, Trial, trials_of
 
 RECORDS_PROPERTY: Final = "upskill"
@@ -33,7 +34,7 @@ class Run(Protocol):
     """What the nodes need of the run that they belong to."""
 
     settings: Settings
-    model_names: tuple[str, ...]
+    model_ids: dict[str, str]  # by the names that the user wrote
     asks: bool  # else pytest only looks, as with --collect-only
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]: ...
@@ -57,8 +58,8 @@ class SkillSource:
 
     @property
     def file(self) -> Path:
-        beside = self.cases_file and self.cases_file.parent == self.folder
-        return self.cases_file if beside and self.cases_file else self.skill_file
+        inside = self.cases_file and self.cases_file.is_relative_to(self.folder)
+        return self.cases_file if inside and self.cases_file else self.skill_file
 
 
 def sources_of(
@@ -69,10 +70,9 @@ def sources_of(
     sources = []
     for file, name in zip(skill_files, names, strict=True):
         label = name if names.count(name) == 1 else relative(file.parent, root)
-        beside = file.parent / CASES_NAME
-        sources.append(
-            SkillSource(label, file, tests_file or (beside if beside.is_file() else None))
-        )
+        own = (file.parent / name for name in (CASES_NAME, EVALS_NAME))
+        found = next((path for path in own if path.is_file()), None)
+        sources.append(SkillSource(label, file, tests_file or found))
     return sources
 
 
@@ -114,10 +114,10 @@ class SkillFolder(pytest.Collector):
     def collect(self) -> Iterator[pytest.Collector]:
         below: dict[Path, list[SkillSource]] = {}
         for source in self.sources:
-            if source.folder == self.path:
+            if source.file.parent == self.path:
                 yield SkillFile.make(self, source, self.run)
             else:
-                step = source.folder.relative_to(self.path).parts[0]
+                step = source.file.relative_to(self.path).parts[0]
                 below.setdefault(self.path / step, []).append(source)
         for path, sources in below.items():
             yield SkillFolder.make(self, path, sources, self.run)
@@ -147,7 +147,7 @@ class SkillFile(pytest.File):
                 raise CasesError(
                     self.source.folder, "this skill has no cases", how_to_add_cases(file)
                 )
-            cases = load_checked_cases(self.source.cases_file)
+            cases = load_checked_cases(self.source.cases_file, folder=self.source.folder)
         except InputError as error:
             raise self.CollectError(str(error)) from None
         for line, text in skill.warnings:
@@ -159,9 +159,32 @@ class SkillFile(pytest.File):
         self.info = SkillInfo(self.source.label, path, skill.digest, skill.tokens)
         for tag in sorted({tag for case, _ in cases for tag in case.tags}):
             self.config.addinivalue_line("markers", f"{tag}: a tag of a skill's cases.")
-        for case, checks in cases:
-            for model in self.run.model_names:
-                yield CaseItem.make(self, skill, case, checks, model)
+        items = [
+            CaseItem.make(self, skill, case, checks, model)
+            for case, checks in cases
+            for model, model_id in self.run.model_ids.items()
+            if _is_for(case, model, model_id)
+        ]
+        if not items:
+            text = f"all cases are for other models than {', '.join(self.run.model_ids)}"
+            warnings.warn_explicit(SkillWarning(text), None, str(self.source.cases_file), lineno=1)
+        yield from items
+
+
+def _is_for(case: Case, *names: str) -> bool:
+    """Whether one of a model's names fits a pattern of the case, in whatever case."""
+    return not case.models or any(
+        fnmatchcase(name.lower(), pattern.lower()) for pattern in case.models for name in names
+    )
+
+
+def _holds(mark: pytest.Mark) -> bool:
+    conditions = [mark.kwargs["condition"]] if "condition" in mark.kwargs else mark.args
+    return not conditions or any(condition is True for condition in conditions)
+
+
+class WrongAnswer(pytest.fail.Exception):  # type: ignore[misc, name-defined]
+    """Answers that did not pass. An xfail expects this, and not that there is no answer."""
 
 
 class CaseItem(pytest.Item):
@@ -188,7 +211,24 @@ class CaseItem(pytest.Item):
         item.trials = trials_of(parent.source.label, skill, case, model, parent.run.settings)
         for mark in ("skill", *case.tags):
             item.add_marker(mark)
+        if case.skip:
+            item.add_marker(pytest.mark.skip(reason=case.skip))
+        if case.xfail:
+            item.add_marker(pytest.mark.xfail(reason=case.xfail, raises=WrongAnswer))
         return item
+
+    @property
+    def is_passed_by(self) -> bool:
+        """Whether pytest will not run it, so that nothing has to be asked.
+
+        A condition that is written as a text is pytest's to evaluate: such a test is asked for.
+        """
+        not_run = [mark for mark in self.iter_markers("xfail") if mark.kwargs.get("run") is False]
+        conditional = [
+            *self.iter_markers("skipif"),
+            *([] if self.config.getoption("runxfail") else not_run),
+        ]
+        return any(self.iter_markers("skip")) or any(map(_holds, conditional))
 
     def setup(self) -> None:
         """Fetch the answers: a question without one is an error of the test, not a failure."""
@@ -203,13 +243,14 @@ class CaseItem(pytest.Item):
             pytest.fail(f"{self.name}: {told}" if replayed else told, pytrace=False)
 
     def runtest(self) -> None:
-        """Grade them: the skill's answers must pass in more than half of the runs."""
+        """Grade them: the skill's answers must pass in enough of the runs."""
         records = self._keep_records()
         passed = [record.outcome == "passed" for record in records if record.arm == "skill"]
-        if sum(passed) * 2 <= len(passed):
+        share = sum(passed) / len(passed)
+        if not (share > 0.5 if self.case.threshold is None else share >= self.case.threshold):
             question = self.trials[0].question.messages[-1][1]
             whole = self.config.get_verbosity() >= 2
-            pytest.fail(failure_text(question, records, whole=whole), pytrace=False)
+            raise WrongAnswer(failure_text(question, records, whole=whole), pytrace=False)
 
     def _keep_records(self) -> list[Record]:
         """Grade what was answered; the records travel on the test's own report."""
@@ -227,11 +268,16 @@ class CaseItem(pytest.Item):
         crash = getattr(shown, "reprcrash", None)
         if crash and isinstance(excinfo.value, pytest.fail.Exception):
             # What the short summary, JUnit and --tb=line say: one line, and not of this file.
-            crash.path, crash.lineno = str(self.path), 1
+            crash.path, crash.lineno = str(self.path), self._line
             crash.message = str(excinfo.value).split("\n")[0]
             if self.config.getoption("tbstyle") == "line":
                 shown.reprtraceback.reprentries.clear()
         return shown
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        return self.path, None, self.name
+        return self.path, self._line - 1, self.name
+
+    @property
+    def _line(self) -> int:
+        """Where the case stands; in another file than pytest's own for the skill, nowhere."""
+        return self.case.line if self.path == self.parent.source.cases_file else 1

@@ -28,12 +28,9 @@ CRASHED: Final = "the xdist worker that ran this test crashed. Run again, or wit
 class Ledger:
     """What was planned, and what came of it."""
 
-    def __init__(
-        self, model_ids: dict[str, str], runs: int, price_of: Callable[[str], Price | None]
-    ) -> None:
+    def __init__(self, model_ids: dict[str, str], price_of: Callable[[str], Price | None]) -> None:
         self._model_ids = model_ids
         self._price_of = price_of  # asked only for a summary, since it may import much
-        self._runs = runs
         self._started = datetime.now(UTC)
         self._clock = monotonic()
         self._skills: tuple[SkillInfo, ...] = ()
@@ -74,7 +71,6 @@ class Ledger:
                 model,
                 model_id=model_id,
                 price=self._price_of(model),
-                runs=self._runs,
                 not_run=self._not_run(skill.name, model),
             )
             for skill in self._skills

@@ -37,7 +37,7 @@ def add_to_args(config: pytest.Config, sources: Sequence[SkillSource]) -> Guarde
     guarded: Guarded = {}
     for source in sources:
         if not any(source.folder.is_relative_to(folder) for folder in folders):
-            for folder in _foreign_folders(source.folder, home):
+            for folder in _foreign_folders(source, home):
                 guarded.setdefault(folder, []).append(source)
     return guarded
 
@@ -61,11 +61,15 @@ def reached_by_args(config: pytest.Config, sources: Sequence[SkillSource]) -> li
     return [source for source in sources if any(source.file.is_relative_to(path) for path in paths)]
 
 
-def _foreign_folders(folder: Path, home: Path) -> list[Path]:
-    """A skill's folder and, outside of home, those above it that pytest would enter."""
-    if folder.is_relative_to(home):
-        return [folder]
-    return [folder, *(above for above in folder.parents if not home.is_relative_to(above))]
+def _foreign_folders(source: SkillSource, home: Path) -> list[Path]:
+    """From the file that is collected up to the skill's folder; outside of home, further up."""
+    skill = source.folder
+    return [
+        folder
+        for folder in source.file.parents
+        if folder.is_relative_to(skill)
+        or not (skill.is_relative_to(home) or home.is_relative_to(folder))
+    ]
 
 
 def _arg_for(config: pytest.Config, file: Path) -> str:

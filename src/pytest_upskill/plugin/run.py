@@ -39,7 +39,7 @@ class UpskillRun:
     """Everything of one pytest run that has to do with skills."""
 
     settings: Settings
-    model_names: tuple[str, ...]
+    model_ids: dict[str, str]
     asks: bool
 
     def __init__(self, config: pytest.Config) -> None:
@@ -49,6 +49,7 @@ class UpskillRun:
         self._guarded: paths.Guarded = {}
         self._specs: dict[str, ModelSpec] = {}  # the models under test
         self._judges: dict[str, ModelSpec] = {}
+        self.model_ids = {}
         self._price_overrides: dict[str, Price] = {}
         self._engine: Engine | None = None
         self._link: LinkServer | None = None
@@ -67,10 +68,11 @@ class UpskillRun:
         self.asks = not (option.collectonly or option.setuponly or option.setupplan)
         try:
             self.settings = read_settings(self._config)
-            self.model_names = self.settings.models or ("local",)
             self._find_skills()
-            if self._sources and not hasattr(self._config, "workerinput"):
-                self._prepare_models()
+            if self._sources:
+                self._name_models()
+                if not hasattr(self._config, "workerinput"):
+                    self._prepare_models()
         except InputError as error:
             raise pytest.UsageError(as_written(error, self._config)) from None
         return (yield)
@@ -88,9 +90,13 @@ class UpskillRun:
         reached = paths.reached_by_args(self._config, sources)
         self._sources = {source.file: source for source in reached}
 
+    def _name_models(self) -> None:
+        names = self.settings.models or ("local",)
+        self._specs = prepare.resolve_models(names, self.settings)
+        self.model_ids = {name: model_id_of(spec) for name, spec in self._specs.items()}
+
     def _prepare_models(self) -> None:
         settings = self.settings
-        self._specs = prepare.resolve_models(self.model_names, settings)
         self._judges = prepare.resolve_judge(settings)
         self._price_overrides = parse_prices(settings.prices)
         if not self.asks:
@@ -101,8 +107,7 @@ class UpskillRun:
         self._engine = prepare.make_engine(
             asked, settings, self._config, self._price_of, self._trouble.append
         )
-        ids = {name: model_id_of(spec) for name, spec in self._specs.items()}
-        self._ledger = Ledger(ids, settings.runs, self._price_of)
+        self._ledger = Ledger(self.model_ids, self._price_of)
         if self._config.pluginmanager.hasplugin("dsession"):
             self._link = LinkServer(self._engine, self._begin)
 
@@ -113,8 +118,8 @@ class UpskillRun:
         if not self._sources:
             return None
         names = [
-            name if (model_id := model_id_of(spec)) in name else f"{name} ({model_id})"
-            for name, spec in self._specs.items()
+            name if model_id in name else f"{name} ({model_id})"
+            for name, model_id in self.model_ids.items()
         ]
         default = "" if self.settings.models else ", the default as no --model is given"
         skills = ", ".join(source.label for source in self._sources.values())
@@ -159,14 +164,16 @@ class UpskillRun:
         return False if inside else None
 
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> str | None:
-        own = [item for item in items if isinstance(item, CaseItem)]
+        own = _asked(items)
         if not own:
             return None
         calls = sum(len(item.trials) for item in own)
+        runs = sorted({item.trials[-1].run for item in own})
+        runs_text = f"{runs[0]}" + (f" to {runs[-1]}" if len(runs) > 1 else "")
         arms = "with and without the skill" if self.settings.baseline else "with the skill"
         # At most: what has a stored answer is not asked.
         sizes = f"{counted(calls, 'call')} at most: {counted(len(own), 'test')}"
-        text = f"{sizes}, {arms}, runs: {self.settings.runs}"
+        text = f"{sizes}, {arms}, runs: {runs_text}"
         return f"upskill: {text}" if self.asks else f"upskill: a run would make {text}"
 
     # Asking.
@@ -177,7 +184,7 @@ class UpskillRun:
         if broken:  # pytest stops here by itself, but xdist runs what was collected
             self._refusal = _COLLECTION_FAILED
         elif self.asks:
-            items = [item for item in session.items if isinstance(item, CaseItem)]
+            items = _asked(session.items)
             if address := worker_link(self._config):
                 self._client = LinkClient(address)
             if items:
@@ -282,6 +289,10 @@ class UpskillRun:
 def worker_link(config: pytest.Config) -> tuple[object, str] | None:
     """The address of the engine, in an xdist worker."""
     return getattr(config, "workerinput", {}).get(_LINK)
+
+
+def _asked(items: Sequence[pytest.Item]) -> list[CaseItem]:
+    return [item for item in items if isinstance(item, CaseItem) and not item.is_passed_by]
 
 
 def _plan_of(items: Sequence[CaseItem]) -> Plan:

@@ -93,7 +93,7 @@ def summary_lines(
 def _title(
     skill: SkillInfo, rows: Sequence[Summary], width: int, marks: Marks, paint: Paint
 ) -> list[str]:
-    cases, runs = max(row.cases for row in rows), rows[0].runs
+    cases, runs = max(row.cases for row in rows), max(row.runs for row in rows)
     name = harmless(skill.name)
     size = f"{counted(cases, 'case')} {marks.times} {counted(runs, 'run')}"
     rest = f"about {counted(skill.tokens, 'token')} {marks.dot} {size}"
