@@ -3,7 +3,6 @@
 python benchmarks/bench.py [calls] [startup] [scale]
 """
 
-import importlib.util
 import os
 import sys
 import tempfile
@@ -45,10 +44,9 @@ def calls(folder: Path) -> None:
         options = ["--skill", str(skill), "--model", MODEL, "--skill-base-url", url]
         options += ["--skill-concurrency", str(IN_FLIGHT), "--skill-fresh"]
         commands: dict[str, Callable[[], Measured]] = {
-            "bare script": partial(measure, [*bare, "httpx"], folder)
+            "bare script": partial(measure, [*bare, "httpx"], folder),
+            "bare script, aiohttp": partial(measure, [*bare, "aiohttp"], folder),
         }
-        if importlib.util.find_spec("aiohttp"):
-            commands["bare script, aiohttp"] = partial(measure, [*bare, "aiohttp"], folder)
         for workers in WORKERS:
             plain = pytest_command("-n", str(workers), "-p", "no:upskill")
             commands[f"empty test -n {workers}"] = partial(measure, plain, empty)

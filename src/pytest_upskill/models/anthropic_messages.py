@@ -7,7 +7,7 @@ from ..records import Answer, Usage
 from ..texts import digest
 from ..trials import Question, Role
 from .names import ModelSpec, key_of
-from .sdk import empty_reply, not_a_reply, told_as_model_errors
+from .sdk import client_options, empty_reply, not_a_reply, told_as_model_errors
 
 if TYPE_CHECKING:
     from anthropic.types import Message, MessageParam
@@ -29,9 +29,7 @@ class AnthropicModel:
         self._client = anthropic.AsyncAnthropic(
             api_key=self._key if variable == "ANTHROPIC_API_KEY" else None,
             auth_token=self._key if variable == "ANTHROPIC_AUTH_TOKEN" else None,
-            base_url=spec.base_url,
-            timeout=timeout,
-            max_retries=0,  # the engine has the one policy
+            **client_options(anthropic, spec, timeout),
         )
 
     async def ask(self, question: Question) -> Answer:

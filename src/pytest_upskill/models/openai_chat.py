@@ -8,7 +8,7 @@ from ..records import Answer, Usage
 from ..texts import digest
 from ..trials import Question
 from .names import ModelSpec, key_of
-from .sdk import empty_reply, error_text, not_a_reply, told_as_model_errors
+from .sdk import client_options, empty_reply, error_text, not_a_reply, told_as_model_errors
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion
@@ -35,10 +35,7 @@ class OpenAIModel:
         self._key = (key_of(spec, os.environ) or ("", ""))[1]
         self._limit = _LIMITS[spec.provider == "openai" and bool(_NEW_LIMIT.match(spec.model_id))]
         self._client = openai.AsyncOpenAI(
-            api_key=self._key or _NO_KEY,
-            base_url=spec.base_url,
-            timeout=timeout,
-            max_retries=0,  # the engine has the one policy
+            api_key=self._key or _NO_KEY, **client_options(openai, spec, timeout)
         )
 
     async def ask(self, question: Question) -> Answer:
@@ -68,17 +65,20 @@ class OpenAIModel:
             return completion
 
     async def _send(self, question: Question, limit: str) -> "ChatCompletion":
-        parameters: dict[str, Any] = {limit: question.max_output, **self.extra(question)}
+        from openai.types.chat import ChatCompletion
+
+        roles = [("system", question.system), *question.messages]
+        body: dict[str, Any] = {
+            "model": self._spec.model_id,
+            "messages": [{"role": role, "content": text} for role, text in roles],
+            limit: question.max_output,
+            **self.extra(question),
+        }
         if self._spec.effort:
-            parameters["reasoning_effort"] = self._spec.effort
-        return await self._client.chat.completions.create(
-            model=self._spec.model_id,
-            messages=[
-                {"role": "system", "content": question.system},
-                *({"role": role, "content": text} for role, text in question.messages),  # type: ignore[list-item]
-            ],
-            **parameters,
-        )
+            body["reasoning_effort"] = self._spec.effort
+        # Not chat.completions.create: what it does to the parameters changes nothing of ours,
+        # and takes a third of a call's CPU time.
+        return await self._client.post("/chat/completions", body=body, cast_to=ChatCompletion)
 
     @property
     def address(self) -> str:
