@@ -125,6 +125,7 @@ def test_no_file_can_close_its_own_fence(text: str) -> None:
         {"messages": (("user", "HelloassistantHi"),)},
         {"max_output": 101},
         {"run": 2},
+        {"schema": "{}"},
     ],
 )
 def test_a_change_of_any_field_changes_the_key(change: dict[str, Any]) -> None:
@@ -134,7 +135,7 @@ def test_a_change_of_any_field_changes_the_key(change: dict[str, Any]) -> None:
 def test_every_field_is_part_of_the_key() -> None:
     # A field added later must get a line above.
     fields = {field.name for field in dataclasses.fields(Question)}
-    assert fields == {"model", "system", "messages", "max_output", "run"}
+    assert fields == {"model", "system", "messages", "max_output", "run", "schema"}
 
 
 def test_equal_questions_have_equal_keys() -> None:

@@ -1,14 +1,22 @@
 """Claude, or any server that speaks the Messages protocol, by the official SDK."""
 
+import json
 import os
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..cases import Role
 from ..records import Answer, Usage
 from ..texts import digest
 from ..trials import Question
 from .names import ModelSpec, key_of
-from .sdk import empty_reply, not_a_reply, told_as_model_errors
+from .sdk import (
+    client_options,
+    empty_reply,
+    error_text,
+    names_schema,
+    not_a_reply,
+    told_as_model_errors,
+)
 
 if TYPE_CHECKING:
     from anthropic.types import Message, MessageParam
@@ -27,22 +35,16 @@ class AnthropicModel:
         self._sdk = anthropic
         self._spec = spec
         variable, self._key = key_of(spec, os.environ) or ("", "")
+        self._takes_schemas = True
         self._client = anthropic.AsyncAnthropic(
             api_key=self._key if variable == "ANTHROPIC_API_KEY" else None,
             auth_token=self._key if variable == "ANTHROPIC_AUTH_TOKEN" else None,
-            base_url=spec.base_url,
-            timeout=timeout,
-            max_retries=0,  # the engine has the one policy
+            **client_options(anthropic, spec, timeout),
         )
 
     async def ask(self, question: Question) -> Answer:
         with told_as_model_errors(self._sdk, self._spec, self._key):
-            message = await self._client.messages.create(
-                model=self._spec.model_id,
-                max_tokens=question.max_output,
-                system=question.system,
-                messages=[_message(role, text) for role, text in question.messages],
-            )
+            message = await self._create(question)
             # The SDK hands on whatever came: plain text, or an object without the usual fields.
             if not isinstance(getattr(message, "content", None), list):
                 raise not_a_reply(self._spec, message)
@@ -51,6 +53,31 @@ class AnthropicModel:
             if not text.strip() and stop != "refusal":
                 raise empty_reply(stop)
             return Answer(text, _usage(message), stop)
+
+    async def _create(self, question: Question) -> "Message":
+        """A model without schemas refuses them: ask without, and remember it."""
+        try:
+            return await self._send(question)
+        except self._sdk.BadRequestError as error:
+            said = error_text(error, self._key)
+            if not (question.schema and self._takes_schemas and names_schema(said)):
+                raise
+            self._takes_schemas = False
+            return await self._send(question)
+
+    async def _send(self, question: Question) -> "Message":
+        more: dict[str, Any] = {}
+        if question.schema and self._takes_schemas:
+            form = {"type": "json_schema", "schema": json.loads(question.schema)}
+            more["output_config"] = {"format": form}
+        message: Message = await self._client.messages.create(
+            model=self._spec.model_id,
+            max_tokens=question.max_output,
+            system=question.system,
+            messages=[_message(role, text) for role, text in question.messages],
+            **more,
+        )
+        return message
 
     @property
     def endpoint(self) -> str:

@@ -74,11 +74,7 @@ class LocalModel(OpenAIModel):
         self._process = process
 
     def extra(self, question: Question) -> dict[str, Any]:
-        return {
-            "temperature": 0,
-            "seed": question.run,
-            "extra_body": {"cache_prompt": False},
-        }
+        return {"temperature": 0, "seed": question.run, "cache_prompt": False}
 
     async def close(self) -> None:
         await super().close()

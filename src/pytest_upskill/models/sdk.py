@@ -1,39 +1,70 @@
-"""What the two official SDKs have in common: their errors, told as ours.
+"""What the two official SDKs have in common: how a client is made, and their errors told as ours.
 
 Both are made from the same generator and name their exceptions alike, so one translation
 serves both. The text of an error may come from any server: it is shortened and made harmless,
 and the key is taken out should a server quote it.
 """
 
+import base64
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import isfinite
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
 
 from ..errors import ModelError
 from ..texts import one_line
 from .names import PROVIDERS, ModelSpec
 
-_SHOWN = 200
+_SHOWN: Final = 200
+# A server that does not take a connection within this many seconds is asked again; the answer
+# itself has all of --skill-timeout.
+CONNECT_SECONDS: Final = 10.0
+
+
+def client_options(sdk: ModuleType, spec: ModelSpec, timeout: float) -> dict[str, Any]:
+    """What the clients of both SDKs are made with."""
+    limits = sdk.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))
+    url, headers = _without_password(spec.base_url)
+    return {
+        "base_url": url,
+        "default_headers": headers,
+        "timeout": limits,
+        "max_retries": 0,  # the engine has the one policy
+        # It takes half of the CPU time that the SDKs' usual transport takes.
+        "http_client": sdk.DefaultAioHttpClient(timeout=limits),
+    }
+
+
+def _without_password(url: str | None) -> tuple[str | None, dict[str, str]]:
+    """An address, and as a header what it has of user and password: aiohttp takes no address
+    with them beside the header of a key. They win over the key, which is for the server behind.
+    """
+    parts = urlsplit(url or "")
+    user, at, host = parts.netloc.rpartition("@")
+    if not at:
+        return url, {}
+    coded = base64.b64encode(unquote(user if ":" in user else f"{user}:").encode()).decode()
+    return parts._replace(netloc=host).geturl(), {"Authorization": f"Basic {coded}"}
 
 
 @contextmanager
 def told_as_model_errors(sdk: ModuleType, spec: ModelSpec, key: str) -> Iterator[None]:
     """Let nothing but ModelError out of the calls inside."""
+    import aiohttp  # the SDK has done so by now
+
     try:
         yield
     except ModelError:
         raise
-    except sdk.APITimeoutError:
-        mend = "Raise --skill-timeout, or ask less"
-        raise ModelError("no answer in time", mend, passing=True) from None
     except sdk.APIStatusError as error:
         raise _status_error(error, spec, key) from None
-    except sdk.APIConnectionError as error:
+    except (sdk.APIConnectionError, aiohttp.ClientError) as error:
         raise _connection_error(error, spec, key) from None
     except (sdk.APIResponseValidationError, json.JSONDecodeError, UnicodeDecodeError):
         raise not_a_reply(spec) from None
@@ -64,6 +95,11 @@ def empty_reply(stop: str) -> ModelError:
             "Raise --skill-max-output",
         )
     return ModelError("its reply is empty", "Run again, or ask another model", passing=True)
+
+
+def names_schema(said: str) -> bool:
+    """Whether a refusal is about the wish for a schema, by the words that servers use for it."""
+    return bool(re.search("response_format|output_config|output_format|schema|grammar", said, re.I))
 
 
 def error_text(error: Any, key: str) -> str:
@@ -111,14 +147,27 @@ def retry_after_seconds(header: str | None, now: datetime) -> float | None:
     return max(0.0, seconds) if isfinite(seconds) else None
 
 
-def _connection_error(error: Any, spec: ModelSpec, key: str) -> ModelError:
-    cause = error.__cause__ or error
-    refused = "connect" in type(cause).__name__.lower()
-    if refused:
+def _connection_error(error: BaseException, spec: ModelSpec, key: str) -> ModelError:
+    """By what aiohttp met: the SDKs tell any connection that breaks as a timeout."""
+    import aiohttp
+
+    causes = list(_causes(error))
+    met = next((one for one in causes if isinstance(one, aiohttp.ClientError)), causes[-1])
+    what = clean(str(causes[-1]) or type(causes[-1]).__name__, key)
+    if isinstance(met, aiohttp.SocketTimeoutError):
+        return ModelError("no answer in time", "Raise --skill-timeout, or ask less", passing=True)
+    if isinstance(met, aiohttp.ConnectionTimeoutError):
+        what = "it takes no connection in time"
+    if isinstance(met, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
         return ModelError(
-            f"can't connect to {spec.address} ({clean(str(cause), key)})",
+            f"can't connect to {spec.address} ({what})",
             "Is the server running, and is the address right?",
             unreachable=True,
         )
-    what = clean(str(cause) or type(cause).__name__, key)
     return ModelError(f"the connection to {spec.address} broke ({what})", "Run again", passing=True)
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error:
+        yield error
+        error = error.__cause__
