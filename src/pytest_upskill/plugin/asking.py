@@ -1,0 +1,103 @@
+"""Where the questions of a process go: to its own engine, or over the link to the controller's.
+
+In the controller of an xdist run there is an engine and the link's server; in a worker there is
+a client of that link; without xdist there is an engine alone.
+"""
+
+import gc
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Final
+
+import pytest
+
+from ..engine import Engine, LinkClient, LinkServer
+from ..records import NoAnswer, Reply
+from ..trials import Plan, Question
+from .progress import ProgressLine, Tally
+
+_LINK: Final = "upskill_link"
+_NO_ENGINE: Final = "not asked: this xdist worker has no connection to the run's engine"
+
+
+class Asking:
+    """One for each process of a run."""
+
+    def __init__(
+        self, config: pytest.Config, engine: Engine | None, on_plan: Callable[[Plan], None]
+    ) -> None:
+        self.engine = engine
+        self._config = config
+        self._client: LinkClient | None = None
+        self._progress: ProgressLine | None = None
+        self._refusal: str | None = None
+        self._may_freeze = False
+        controls = config.pluginmanager.hasplugin("dsession")
+        self._link = LinkServer(engine, on_plan) if engine and controls else None
+
+    def tell_worker(self, node: object) -> None:
+        """Give a worker that is about to start the address of the link."""
+        if self._link:
+            node.workerinput[_LINK] = self._link.address  # type: ignore[attr-defined]
+
+    def connect(self) -> None:
+        """In a worker, reach the controller's engine."""
+        if address := worker_link(self._config):
+            self._client = LinkClient(address)
+
+    def refuse(self, reason: str) -> None:
+        """Ask nothing, and say this in place of every answer."""
+        self._refusal = reason
+
+    def start(self, plan: Plan, *, nothing_else_runs: bool) -> None:
+        self._may_freeze = nothing_else_runs
+        asker = self._client or self.engine
+        if asker:
+            asker.start(plan)
+
+    def ask(self, questions: Sequence[Question]) -> list[Reply]:
+        asker = self._client or self.engine
+        if self._refusal or asker is None:
+            return [NoAnswer(self._refusal or _NO_ENGINE)] * len(questions)
+        waits = self.engine and not self.engine.has_settled(questions)
+        with self._progress.waiting() if self._progress and waits else nullcontext():
+            replies = asker.ask(questions)
+        if self._may_freeze:
+            # All that there is now, an SDK included, stays to the end. The garbage collector would
+            # look through it again and again (pytest alone has it do so five times at the end),
+            # some 0.3 s in all. Not where other tests run: they may look for garbage themselves.
+            gc.freeze()
+            self._may_freeze = False
+        return replies
+
+    @contextmanager
+    def telling(self, tally_of: Callable[[Engine], Tally]) -> Iterator[None]:
+        """Tell how far the run has come, in the process that knows."""
+        if not self.engine or not self._config.pluginmanager.hasplugin("terminalreporter"):
+            yield
+            return
+        self._progress = ProgressLine(self._config, tally_of(self.engine), os.environ)
+        try:
+            # xdist's controller does nothing but wait; else it is `ask` that does.
+            with self._progress.waiting() if self._link else nullcontext():
+                yield
+        finally:
+            self._progress.close()
+
+    def stop(self) -> None:
+        if self.engine:
+            self.engine.stop()
+
+    def close(self) -> None:
+        if self._client:
+            self._client.close()
+        if self.engine:
+            self.engine.close()
+        if self._link:
+            self._link.close()
+
+
+def worker_link(config: pytest.Config) -> tuple[object, str] | None:
+    """The address of the engine, in an xdist worker."""
+    return getattr(config, "workerinput", {}).get(_LINK)

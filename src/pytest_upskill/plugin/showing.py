@@ -1,0 +1,77 @@
+"""What a run says on the terminal: before the first call, and at its end."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from ..models import ModelSpec, model_id_of
+from ..reports.terminal import marks_for, summary_lines
+from ..settings import Settings
+from ..texts import counted, harmless, one_line
+from .collect import CaseItem, SkillSource
+from .ledger import Ledger
+
+Specs = Mapping[str, ModelSpec]
+
+
+def header_lines(
+    sources: Sequence[SkillSource], specs: Specs, judges: Specs, settings: Settings
+) -> list[str]:
+    names = [
+        name if (model_id := model_id_of(spec)) in name else f"{name} ({model_id})"
+        for name, spec in specs.items()
+    ]
+    default = "" if settings.models else ", the default as no --model is given"
+    skills = ", ".join(source.label for source in sources)
+    lines = [f"upskill: {one_line(skills, 100)} on {', '.join(names)}{default}"]
+    tested = {model_id_of(spec) for spec in specs.values()}
+    for name, spec in judges.items():
+        own = ", which is under test itself and may favour its own answers"
+        lines.append(
+            f"upskill: rubrics are judged by {name}{own if model_id_of(spec) in tested else ''}"
+        )
+    return lines
+
+
+def collected_line(items: Sequence[CaseItem], settings: Settings, *, asks: bool) -> str | None:
+    """How much is going to be asked, before it is."""
+    if not items:
+        return None
+    calls = sum(len(item.trials) for item in items)
+    runs = sorted({item.trials[-1].run for item in items})
+    runs_text = f"{runs[0]}" + (f" to {runs[-1]}" if len(runs) > 1 else "")
+    arms = "with and without the skill" if settings.baseline else "with the skill"
+    # At most: what has a stored answer is not asked.
+    sizes = f"{counted(calls, 'call')} at most: {counted(len(items), 'test')}"
+    text = f"{sizes}, {arms}, runs: {runs_text}"
+    return f"upskill: {text}" if asks else f"upskill: a run would make {text}"
+
+
+def write_summary(
+    reporter: pytest.TerminalReporter, config: pytest.Config, ledger: Ledger, notes: Sequence[str]
+) -> None:
+    summaries = ledger.summaries()
+    if not summaries:
+        return
+    writer = config.get_terminal_writer()
+    lines = summary_lines(
+        ledger.skills,
+        summaries,
+        width=writer.fullwidth,
+        marks=marks_for(getattr(writer._file, "encoding", None) or "ascii"),
+        paint=writer.markup,
+    )
+    for note in notes:
+        lines += textwrap.wrap(note, writer.fullwidth)
+    reporter.write_sep("=", "skills")
+    for line in lines:
+        reporter.write_line(line)
+
+
+def retry_notes(retries: Mapping[str, int]) -> list[str]:
+    return [
+        f"{harmless(model)}: {counted(number, 'call')} made again after a limit or a fault."
+        for model, number in retries.items()
+        if number
+    ]
