@@ -325,6 +325,13 @@ def test_a_skipped_case_is_not_asked(
     assert {record["case"] for record in report(pytester)["records"]} == {"asked", "not-so"}
 
 
+def test_a_skipped_case_is_told_with_its_line(pytester: pytest.Pytester, args: list[str]) -> None:
+    folder = write_skill(pytester.path / "skills/gate")
+    write(folder, {"cases": [case("q", "x", skip="why not")]})
+    result = pytester.runpytest_inprocess(*args, "-rs")
+    result.stdout.fnmatch_lines(["SKIPPED ?1? skills/gate/skill_meta.json:3: why not"])
+
+
 def test_a_run_of_skipped_cases_only_asks_nothing(
     pytester: pytest.Pytester, args: list[str]
 ) -> None:
