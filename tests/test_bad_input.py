@@ -76,7 +76,7 @@ def test_a_broken_skill_md(pytester: pytest.Pytester, text: str, message: str) -
         (json.dumps({"cases": [case("a", "")]}), "cases[0].expected.contains[0]: an empty text"),
         (
             json.dumps({"cases": [case("a", "x", id="i"), case("b", "x", id="i")]}),
-            "the id 'i' stands at cases 0 and 1",
+            "cases[1].id: 'i' is the id of cases[0] too",
         ),
         ('{"cases": []}', "there are no cases"),
         ("{}", "there are no cases"),

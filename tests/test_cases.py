@@ -5,8 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import pytest_upskill.cases as cases_module
 from kit import case
@@ -272,53 +270,3 @@ def test_a_problem_is_told_without_what_a_terminal_might_obey(tmp_path: Path) ->
     assert "\x1b" not in str(refused(tmp_path, [{**GATE, "\x1b[31m": 1}]))
     bad = {**GATE, "context": {"files": {"\x1b[31m": 1}}}
     assert "\x1b" not in str(refused(tmp_path, [bad]))
-
-
-LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters())
-KEYS = st.text(st.characters()) | st.sampled_from(
-    ["cases", "tests", "input", "expected", "contains", "not_contains", "id", "context", "files"]
-)
-VALUES = st.recursive(
-    LEAVES, lambda inner: st.lists(inner) | st.dictionaries(KEYS, inner), max_leaves=12
-)
-CASE_LIKE = st.fixed_dictionaries(
-    {},
-    optional={
-        "id": VALUES,
-        "input": st.text(st.characters()) | VALUES,
-        "expected": st.fixed_dictionaries(
-            {}, optional={"contains": VALUES, "not_contains": VALUES}
-        ),
-        "context": st.fixed_dictionaries({"files": VALUES}) | VALUES,
-        "tags": st.lists(st.text(st.characters())) | VALUES,
-        "validator": VALUES,
-    },
-)
-FILE_LIKE = st.lists(CASE_LIKE, max_size=4).flatmap(
-    lambda cases: st.sampled_from([cases, {"cases": cases}, {"tests": cases, "metadata": {}}])
-)
-
-
-def cases_or_error(folder: Path, data: Any) -> list[Case] | str:
-    try:
-        return load_cases(write(folder, data))
-    except CasesError as error:
-        return str(error)
-
-
-@settings(deadline=None)
-@given(data=VALUES | FILE_LIKE)
-def test_any_json_is_cases_or_a_cases_error(
-    tmp_path_factory: pytest.TempPathFactory, data: Any
-) -> None:
-    found = cases_or_error(tmp_path_factory.mktemp("any"), json.dumps(data))
-    assert "skill_meta.json" in found if isinstance(found, str) else found
-
-
-@settings(deadline=None)
-@given(data=st.text() | st.binary())
-def test_any_content_is_cases_or_a_cases_error(
-    tmp_path_factory: pytest.TempPathFactory, data: str | bytes
-) -> None:
-    found = cases_or_error(tmp_path_factory.mktemp("any"), data)
-    assert "skill_meta.json" in found if isinstance(found, str) else found

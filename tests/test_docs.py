@@ -67,6 +67,10 @@ def test_a_command_of_the_documentation_works(command: str, project: Path) -> No
             assert setting.partition("=")[0] == "ANTHROPIC_API_KEY"
         case [".venv/bin/pytest", *args]:
             assert all((ROOT / arg).exists() for arg in args if arg.startswith("tests/"))
+        case [".venv/bin/pytest-upskill", "schema", ">", file]:
+            assert (ROOT / file).is_file()
+        case ["pytest-upskill", "schema", ">", _]:
+            assert '"$defs"' in run(project, [str(TOOLS / "pytest-upskill"), "schema"])
         case ["pytest-upskill", *args]:
             shown = run(project, [str(TOOLS / "pytest-upskill"), *args])
             assert ("haiku" if args == ["models"] else "answer") in shown
@@ -122,6 +126,8 @@ def answer(asked: Asked) -> Reply:
 
 def test_the_json_examples_are_read(tmp_path: Path) -> None:
     seen = 0
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "assets/orders.csv").write_text("1042;late\n")
     for page, text in blocks("json"):
         file = tmp_path / "example.json"
         file.write_text(text)
