@@ -39,6 +39,7 @@ class Case:
     place: Location = ()  # where in the file it stands
     files: tuple[tuple[str, str], ...] = ()
     tags: tuple[str, ...] = ()
+    validator: tuple[str, dict[str, Any]] | None = None  # a check in Python, and its argument
 
 
 def _as_text(value: Any) -> Any:
@@ -57,12 +58,12 @@ class CaseForm(Strict):
     id: Id | None = None
     input: Text
     context: ContextForm | None = None
-    expected: Any
+    expected: Any = None
     tags: list[str] = Field(default_factory=list)
     # upskill writes these three as null where a case has none.
-    output_file: None = None
-    validator: None = None
-    validator_config: None = None
+    output_file: str | None = None
+    validator: Text | None = None
+    validator_config: dict[str, Any] | None = None
 
 
 class MetaForm(Strict):
@@ -160,7 +161,22 @@ def _case(file: Path, place: Location, form: CaseForm) -> Case:
                 "Use another word of letters, digits and . _ -.",
             )
     case_id = form.id or _made_id(form.input, files)
-    return Case(case_id, form.input, form.expected, place, files, tuple(form.tags))
+    validator = _validator(file, path, form)
+    return Case(case_id, form.input, form.expected, place, files, tuple(form.tags), validator)
+
+
+def _validator(file: Path, path: str, form: CaseForm) -> tuple[str, dict[str, Any]] | None:
+    told = {**(form.validator_config or {}), "output_file": form.output_file}
+    value = {key: setting for key, setting in told.items() if setting is not None}
+    if form.validator:
+        return form.validator, value
+    if value:
+        raise CasesError(
+            file,
+            f"{path}: validator_config or output_file, but no validator that reads it",
+            'Add "validator", the name of a check in Python, or take it out.',
+        )
+    return None
 
 
 def _made_id(question: str, files: tuple[tuple[str, str], ...]) -> str:
