@@ -9,7 +9,7 @@ import pytest
 import pytest_upskill.cases as cases_module
 from kit import case
 from pytest_upskill.cases import Case, load_cases
-from pytest_upskill.checks import load_checked_cases
+from pytest_upskill.checks import load_checked_cases, walk
 from pytest_upskill.errors import CasesError
 
 GATE = case("How do I open the gate?", "gate up")
@@ -74,7 +74,7 @@ def arguments(folder: Path, expected: Any) -> dict[str, Any]:
     """What the checks of a case are about, by their names."""
     file = write(folder, [{"input": "q", "expected": expected}])
     ((_, checks),) = load_checked_cases(file)
-    return {check.kind.name: check.argument for check in checks}
+    return {check.kind.name: check.argument for check in walk(checks)}
 
 
 def test_a_single_text_is_a_list_of_one(tmp_path: Path) -> None:
@@ -205,12 +205,14 @@ EMPTY_TEXT = "an empty text: every answer would pass it, or none"
         ({"expected": {"contains": {"a": 1}}}, ".expected.contains: this is neither a text nor a"),
         ({"expected": {}}, ".expected: no check, so every answer would pass"),
         ({"expected": {"contains": None}}, ".expected: no check, so every answer would pass"),
-        ({"expected": "text"}, ".expected: this is not an object"),
+        ({"expected": "text"}, ".expected: this is neither an object nor a list"),
         ({"input": ""}, ".input: an empty text"),
         ({"input": 1}, ".input: this is neither a text nor a list of messages"),
         ({"context": {"files": {"a.txt": 1}}}, ".context.files.a.txt: this is neither a text nor"),
         ({"context": {"files": "a.txt"}}, ".context.files: this is neither an object of texts"),
-        ({"validator": "json"}, ".validator: this version has no validators"),
+        ({"validator": "json"}, ".validator: unknown check 'json'; known: none"),
+        ({"validator": 1}, ".validator: this is not a text"),
+        ({"output_file": "a.py"}, ": validator_config or output_file, but no validator"),
         ({"id": ""}, ".id: '' can't be part of a test's name"),
         ({"id": "a b"}, ".id: 'a b' can't be part of a test's name"),
         ({"id": "a[b]"}, ".id: 'a[b]' can't be part"),
@@ -251,7 +253,7 @@ def test_an_unknown_key_of_the_file_is_told_with_a_guess(tmp_path: Path) -> None
 
 
 def test_many_problems_are_told_at_once_but_not_all(tmp_path: Path) -> None:
-    lines = refused(tmp_path, [{}] * 4).problem.splitlines()
+    lines = refused(tmp_path, [{}] * 8).problem.splitlines()
     assert len(lines) == 6
     assert lines[0] == "[0].input: this is missing"
     assert lines[-1].strip() == "and 3 more"

@@ -72,7 +72,7 @@ def test_a_check_that_failed_on_an_answer_cut_off_says_so() -> None:
     expected = {"contains": ["9.0", "cuda"]}
     kept, lost = graded(expected, Answer("9.0 and", stop="length"))
     assert kept.reason == '"9.0" is in the answer'
-    assert lost.reason == '"cuda" is not in the answer, which was cut off by --skill-max-output'
+    assert lost.reason == '"cuda" is not in the answer (it was cut off by --skill-max-output)'
 
 
 @pytest.mark.parametrize(
@@ -80,10 +80,28 @@ def test_a_check_that_failed_on_an_answer_cut_off_says_so() -> None:
     [
         ((Grade("contains", True, ""), Grade("contains", True, "")), "passed"),
         ((Grade("contains", True, ""), Grade("contains", False, "")), "failed"),
+        ((Grade("contains", True, ""), Grade("words", False, "", required=False)), "passed"),
     ],
 )
-def test_a_trial_passes_if_all_of_its_checks_do(grades: tuple[Grade, ...], outcome: str) -> None:
+def test_a_trial_passes_if_all_of_its_required_checks_do(
+    grades: tuple[Grade, ...], outcome: str
+) -> None:
     assert graded_record(TRIAL, Answer("x"), grades).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("grades", "score"),
+    [
+        ([(True, 1.0), (True, 0.1), (True, 0.2)], 1.0),
+        ([(False, 1.0), (False, 3.0)], 0.0),
+        ([(True, 1.0), (False, 3.0)], 0.25),
+    ],
+)
+def test_the_score_is_the_share_of_weight_that_passed(
+    grades: list[tuple[bool, float]], score: float
+) -> None:
+    given = tuple(Grade("words", *one, required=False) for one in [(p, "", w) for p, w in grades])
+    assert graded_record(TRIAL, Answer("x"), given).score == score
 
 
 def test_a_graded_record_tells_of_its_trial_answer_and_checks() -> None:
@@ -104,6 +122,7 @@ def test_a_graded_record_tells_of_its_trial_answer_and_checks() -> None:
         stored=True,
         checks=grades,
         error=None,
+        score=1.0,
     )
 
 
@@ -113,6 +132,7 @@ def test_an_errored_record_has_the_reason_and_no_answer() -> None:
     assert (record.skill, record.case, record.model) == ("gate", "open-gate", "haiku")
     assert (record.arm, record.run) == ("skill", 2)
     assert (record.output, record.tokens, record.seconds, record.checks) == (None, None, None, ())
+    assert record.score is None
 
 
 @pytest.mark.parametrize(
@@ -146,8 +166,11 @@ RECORDS = st.builds(
     cached_tokens=COUNT,
     seconds=st.none() | st.floats(min_value=0, allow_infinity=False),
     stored=st.booleans(),
-    checks=st.lists(st.builds(Grade, TEXT, st.booleans(), TEXT)).map(tuple),
+    checks=st.lists(
+        st.builds(Grade, TEXT, st.booleans(), TEXT, st.floats(0, 9), st.booleans())
+    ).map(tuple),
     error=st.none() | TEXT,
+    score=st.none() | st.floats(0, 1),
 )
 
 

@@ -27,6 +27,7 @@ INI = """
     skill_max_cost = 1e9
     skill_fresh = true
     skill_record = answers.jsonl
+    skill_allow_code = true
     skill_prices =
         one 1000000 0
         two 0 1000000 0
@@ -48,6 +49,7 @@ TOML = """
     skill_max_cost = 1e9
     skill_fresh = true
     skill_record = "answers.jsonl"
+    skill_allow_code = true
     skill_prices = ["one 1000000 0", "two 0 1000000 0"]
 """
 

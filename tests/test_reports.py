@@ -34,6 +34,8 @@ def summary(model: str = "haiku", skill: str = "gate", **more: Any) -> Summary:
         "baseline_rate": 0.42,
         "skill_rate": 0.83,
         "lift": 0.41,
+        "baseline_score": 0.5,
+        "skill_score": 0.9,
         "baseline_tokens": 12345.0,
         "skill_tokens": 23456.0,
         "token_change": 0.9,
@@ -241,6 +243,21 @@ def test_a_failure_shows_question_checks_and_both_answers() -> None:
     ]
 
 
+def test_a_check_that_is_not_required_is_a_miss_and_not_in_the_headline() -> None:
+    grades = (
+        Grade("max_words", False, "90 words", required=False),
+        Grade("words", False, '"up" is not a word'),
+        Grade("contains", True, "fine", required=False),
+    )
+    shown = failure_text("How?", [record(checks=grades)]).split("\n")
+    assert shown[0] == '"up" is not a word'
+    assert shown[6:9] == [
+        "  miss max_words: 90 words",
+        '  FAIL words: "up" is not a word',
+        "  ok   contains: fine",
+    ]
+
+
 def test_a_failure_without_a_baseline_shows_one_answer() -> None:
     text = failure_text("How?", [record(output_tokens=None, seconds=None)])
     assert "Without it" not in text
@@ -282,9 +299,10 @@ SCHEMA = {
     "skills": "name path digest tokens",
     "summary": "skill model model_id cases runs baseline_rate skill_rate lift lift_low lift_high "
     "p_value detectable_lift baseline_tokens skill_tokens token_change baseline_cost skill_cost "
-    "checks_passed checks_total errored verdict",
+    "checks_passed checks_total errored verdict baseline_score skill_score",
     "records": "skill case model arm run outcome output input_tokens output_tokens cached_tokens "
-    "seconds stored checks error",
+    "seconds stored checks error score",
+    "checks": "check passed reason weight required",
     "gate": "passed reasons",
 }
 
@@ -307,8 +325,12 @@ def test_the_json_report_has_exactly_the_keys_of_its_schema() -> None:
         (row,) = report[key]
         assert list(row) == SCHEMA[key].split()
     assert list(report["gate"]) == SCHEMA["gate"].split()
-    assert list(report["records"][0]["checks"][0]) == ["check", "passed", "reason"]
+    assert list(report["records"][0]["checks"][0]) == SCHEMA["checks"].split()
     assert Record.from_json(report["records"][0]) == answered
     assert report["summary"][0]["lift"] == 0.41
+    assert (report["summary"][0]["baseline_score"], report["summary"][0]["skill_score"]) == (
+        0.5,
+        0.9,
+    )
     assert report["summary"][0]["p_value"] is None
     assert report["summary"][0]["skill_cost"] == PAID["skill_cost"]

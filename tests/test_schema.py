@@ -82,7 +82,6 @@ def test_what_is_right_is_valid(data: Any) -> None:
         {"cases": [{"input": "q"}]},
         {"defaults": {"tags": []}, "tests": [{"input": "q"}]},
         {"defaults": {"input": "q"}, "cases": [GOOD]},
-        {"defaults": {"expected": []}, "cases": [GOOD]},
         *(
             {"cases": [GOOD | change]}
             for change in list[dict[str, Any]](
@@ -106,7 +105,9 @@ def test_what_is_right_is_valid(data: Any) -> None:
                     {"threshold": 0},
                     {"threshold": 2},
                     {"models": 1},
-                    {"validator": "v"},
+                    {"validator": 1},
+                    {"expected": {"any_of": {"contains": "x"}}},
+                    {"expected": [{"not": {"contains": 1}}]},
                 ]
             )
         ),

@@ -191,6 +191,21 @@ def test_checks_are_those_of_every_answer_with_the_skill() -> None:
     assert (summary.checks_passed, summary.checks_total, summary.graded) == (3, 4, 2)
 
 
+def test_scores_are_averaged_per_case_first_and_over_complete_pairs() -> None:
+    rows = [
+        *records("a", "FFF", "FFF", score=0.2),
+        record("baseline", "b", score=0.4),
+        record("skill", "b", score=1.0),
+        record("baseline", "c", outcome="errored"),
+        record("skill", "c", score=0.0),
+    ]
+    summary = summed(rows)
+    assert summary.baseline_score == pytest.approx(0.3)
+    assert summary.skill_score == pytest.approx(0.6)
+    assert summed([record("skill", score=0.5)]).baseline_score is None
+    assert summed(records("a", "E", "P")).skill_score is None
+
+
 def test_records_of_other_skills_and_models_do_not_count() -> None:
     own = records("a", "F", "P")
     others = [

@@ -169,9 +169,11 @@ class SharedForm(Strict):
         description="Only for models whose name or id fits one of these, as in 'claude-*'.",
     )
     # upskill writes these three as null where a case has none.
-    output_file: None = Field(None, description="Not used; may be null.")
-    validator: None = Field(None, description="Not used; may be null.")
-    validator_config: None = Field(None, description="Not used; may be null.")
+    validator: Text | None = Field(
+        None, description="The name of a check that a conftest.py registers."
+    )
+    validator_config: dict[str, Any] | None = Field(None, description="What that check is given.")
+    output_file: str | None = Field(None, description="Given to that check too.")
 
 
 class CaseForm(SharedForm):
@@ -186,7 +188,7 @@ class CaseForm(SharedForm):
         description="The question; or a list of messages of user and assistant in turn, of which "
         "the last is the question.",
     )
-    expected: Any = Field(description="The checks that the answer must pass.")
+    expected: Any = Field(None, description="The checks that the answer must pass.")
 
 
 class DefaultsForm(SharedForm):

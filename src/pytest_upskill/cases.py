@@ -44,6 +44,7 @@ class Case:
     runs: int | None = None
     threshold: float | None = None
     models: tuple[str, ...] = ()  # patterns; none is for all
+    validator: tuple[str, dict[str, Any]] | None = None  # a check in Python, and its argument
     defaulted: frozenset[Location] = frozenset()  # what of it the file's defaults gave
 
     def place_of(self, *inside: str | int) -> Location:
@@ -189,8 +190,20 @@ def _case(
         models=tuple(form.models or ()),
         defaulted=defaulted,
     )
-    case = replace(case, files=_files(case, form.context, folder))
+    files, validator = _files(case, form.context, folder), _validator(case, form)
+    case = replace(case, files=files, validator=validator)
     return case if case.id else replace(case, id=_made_id(case))
+
+
+def _validator(case: Case, form: CaseForm) -> tuple[str, dict[str, Any]] | None:
+    told = {**(form.validator_config or {}), "output_file": form.output_file}
+    value = {key: setting for key, setting in told.items() if setting is not None}
+    if form.validator:
+        return form.validator, value
+    if value:
+        problem = "validator_config or output_file, but no validator that reads it"
+        raise FormError([(case.place_of(), problem)])
+    return None
 
 
 def _reason(written: bool | str | None) -> str | None:

@@ -5,7 +5,8 @@ UpskillError
 │   ├── SkillError     SKILL.md or the skill's folder
 │   ├── CasesError     skill_meta.json or another file of cases
 │   └── SettingsError  an option, an ini value, the name of a model, a key
-└── ModelError         a model gave no answer to a question
+├── ModelError         a model gave no answer to a question
+└── CheckError         a check could not be held to an answer
 """
 
 from pathlib import Path
@@ -66,6 +67,10 @@ class ModelError(UpskillError):
         self.rate_limited = rate_limited
         self.retry_after = retry_after
         super().__init__(f"{problem}. {mend}" if mend else problem)
+
+
+class CheckError(UpskillError):
+    """A check raised, or said neither yes nor no: the answer is neither right nor wrong."""
 
 
 def shown(path: Path) -> str:

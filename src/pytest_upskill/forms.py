@@ -27,7 +27,11 @@ _PROBLEMS: Final = {
     "bool_type": "this is neither true nor false",
     "int_type": "this is not a whole number",
     "float_type": "this is not a number",
-    "none_required": "this version has no validators; use the checks of 'expected'",
+    "finite_number": "this is not a finite number",
+    "int_parsing_size": "this number is too large",
+    "greater_than": "this is not above {gt:g}",
+    "greater_than_equal": "this is below {ge:g}",
+    "string_unicode": "this has half of a character (a lone surrogate) in it",
 }
 
 
@@ -97,8 +101,9 @@ def _told(part: ErrorDetails, place: Location, form: TypeAdapter[Any]) -> str:
         return f"unknown key{guess(str(place[-1]), _known_keys(form, place[:-1]))}"
     if kind == "value_error":  # of a validator of ours
         return str(part.get("ctx", {}).get("error", part["msg"]))
-    message = part["msg"]
-    return _PROBLEMS.get(kind, message[:1].lower() + message[1:])
+    if kind in _PROBLEMS:
+        return _PROBLEMS[kind].format(**part.get("ctx", {}))
+    return part["msg"][:1].lower() + part["msg"][1:]
 
 
 def _known_keys(form: TypeAdapter[Any], loc: Location) -> list[str]:

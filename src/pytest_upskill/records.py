@@ -47,16 +47,18 @@ Reply = Answer | NoAnswer
 
 @dataclass(frozen=True)
 class Grade:
-    """What one check says of an answer."""
+    """What one check says of an answer; one that is not required counts for the score only."""
 
     check: str
     passed: bool
     reason: str
+    weight: float = 1.0
+    required: bool = True
 
 
 @dataclass(frozen=True)
 class Record:
-    """A graded trial."""
+    """A graded trial; ``score`` is the share of its checks, by weight, that passed."""
 
     skill: str
     case: str
@@ -72,6 +74,7 @@ class Record:
     stored: bool = False
     checks: tuple[Grade, ...] = ()
     error: str | None = None
+    score: float | None = None
 
     @property
     def usage(self) -> Usage:
@@ -94,13 +97,14 @@ class Record:
 
 
 def graded_record(trial: Trial, answer: Answer, grades: tuple[Grade, ...]) -> Record:
+    passed = all(grade.passed for grade in grades if grade.required)
     return Record(
         skill=trial.skill,
         case=trial.case,
         model=trial.model,
         arm=trial.arm,
         run=trial.run,
-        outcome="passed" if all(grade.passed for grade in grades) else "failed",
+        outcome="passed" if passed else "failed",
         output=answer.text,
         input_tokens=answer.usage.input,
         output_tokens=answer.usage.output,
@@ -108,7 +112,15 @@ def graded_record(trial: Trial, answer: Answer, grades: tuple[Grade, ...]) -> Re
         seconds=round(answer.seconds, 3),
         stored=answer.stored,
         checks=grades,
+        score=_score(grades),
     )
+
+
+def _score(grades: tuple[Grade, ...]) -> float:
+    if all(grade.passed for grade in grades):
+        return 1.0  # whatever the sum of many weights would be rounded to
+    passed = sum(grade.weight for grade in grades if grade.passed)
+    return passed / sum(grade.weight for grade in grades)
 
 
 def errored_record(trial: Trial, reason: str) -> Record:

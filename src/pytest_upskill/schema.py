@@ -13,7 +13,8 @@ from .checks.parse import GroupForm
 
 _MODE: Final[JsonSchemaMode] = "validation"
 _EXPECTED: Final = {"$ref": "#/$defs/Expected"}
-_NEEDS_EXPECTED: Final = {"required": ["expected"]}
+_GROUPS: Final = {"type": "array", "items": _EXPECTED, "minItems": 1}
+_NEEDS_EXPECTED: Final = {"anyOf": [{"required": ["expected"]}, {"required": ["validator"]}]}
 
 
 class _Generator(GenerateJsonSchema):
@@ -42,12 +43,17 @@ def schema_of_cases(kinds: Mapping[str, Kind] = KINDS) -> dict[str, Any]:
     parts = shared["$defs"]
     file, group = parts.pop("MetaForm"), parts.pop("GroupForm")
     parts["Expected"] = {
-        "type": "object",
+        "type": ["object", "array"],
         "description": "Checks, all of which must pass. A project may have more of them than "
         "this schema knows.",
+        "items": _EXPECTED,
         "properties": {
             **{name: _or_nothing(made[f"check {name}", _MODE]) for name in kinds},
+            "python": {"type": ["string", "null"], "description": "checks.py:function"},
             **group["properties"],
+            "all_of": _GROUPS,
+            "any_of": _GROUPS,
+            "not": _EXPECTED,
         },
     }
     parts["CaseForm"]["properties"]["expected"] = _EXPECTED

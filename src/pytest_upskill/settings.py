@@ -31,4 +31,5 @@ class Settings:
     fresh: bool = False
     record_file: Path | None = None
     replay_file: Path | None = None
+    allow_code: bool = False
     prices: tuple[str, ...] = ()  # as written; models/prices reads them

@@ -1,6 +1,6 @@
 """Records → one summary per skill and model."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -10,11 +10,11 @@ from .records import Record
 
 @dataclass(frozen=True)
 class Summary:
-    """How a skill does on a model. Rates are 0–1, tokens, seconds and cost (in USD) means of one
-    answer.
+    """How a skill does on a model. Rates and scores are 0–1, tokens, seconds and cost (in
+    USD) means of one answer.
 
-    Rates, lift, tokens and cost are over complete pairs only: a trial without an answer takes its
-    partner of the other arm with it. What is not known is None.
+    Rates, scores, lift, tokens and cost are over complete pairs only: a trial without an
+    answer takes its partner of the other arm with it. What is not known is None.
     """
 
     skill: str
@@ -25,6 +25,8 @@ class Summary:
     baseline_rate: float | None
     skill_rate: float | None
     lift: float | None
+    baseline_score: float | None
+    skill_score: float | None
     baseline_tokens: float | None
     skill_tokens: float | None
     token_change: float | None
@@ -57,8 +59,10 @@ def summarize(
     pairs = [pair for case in by_case.values() for pair in case]
     baselines = [baseline for baseline, _ in pairs if baseline]
     with_skill = [record for _, record in pairs]
-    baseline_rate = _rate([[baseline for baseline, _ in case] for case in by_case.values()])
-    skill_rate = _rate([[record for _, record in case] for case in by_case.values()])
+    baseline_cases = [[baseline for baseline, _ in case] for case in by_case.values()]
+    skill_cases = [[record for _, record in case] for case in by_case.values()]
+    baseline_rate = _mean_over_cases(baseline_cases, _passed)
+    skill_rate = _mean_over_cases(skill_cases, _passed)
     tokens = _mean([record.tokens for record in baselines])
     skill_tokens = _mean([record.tokens for record in with_skill])
     grades = [grade for record in own if record.arm == "skill" for grade in record.checks]
@@ -71,6 +75,8 @@ def summarize(
         baseline_rate=baseline_rate,
         skill_rate=skill_rate,
         lift=_difference(skill_rate, baseline_rate),
+        baseline_score=_mean_over_cases(baseline_cases, _score),
+        skill_score=_mean_over_cases(skill_cases, _score),
         baseline_tokens=tokens,
         skill_tokens=skill_tokens,
         token_change=skill_tokens / tokens - 1 if tokens and skill_tokens else None,
@@ -101,14 +107,19 @@ def _complete_pairs(records: Sequence[Record]) -> dict[str, list[Pair]]:
     return pairs
 
 
-def _rate(cases: Sequence[Sequence[Record | None]]) -> float | None:
-    """Mean over cases of the share of runs that passed: the case is the sample, not the run."""
-    if not cases or any(record is None for case in cases for record in case):
-        return None
-    return fmean(
-        fmean(record is not None and record.outcome == "passed" for record in case)
-        for case in cases
-    )
+def _passed(record: Record) -> float:
+    return float(record.outcome == "passed")
+
+
+def _score(record: Record) -> float | None:
+    return record.score
+
+
+def _mean_over_cases(
+    cases: Sequence[Sequence[Record | None]], value: Callable[[Record], float | None]
+) -> float | None:
+    """Mean over cases of the mean over runs: the case is the sample, not the run."""
+    return _mean([_mean([value(record) if record else None for record in case]) for case in cases])
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

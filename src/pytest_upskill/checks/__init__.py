@@ -1,31 +1,59 @@
 """The checks of an answer: each says passed or not, with a reason that a person understands."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from ..cases import Case, load_cases
 from ..forms import FormError, Problem, cases_error
-from ..records import Answer, Grade
-from . import text
-from .kind import Kind, Said
-from .parse import Check, parse_checks
+from . import code, data, text, whole
+from .check import AnyCheck, Check, Combined, grade, walk
+from .kind import Kind
+from .parse import RESERVED, parse_checks
+from .python import CheckFunction, python_kind, registered_kinds
 
-__all__ = ["KINDS", "Check", "Kind", "grade", "load_checked_cases", "parse_checks"]
+__all__ = [
+    "KINDS",
+    "TAKEN",
+    "AnyCheck",
+    "Check",
+    "CheckFunction",
+    "CheckedCase",
+    "Combined",
+    "Kind",
+    "grade",
+    "load_checked_cases",
+    "parse_checks",
+    "python_kind",
+    "registered_kinds",
+    "walk",
+]
 
-KINDS: Final[Mapping[str, Kind]] = {kind.name: kind for kind in text.KINDS}
+KINDS: Final[Mapping[str, Kind]] = {
+    kind.name: kind for module in (text, data, code, whole) for kind in module.KINDS
+}
+TAKEN: Final = (*KINDS, *RESERVED, "python")  # the names that no other check may have
 
-CheckedCase = tuple[Case, tuple[Check, ...]]
+CheckedCase = tuple[Case, tuple[AnyCheck, ...]]
 
 
 def load_checked_cases(
-    file: Path, kinds: Mapping[str, Kind] = KINDS, folder: Path | None = None
+    file: Path,
+    registered: Mapping[str, Kind] | None = None,
+    *,
+    folder: Path | None = None,
+    allow_code: bool = False,
 ) -> list[CheckedCase]:
-    """The cases of a file, each with the checks that its answers are held to."""
+    """The cases of a file, each with the checks that its answers are held to.
+
+    ``registered`` are the checks of a hook; ``folder`` is where those of the skill itself are.
+    """
+    own = registered or {}
+    kinds = {**KINDS, **own, "python": python_kind(folder or file.parent, allowed=allow_code)}
     cases, problems = list[CheckedCase](), list[Problem]()
     for case in load_cases(file, folder):
         try:
-            cases.append((case, parse_checks(case.expected, kinds, ("expected",))))
+            cases.append((case, _checks_of(case, kinds, own)))
         except FormError as error:
             problems += [(case.place_of(*loc), what) for loc, what in error.problems]
     if problems:
@@ -34,8 +62,18 @@ def load_checked_cases(
     return cases
 
 
-def grade(
-    checks: Sequence[Check], answer: Answer, rulings: Mapping[str, Said] | None = None
-) -> tuple[Grade, ...]:
-    """Hold an answer to every check of its case; ``rulings`` are the judge's."""
-    return tuple(one for check in checks for one in check.grades(answer, rulings or {}))
+def _checks_of(
+    case: Case, kinds: Mapping[str, Kind], registered: Mapping[str, Kind]
+) -> tuple[AnyCheck, ...]:
+    place = ("expected",)
+    if case.validator is None:
+        return parse_checks(case.expected, kinds, place)
+    name, value = case.validator
+    if name not in registered:
+        known = ", ".join(registered) or "none; a conftest.py registers some"
+        problem = f"unknown check {name!r}; known: {known}"
+        raise FormError([(("validator",), problem)])
+    written = () if case.expected is None else parse_checks(case.expected, kinds, place)
+    if any(check.name == name for check in written):
+        return written
+    return (*written, Check(registered[name], value))

@@ -4,11 +4,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, StringConstraints, TypeAdapter
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, TypeAdapter
 
 from ..records import Answer
+from ..texts import one_line
 
-Said = tuple[bool, str]  # passed or not, and a reason that a person understands
+# Passed or not, and a reason that a person understands. None: it can't be said, which fails too,
+# but does not make a "not" around it pass.
+Said = tuple[bool | None, str]
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,11 @@ class Kind:
     hold: Hold
 
 
+def quoted(text: str) -> str:
+    """A text inside of a reason."""
+    return f'"{one_line(text, 100)}"'
+
+
 def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
@@ -59,9 +67,19 @@ def _refuse_no_texts(value: Any) -> Any:
     return value
 
 
+def _only_true(value: bool) -> bool:
+    if not value:
+        raise ValueError('write true, or "not" around it for the opposite')
+    return value
+
+
 Text = Annotated[
     str, Field(strict=True), StringConstraints(min_length=1), BeforeValidator(_refuse_empty)
 ]
-Texts = Annotated[list[Text], BeforeValidator(_as_list), BeforeValidator(_refuse_no_texts)]
+one_or_more = (BeforeValidator(_as_list), BeforeValidator(_refuse_no_texts))
 TEXT: TypeAdapter[Any] = TypeAdapter(Text)
-TEXTS: TypeAdapter[Any] = TypeAdapter(Texts)
+TEXTS: TypeAdapter[Any] = TypeAdapter(Annotated[list[Text], *one_or_more])
+COUNT: TypeAdapter[Any] = TypeAdapter(Annotated[int, Field(strict=True, ge=1)])
+ONLY_TRUE: TypeAdapter[Any] = TypeAdapter(
+    Annotated[bool, Field(strict=True), AfterValidator(_only_true)]
+)

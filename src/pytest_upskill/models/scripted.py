@@ -7,9 +7,7 @@ the Question and returns the text, or a whole Answer.
 """
 
 import importlib
-import importlib.util
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -17,6 +15,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from ..errors import ModelError, SettingsError
+from ..python_files import load_python_file
 from ..records import Answer, Usage
 from ..skills import estimated_tokens
 from ..trials import Question
@@ -99,15 +98,9 @@ def load_script(spec: ModelSpec) -> Script:
 
 
 def _import(source: str) -> object:
-    if not source.endswith(".py"):
-        return importlib.import_module(source)
-    spec = importlib.util.spec_from_file_location("_pytest_upskill_script", source)
-    if spec is None or spec.loader is None:
-        raise ImportError(source)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses and pickle look their module up there
-    spec.loader.exec_module(module)
-    return module
+    if source.endswith(".py"):
+        return load_python_file(Path(source))
+    return importlib.import_module(source)
 
 
 def _script_of_file(where: str, file: Path) -> Script:

@@ -6,12 +6,17 @@ until it is asked for.
 
 import pytest
 
+from . import hookspecs
 from .options import add_options, is_asked_for, unused_flags
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("upskill", "pytest-upskill: test Agent Skills")
     add_options(group, parser)
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    pluginmanager.add_hookspecs(hookspecs)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -11,10 +11,9 @@ from typing import Any, Final, Protocol
 import pytest
 
 from ..cases import Case, how_to_add_cases
-from ..checks import Check, grade, load_checked_cases
-from ..errors import CasesError, InputError
+from ..checks import TAKEN, AnyCheck, CheckedCase, grade, load_checked_cases, registered_kinds
+from ..errors import CasesError, CheckError, InputError
 from ..records import (
-    Answer,
     NoAnswer,
     Record,
     Reply,
@@ -142,12 +141,7 @@ class SkillFile(pytest.File):
     def collect(self) -> Iterator[pytest.Item]:
         try:
             skill = load_skill(self.source.skill_file)
-            if self.source.cases_file is None:
-                file = self.source.folder / CASES_NAME
-                raise CasesError(
-                    self.source.folder, "this skill has no cases", how_to_add_cases(file)
-                )
-            cases = load_checked_cases(self.source.cases_file, folder=self.source.folder)
+            cases = self._load_cases()
         except InputError as error:
             raise self.CollectError(str(error)) from None
         for line, text in skill.warnings:
@@ -169,6 +163,19 @@ class SkillFile(pytest.File):
             text = f"all cases are for other models than {', '.join(self.run.model_ids)}"
             warnings.warn_explicit(SkillWarning(text), None, str(self.source.cases_file), lineno=1)
         yield from items
+
+    def _load_cases(self) -> list[CheckedCase]:
+        folder, file = self.source.folder, self.source.cases_file
+        if file is None:
+            how = how_to_add_cases(folder / CASES_NAME)
+            raise CasesError(folder, "this skill has no cases", how)
+        registered = self.ihook.pytest_upskill_checks(config=self.config)
+        return load_checked_cases(
+            file,
+            registered_kinds(registered, TAKEN),
+            folder=folder,
+            allow_code=self.run.settings.allow_code,
+        )
 
 
 def _is_for(case: Case, *names: str) -> bool:
@@ -192,17 +199,17 @@ class CaseItem(pytest.Item):
 
     parent: SkillFile
     case: Case
-    checks: tuple[Check, ...]
+    checks: tuple[AnyCheck, ...]
     trials: list[Trial]
     ihook = property(_hooks_of_parent)
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._replies: list[Reply] = []
+        self._records: list[Record] = []
 
     @classmethod
     def make(
-        cls, parent: SkillFile, skill: Skill, case: Case, checks: tuple[Check, ...], model: str
+        cls, parent: SkillFile, skill: Skill, case: Case, checks: tuple[AnyCheck, ...], model: str
     ) -> "CaseItem":
         name = f"{case.id}[{model}]"
         # Given as a whole, pytest knows the brackets for a parameter, as --lf needs it.
@@ -231,37 +238,39 @@ class CaseItem(pytest.Item):
         return any(self.iter_markers("skip")) or any(map(_holds, conditional))
 
     def setup(self) -> None:
-        """Fetch the answers: a question without one is an error of the test, not a failure."""
+        """Fetch the answers and grade them: what has no grade is an error, not a failure."""
         if not self.parent.run.asks:
             return
-        self._replies = self.parent.run.ask([trial.question for trial in self.trials])
-        reasons = [reply.reason for reply in self._replies if isinstance(reply, NoAnswer)]
-        if reasons:
-            self._keep_records()  # of the other trials too: what was answered is not lost
-            told = "\n".join(dict.fromkeys(reasons))
+        replies = self.parent.run.ask([trial.question for trial in self.trials])
+        self._records = list(map(self._record, self.trials, replies))
+        errors = [record.error for record in self._records if record.error is not None]
+        if errors:
+            self._send_records()  # of the other trials too: what was answered is not lost
+            told = "\n".join(dict.fromkeys(errors))
             replayed = self.parent.run.settings.replay_file
             pytest.fail(f"{self.name}: {told}" if replayed else told, pytrace=False)
 
     def runtest(self) -> None:
-        """Grade them: the skill's answers must pass in enough of the runs."""
-        records = self._keep_records()
-        passed = [record.outcome == "passed" for record in records if record.arm == "skill"]
+        """The skill's answers must pass in enough of the runs."""
+        self._send_records()
+        passed = [record.outcome == "passed" for record in self._records if record.arm == "skill"]
         share = sum(passed) / len(passed)
         if not (share > 0.5 if self.case.threshold is None else share >= self.case.threshold):
             question = self.trials[0].question.messages[-1][1]
             whole = self.config.get_verbosity() >= 2
-            raise WrongAnswer(failure_text(question, records, whole=whole), pytrace=False)
+            raise WrongAnswer(failure_text(question, self._records, whole=whole), pytrace=False)
 
-    def _keep_records(self) -> list[Record]:
-        """Grade what was answered; the records travel on the test's own report."""
-        records = [
-            graded_record(trial, reply, grade(self.checks, reply))
-            if isinstance(reply, Answer)
-            else errored_record(trial, reply.reason)
-            for trial, reply in zip(self.trials, self._replies, strict=True)
-        ]
-        self.user_properties[:] = [(RECORDS_PROPERTY, dump_records(records))]
-        return records
+    def _record(self, trial: Trial, reply: Reply) -> Record:
+        if isinstance(reply, NoAnswer):
+            return errored_record(trial, reply.reason)
+        try:
+            return graded_record(trial, reply, grade(self.checks, reply))
+        except CheckError as error:
+            return errored_record(trial, str(error))
+
+    def _send_records(self) -> None:
+        """They travel on the test's own report."""
+        self.user_properties[:] = [(RECORDS_PROPERTY, dump_records(self._records))]
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         shown: Any = super().repr_failure(excinfo, style)

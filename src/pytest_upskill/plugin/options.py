@@ -125,6 +125,13 @@ OPTIONS: Final = (
         "The model that says whether an answer meets the texts of a rubric (`judge`).",
     ),
     Option("--skill-json", "skill_json", "path", "FILE", "Write all results as JSON."),
+    Option(
+        "--skill-allow-code",
+        "skill_allow_code",
+        "switch",
+        None,
+        'Run the checks ("python": "checks.py:function") that skills have in their own folders.',
+    ),
 )
 # The keys of the ini file that no option has: what they say holds for more than one run.
 PRICES_KEY: Final = "skill_prices"
@@ -183,5 +190,6 @@ def read_settings(config: pytest.Config) -> Settings:
         fresh=bool(value["--skill-fresh"]),
         record_file=value["--skill-record"],
         replay_file=value["--skill-replay"],
+        allow_code=bool(value["--skill-allow-code"]),
         prices=tuple(written(config, PRICES_KEY, "names") or ()),
     )

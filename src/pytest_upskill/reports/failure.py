@@ -24,7 +24,8 @@ def failure_text(question: str, records: Sequence[Record], *, whole: bool = Fals
 
 def _headline(records: Sequence[Record]) -> str:
     """One line for pytest's short summary."""
-    reasons = [g.reason for r in records if r.arm == "skill" for g in r.checks if not g.passed]
+    grades = [grade for record in records if record.arm == "skill" for grade in record.checks]
+    reasons = [grade.reason for grade in grades if grade.required and not grade.passed]
     return one_line("; ".join(dict.fromkeys(reasons)), 200)
 
 
@@ -39,9 +40,8 @@ def _arm(title: str, records: Sequence[Record], limit: int | None) -> str:
         verdict = "passed" if passed[0] else "failed"
     lines = [f"{title}: {verdict}"]
     for grade in record.checks:
-        lines.append(
-            f"  {'ok  ' if grade.passed else 'FAIL'} {grade.check}: {harmless(grade.reason)}"
-        )
+        mark = "ok  " if grade.passed else "FAIL" if grade.required else "miss"
+        lines.append(f"  {mark} {grade.check}: {harmless(grade.reason)}")
     lines.append(f"  Answer{_details(record)}:")
     lines.append(_quoted(record.output or "", limit, "  | "))
     return "\n".join(lines)

@@ -55,4 +55,6 @@ def _summary(summary: Summary) -> dict[str, Any]:
         "checks_total": summary.checks_total,
         "errored": summary.errored,
         "verdict": None,
+        "baseline_score": summary.baseline_score,
+        "skill_score": summary.skill_score,
     }

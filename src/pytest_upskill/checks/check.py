@@ -1,0 +1,106 @@
+"""The checks of a case, and how an answer is held to them."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from ..errors import CheckError
+from ..records import Answer, Grade
+from ..texts import one_line
+from .kind import Given, Kind, Said
+
+_CUT_OFF: Final = " (it was cut off by --skill-max-output)"
+_LONGEST_REASON: Final = 200
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check of a case, with its argument."""
+
+    kind: Kind
+    argument: Any
+    case_sensitive: bool = False
+    weight: float = 1.0
+    required: bool = True
+
+    @property
+    def name(self) -> str:
+        return self.kind.name
+
+    def said(self, answer: Answer, rulings: Mapping[str, Said]) -> Iterator[Said]:
+        """CheckError if the check breaks: then the answer is neither right nor wrong."""
+        given = Given(self.case_sensitive, rulings)
+        try:
+            for passed, reason in self.kind.hold(answer, self.argument, given):
+                cut_off = answer.stop == "length" and not passed
+                yield passed, f"{reason}{_CUT_OFF if cut_off else ''}"
+        except CheckError:
+            raise
+        except Exception as error:
+            raise CheckError(f"check {self.name} raised {one_line(repr(error), 200)}") from error
+
+
+@dataclass(frozen=True)
+class Combined:
+    """Groups of checks that are one check together."""
+
+    name: Literal["any_of", "not"]
+    groups: tuple[tuple["AnyCheck", ...], ...]
+    weight: float = 1.0
+    required: bool = True
+
+    def said(self, answer: Answer, rulings: Mapping[str, Said]) -> Iterator[Said]:
+        groups = [
+            [said for check in group for said in check.said(answer, rulings)]
+            for group in self.groups
+        ]
+        yield _any_of(groups) if self.name == "any_of" else _not(groups[0])
+
+
+AnyCheck = Check | Combined
+
+
+def grade(
+    checks: Sequence[AnyCheck], answer: Answer, rulings: Mapping[str, Said] | None = None
+) -> tuple[Grade, ...]:
+    """Hold an answer to every check of its case; ``rulings`` are the judge's."""
+    return tuple(
+        Grade(check.name, passed is True, reason, check.weight, check.required)
+        for check in checks
+        for passed, reason in check.said(answer, rulings or {})
+    )
+
+
+def walk(checks: Iterable[AnyCheck]) -> Iterator[Check]:
+    """Every check that is not made of others, also inside of those that are."""
+    for check in checks:
+        if isinstance(check, Check):
+            yield check
+        else:
+            for group in check.groups:
+                yield from walk(group)
+
+
+def _any_of(groups: Sequence[Sequence[Said]]) -> Said:
+    missed = []
+    for number, group in enumerate(groups, start=1):
+        wrong = [reason for passed, reason in group if not passed]
+        if not wrong:
+            reasons = "; ".join(reason for _, reason in group)
+            return True, _shortened(f"choice {number} of {len(groups)} passed: {reasons}")
+        missed.append(f"({number}) {wrong[0]}")
+    return False, _shortened(f"none of {len(groups)} choices passed: {'; '.join(missed)}")
+
+
+def _not(group: Sequence[Said]) -> Said:
+    wrong = [reason for passed, reason in group if passed is False]
+    if wrong:
+        return True, _shortened(f"as it should be: {wrong[0]}")
+    unsaid = [reason for passed, reason in group if passed is None]
+    if unsaid:
+        return None, _shortened(unsaid[0])
+    return False, _shortened(f"this should not be: {'; '.join(reason for _, reason in group)}")
+
+
+def _shortened(reason: str) -> str:
+    return one_line(reason, _LONGEST_REASON)

@@ -1,0 +1,105 @@
+"""Checks in Python: registered under a name by a hook, or a function beside the skill."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, Any, Final
+
+from pydantic import AfterValidator, TypeAdapter
+
+from ..errors import CheckError, SettingsError
+from ..python_files import load_python_file
+from ..records import Answer
+from ..texts import one_line
+from .kind import Given, Kind, Said, Text, quoted
+
+CheckFunction = Callable[[Answer, Any], bool | tuple[bool, str]]
+
+_ANYTHING: Final[TypeAdapter[Any]] = TypeAdapter(Any)
+_HOOK: Final = "pytest_upskill_checks"
+
+
+def registered_kinds(
+    answers: Iterable[Mapping[str, CheckFunction]], taken: Iterable[str]
+) -> dict[str, Kind]:
+    """What the hook was answered, as kinds; SettingsError if a name is taken."""
+    kinds = dict[str, Kind]()
+    for functions in answers:
+        if not isinstance(functions, Mapping):
+            raise SettingsError(_HOOK, "it returned no dict", "Return names with functions.")
+        for name, function in functions.items():
+            if name in taken:
+                problem, mend = "is a check of pytest-upskill's own", "Choose another name."
+            elif name in kinds:
+                problem, mend = "is registered twice", "Choose another name for one of them."
+            elif not isinstance(name, str) or not callable(function):
+                problem, mend = "does not name a function", "Return names with functions."
+            else:
+                kinds[name] = _kind(name, function)
+                continue
+            raise SettingsError(_HOOK, f"{name!r} {problem}", mend)
+    return kinds
+
+
+def _kind(name: str, function: CheckFunction) -> Kind:
+    def hold(answer: Answer, value: Any, _: Given) -> Iterator[Said]:
+        yield _said(name, lambda: function(answer, value))
+
+    return Kind(name, _ANYTHING, hold)
+
+
+def _said(name: str, ask: Callable[[], Any]) -> Said:
+    """What a function of a user says; whatever else it raises makes the trial errored."""
+    try:
+        answer = ask()
+    except AssertionError as error:
+        return False, one_line(str(error), 500) or "an assertion of the check does not hold"
+    match answer:
+        case bool():
+            return answer, f"the check says {'yes' if answer else 'no'}"
+        case (bool() as passed, str() as reason):
+            return passed, one_line(reason, 500)
+    got = one_line(repr(answer), 100)
+    raise CheckError(f"check {name} returned {got}. Return True, False, or (bool, reason)")
+
+
+def python_kind(folder: Path, *, allowed: bool) -> Kind:
+    """``"python": "checks.py:function"`` of a skill in ``folder``."""
+    load = cache(load_python_file)  # once for all cases of the skill
+
+    def function_of(written: str) -> tuple[str, Callable[[Answer], Any]]:
+        if not allowed:
+            raise ValueError("this runs code of the skill's folder; allow it: --skill-allow-code")
+        return written, _function(folder, written, load)
+
+    def hold(
+        answer: Answer, argument: tuple[str, Callable[[Answer], Any]], _: Given
+    ) -> Iterator[Said]:
+        written, function = argument
+        passed, reason = _said(written, lambda: function(answer))
+        yield passed, f"{written}: {reason}"
+
+    return Kind("python", TypeAdapter(Annotated[Text, AfterValidator(function_of)]), hold)
+
+
+def _function(
+    folder: Path, written: str, load: Callable[[Path], ModuleType]
+) -> Callable[[Answer], Any]:
+    """ValueError if there is no such function."""
+    name, _, function_name = written.rpartition(":")
+    if not name.endswith(".py") or not function_name.isidentifier():
+        raise ValueError(f'{quoted(written)} has not the form "checks.py:function"')
+    try:
+        file = (folder / name).resolve()
+        if not file.is_relative_to(folder.resolve()):
+            raise ValueError(f"{quoted(name)} leads out of the skill's folder")
+        module = load(file)
+    except OSError as error:
+        raise ValueError(f"{quoted(name)} can't be read: {error.strerror or error}") from None
+    except ImportError as error:
+        raise ValueError(f"{quoted(name)} can't be loaded: {one_line(str(error), 200)}") from None
+    function: object = getattr(module, function_name, None)
+    if not callable(function):
+        raise ValueError(f"{quoted(name)} has no function {function_name!r}")
+    return function
