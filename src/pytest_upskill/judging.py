@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from .records import Answer, NoAnswer, Reply, Usage
+from .records import Answer, NoAnswer, Reply, Usage, total_usage
 from .texts import digest, one_line, shortened
 from .trials import Question, Rubric
 
@@ -154,7 +154,7 @@ def _rulings(
                 "Word it more clearly, or set judge_votes to 3"
             )
         rulings[text] = (ruling.verdict == "pass", _reason(text, ruling))
-    return Rulings(rulings, len(spent), _sum(spent))
+    return Rulings(rulings, len(spent), total_usage(spent))
 
 
 def _attempts(ask: Ask, rubric: Rubric, question: Question, reply: Reply) -> Iterator[Reply]:
@@ -203,15 +203,3 @@ def _reason(text: str, ruling: _Verdict) -> str:
     said = f"{one_line(text, 120)!r}: {one_line(ruling.reason, _SHOWN)}"
     quote = one_line(ruling.quote, 120)
     return f'{said} (the judge quotes "{quote}")' if quote else said
-
-
-def _sum(usages: Sequence[Usage]) -> Usage:
-    def total(values: Sequence[int | None]) -> int | None:
-        known = [value for value in values if value is not None]
-        return sum(known) if len(known) == len(values) else None
-
-    return Usage(
-        total([usage.input for usage in usages]),
-        total([usage.output for usage in usages]),
-        total([usage.cached for usage in usages]),
-    )

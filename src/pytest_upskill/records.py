@@ -1,7 +1,8 @@
 """Plain values that cross processes and go to disk: Usage, Answer, Grade, Record."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from .trials import Arm, Trial
@@ -19,6 +20,20 @@ class Usage:
     input: int | None = None
     output: int | None = None
     cached: int | None = None
+
+
+def total_usage(usages: Sequence[Usage]) -> Usage:
+    """Of several answers together; None where one of them is not known."""
+
+    def total(values: Sequence[int | None]) -> int | None:
+        known = [value for value in values if value is not None]
+        return sum(known) if len(known) == len(values) else None
+
+    return Usage(
+        total([usage.input for usage in usages]),
+        total([usage.output for usage in usages]),
+        total([usage.cached for usage in usages]),
+    )
 
 
 @dataclass(frozen=True)
@@ -75,6 +90,9 @@ class Record:
     checks: tuple[Grade, ...] = ()
     error: str | None = None
     score: float | None = None
+    judge_calls: int = 0
+    judge_input_tokens: int | None = None
+    judge_output_tokens: int | None = None
 
     @property
     def usage(self) -> Usage:
@@ -113,6 +131,16 @@ def graded_record(trial: Trial, answer: Answer, grades: tuple[Grade, ...]) -> Re
         stored=answer.stored,
         checks=grades,
         score=_score(grades),
+    )
+
+
+def with_judge(record: Record, calls: int, usage: Usage) -> Record:
+    """What judging an answer took, apart from what the answer itself did."""
+    return replace(
+        record,
+        judge_calls=calls,
+        judge_input_tokens=usage.input,
+        judge_output_tokens=usage.output,
     )
 
 

@@ -97,7 +97,14 @@ class Plan:
         return digest(*(question.key for question in self.questions()))
 
 
-def trials_of(label: str, skill: Skill, case: Case, model: str, settings: Settings) -> list[Trial]:
+def trials_of(
+    label: str,
+    skill: Skill,
+    case: Case,
+    model: str,
+    settings: Settings,
+    rubric: Rubric | None = None,
+) -> list[Trial]:
     """Both arms of a case on a model, run by run, so that a pair is asked together."""
     arms: tuple[Arm, ...] = ("baseline", "skill") if settings.baseline else ("skill",)
     messages: tuple[tuple[Role, str], ...] = (*case.earlier, ("user", user_text(case)))
@@ -111,6 +118,7 @@ def trials_of(label: str, skill: Skill, case: Case, model: str, settings: Settin
             arm,
             run,
             Question(model, systems[arm], messages, settings.max_output, run),
+            rubric,
         )
         for run in range(1, (case.runs or settings.runs) + 1)
         for arm in arms

@@ -6,8 +6,9 @@ from typing import Final
 
 from ..cases import Case, load_cases
 from ..forms import FormError, Problem, cases_error
-from . import code, data, text, whole
+from . import code, data, judged, text, whole
 from .check import AnyCheck, Check, Combined, grade, walk
+from .judged import rubric_of
 from .kind import Kind
 from .parse import RESERVED, parse_checks
 from .python import CheckFunction, python_kind, registered_kinds
@@ -26,11 +27,12 @@ __all__ = [
     "parse_checks",
     "python_kind",
     "registered_kinds",
+    "rubric_of",
     "walk",
 ]
 
 KINDS: Final[Mapping[str, Kind]] = {
-    kind.name: kind for module in (text, data, code, whole) for kind in module.KINDS
+    kind.name: kind for module in (text, data, code, whole, judged) for kind in module.KINDS
 }
 TAKEN: Final = (*KINDS, *RESERVED, "python")  # the names that no other check may have
 

@@ -14,6 +14,7 @@ from pydantic import Field, TypeAdapter
 from ..forms import FormError, Location, Problem, Strict, read_form
 from ..texts import guess
 from .check import AnyCheck, Check, Combined
+from .judged import JUDGE, ToJudge, rubric_of
 from .kind import Kind
 
 _DEEPEST: Final = 10
@@ -30,6 +31,7 @@ class GroupForm(Strict):
     case_sensitive: bool | None = None
     weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     required: bool | None = None
+    judge_votes: Annotated[int, Field(ge=1)] | None = None
 
 
 _GROUP: Final = TypeAdapter(GroupForm)
@@ -44,6 +46,7 @@ class _Around:
     case_sensitive: bool = False
     weight: float = 1.0
     required: bool = True
+    judge_votes: int = 1
     inside: Literal["any_of", "not"] | None = None
     depth: int = 0
 
@@ -53,6 +56,8 @@ def parse_checks(expected: Any, kinds: Mapping[str, Kind], loc: Location) -> tup
     checks = _groups(expected, _Around(kinds), loc)
     if not any(check.required for check in checks):
         raise FormError([(loc, _NONE_REQUIRED)])
+    if isinstance(expected, dict) and "judge_votes" in expected and not rubric_of(checks).texts:
+        raise FormError([((*loc, "judge_votes"), 'there is no "judge" that votes on anything')])
     return checks
 
 
@@ -131,4 +136,6 @@ def _named(name: str, argument: Any, around: _Around, loc: Location) -> tuple[An
         raise FormError([(loc, f"unknown check{hint}")])
     kind = around.kinds[name]
     value = read_form(kind.argument, argument, loc)
+    if kind is JUDGE:
+        value = ToJudge(tuple(value), around.judge_votes)
     return (Check(kind, value, around.case_sensitive, around.weight, around.required),)

@@ -4,7 +4,7 @@ another that has no key and no network.
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +13,37 @@ from ..records import Answer, Usage
 from ..trials import Trial
 
 
-def recorded_lines(answers: Iterable[tuple[Trial, Answer]]) -> str:
+@dataclass(frozen=True)
+class Recorded:
+    """An answer and what it was for: a step of a trial, the first of which is its question."""
+
+    trial: Trial
+    step: int
+    key: str
+    answer: Answer
+
+    @property
+    def place(self) -> tuple[str, str, str, str, int, int]:
+        trial = self.trial
+        return trial.skill, trial.case, trial.model, trial.arm, trial.run, self.step
+
+
+def recorded_lines(answers: Iterable[Recorded]) -> str:
     """One line for each answer, sorted, so that a diff shows what changed and nothing else."""
-    ordered = sorted(answers, key=lambda pair: _place(pair[0]))
-    return "".join(json.dumps(_line(trial, answer)) + "\n" for trial, answer in ordered)
+    ordered = sorted(answers, key=lambda recorded: recorded.place)
+    return "".join(json.dumps(_line(recorded)) + "\n" for recorded in ordered)
 
 
-def _place(trial: Trial) -> tuple[str, str, str, str, int]:
-    return trial.skill, trial.case, trial.model, trial.arm, trial.run
-
-
-def _line(trial: Trial, answer: Answer) -> dict[str, Any]:
+def _line(recorded: Recorded) -> dict[str, Any]:
+    trial, answer = recorded.trial, recorded.answer
     return {
         "skill": trial.skill,
         "case": trial.case,
         "model": trial.model,
         "arm": trial.arm,
         "run": trial.run,
-        "key": trial.question.key,
+        "step": recorded.step,
+        "key": recorded.key,
         "text": answer.text,
         "usage": asdict(answer.usage),
         "stop": answer.stop,

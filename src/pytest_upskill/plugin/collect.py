@@ -1,4 +1,4 @@
-"""A skill's cases as pytest items: one for each case on each model, both arms inside."""
+"""From paths to items: the folders and files of skills as pytest collects them."""
 
 import os
 import warnings
@@ -6,37 +6,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final
 
 import pytest
 
 from ..cases import Case, how_to_add_cases
-from ..checks import TAKEN, AnyCheck, CheckedCase, grade, load_checked_cases, registered_kinds
-from ..errors import CasesError, CheckError, InputError
-from ..records import (
-    NoAnswer,
-    Record,
-    Reply,
-    dump_records,
-    errored_record,
-    graded_record,
-)
-from ..reports.failure import failure_text
-from ..settings import Settings
-from ..skills import CASES_NAME, EVALS_NAME, Skill, load_skill
-from ..trials import Question, SkillInfo, Trial, trials_of
+from ..checks import TAKEN, CheckedCase, load_checked_cases, registered_kinds, rubric_of
+from ..errors import CasesError, InputError
+from ..forms import cases_error
+from ..skills import CASES_NAME, EVALS_NAME, load_skill
+from ..trials import SkillInfo
+from .items import CaseItem, Run, hooks_of_parent
 
-RECORDS_PROPERTY: Final = "upskill"
-
-
-class Run(Protocol):
-    """What the nodes need of the run that they belong to."""
-
-    settings: Settings
-    model_ids: dict[str, str]  # by the names that the user wrote
-    asks: bool  # else pytest only looks, as with --collect-only
-
-    def ask(self, questions: Sequence[Question]) -> list[Reply]: ...
+_NO_JUDGE: Final = "only a judge can grade this, and there is none; add --skill-judge MODEL"
 
 
 class SkillWarning(pytest.PytestWarning):
@@ -82,15 +64,6 @@ def relative(path: Path, root: Path) -> str:
         return path.as_posix()
 
 
-def _hooks_of_parent(node: Any) -> Any:
-    """The conftest files that count for a node are those of the node above.
-
-    pytest finds them by a node's path, and would find none at all for a folder where it did
-    not load any.
-    """
-    return node.parent.ihook
-
-
 class SkillFolder(pytest.Collector):
     """A folder that pytest comes to only because of --skill: a skill's, or one on the way to it.
 
@@ -100,7 +73,7 @@ class SkillFolder(pytest.Collector):
 
     run: Run
     sources: Sequence[SkillSource]
-    ihook = property(_hooks_of_parent)
+    ihook = property(hooks_of_parent)
 
     @classmethod
     def make(
@@ -128,7 +101,7 @@ class SkillFile(pytest.File):
     source: SkillSource
     run: Run
     info: SkillInfo
-    ihook = property(_hooks_of_parent)
+    ihook = property(hooks_of_parent)
 
     @classmethod
     def make(cls, parent: pytest.Collector, source: SkillSource, run: Run) -> "SkillFile":
@@ -170,12 +143,17 @@ class SkillFile(pytest.File):
             how = how_to_add_cases(folder / CASES_NAME)
             raise CasesError(folder, "this skill has no cases", how)
         registered = self.ihook.pytest_upskill_checks(config=self.config)
-        return load_checked_cases(
+        cases = load_checked_cases(
             file,
             registered_kinds(registered, TAKEN),
             folder=folder,
             allow_code=self.run.settings.allow_code,
         )
+        if not self.run.settings.judge:
+            judged = [case.place for case, checks in cases if rubric_of(checks).texts]
+            if judged:
+                raise cases_error(file, [(judged[0], _NO_JUDGE)])
+        return cases
 
 
 def _is_for(case: Case, *names: str) -> bool:
@@ -183,110 +161,3 @@ def _is_for(case: Case, *names: str) -> bool:
     return not case.models or any(
         fnmatchcase(name.lower(), pattern.lower()) for pattern in case.models for name in names
     )
-
-
-def _holds(mark: pytest.Mark) -> bool:
-    conditions = [mark.kwargs["condition"]] if "condition" in mark.kwargs else mark.args
-    return not conditions or any(condition is True for condition in conditions)
-
-
-class WrongAnswer(pytest.fail.Exception):  # type: ignore[misc, name-defined]
-    """Answers that did not pass. An xfail expects this, and not that there is no answer."""
-
-
-class CaseItem(pytest.Item):
-    """A case on a model."""
-
-    parent: SkillFile
-    case: Case
-    checks: tuple[AnyCheck, ...]
-    trials: list[Trial]
-    ihook = property(_hooks_of_parent)
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self._records: list[Record] = []
-
-    @classmethod
-    def make(
-        cls, parent: SkillFile, skill: Skill, case: Case, checks: tuple[AnyCheck, ...], model: str
-    ) -> "CaseItem":
-        name = f"{case.id}[{model}]"
-        # Given as a whole, pytest knows the brackets for a parameter, as --lf needs it.
-        item: CaseItem = cls.from_parent(parent, name=name, nodeid=f"{parent.nodeid}::{name}")
-        item.case, item.checks = case, checks
-        item.trials = trials_of(parent.source.label, skill, case, model, parent.run.settings)
-        for mark in ("skill", *case.tags):
-            item.add_marker(mark)
-        if case.skip:
-            item.add_marker(pytest.mark.skip(reason=case.skip))
-        if case.xfail:
-            item.add_marker(pytest.mark.xfail(reason=case.xfail, raises=WrongAnswer))
-        return item
-
-    @property
-    def is_passed_by(self) -> bool:
-        """Whether pytest will not run it, so that nothing has to be asked.
-
-        A condition that is written as a text is pytest's to evaluate: such a test is asked for.
-        """
-        not_run = [mark for mark in self.iter_markers("xfail") if mark.kwargs.get("run") is False]
-        conditional = [
-            *self.iter_markers("skipif"),
-            *([] if self.config.getoption("runxfail") else not_run),
-        ]
-        return any(self.iter_markers("skip")) or any(map(_holds, conditional))
-
-    def setup(self) -> None:
-        """Fetch the answers and grade them: what has no grade is an error, not a failure."""
-        if not self.parent.run.asks:
-            return
-        replies = self.parent.run.ask([trial.question for trial in self.trials])
-        self._records = list(map(self._record, self.trials, replies))
-        errors = [record.error for record in self._records if record.error is not None]
-        if errors:
-            self._send_records()  # of the other trials too: what was answered is not lost
-            told = "\n".join(dict.fromkeys(errors))
-            replayed = self.parent.run.settings.replay_file
-            pytest.fail(f"{self.name}: {told}" if replayed else told, pytrace=False)
-
-    def runtest(self) -> None:
-        """The skill's answers must pass in enough of the runs."""
-        self._send_records()
-        passed = [record.outcome == "passed" for record in self._records if record.arm == "skill"]
-        share = sum(passed) / len(passed)
-        if not (share > 0.5 if self.case.threshold is None else share >= self.case.threshold):
-            question = self.trials[0].question.messages[-1][1]
-            whole = self.config.get_verbosity() >= 2
-            raise WrongAnswer(failure_text(question, self._records, whole=whole), pytrace=False)
-
-    def _record(self, trial: Trial, reply: Reply) -> Record:
-        if isinstance(reply, NoAnswer):
-            return errored_record(trial, reply.reason)
-        try:
-            return graded_record(trial, reply, grade(self.checks, reply))
-        except CheckError as error:
-            return errored_record(trial, str(error))
-
-    def _send_records(self) -> None:
-        """They travel on the test's own report."""
-        self.user_properties[:] = [(RECORDS_PROPERTY, dump_records(self._records))]
-
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        shown: Any = super().repr_failure(excinfo, style)
-        crash = getattr(shown, "reprcrash", None)
-        if crash and isinstance(excinfo.value, pytest.fail.Exception):
-            # What the short summary, JUnit and --tb=line say: one line, and not of this file.
-            crash.path, crash.lineno = str(self.path), self._line
-            crash.message = str(excinfo.value).split("\n")[0]
-            if self.config.getoption("tbstyle") == "line":
-                shown.reprtraceback.reprentries.clear()
-        return shown
-
-    def reportinfo(self) -> tuple[Path, int | None, str]:
-        return self.path, self._line - 1, self.name
-
-    @property
-    def _line(self) -> int:
-        """Where the case stands; in another file than pytest's own for the skill, nowhere."""
-        return self.case.line if self.path == self.parent.source.cases_file else 1

@@ -3,7 +3,7 @@
 The same with and without xdist, since records ride on the reports of their own tests.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -12,15 +12,16 @@ from typing import Final
 import pytest
 
 from ..engine import Engine
-from ..engine.recording import recorded_lines
+from ..engine.recording import Recorded, recorded_lines
+from ..judging import all_questions
 from ..models.prices import Price, cost
-from ..records import Answer, Record, errored_record, load_records
+from ..records import Answer, Record, Usage, errored_record, load_records, total_usage
 from ..reports.json_report import json_report
 from ..settings import Settings
 from ..summary import Summary, summarize
 from ..texts import counted
-from ..trials import Plan, PlannedItem, SkillInfo
-from .collect import RECORDS_PROPERTY
+from ..trials import Plan, PlannedItem, SkillInfo, Trial
+from .items import RECORDS_PROPERTY
 
 CRASHED: Final = "the xdist worker that ran this test crashed. Run again, or without -n"
 
@@ -98,14 +99,39 @@ class Ledger:
         share = f"{len(stored):,} of {counted(len(records), 'answer')}"
         return [f"{share} re-used, which saved {saved}. --skill-fresh asks anew."]
 
+    def judge_notes(self, judge: str | None) -> list[str]:
+        """What judging took, apart from what the models under test did."""
+        judged = [record for record in self.records() if record.judge_calls]
+        if not judge or not judged:
+            return []
+        usages = [
+            Usage(record.judge_input_tokens, record.judge_output_tokens, 0) for record in judged
+        ]
+        spent = total_usage(usages)
+        tokens = None if spent.input is None else spent.input + (spent.output or 0)
+        costs = [cost(self._price_of(judge), usage) for usage in usages]
+        usd = None if None in costs else sum(filter(None, costs))
+        calls = counted(sum(record.judge_calls for record in judged), "call")
+        told = [f"judged by {judge}: {counted(len(judged), 'answer')}, {calls}"]
+        told += [counted(tokens, "token")] if tokens is not None else []
+        told += [f"${usd:.2g}"] if usd else []
+        return [f"{', '.join(told)}, not in the table."]
+
     def write_files(self, settings: Settings, engine: Engine) -> None:
         if settings.json_file:
             self._write_json(settings.json_file)
         if settings.record_file:
-            trials = [trial for item in self._planned.values() for trial in item.trials]
-            replies = [(trial, engine.known_reply(trial.question.key)) for trial in trials]
-            answers = [(trial, reply) for trial, reply in replies if isinstance(reply, Answer)]
-            settings.record_file.write_text(recorded_lines(answers), encoding="utf-8")
+            lines = recorded_lines(self._recorded(engine))
+            settings.record_file.write_text(lines, encoding="utf-8")
+
+    def _recorded(self, engine: Engine) -> Iterator[Recorded]:
+        """Every answer that was used, those of a judge too."""
+        for item in self._planned.values():
+            for trial in item.trials:
+                for step, key in enumerate(_asked_in(trial, engine)):
+                    reply = engine.known_reply(key)
+                    if isinstance(reply, Answer):
+                        yield Recorded(trial, step, key, reply)
 
     def _write_json(self, file: Path) -> None:
         text = json_report(
@@ -117,3 +143,12 @@ class Ledger:
         )
         # A lone surrogate in an answer becomes \udXXX, which JSON reads back as the same.
         file.write_bytes(text.encode("utf-8", "backslashreplace"))
+
+
+def _asked_in(trial: Trial, engine: Engine) -> Iterator[str]:
+    """The keys of all that was asked for a trial: its question, then those to the judge."""
+    yield trial.question.key
+    answer = engine.known_reply(trial.question.key)
+    if trial.rubric and isinstance(answer, Answer):
+        for question in all_questions(trial.rubric, trial.question, answer, engine.known_reply):
+            yield question.key

@@ -15,7 +15,8 @@ from ..skills import find_skills
 from ..trials import Plan, PlannedItem, Question
 from . import paths, prepare, showing
 from .asking import Asking
-from .collect import CaseItem, SkillFile, SkillFolder, SkillSource, sources_of
+from .collect import SkillFile, SkillFolder, SkillSource, sources_of
+from .items import CaseItem
 from .ledger import Ledger
 from .local_weights import small_model_notes
 from .options import as_written, read_settings
@@ -179,6 +180,7 @@ class UpskillRun:
         if self._ledger and self._asking.engine and not config.option.no_summary:
             notes = [
                 *([] if self.settings.replay_file else self._ledger.stored_notes()),
+                *self._ledger.judge_notes(self.settings.judge),
                 *showing.retry_notes(self._asking.engine.retries()),
                 *small_model_notes(self._specs.values()),
             ]

@@ -9,7 +9,8 @@ from ..models import ModelSpec, model_id_of
 from ..reports.terminal import marks_for, summary_lines
 from ..settings import Settings
 from ..texts import counted, harmless, one_line
-from .collect import CaseItem, SkillSource
+from .collect import SkillSource
+from .items import CaseItem
 from .ledger import Ledger
 
 Specs = Mapping[str, ModelSpec]

@@ -1,0 +1,184 @@
+"""A case on a model as a pytest item: both arms inside, asked, judged, graded."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import pytest
+
+from ..cases import Case
+from ..checks import AnyCheck, grade, rubric_of
+from ..errors import CheckError
+from ..judging import JUDGE_MAX_OUTPUT, Ask, Rulings, judge
+from ..records import (
+    Answer,
+    NoAnswer,
+    Record,
+    Reply,
+    dump_records,
+    errored_record,
+    graded_record,
+    with_judge,
+)
+from ..reports.failure import failure_text
+from ..settings import Settings
+from ..skills import Skill
+from ..trials import Question, Rubric, Trial, trials_of
+
+if TYPE_CHECKING:
+    from .collect import SkillFile
+
+RECORDS_PROPERTY: Final = "upskill"
+
+
+class Run(Protocol):
+    """What the nodes need of the run that they belong to."""
+
+    settings: Settings
+    model_ids: dict[str, str]  # by the names that the user wrote
+    asks: bool  # else pytest only looks, as with --collect-only
+
+    def ask(self, questions: Sequence[Question]) -> list[Reply]: ...
+
+
+def hooks_of_parent(node: Any) -> Any:
+    """The conftest files that count for a node are those of the node above.
+
+    pytest finds them by a node's path, and would find none at all for a folder where it did
+    not load any.
+    """
+    return node.parent.ihook
+
+
+def _holds(mark: pytest.Mark) -> bool:
+    conditions = [mark.kwargs["condition"]] if "condition" in mark.kwargs else mark.args
+    return not conditions or any(condition is True for condition in conditions)
+
+
+class WrongAnswer(pytest.fail.Exception):  # type: ignore[misc, name-defined]
+    """Answers that did not pass. An xfail expects this, and not that there is no answer."""
+
+
+class CaseItem(pytest.Item):
+    """A case on a model."""
+
+    parent: "SkillFile"
+    case: Case
+    checks: tuple[AnyCheck, ...]
+    trials: list[Trial]
+    ihook = property(hooks_of_parent)
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._records: list[Record] = []
+
+    @classmethod
+    def make(
+        cls, parent: "SkillFile", skill: Skill, case: Case, checks: tuple[AnyCheck, ...], model: str
+    ) -> "CaseItem":
+        name = f"{case.id}[{model}]"
+        # Given as a whole, pytest knows the brackets for a parameter, as --lf needs it.
+        item: CaseItem = cls.from_parent(parent, name=name, nodeid=f"{parent.nodeid}::{name}")
+        item.case, item.checks = case, checks
+        label, settings = parent.source.label, parent.run.settings
+        item.trials = trials_of(label, skill, case, model, settings, _rubric(checks, settings))
+        for mark in ("skill", *case.tags):
+            item.add_marker(mark)
+        if case.skip:
+            item.add_marker(pytest.mark.skip(reason=case.skip))
+        if case.xfail:
+            item.add_marker(pytest.mark.xfail(reason=case.xfail, raises=WrongAnswer))
+        return item
+
+    @property
+    def is_passed_by(self) -> bool:
+        """Whether pytest will not run it, so that nothing has to be asked.
+
+        A condition that is written as a text is pytest's to evaluate: such a test is asked for.
+        """
+        not_run = [mark for mark in self.iter_markers("xfail") if mark.kwargs.get("run") is False]
+        conditional = [
+            *self.iter_markers("skipif"),
+            *([] if self.config.getoption("runxfail") else not_run),
+        ]
+        return any(self.iter_markers("skip")) or any(map(_holds, conditional))
+
+    def setup(self) -> None:
+        """Fetch the answers and grade them: what has no grade is an error, not a failure."""
+        if not self.parent.run.asks:
+            return
+        ask = self.parent.run.ask
+        replies = ask([trial.question for trial in self.trials])
+        rulings = _judge(ask, self.trials, replies)
+        self._records = list(map(self._record, self.trials, replies, rulings))
+        errors = [record.error for record in self._records if record.error is not None]
+        if errors:
+            self._send_records()  # of the other trials too: what was answered is not lost
+            told = "\n".join(dict.fromkeys(errors))
+            replayed = self.parent.run.settings.replay_file
+            pytest.fail(f"{self.name}: {told}" if replayed else told, pytrace=False)
+
+    def runtest(self) -> None:
+        """The skill's answers must pass in enough of the runs."""
+        self._send_records()
+        passed = [record.outcome == "passed" for record in self._records if record.arm == "skill"]
+        share = sum(passed) / len(passed)
+        if not (share > 0.5 if self.case.threshold is None else share >= self.case.threshold):
+            question = self.trials[0].question.messages[-1][1]
+            whole = self.config.get_verbosity() >= 2
+            raise WrongAnswer(failure_text(question, self._records, whole=whole), pytrace=False)
+
+    def _record(self, trial: Trial, reply: Reply, ruled: Rulings | NoAnswer | None) -> Record:
+        if isinstance(reply, NoAnswer):
+            return errored_record(trial, reply.reason)
+        if isinstance(ruled, NoAnswer):
+            return errored_record(trial, ruled.reason)
+        try:
+            grades = grade(self.checks, reply, ruled.by_text if ruled else {})
+        except CheckError as error:
+            return errored_record(trial, str(error))
+        record = graded_record(trial, reply, grades)
+        return with_judge(record, ruled.calls, ruled.usage) if ruled else record
+
+    def _send_records(self) -> None:
+        """They travel on the test's own report."""
+        self.user_properties[:] = [(RECORDS_PROPERTY, dump_records(self._records))]
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        shown: Any = super().repr_failure(excinfo, style)
+        crash = getattr(shown, "reprcrash", None)
+        if crash and isinstance(excinfo.value, pytest.fail.Exception):
+            # What the short summary, JUnit and --tb=line say: one line, and not of this file.
+            crash.path, crash.lineno = str(self.path), self._line
+            crash.message = str(excinfo.value).split("\n")[0]
+            if self.config.getoption("tbstyle") == "line":
+                shown.reprtraceback.reprentries.clear()
+        return shown
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.path, self._line - 1, self.name
+
+    @property
+    def _line(self) -> int:
+        """Where the case stands; in another file than pytest's own for the skill, nowhere."""
+        return self.case.line if self.path == self.parent.source.cases_file else 1
+
+
+def _rubric(checks: Sequence[AnyCheck], settings: Settings) -> Rubric | None:
+    texts, votes = rubric_of(checks)
+    if not texts or not settings.judge:
+        return None
+    return Rubric(settings.judge, texts, votes, JUDGE_MAX_OUTPUT)
+
+
+def _judge(
+    ask: Ask, trials: Sequence[Trial], replies: Sequence[Reply]
+) -> list[Rulings | NoAnswer | None]:
+    """What a judge says of each answer that it is asked about, all asked at once."""
+    to_judge = {
+        number: (trial.rubric, trial.question, reply)
+        for number, (trial, reply) in enumerate(zip(trials, replies, strict=True))
+        if trial.rubric and trial.question and isinstance(reply, Answer)
+    }
+    ruled = dict(zip(to_judge, judge(ask, list(to_judge.values())), strict=True))
+    return [ruled.get(number) for number in range(len(trials))]
