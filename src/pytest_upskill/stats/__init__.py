@@ -15,21 +15,34 @@ from .intervals import (
     paired_ratio,
     wilson,
 )
+from .planning import cases_needed, detectable_lift, runs_needed
+from .regressions import Regression, drop, regressed
 from .reliability import flakiness, normalised_gain, pass_hat_k
+from .sequential import Look, look, look_plan, plan_level
 
 __all__ = [
     "LEVEL",
     "Change",
     "Interval",
     "Lift",
+    "Look",
+    "Regression",
+    "cases_needed",
     "cohens_kappa",
+    "detectable_lift",
+    "drop",
     "flakiness",
     "holm",
+    "look",
+    "look_plan",
     "newcombe",
     "normalised_gain",
     "paired_lift",
     "paired_ratio",
     "pass_hat_k",
+    "plan_level",
+    "regressed",
+    "runs_needed",
     "sign_flip",
     "wilson",
 ]

@@ -1,7 +1,7 @@
 """Rates, lift and token change with their intervals. The case is the sample, not the run."""
 
 from collections.abc import Sequence
-from math import exp, sqrt
+from math import exp, fsum, log, sqrt
 from typing import NamedTuple
 
 from .distributions import normal_quantile, t_quantile
@@ -33,7 +33,7 @@ class Lift(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A relative change with its interval, which a single case does not have."""
+    """A relative change with its interval, which one case alone does not have."""
 
     change: float
     low: float | None
@@ -120,16 +120,16 @@ def unseen(cases: int, level: float = LEVEL) -> float:
 def paired_ratio(pairs: Pairs, level: float = LEVEL) -> Change | None:
     """The relative change of the mean (of tokens, say) from baseline to skill; None from nothing.
 
-    Interval: Student's t on the logarithm of the ratio of means, whose error is to first order
-    that of the mean of skill/its mean - baseline/its mean over cases.
+    Interval: Student's t on the logarithm of the ratio, its error by the jackknife, which leaves
+    out one case after the other.
     """
-    baseline = sum(value for value, _ in pairs) / len(pairs) if pairs else 0
-    skill = sum(value for _, value in pairs) / len(pairs) if pairs else 0
+    baseline, skill = (fsum(values) for values in zip(*pairs, strict=True)) if pairs else (0, 0)
     if baseline <= 0 or skill <= 0:
         return None
     ratio = skill / baseline
-    if len(pairs) < 2:
+    others = [(baseline - one, skill - two) for one, two in pairs]
+    if any(one <= 0 or two <= 0 for one, two in others):
         return Change(ratio - 1, None, None)
-    _, spread = mean_and_spread([two / skill - one / baseline for one, two in pairs])
-    half = half_width(spread, len(pairs), level)
+    _, spread = mean_and_spread([log(two / one) for one, two in others])
+    half = half_width(spread, len(pairs), level) * (len(pairs) - 1)
     return Change(ratio - 1, ratio * exp(-half) - 1, ratio * exp(half) - 1)
