@@ -1,6 +1,7 @@
 """What can be shown, how many would show it, and when to stop asking."""
 
 import random
+from math import ceil
 
 import pytest
 from scipy import stats as scipy_stats
@@ -70,9 +71,9 @@ def test_with_the_cases_needed_the_lift_is_detectable() -> None:
 
 def test_runs_help_against_chance_but_not_against_unlike_cases() -> None:
     by_chance = [(1 / 3, 2 / 3), (2 / 3, 1 / 3), (1 / 3, 2 / 3), (1 / 3, 1 / 3)] * 5
-    needed = runs_needed(by_chance, 3)
-    assert needed is not None
-    assert 3 < needed < 30
+    # Less spread than chance alone makes: all of it is chance, 2/3 a run.
+    errors = scipy_stats.t.ppf(0.975, 19) + scipy_stats.t.ppf(0.8, 19)
+    assert runs_needed(by_chance, 3) == ceil(errors**2 * (2 / 3) / (20 * (1 / 12) ** 2))
     unlike = [(0.0, 1.0), (0.0, 0.0), (1.0, 0.0), (0.0, 1.0)] * 5
     assert runs_needed(unlike, 3) is None
     assert runs_needed(by_chance, 1) is None
