@@ -97,9 +97,10 @@ def paired_lift(pairs: Pairs, runs: int, level: float = LEVEL) -> Lift:
         half = half_width(spread, len(pairs), level)
         low, high = lift - half, lift + half
     share = unseen(len(pairs), level)
+    seen = (1 - share) * lift
     # What was shown stays shown: there the unseen cases are taken to have no lift at all.
-    low = min(low, lift * (1 - share) if low > 0 else lift - share)
-    high = max(high, lift * (1 - share) if high < 0 else lift + share)
+    low = min(low, seen if low > 0 else seen - share)
+    high = max(high, seen if high < 0 else seen + share)
     if p_value >= 1 - level:
         low, high = min(low, 0.0), max(high, 0.0)
     return Lift(lift, max(-1.0, low), min(1.0, high), p_value)

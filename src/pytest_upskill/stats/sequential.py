@@ -17,8 +17,9 @@ from .distributions import normal_tail
 from .intervals import LEVEL, Lift, Pairs, half_width, paired_lift
 from .planning import fewest_cases, spreads
 
-# Below this chance of a verdict, the rest of the runs is saved.
-_FUTILE = 0.1
+# Below this chance of a verdict the rest of the runs is saved. Lower would save less where there
+# is no lift, higher would miss more small ones; benchmarks/sequential.py shows both.
+_FUTILE = 0.15
 _GRID = 64
 
 
