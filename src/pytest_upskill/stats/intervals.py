@@ -81,7 +81,7 @@ def newcombe(
 
 
 def paired_lift(pairs: Pairs, runs: int, level: float = LEVEL) -> Lift:
-    """The mean difference of values of 0–1 (pass rates or scores) over cases.
+    """The mean difference of values of 0–1 (pass rates or scores) over one case or more.
 
     Interval: Newcombe's where every case passed or failed in one run, Student's t otherwise; never
     narrower than `unseen` cases allow; and it holds 0 unless the sign-flip test excludes that too,
