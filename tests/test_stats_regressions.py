@@ -56,6 +56,10 @@ def test_a_case_that_fell_from_always_to_never_is_named() -> None:
     assert found.found
 
 
+def test_a_case_that_broke_is_named_however_many_are_well() -> None:
+    assert regressed([(5, 5)] * 40, [(5, 5)] * 39 + [(0, 5)]).cases == [39]
+
+
 def test_a_small_drop_everywhere_is_one_of_the_whole() -> None:
     found = regressed([(5, 5)] * 12, [(4, 5)] * 12)
     assert not found.cases
@@ -101,3 +105,8 @@ def test_a_drop_of_thirty_points_that_some_cases_make_is_found() -> None:
     draw = random.Random(4)
     before, now = [0.95] * CASES, [0.05] * 4 + [0.95] * 8
     assert alarms(draw, before, now, 200) >= 0.8
+
+
+def test_a_single_case_that_broke_is_found() -> None:
+    draw = random.Random(5)
+    assert alarms(draw, [0.95] * CASES, [0.05] + [0.95] * 11, 200) >= 0.8
