@@ -24,18 +24,20 @@ def near_duplicates(cases: Sequence[Case]) -> Iterator[tuple[Case, Case]]:
     Two questions about different files, or in different conversations, are different.
     """
     words = [_WORDS.findall(case.input.casefold())[:_WORDS_COMPARED] for case in cases]
-    frequency = Counter(word for one in words for word in set(one))
+    sets = [frozenset(one) for one in words]
+    frequency = Counter(word for one in sets for word in one)
     seen: dict[tuple[object, ...], list[int]] = {}
     for number, case in enumerate(cases):
         same_around = (case.system, case.files, case.earlier)
-        rare = sorted(set(words[number]), key=lambda word: (frequency[word], word))
+        rare = sorted(sets[number], key=lambda word: (frequency[word], word))
         # Sets that share so much of their words share one of so few of the rarest of them, too:
         # only these are compared.
         marks = rare[: len(rare) - math.ceil(_SHARED * len(rare)) + 1]
         before = dict.fromkeys(
             other for mark in marks for other in seen.get((*same_around, mark), ())
         )
-        twin = next((other for other in before if _alike(words[other], words[number])), None)
+        close = (other for other in before if _share_most(sets[other], sets[number]))
+        twin = next((other for other in close if _alike(words[other], words[number])), None)
         if twin is not None:
             yield cases[twin], case
             continue  # the first of many that are alike stands for all
@@ -43,9 +45,12 @@ def near_duplicates(cases: Sequence[Case]) -> Iterator[tuple[Case, Case]]:
             seen.setdefault((*same_around, mark), []).append(number)
 
 
+def _share_most(one: frozenset[str], other: frozenset[str]) -> bool:
+    shared = len(one & other)
+    return shared >= _SHARED * (len(one) + len(other) - shared)
+
+
 def _alike(one: Sequence[str], other: Sequence[str]) -> bool:
-    if len(set(one) & set(other)) < _SHARED * len(set(one) | set(other)):
-        return False
     matcher = SequenceMatcher(None, one, other, autojunk=False)
     return matcher.quick_ratio() >= _ALIKE and matcher.ratio() >= _ALIKE
 
