@@ -79,6 +79,9 @@ def test_a_command_of_the_documentation_works(command: str, project: Path) -> No
                 address = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.url}
                 judge = [str(TOOLS / "pytest-upskill"), "judge", *args]
                 assert "Cohen's kappa" in run(project, judge, (0,), **address)
+        case ["pytest-upskill", "lint", *args]:
+            shown = run(project, [str(TOOLS / "pytest-upskill"), "lint", *args])
+            assert '"few-cases"' in shown if "json" in args else "0 errors" in shown
         case ["pytest-upskill", *args]:
             shown = run(project, [str(TOOLS / "pytest-upskill"), *args])
             assert ("haiku" if args == ["models"] else "answer") in shown
@@ -147,6 +150,15 @@ def test_the_json_examples_are_read(tmp_path: Path) -> None:
             assert load_cases(file)
         seen += 1
     assert seen >= 4
+
+
+def test_the_page_on_lint_names_every_code() -> None:
+    source = "".join(file.read_text() for file in ROOT.glob("src/pytest_upskill/lint/*.py"))
+    given = set(
+        re.findall(r'"((?:skill|cases|reference|check|no|any|near|few)-[a-z-]+|leak)"', source)
+    )
+    page = (ROOT / "docs/lint.md").read_text()
+    assert given == set(re.findall(r"^\| `(\w[a-z-]+)` \|", page, re.M))
 
 
 def test_the_readme_names_every_option_and_its_ini_key() -> None:

@@ -31,7 +31,12 @@ class SkillError(InputError):
 
 
 class CasesError(InputError):
-    """skill_meta.json or another file of cases."""
+    """skill_meta.json or another file of cases.
+
+    ``problems`` is each thing that is wrong with its JSON path, where the file is JSON at all.
+    """
+
+    problems: tuple[tuple[tuple[str | int, ...], str], ...] = ()
 
 
 class SettingsError(InputError):

@@ -85,7 +85,9 @@ def cases_error(file: Path, problems: Sequence[Problem]) -> CasesError:
     lines[1:] = [f"{place}: {line}" for place, line in zip(places[1:], lines[1:], strict=True)]
     if more > 0:
         lines.append(f"and {more} more")
-    return CasesError(places[0], "\n  ".join(lines))
+    error = CasesError(places[0], "\n  ".join(lines))
+    error.problems = tuple(problems)
+    return error
 
 
 def json_path(loc: Iterable[str | int]) -> str:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Final
 
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
@@ -33,11 +34,16 @@ def _value_at(text: str, location: Iterable[str | int]) -> tuple[int, int]:
     """Where a place begins, or the last one on the way to it that is there, and its value."""
     start = value = _after_space(text, 0)
     for part in location:
-        found = next((spot for spot in _inside(text, value) if spot[0] == part), None)
+        found = _all_inside(text, value).get(part)
         if found is None:
             break
-        _, start, value = found
+        start, value = found
     return start, value
+
+
+@lru_cache(maxsize=16)  # many places of a file are asked for one after the other, all in one list
+def _all_inside(text: str, start: int) -> dict[str | int, tuple[int, int]]:
+    return {key: (begin, value) for key, begin, value in _inside(text, start)}
 
 
 def _inside(text: str, start: int) -> Iterator[tuple[str | int, int, int]]:

@@ -30,6 +30,7 @@ _KNOWN_KEYS: Final = frozenset(
 
 
 Breach = Callable[[str, str, str], SkillError]
+Oddity = tuple[int, str]  # line and text of what is only odd
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Skill:
     file: Path
     body: str
     digest: str
-    warnings: tuple[tuple[int, str], ...] = ()  # line and text of what is only odd
+    warnings: tuple[Oddity, ...] = ()
 
     @property
     def tokens(self) -> int:
@@ -97,23 +98,39 @@ def _walk_for_skills(top: Path, seen: set[str]) -> Iterator[Path]:
             subfolders[:] = [sub for sub in subfolders if sub not in _SKIPPED_FOLDERS]
 
 
+def find_cases(folder: Path) -> Path | None:
+    """The file of a skill's cases, if it has one."""
+    files = (folder / name for name in (CASES_NAME, EVALS_NAME))
+    return next((file for file in files if file.is_file()), None)
+
+
 def load_skill(file: Path) -> Skill:
     """Read a SKILL.md and hold it to the Agent Skills specification."""
+    digest, fields, lines, body = _read(file)
+    for breach in _breaches(file, fields, lines, body):
+        raise breach
+    oddities = _oddities(fields, lines)
+    return Skill(fields["name"], fields["description"], file, body, digest, oddities)
+
+
+def review_skill(file: Path) -> tuple[list[SkillError], tuple[Oddity, ...]]:
+    """All breaches of the specification, where load_skill raises at the first; what is odd."""
+    try:
+        _, fields, lines, body = _read(file)
+    except SkillError as error:
+        return [error], ()
+    return list(_breaches(file, fields, lines, body)), _oddities(fields, lines)
+
+
+def _read(file: Path) -> tuple[str, dict[str, Any], dict[str, int], str]:
+    """The digest of the folder, the fields with their lines, the body."""
     try:
         digest = _inspect_folder(file.parent)
-        text = _read_text(file)
+        text = read_text(file)
     except OSError as error:
         raise SkillError(file, f"this skill can't be read: {error}") from None
     frontmatter, body = _split(file, text)
-    fields, lines = _parse_yaml(file, frontmatter)
-    warnings = _validate(file, fields, lines)
-    if not body:
-        raise SkillError(
-            file,
-            "there is no text after the frontmatter",
-            "Write below the second '---' what the model should know.",
-        )
-    return Skill(fields["name"], fields["description"], file, body, digest, warnings)
+    return digest, *_parse_yaml(file, frontmatter), body
 
 
 def _inspect_folder(root: Path) -> str:
@@ -147,7 +164,7 @@ def _inspect_folder(root: Path) -> str:
     return total.hexdigest()
 
 
-def _read_text(file: Path) -> str:
+def read_text(file: Path) -> str:
     try:
         text = file.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -208,28 +225,37 @@ def _parse_yaml(file: Path, frontmatter: str) -> tuple[dict[str, Any], dict[str,
     return fields, lines
 
 
-def _validate(
-    file: Path, fields: Mapping[str, Any], lines: Mapping[str, int]
-) -> tuple[tuple[int, str], ...]:
-    """Raise at the first breach of the specification; return what is only odd."""
+def _breaches(
+    file: Path, fields: Mapping[str, Any], lines: Mapping[str, int], body: str
+) -> Iterator[SkillError]:
+    """Every way in which the specification is not kept."""
 
     def breach(key: str, problem: str, mend: str) -> SkillError:
         return SkillError(f"{shown(file)}:{lines.get(key, 2)}", problem, mend)
 
     for key in ("name", "description"):
         if key not in fields:
-            raise breach(key, f"the frontmatter has no {key!r}", f"Add a line '{key}: …'.")
+            yield breach(key, f"the frontmatter has no {key!r}", f"Add a line '{key}: …'.")
     for key, limit in (("name", 64), ("description", 1024), ("compatibility", 500)):
         value = fields.get(key, "unset")
         if not isinstance(value, str) or not value.strip():
-            raise breach(key, f"{key!r} is not a text", f"Write '{key}: …' on one line.")
-        if len(value) > limit:
-            raise breach(
+            yield breach(key, f"{key!r} is not a text", f"Write '{key}: …' on one line.")
+        elif len(value) > limit:
+            yield breach(
                 key, f"{key!r} has {len(value)} characters; {limit} are allowed", "Shorten it."
             )
-    if problem := _name_problem(fields["name"], file.parent):
-        raise breach("name", *problem)
-    _validate_optional(fields, breach)
+        elif key == "name" in fields and (problem := _name_problem(value, file.parent)):
+            yield breach(key, *problem)
+    yield from _optional_breaches(fields, breach)
+    if not body:
+        yield SkillError(
+            file,
+            "there is no text after the frontmatter",
+            "Write below the second '---' what the model should know.",
+        )
+
+
+def _oddities(fields: Mapping[str, Any], lines: Mapping[str, int]) -> tuple[Oddity, ...]:
     return tuple(
         (
             lines.get(key, 2),
@@ -257,15 +283,15 @@ def _name_problem(name: str, folder: Path) -> tuple[str, str] | None:
     return None
 
 
-def _validate_optional(fields: Mapping[str, Any], breach: Breach) -> None:
+def _optional_breaches(fields: Mapping[str, Any], breach: Breach) -> Iterator[SkillError]:
     if not isinstance(fields.get("license", ""), str):
-        raise breach("license", "'license' is not a text", "Write 'license: MIT', say.")
+        yield breach("license", "'license' is not a text", "Write 'license: MIT', say.")
     metadata = fields.get("metadata", {})
     if metadata != "" and not (
         isinstance(metadata, dict)
         and all(isinstance(value, str) for pair in metadata.items() for value in pair)
     ):
-        raise breach(
+        yield breach(
             "metadata",
             "'metadata' is not a map from text to text",
             "Write one 'key: value' a line below it, indented.",
@@ -274,7 +300,7 @@ def _validate_optional(fields: Mapping[str, Any], breach: Breach) -> None:
     if not isinstance(tools, str) and not (
         isinstance(tools, list) and all(isinstance(tool, str) for tool in tools)
     ):
-        raise breach(
+        yield breach(
             "allowed-tools",
             "'allowed-tools' is neither a text nor a list of texts",
             "Write the tools on one line with spaces between them.",

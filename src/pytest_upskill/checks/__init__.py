@@ -22,6 +22,7 @@ __all__ = [
     "CheckedCase",
     "Combined",
     "Kind",
+    "checks_of",
     "grade",
     "load_checked_cases",
     "parse_checks",
@@ -55,7 +56,7 @@ def load_checked_cases(
     cases, problems = list[CheckedCase](), list[Problem]()
     for case in load_cases(file, folder):
         try:
-            cases.append((case, _checks_of(case, kinds, own)))
+            cases.append((case, checks_of(case, kinds, own)))
         except FormError as error:
             problems += [(case.place_of(*loc), what) for loc, what in error.problems]
     if problems:
@@ -64,9 +65,10 @@ def load_checked_cases(
     return cases
 
 
-def _checks_of(
+def checks_of(
     case: Case, kinds: Mapping[str, Kind], registered: Mapping[str, Kind]
 ) -> tuple[AnyCheck, ...]:
+    """FormError, with paths inside of the case, if a check is unknown or has a wrong argument."""
     place = ("expected",)
     if case.validator is None:
         return parse_checks(case.expected, kinds, place)

@@ -1,5 +1,6 @@
 """Checks in Python: registered under a name by a hook, or a function beside the skill."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -88,19 +89,27 @@ def _function(
     folder: Path, written: str, load: Callable[[Path], ModuleType]
 ) -> Callable[[Answer], Any]:
     """ValueError if there is no such function."""
+    file, function_name = place_of_function(folder, written)
+    try:
+        module = load(file)
+    except OSError as error:
+        raise ValueError(f"{quoted(file.name)} can't be read: {error.strerror or error}") from None
+    except ImportError as error:
+        problem = one_line(str(error), 200)
+        raise ValueError(f"{quoted(file.name)} can't be loaded: {problem}") from None
+    function: object = getattr(module, function_name, None)
+    if not callable(function):
+        raise ValueError(f"{quoted(file.name)} has no function {function_name!r}")
+    return function
+
+
+def place_of_function(folder: Path, written: str) -> tuple[Path, str]:
+    """The file and the name in "checks.py:function"; ValueError if it has not this form."""
     name, _, function_name = written.rpartition(":")
     if not name.endswith(".py") or not function_name.isidentifier():
         raise ValueError(f'{quoted(written)} has not the form "checks.py:function"')
-    try:
-        file = (folder / name).resolve()
-        if not file.is_relative_to(folder.resolve()):
-            raise ValueError(f"{quoted(name)} leads out of the skill's folder")
-        module = load(file)
-    except OSError as error:
-        raise ValueError(f"{quoted(name)} can't be read: {error.strerror or error}") from None
-    except ImportError as error:
-        raise ValueError(f"{quoted(name)} can't be loaded: {one_line(str(error), 200)}") from None
-    function: object = getattr(module, function_name, None)
-    if not callable(function):
-        raise ValueError(f"{quoted(name)} has no function {function_name!r}")
-    return function
+    # realpath, since resolve raises at a link that leads to itself
+    file = Path(os.path.realpath(folder / name))
+    if not file.is_relative_to(os.path.realpath(folder)):
+        raise ValueError(f"{quoted(name)} leads out of the skill's folder")
+    return file, function_name

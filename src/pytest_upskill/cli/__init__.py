@@ -10,6 +10,7 @@ from ..errors import InputError
 from ..schema import schema_text
 from .answers import answers_text
 from .judge import add_judge
+from .lint import add_lint
 from .models import models_text
 
 # What a command does with its arguments: the text to print, and its exit status.
@@ -33,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     answers.add_argument("--clear", action="store_true", help="forget them all")
     answers.set_defaults(run=lambda given: (answers_text(given.prune, given.clear), 0))
     add_judge(commands)
+    add_lint(commands)
     schema = commands.add_parser("schema", help="print the JSON schema of skill_meta.json")
     schema.set_defaults(run=lambda _: (schema_text().rstrip("\n"), 0))
     parsed = parser.parse_args(arguments)

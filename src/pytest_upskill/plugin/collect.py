@@ -14,7 +14,7 @@ from ..cases import Case, how_to_add_cases
 from ..checks import TAKEN, CheckedCase, load_checked_cases, registered_kinds, rubric_of
 from ..errors import CasesError, InputError
 from ..forms import cases_error
-from ..skills import CASES_NAME, EVALS_NAME, load_skill
+from ..skills import CASES_NAME, find_cases, load_skill
 from ..trials import SkillInfo
 from .items import CaseItem, Run, hooks_of_parent
 
@@ -51,9 +51,7 @@ def sources_of(
     sources = []
     for file, name in zip(skill_files, names, strict=True):
         label = name if names.count(name) == 1 else relative(file.parent, root)
-        own = (file.parent / name for name in (CASES_NAME, EVALS_NAME))
-        found = next((path for path in own if path.is_file()), None)
-        sources.append(SkillSource(label, file, tests_file or found))
+        sources.append(SkillSource(label, file, tests_file or find_cases(file.parent)))
     return sources
 
 

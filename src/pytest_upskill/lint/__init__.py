@@ -1,0 +1,28 @@
+"""What is wrong or unwise in a skill and its cases, found without asking a model.
+
+Nothing of the skill is run or imported.
+"""
+
+from pathlib import Path
+
+from ..errors import shown
+from ..skills import CASES_NAME, find_cases
+from .case_rules import lint_cases
+from .finding import Finding, Level
+from .skill_rules import lint_skill_file
+
+__all__ = ["Finding", "Level", "lint_skill"]
+
+
+def lint_skill(skill_file: Path, *, judge: bool, lift: float) -> list[Finding]:
+    """All findings of a skill: those of SKILL.md, then those of its cases."""
+    folder = skill_file.parent
+    found = list(lint_skill_file(skill_file))
+    cases_file = find_cases(folder)
+    if cases_file:
+        found += lint_cases(cases_file, folder, judge=judge, lift=lift)
+    else:
+        mend = f"Write some into {CASES_NAME} beside it."
+        what = "this skill has no cases"
+        found.append(Finding(shown(skill_file), 1, "warning", "no-cases", what, mend))
+    return found
