@@ -14,6 +14,7 @@ from pytest_upskill.reports.json_report import json_report
 from pytest_upskill.reports.terminal import ASCII_MARKS, Marks, marks_for, summary_lines
 from pytest_upskill.summary import Summary
 from pytest_upskill.trials import SkillInfo
+from pytest_upskill.verdict import verdicts_of
 
 PAID: dict[str, Any] = {"baseline_cost": 0.0142, "skill_cost": 1.2345}
 LONG_MODEL = "unsloth/GLM-4.7-Flash-GGUF:Q4_0"
@@ -58,14 +59,16 @@ def plain(text: str, **_: bool) -> str:
 
 def lines(*rows: Summary, width: int = 120, marks: Marks | None = None) -> list[str]:
     skills = [GATE, SkillInfo("door", "skills/door", "1" * 64, 99)]
-    return summary_lines(skills, rows, width=width, marks=marks or Marks(), paint=plain)
+    verdicts = verdicts_of(rows)
+    return summary_lines(skills, verdicts, width=width, marks=marks or Marks(), paint=plain)
 
 
 def name_in(table: list[str]) -> str:
     """The first column of a table, its pieces joined: it is as broad as the widest of them."""
     start = next(number for number, line in enumerate(table) if set(line) == {"─"})
     broad = table[start - 1].index("without")
-    return "".join(line[:broad].strip() for line in table[start + 1 :])
+    end = table.index("", start)
+    return "".join(line[:broad].strip() for line in table[start + 1 : end])
 
 
 @widths
@@ -84,7 +87,7 @@ def test_the_table_is_never_broader_than_the_terminal(width: int, model: str) ->
 def test_a_title_and_a_note_are_never_broader_than_the_terminal() -> None:
     skill = SkillInfo("s" * 64, "skills/s", "0" * 64, 12345)
     rows = [summary("x" * 60, skill.name, cases=100, not_run=100)]
-    shown = summary_lines([skill], rows, width=80, marks=Marks(), paint=plain)
+    shown = summary_lines([skill], verdicts_of(rows), width=80, marks=Marks(), paint=plain)
     assert max(map(len, shown)) <= 80
 
 
@@ -155,7 +158,9 @@ def test_each_skill_has_a_block_with_its_models() -> None:
         "door · about 99 tokens · 1 case × 1 run",
     ]
     first = [line.split()[0] for line in shown if line and line not in titles]
-    assert first == ["model", "─" * len(shown[3]), "haiku", "opus", "model", first[5], "haiku"]
+    verdicts = ["haiku:", "opus:"]
+    assert first[:6] == ["model", "─" * len(shown[3]), "haiku", "opus", *verdicts]
+    assert first[6:] == ["model", first[7], "haiku", "haiku:"]
 
 
 @pytest.mark.parametrize(
@@ -180,7 +185,9 @@ def test_checks_are_shown_per_answer(passed: int, total: int, graded: int, shown
 
 
 def test_cases_that_were_not_run_are_told_of() -> None:
-    assert lines(summary(not_run=1))[-1] == "haiku: 1 case not run, so this is incomplete."
+    assert "haiku: incomplete: 1 case not run, 83% pass with the skill." in lines(
+        summary(not_run=1)
+    )
     assert "3 cases not run" in lines(summary(not_run=3))[-1]
     assert not any("not run" in line for line in lines(summary(not_run=0)))
 
@@ -208,7 +215,7 @@ def test_colours_come_only_from_the_function_given() -> None:
         painted.append((text, {name: on for name, on in style.items() if on}))
         return f"\x1b[1m{text}\x1b[0m"
 
-    shown = summary_lines([GATE], [row], width=120, marks=Marks(), paint=paint)
+    shown = summary_lines([GATE], verdicts_of([row]), width=120, marks=Marks(), paint=paint)
     assert ("gate", {"bold": True}) in painted
     assert ("+41", {"green": True, "bold": True}) in painted
     assert ("2", {"red": True}) in painted
@@ -299,11 +306,11 @@ SCHEMA = {
     "skills": "name path digest tokens",
     "summary": "skill model model_id cases runs baseline_rate skill_rate lift lift_low lift_high "
     "p_value detectable_lift baseline_tokens skill_tokens token_change baseline_cost skill_cost "
-    "checks_passed checks_total errored verdict baseline_score skill_score",
+    "checks_passed checks_total errored verdict baseline_score skill_score "
+    "token_change_low token_change_high sentence",
     "records": "skill case model arm run outcome output input_tokens output_tokens cached_tokens "
-    "seconds stored checks error score",
+    "seconds stored checks error score judge_calls judge_input_tokens judge_output_tokens",
     "checks": "check passed reason weight required",
-    "gate": "passed reasons",
 }
 
 
@@ -314,7 +321,8 @@ def test_the_json_report_has_exactly_the_keys_of_its_schema() -> None:
         started=started,
         seconds=1.23456,
         skills=[GATE],
-        summaries=[summary(**PAID)],
+        verdicts=verdicts_of([summary(**PAID)]),
+        gate=["too little"],
         records=[answered],
     )
     report = json.loads(text)
@@ -324,7 +332,7 @@ def test_the_json_report_has_exactly_the_keys_of_its_schema() -> None:
     for key in ("skills", "summary", "records"):
         (row,) = report[key]
         assert list(row) == SCHEMA[key].split()
-    assert list(report["gate"]) == SCHEMA["gate"].split()
+    assert report["gate"] == {"passed": False, "reasons": ["too little"]}
     assert list(report["records"][0]["checks"][0]) == SCHEMA["checks"].split()
     assert Record.from_json(report["records"][0]) == answered
     assert report["summary"][0]["lift"] == 0.41

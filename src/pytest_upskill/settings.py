@@ -11,6 +11,19 @@ DEFAULT_CONCURRENCY: Final = 64
 
 
 @dataclass(frozen=True)
+class Gates:
+    """What a run must reach to pass; None asks for nothing."""
+
+    min_lift: float | None = None
+    min_pass_rate: float | None = None
+    max_token_growth: float | None = None
+    confident: bool = False  # by the interval's bound, not by the estimate
+
+    def any(self) -> bool:
+        return (self.min_lift, self.min_pass_rate, self.max_token_growth) != (None, None, None)
+
+
+@dataclass(frozen=True)
 class Settings:
     """What the command line and the ini file say."""
 
@@ -32,4 +45,6 @@ class Settings:
     record_file: Path | None = None
     replay_file: Path | None = None
     allow_code: bool = False
+    gates: Gates = Gates()
+    case_threshold: float | None = None  # None is more than half of the runs
     prices: tuple[str, ...] = ()  # as written; models/prices reads them

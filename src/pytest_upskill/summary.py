@@ -6,6 +6,19 @@ from statistics import fmean
 
 from .models.prices import Price, cost
 from .records import Record
+from .stats import wilson
+
+
+@dataclass(frozen=True)
+class CaseSummary:
+    """A case on a model: means over its complete pairs of runs."""
+
+    case: str
+    runs: int
+    baseline: float | None  # the share of runs that passed
+    skill: float
+    baseline_tokens: float | None
+    skill_tokens: float | None
 
 
 @dataclass(frozen=True)
@@ -39,6 +52,24 @@ class Summary:
     skill_seconds: float | None
     graded: int  # answers with the skill that were held to checks
     not_run: int  # cases that the run did not come to
+    by_case: tuple[CaseSummary, ...] = ()
+
+    @property
+    def rates(self) -> list[tuple[float, float]]:
+        """The pass rates of each case, without the skill and with it."""
+        return [(case.baseline, case.skill) for case in self.by_case if case.baseline is not None]
+
+    @property
+    def tokens(self) -> list[tuple[float, float]]:
+        """The tokens of each case; nothing where a server does not tell them."""
+        pairs = [(case.baseline_tokens, case.skill_tokens) for case in self.by_case]
+        known = [(one, two) for one, two in pairs if one is not None and two is not None]
+        return known if len(known) == len(pairs) else []
+
+    @property
+    def skill_low(self) -> float | None:
+        """The lower bound of Wilson's interval of the pass rate with the skill."""
+        return None if self.skill_rate is None else wilson(self.skill_rate, len(self.by_case)).low
 
 
 Pair = tuple[Record | None, Record]
@@ -89,6 +120,20 @@ def summarize(
         skill_seconds=_mean([record.seconds for record in with_skill]),
         graded=sum(record.arm == "skill" and bool(record.checks) for record in own),
         not_run=not_run,
+        by_case=tuple(_case(case, own_pairs) for case, own_pairs in by_case.items()),
+    )
+
+
+def _case(case: str, pairs: Sequence[Pair]) -> CaseSummary:
+    baselines = [baseline for baseline, _ in pairs if baseline]
+    with_skill = [record for _, record in pairs]
+    return CaseSummary(
+        case=case,
+        runs=len(pairs),
+        baseline=fmean(map(_passed, baselines)) if baselines else None,
+        skill=fmean(map(_passed, with_skill)),
+        baseline_tokens=_mean([record.tokens for record in baselines]),
+        skill_tokens=_mean([record.tokens for record in with_skill]),
     )
 
 

@@ -135,7 +135,7 @@ class MarkedTests:
         if asker and self._run.asks and isinstance(item, pytest.Function):
             if inspect.iscoroutinefunction(item.obj):
                 pytest.fail("ask works in plain functions, not in async ones", pytrace=False)
-            item.stash[_FAILURE] = _run_all(item, asker)
+            item.stash[_FAILURE] = _run_all(item, asker, self._run.settings.case_threshold)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
@@ -183,7 +183,7 @@ def _case_of(item: pytest.Function, model: str) -> str:
     return f"{name}[{other[0]}]" if other else name
 
 
-def _run_all(item: pytest.Function, asker: Asker) -> BaseException | None:
+def _run_all(item: pytest.Function, asker: Asker, least: float | None) -> BaseException | None:
     """Run a test for every arm and run; a failure with the skill, if too many runs have one."""
     given = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
     outcomes = [(trial, asker.try_out(trial, lambda: item.obj(**given))) for trial in asker.trials]
@@ -198,4 +198,6 @@ def _run_all(item: pytest.Function, asker: Asker) -> BaseException | None:
         pytest.fail("\n".join(dict.fromkeys(errors)), pytrace=False)
     with_skill = [failure for trial, failure in outcomes if trial.arm == "skill"]
     failures = [failure for failure in with_skill if failure]
-    return failures[0] if len(failures) * 2 >= len(with_skill) and failures else None
+    share = 1 - len(failures) / len(with_skill)
+    passed = share > 0.5 if least is None else share >= least
+    return None if passed else failures[0]

@@ -124,7 +124,8 @@ class CaseItem(pytest.Item):
         self._send_records()
         passed = [record.outcome == "passed" for record in self._records if record.arm == "skill"]
         share = sum(passed) / len(passed)
-        if not (share > 0.5 if self.case.threshold is None else share >= self.case.threshold):
+        least = self.case.threshold or self.parent.run.settings.case_threshold
+        if not (share > 0.5 if least is None else share >= least):
             question = self.trials[0].question.messages[-1][1]
             whole = self.config.get_verbosity() >= 2
             raise WrongAnswer(failure_text(question, self._records, whole=whole), pytrace=False)

@@ -22,6 +22,7 @@ from ..settings import Settings
 from ..summary import Summary, summarize
 from ..texts import counted
 from ..trials import Arm, Plan, PlannedItem, SkillInfo, Trial
+from ..verdict import Verdict, gate_reasons, verdicts_of
 from .items import ASKED_PROPERTY, RECORDS_PROPERTY
 
 CRASHED: Final = "the xdist worker that ran this test crashed. Run again, or without -n"
@@ -87,6 +88,13 @@ class Ledger:
             if any((record.skill, record.model) == (skill.name, model) for record in records)
         ]
 
+    def verdicts(self) -> list[Verdict]:
+        return verdicts_of(self.summaries())
+
+    def gate(self, settings: Settings) -> list[str] | None:
+        """Why the run does not pass its gates; None if there are none."""
+        return gate_reasons(self.verdicts(), settings.gates) if settings.gates.any() else None
+
     def _not_run(self, skill: str, model: str) -> int:
         return sum(
             (item.trials[0].skill, item.trials[0].model) == (skill, model)
@@ -127,7 +135,7 @@ class Ledger:
 
     def write_files(self, settings: Settings, engine: Engine) -> None:
         if settings.json_file:
-            self._write_json(settings.json_file)
+            self._write_json(settings.json_file, settings)
         if settings.record_file:
             lines = recorded_lines(self._recorded(engine))
             settings.record_file.write_text(lines, encoding="utf-8")
@@ -144,12 +152,13 @@ class Ledger:
                     if isinstance(reply, Answer):
                         yield Recorded(trial, step, key, reply)
 
-    def _write_json(self, file: Path) -> None:
+    def _write_json(self, file: Path, settings: Settings) -> None:
         text = json_report(
             started=self._started,
             seconds=monotonic() - self._clock,
             skills=self._skills,
-            summaries=self.summaries(),
+            verdicts=self.verdicts(),
+            gate=self.gate(settings),
             records=self.records(),
         )
         # A lone surrogate in an answer becomes \udXXX, which JSON reads back as the same.

@@ -4,6 +4,7 @@ import argparse
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -33,7 +34,24 @@ def _positive(text: str) -> float:
     return number
 
 
-Kind = Literal["paths", "names", "path", "text", "int", "float", "switch"]
+def _number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = float("nan")
+    if not isfinite(number):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number")
+    return number
+
+
+def _share(text: str) -> float:
+    number = _number(text)
+    if not 0 < number <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not above 0 and at most 1")
+    return number
+
+
+Kind = Literal["paths", "names", "path", "text", "int", "float", "number", "share", "switch"]
 INI_TYPES: Final[dict[Kind, Any]] = {
     "paths": "paths",
     "names": "linelist",
@@ -41,9 +59,16 @@ INI_TYPES: Final[dict[Kind, Any]] = {
     "text": "string",
     "int": "int",
     "float": "float",
+    "number": "float",
+    "share": "float",
     "switch": "bool",
 }
-_CONVERTERS: Final[dict[Kind, Callable[[str], Any]]] = {"int": _at_least_one, "float": _positive}
+_CONVERTERS: Final[dict[Kind, Callable[[str], Any]]] = {
+    "int": _at_least_one,
+    "float": _positive,
+    "number": _number,
+    "share": _share,
+}
 _WANTED: Final[dict[Kind, str]] = {
     "paths": "a list of paths",
     "names": "a list of names",
@@ -51,6 +76,8 @@ _WANTED: Final[dict[Kind, str]] = {
     "text": "a text",
     "int": "a whole number of 1 or more",
     "float": "a number above 0",
+    "number": "a number",
+    "share": "a number above 0 and at most 1",
     "switch": "true or false",
 }
 

@@ -11,6 +11,7 @@ from ..settings import (
     DEFAULT_MAX_OUTPUT,
     DEFAULT_RUNS,
     DEFAULT_TIMEOUT,
+    Gates,
     Settings,
 )
 from .option import INI_TYPES, Option, written
@@ -124,6 +125,41 @@ OPTIONS: Final = (
         "MODEL",
         "The model that says whether an answer meets the texts of a rubric (`judge`).",
     ),
+    Option(
+        "--skill-case-threshold",
+        "skill_case_threshold",
+        "share",
+        "R",
+        "Share of a case's runs that must pass (default: more than half).",
+    ),
+    Option(
+        "--skill-min-lift",
+        "skill_min_lift",
+        "number",
+        "R",
+        "Fail if a skill's lift is less, in shares of 1: 0.2 is 20 points.",
+    ),
+    Option(
+        "--skill-min-pass-rate",
+        "skill_min_pass_rate",
+        "share",
+        "R",
+        "Fail if fewer of the cases pass with the skill, in shares of 1.",
+    ),
+    Option(
+        "--skill-max-token-growth",
+        "skill_max_token_growth",
+        "number",
+        "R",
+        "Fail if answers take more tokens with the skill by more than this, in shares of 1.",
+    ),
+    Option(
+        "--skill-confident",
+        "skill_confident",
+        "switch",
+        None,
+        "Hold the bound of the interval (95 %%) to these gates, not the estimate.",
+    ),
     Option("--skill-json", "skill_json", "path", "FILE", "Write all results as JSON."),
     Option(
         "--skill-allow-code",
@@ -191,6 +227,13 @@ def read_settings(config: pytest.Config) -> Settings:
         fresh=bool(value["--skill-fresh"]),
         record_file=value["--skill-record"],
         replay_file=value["--skill-replay"],
+        gates=Gates(
+            min_lift=value["--skill-min-lift"],
+            min_pass_rate=value["--skill-min-pass-rate"],
+            max_token_growth=value["--skill-max-token-growth"],
+            confident=bool(value["--skill-confident"]),
+        ),
+        case_threshold=value["--skill-case-threshold"],
         allow_code=bool(value["--skill-allow-code"]),
         prices=tuple(written(config, PRICES_KEY, "names") or ()),
     )

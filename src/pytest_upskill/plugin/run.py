@@ -12,6 +12,7 @@ from ..models.prices import Price, parse_prices, price_of
 from ..records import Reply
 from ..settings import Settings
 from ..skills import find_skills
+from ..texts import harmless
 from ..trials import Plan, PlannedItem, Question, SkillInfo, Trial
 from . import paths, prepare, showing
 from .asking import Asking
@@ -47,6 +48,7 @@ class UpskillRun:
         self._ledger: Ledger | None = None
         self._required = False
         self._trouble: list[str] = []
+        self._gate: list[str] = []
         config.pluginmanager.register(MarkedTests(self, self._label_of), "upskill-marked")
 
     # Beginning.
@@ -201,6 +203,9 @@ class UpskillRun:
             except OSError as error:
                 self._trouble.append(f"a report could not be written: {error}")
                 session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+            self._gate = self._ledger.gate(self.settings) or []
+            if self._gate:
+                session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
@@ -217,6 +222,13 @@ class UpskillRun:
             showing.write_summary(terminalreporter, config, self._ledger, notes)
         if self._ledger and not self._ledger.has_plan and MODEL.is_given(config):
             terminalreporter.write_line(_NO_SKILL)
+
+    def pytest_unconfigure(self, config: pytest.Config) -> None:
+        """Why a gate did not pass is the last thing that is said."""
+        reporter = config.pluginmanager.getplugin("terminalreporter")
+        if reporter:
+            for reason in self._gate:
+                reporter.write_line(f"upskill: gate: {harmless(reason)}", red=True)
 
 
 def _planned(items: Sequence[pytest.Item]) -> list[PlannedItem]:

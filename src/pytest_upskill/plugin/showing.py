@@ -55,13 +55,13 @@ def collected_line(items: Sequence[PlannedItem], settings: Settings, *, asks: bo
 def write_summary(
     reporter: pytest.TerminalReporter, config: pytest.Config, ledger: Ledger, notes: Sequence[str]
 ) -> None:
-    summaries = ledger.summaries()
-    if not summaries:
+    verdicts = ledger.verdicts()
+    if not verdicts:
         return
     writer = config.get_terminal_writer()
     lines = summary_lines(
         ledger.skills,
-        summaries,
+        verdicts,
         width=writer.fullwidth,
         marks=marks_for(getattr(writer._file, "encoding", None) or "ascii"),
         paint=writer.markup,

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from ..records import Record
-from ..summary import Summary
 from ..trials import SkillInfo
+from ..verdict import Verdict
 
 
 def json_report(
@@ -16,7 +16,8 @@ def json_report(
     started: datetime,
     seconds: float,
     skills: Sequence[SkillInfo],
-    summaries: Sequence[Summary],
+    verdicts: Sequence[Verdict],
+    gate: Sequence[str] | None,
     records: Sequence[Record],
 ) -> str:
     """The whole run as JSON text. What is not known is null."""
@@ -25,14 +26,15 @@ def json_report(
         "started": started.isoformat(timespec="seconds"),
         "seconds": round(seconds, 3),
         "skills": [asdict(skill) for skill in skills],
-        "summary": [_summary(summary) for summary in summaries],
+        "summary": [_summary(verdict) for verdict in verdicts],
         "records": [record.to_json() for record in records],
-        "gate": {"passed": None, "reasons": []},
+        "gate": {"passed": None if gate is None else not gate, "reasons": list(gate or ())},
     }
     return json.dumps(report, indent=1, ensure_ascii=False) + "\n"
 
 
-def _summary(summary: Summary) -> dict[str, Any]:
+def _summary(verdict: Verdict) -> dict[str, Any]:
+    summary, lift, tokens = verdict.summary, verdict.lift, verdict.tokens
     return {
         "skill": summary.skill,
         "model": summary.model,
@@ -42,10 +44,10 @@ def _summary(summary: Summary) -> dict[str, Any]:
         "baseline_rate": summary.baseline_rate,
         "skill_rate": summary.skill_rate,
         "lift": summary.lift,
-        "lift_low": None,
-        "lift_high": None,
-        "p_value": None,
-        "detectable_lift": None,
+        "lift_low": lift and lift.low,
+        "lift_high": lift and lift.high,
+        "p_value": verdict.p_value,
+        "detectable_lift": verdict.detectable_lift,
         "baseline_tokens": summary.baseline_tokens,
         "skill_tokens": summary.skill_tokens,
         "token_change": summary.token_change,
@@ -54,7 +56,10 @@ def _summary(summary: Summary) -> dict[str, Any]:
         "checks_passed": summary.checks_passed,
         "checks_total": summary.checks_total,
         "errored": summary.errored,
-        "verdict": None,
+        "verdict": verdict.word,
         "baseline_score": summary.baseline_score,
         "skill_score": summary.skill_score,
+        "token_change_low": tokens and tokens.low,
+        "token_change_high": tokens and tokens.high,
+        "sentence": verdict.sentence,
     }

@@ -11,6 +11,7 @@ from tabulate import tabulate
 from ..summary import Summary
 from ..texts import counted, harmless
 from ..trials import SkillInfo
+from ..verdict import Verdict, signal_lines, sweet_spot
 
 Paint = Callable[..., str]
 
@@ -73,7 +74,7 @@ _ALIGN: Final = {
 
 def summary_lines(
     skills: Sequence[SkillInfo],
-    summaries: Sequence[Summary],
+    verdicts: Sequence[Verdict],
     *,
     width: int,
     marks: Marks,
@@ -81,12 +82,13 @@ def summary_lines(
 ) -> list[str]:
     """One block per skill: its name and size, then a table with a row per model."""
     lines: list[str] = []
-    for name, group in groupby(summaries, key=lambda summary: summary.skill):
-        rows = list(group)
+    for name, group in groupby(verdicts, key=lambda verdict: verdict.summary.skill):
+        own = list(group)
+        rows = [verdict.summary for verdict in own]
         skill = next(skill for skill in skills if skill.name == name)
         lines += [*_title(skill, rows, width, marks, paint), ""]
         lines += [*_table(rows, width, marks, paint), ""]
-        lines += [line for row in rows for line in _note(row, width)]
+        lines += [*_verdict_lines(own, width, paint), ""]
     return lines
 
 
@@ -208,11 +210,23 @@ def _broken(name: str, width: int) -> list[str]:
     return [*lines, name]
 
 
-def _note(row: Summary, width: int) -> list[str]:
-    if not row.not_run:
-        return []
-    missing = f"{counted(row.not_run, 'case')} not run, so this is incomplete."
-    return textwrap.wrap(f"{harmless(row.model)}: {missing}", width)
+def _verdict_lines(verdicts: Sequence[Verdict], width: int, paint: Paint) -> list[str]:
+    """What it amounts to, model by model, and over all of them."""
+    lines: list[str] = []
+    for verdict in verdicts:
+        word = f"{verdict.word}: " if verdict.word else ""
+        text = f"{harmless(verdict.summary.model)}: {word}{verdict.sentence}."
+        wrapped = textwrap.wrap(text, width, subsequent_indent="  ")
+        colours = {"helps": "green", "hurts": "red", "incomplete": "red"}
+        if verdict.word in colours:
+            painted = paint(verdict.word, bold=True, **{colours[verdict.word]: True})
+            wrapped[0] = wrapped[0].replace(f": {verdict.word}:", f": {painted}:", 1)
+        lines += wrapped
+        for line in signal_lines(verdict):
+            lines += textwrap.wrap(line, width, initial_indent="  ", subsequent_indent="    ")
+    if spot := sweet_spot(verdicts):
+        lines += textwrap.wrap(f"Sweet spot: {harmless(spot)}", width, subsequent_indent="  ")
+    return lines
 
 
 def _no_paint(text: str, **_: bool) -> str:

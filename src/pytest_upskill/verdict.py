@@ -1,0 +1,232 @@
+"""What a summary amounts to: one word and one sentence per skill and model, and the gates."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final, Literal
+
+from .settings import Gates
+from .stats import (
+    LEVEL,
+    Change,
+    Lift,
+    cases_needed,
+    detectable_lift,
+    holm,
+    paired_lift,
+    paired_ratio,
+    runs_needed,
+)
+from .summary import Summary
+from .texts import counted, one_line
+
+Word = Literal["helps", "hurts", "no effect shown", "not needed", "incomplete"]
+
+_PASSES_ALREADY: Final = 0.9
+_ABOUT_THE_SAME: Final = 0.02
+_AS_GOOD: Final = 0.05
+_MOST_NAMES: Final = 5
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is known of a skill on a model. Without a baseline there is no word for it."""
+
+    summary: Summary
+    word: Word | None
+    sentence: str
+    lift: Lift | None
+    p_value: float | None  # adjusted for there being several models
+    tokens: Change | None
+    detectable_lift: float | None
+    worse: tuple[str, ...]  # cases that fail with the skill and pass without
+    always_pass: tuple[str, ...]  # without the skill too
+    always_fail: tuple[str, ...]  # with the skill too
+
+
+def verdicts_of(summaries: Sequence[Summary], level: float = LEVEL) -> list[Verdict]:
+    """One for each summary, in their order; models of a skill are adjusted for being several."""
+    verdicts: list[Verdict] = []
+    for _, group in groupby(summaries, key=lambda summary: summary.skill):
+        rows = list(group)
+        lifts = [paired_lift(row.rates, row.runs, level) if row.rates else None for row in rows]
+        known = [lift.p_value for lift in lifts if lift]
+        adjusted = iter(holm(known))
+        for row, lift in zip(rows, lifts, strict=True):
+            verdicts.append(_verdict(row, lift, next(adjusted) if lift else None, level))
+    return verdicts
+
+
+def _verdict(row: Summary, lift: Lift | None, p_value: float | None, level: float) -> Verdict:
+    change = paired_ratio(row.tokens, level) if row.tokens else None
+    smallest = detectable_lift(row.rates, level) if row.rates else None
+    shown = lift is not None and lift.shown and p_value is not None and p_value < 1 - level
+    word = _word(row, lift, shown=shown)
+    return Verdict(
+        summary=row,
+        word=word,
+        sentence=_sentence(row, word, lift, change, smallest, level),
+        lift=lift,
+        p_value=p_value,
+        tokens=change,
+        detectable_lift=smallest,
+        worse=tuple(c.case for c in row.by_case if c.baseline is not None and c.skill < c.baseline),
+        always_pass=tuple(c.case for c in row.by_case if c.baseline == 1 and c.skill == 1),
+        always_fail=tuple(c.case for c in row.by_case if c.baseline == 0 and c.skill == 0),
+    )
+
+
+def _word(row: Summary, lift: Lift | None, *, shown: bool) -> Word | None:
+    if row.errored or row.not_run or not row.by_case:
+        return "incomplete"
+    if lift is None or row.baseline_rate is None:
+        return None
+    if shown:
+        return "helps" if lift.lift > 0 else "hurts"
+    return "not needed" if row.baseline_rate >= _PASSES_ALREADY else "no effect shown"
+
+
+def _sentence(
+    row: Summary,
+    word: Word | None,
+    lift: Lift | None,
+    change: Change | None,
+    smallest: float | None,
+    level: float,
+) -> str:
+    parts = []
+    if word == "incomplete":
+        parts.append(_missing(row))
+    if lift is None:
+        parts += [f"{row.skill_rate:.0%} pass with the skill"] if row.skill_rate is not None else []
+    else:
+        parts.append(f"{_points(lift.lift)} points ({_points(lift.low)} to {_points(lift.high)})")
+    if word == "not needed":
+        parts.append(f"{row.baseline_rate:.0%} pass without it")
+    if word == "no effect shown":
+        parts.append(_what_would_show(row, smallest, level))
+    if change:
+        parts.append(_tokens(change))
+    return ", ".join(parts)
+
+
+def _points(share: float) -> str:
+    return f"{round(share * 100):+d}" if round(share * 100) else "0"
+
+
+def _missing(row: Summary) -> str:
+    parts = [f"{counted(row.errored, 'answer')} missing"] if row.errored else []
+    parts += [f"{counted(row.not_run, 'case')} not run"] if row.not_run else []
+    return " and ".join(parts) or "nothing was answered"
+
+
+def _what_would_show(row: Summary, smallest: float | None, level: float) -> str:
+    """What it would take to know."""
+    cases = cases_needed(row.rates, level)
+    runs = runs_needed(row.rates, row.runs, level)
+    if cases is not None and cases > len(row.rates):
+        more = f"{counted(cases - len(row.rates), 'more case')}"
+        more += f", or {runs} runs," if runs is not None and runs > row.runs else ""
+        return f"{more} would settle it"
+    if smallest is None:
+        return f"{counted(len(row.rates), 'case')} can't show any lift"
+    return f"these cases show {round(smallest * 100)} points or more"
+
+
+def _tokens(change: Change) -> str:
+    if abs(change.change) < _ABOUT_THE_SAME:
+        return "as many tokens"
+    return f"{abs(change.change):.0%} {'more' if change.change > 0 else 'fewer'} tokens"
+
+
+def sweet_spot(verdicts: Sequence[Verdict]) -> str | None:
+    """Of one skill: the cheapest model that with it is as good as the best, by known prices."""
+    known = [
+        verdict.summary
+        for verdict in verdicts
+        if verdict.word != "incomplete"
+        and verdict.summary.skill_cost is not None
+        and verdict.summary.skill_rate is not None
+    ]
+    if len(known) < 2:
+        return None
+    best = max(known, key=lambda row: (row.skill_rate or 0.0, -(row.skill_cost or 0.0)))
+    good = [row for row in known if (row.skill_rate or 0.0) >= (best.skill_rate or 0.0) - _AS_GOOD]
+    cheapest = min(good, key=lambda row: row.skill_cost or 0.0)
+    told = f"{cheapest.model} with the skill ({cheapest.skill_rate:.0%}) is the cheapest"
+    if cheapest is best:
+        return f"{told}, and the best."
+    return (
+        f"{told} that is as good as the best ({best.model}, {best.skill_rate:.0%}): "
+        f"{_price(cheapest)} instead of {_price(best)} per 1000 answers."
+    )
+
+
+def _price(row: Summary) -> str:
+    return f"${1000 * (row.skill_cost or 0.0):.2g}"
+
+
+def signal_lines(verdict: Verdict) -> list[str]:
+    """Cases that tell nothing, or the wrong thing: those to look at come first."""
+    lines = []
+    if verdict.worse:
+        lines.append(f"worse with the skill: {_names(verdict.worse)}")
+    if verdict.always_pass:
+        lines.append(f"no signal, pass without it: {_names(verdict.always_pass)}")
+    if verdict.always_fail:
+        lines.append(f"no signal, fail with it too: {_names(verdict.always_fail)}")
+    return lines
+
+
+def _names(cases: Sequence[str]) -> str:
+    shown = ", ".join(one_line(case, 60) for case in cases[:_MOST_NAMES])
+    more = len(cases) - _MOST_NAMES
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def gate_reasons(verdicts: Sequence[Verdict], gates: Gates) -> list[str]:
+    """Why the run does not pass its gates; none if it does."""
+    return [
+        f"{verdict.summary.skill} on {verdict.summary.model}: {reason}"
+        for verdict in verdicts
+        for reason in _reasons(verdict, gates)
+    ]
+
+
+def _reasons(verdict: Verdict, gates: Gates) -> list[str]:
+    row, lift, change = verdict.summary, verdict.lift, verdict.tokens
+    if not gates.any():
+        return []
+    if verdict.word == "incomplete":
+        return [f"incomplete ({_missing(row)}), so no gate can pass"]
+    reasons = []
+    if gates.min_lift is not None:
+        reached = lift and (lift.low if gates.confident else lift.lift)
+        if reached is None:
+            reasons.append("the lift is not known without a baseline (--skill-min-lift)")
+        elif reached < gates.min_lift:
+            reasons.append(
+                f"{_which('lift', gates)} {_points(reached)} points, "
+                f"below {_points(gates.min_lift)} (--skill-min-lift)"
+            )
+    if gates.min_pass_rate is not None:
+        rate = row.skill_low if gates.confident else row.skill_rate
+        if rate is None or rate < gates.min_pass_rate:
+            told = "not known" if rate is None else f"{rate:.0%}"
+            reasons.append(
+                f"{_which('pass rate', gates)} {told}, "
+                f"below {gates.min_pass_rate:.0%} (--skill-min-pass-rate)"
+            )
+    if gates.max_token_growth is not None:
+        growth = change and (change.high if gates.confident else change.change)
+        if growth is None or growth > gates.max_token_growth:
+            told = "not known" if growth is None else f"{growth:+.0%}"
+            reasons.append(
+                f"{_which('token growth', gates, 'highest')} {told}, "
+                f"above {gates.max_token_growth:+.0%} (--skill-max-token-growth)"
+            )
+    return reasons
+
+
+def _which(what: str, gates: Gates, bound: str = "lowest") -> str:
+    return f"{bound} likely {what} is" if gates.confident else f"{what} is"
