@@ -16,7 +16,9 @@ def everything_loaded() -> None:
     import anthropic  # noqa: F401
     import httpx2
     import hypothesis  # noqa: F401
+    import jsonschema  # noqa: F401
     import openai  # noqa: F401
+    import regex  # noqa: F401
 
     import pytest_upskill.models.local
     import pytest_upskill.models.scripted

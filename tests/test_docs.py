@@ -15,6 +15,7 @@ import pytest
 
 from loopback import Asked, LoopbackServer, Reply
 from pytest_upskill.cases import load_cases
+from pytest_upskill.cli.judge import load_labelled
 from pytest_upskill.models.names import resolve
 from pytest_upskill.models.prices import parse_prices
 from pytest_upskill.models.scripted import load_script
@@ -46,9 +47,11 @@ COMMANDS = [
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What a reader has who cloned the project."""
     copy = tmp_path_factory.mktemp("clone")
-    for name in ("skills", "docs"):
+    for name in ("skills", "docs", "examples"):
         shutil.copytree(ROOT / name, copy / name)
     (copy / "tests").mkdir()
+    (example,) = [text for page, text in blocks("python") if "test_deploys" in text]
+    (copy / "tests/test_wick.py").write_text(example)
     for name in ("Makefile", "pyproject.toml"):
         shutil.copy(ROOT / name, copy / name)
     return copy
@@ -74,6 +77,11 @@ def test_a_command_of_the_documentation_works(command: str, project: Path) -> No
         case ["pytest-upskill", "lint", *args]:
             shown = run(project, [str(TOOLS / "pytest-upskill"), "lint", *args])
             assert '"few-cases"' in shown if "json" in args else "0 errors" in shown
+        case ["pytest-upskill", "judge", *args]:
+            with LoopbackServer(answer) as server:
+                address = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.url}
+                judge = [str(TOOLS / "pytest-upskill"), "judge", *args]
+                assert "Cohen's kappa" in run(project, judge, (0,), **address)
         case ["pytest-upskill", *args]:
             shown = run(project, [str(TOOLS / "pytest-upskill"), *args])
             assert ("haiku" if args == ["models"] else "answer") in shown
@@ -136,6 +144,8 @@ def test_the_json_examples_are_read(tmp_path: Path) -> None:
         file.write_text(text)
         if page == "models.md":
             load_script(resolve(f"scripted:{file}", None, {}))
+        elif '"passed"' in text:
+            assert load_labelled(file)
         else:
             assert load_cases(file)
         seen += 1

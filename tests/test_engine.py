@@ -12,7 +12,7 @@ from pytest_upskill.engine.engine import STOPPED
 from pytest_upskill.errors import ModelError, SettingsError
 from pytest_upskill.models import Model
 from pytest_upskill.records import Answer, NoAnswer, Reply
-from pytest_upskill.trials import Plan, PlannedItem, Question, Trial
+from pytest_upskill.trials import Plan, PlannedItem, Question, SkillInfo, Trial
 
 
 def question(text: str, model: str = "m") -> Question:
@@ -85,7 +85,7 @@ def texts(replies: list[Reply]) -> list[str]:
 
 def plan_of(*questions: Question) -> Plan:
     trials = tuple(Trial("s", "c", q.model, "skill", 1, q) for q in questions)
-    return Plan((), (PlannedItem("nodeid", trials),))
+    return Plan((PlannedItem("nodeid", SkillInfo("s", "s", "", 1), trials),))
 
 
 def test_replies_come_in_the_order_of_the_questions() -> None:

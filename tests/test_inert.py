@@ -60,11 +60,14 @@ def test_no_sdk_is_loaded_before_a_model_needs_it(
 
 def test_an_option_without_a_skill_says_that_nothing_is_tested(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_other(): pass")
-    result = pytester.runpytest_inprocess("--model", "haiku", "--skill-runs", "2")
+    result = pytester.runpytest_inprocess("--skill-json", "r.json", "--skill-runs", "2")
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(
-        ["upskill: --model, --skill-runs without --skill PATH, so no skill is tested"]
-    )
+    told = "upskill: --skill-runs, --skill-json without --skill PATH, so no skill is tested"
+    assert told in result.outlines
+    for workers in ("0", "2"):
+        result = pytester.runpytest_inprocess("--model", "haiku", "-n", workers)
+        result.assert_outcomes(passed=1)
+        result.stdout.fnmatch_lines(["upskill: no skill was tested: neither --skill PATH nor *"])
 
 
 def test_help_and_markers_work_whatever_the_settings_say(pytester: pytest.Pytester) -> None:

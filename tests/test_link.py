@@ -12,7 +12,7 @@ from pytest_upskill.errors import UpskillError
 from pytest_upskill.models import Model
 from pytest_upskill.models.scripted import ScriptedModel
 from pytest_upskill.records import Answer, NoAnswer
-from pytest_upskill.trials import Plan, PlannedItem, Question, Trial
+from pytest_upskill.trials import Plan, PlannedItem, Question, SkillInfo, Trial
 
 
 class Controller:
@@ -50,7 +50,7 @@ def question(text: str) -> Question:
 
 def plan_of(*texts: str) -> Plan:
     trials = tuple(Trial("s", "c", "m", "skill", 1, question(text)) for text in texts)
-    return Plan((), (PlannedItem("nodeid", trials),))
+    return Plan((PlannedItem("nodeid", SkillInfo("s", "s", "", 1), trials),))
 
 
 def test_workers_send_the_plan_once_and_share_its_answers(controller: Controller) -> None:

@@ -158,7 +158,9 @@ def test_an_edit_of_the_skill_keeps_the_baseline_question(skill: Skill) -> None:
 def test_a_plan_has_the_questions_of_its_items_in_order(skill: Skill) -> None:
     first, second = trials(skill), trials(skill, Case("shut", "How do I shut it?"))
     info = SkillInfo(skill.name, "gatekeeper", skill.digest, skill.tokens)
-    plan = Plan((info,), (PlannedItem("a", tuple(first)), PlannedItem("b", tuple(second))))
+    items = (PlannedItem("a", info, tuple(first)), PlannedItem("b", info, tuple(second)))
+    plan = Plan(items)
+    assert plan.skills == (info,)
     assert list(plan.questions()) == [trial.question for trial in (*first, *second)]
-    turned = Plan((info,), plan.items[::-1])
+    turned = Plan(plan.items[::-1])
     assert plan.key != turned.key

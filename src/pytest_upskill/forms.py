@@ -115,6 +115,9 @@ def _known_keys(form: TypeAdapter[Any], loc: Location) -> list[str]:
     steps: list[Any] = [schema]
     for part in (*loc, None):
         plain = [step for one in steps for step in _alternatives(one, schema)]
+        if not isinstance(part, int):  # one thing may be written in place of a list of it
+            lists = [step["items"] for step in plain if "items" in step]
+            plain += [step for one in lists for step in _alternatives(one, schema)]
         if part is None:
             found = [key for step in plain for key in step.get("properties", {})]
         elif isinstance(part, int):

@@ -63,6 +63,11 @@ class Trial:
     question: Question
     rubric: Rubric | None = None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether what is asked will be known only while the test runs."""
+        return not self.question.messages
+
 
 @dataclass(frozen=True)
 class SkillInfo:
@@ -79,6 +84,7 @@ class PlannedItem:
     """A test item and the trials inside it."""
 
     nodeid: str
+    skill: SkillInfo
     trials: tuple[Trial, ...]
 
 
@@ -86,15 +92,23 @@ class PlannedItem:
 class Plan:
     """All that a run is going to ask, in the order of its items."""
 
-    skills: tuple[SkillInfo, ...]
     items: tuple[PlannedItem, ...]
 
+    @property
+    def skills(self) -> tuple[SkillInfo, ...]:
+        return tuple(dict.fromkeys(item.skill for item in self.items))
+
     def questions(self) -> Iterable[Question]:
-        return (trial.question for item in self.items for trial in item.trials)
+        return (trial.question for trial in self.trials())
+
+    def trials(self) -> Iterable[Trial]:
+        """Those that can be asked before their tests run."""
+        return (trial for item in self.items for trial in item.trials if not trial.is_open)
 
     @cached_property
     def key(self) -> str:
-        return digest(*(question.key for question in self.questions()))
+        nodeids = (item.nodeid for item in self.items)
+        return digest(*nodeids, *(question.key for question in self.questions()))
 
 
 def trials_of(
@@ -106,10 +120,7 @@ def trials_of(
     rubric: Rubric | None = None,
 ) -> list[Trial]:
     """Both arms of a case on a model, run by run, so that a pair is asked together."""
-    arms: tuple[Arm, ...] = ("baseline", "skill") if settings.baseline else ("skill",)
     messages: tuple[tuple[Role, str], ...] = (*case.earlier, ("user", user_text(case)))
-    base = case.system or BASE_SYSTEM
-    systems: dict[Arm, str] = {"baseline": base, "skill": skill_system(skill, base)}
     return [
         Trial(
             label,
@@ -117,12 +128,31 @@ def trials_of(
             model,
             arm,
             run,
-            Question(model, systems[arm], messages, settings.max_output, run),
+            Question(model, system_of(skill, arm, case.system), messages, settings.max_output, run),
             rubric,
         )
         for run in range(1, (case.runs or settings.runs) + 1)
-        for arm in arms
+        for arm in _arms(settings)
     ]
+
+
+def open_trials(label: str, case: str, model: str, settings: Settings) -> list[Trial]:
+    """The trials of a test whose questions are known only while it runs."""
+    unknown = Question(model, "", (), settings.max_output, 1)
+    return [
+        Trial(label, case, model, arm, run, unknown)
+        for run in range(1, settings.runs + 1)
+        for arm in _arms(settings)
+    ]
+
+
+def _arms(settings: Settings) -> tuple[Arm, ...]:
+    return ("baseline", "skill") if settings.baseline else ("skill",)
+
+
+def system_of(skill: Skill, arm: Arm, base: str | None) -> str:
+    base = base or BASE_SYSTEM
+    return skill_system(skill, base) if arm == "skill" else base
 
 
 @lru_cache(maxsize=64)  # the text is held once, not once for each of its cases

@@ -24,7 +24,7 @@ NamesIn = Callable[[ast.Module], Iterable[str]]
 
 def _code_in(answer: str, language: str) -> list[str]:
     blocks = list(blocks_of(answer))
-    if not blocks and language == "python":
+    if not blocks and language == "python" and answer.strip():
         try:
             parse_python(answer)
         except BrokenError:

@@ -128,7 +128,7 @@ def _plain(cell: str, given: Given) -> str:
 _NUMBER: Final = re.compile(
     r"(?<![\w.])(?P<sign>[-+−]?)[$€£¥]?"
     r"(?P<digits>\d{1,3}(?:,\d{3})+|\d{1,3}(?:['’_\u00a0\u2009\u202f]\d{3})+|\d+|(?=\.\d))"
-    r"(?P<rest>(?:\.\d+)?(?:[eE][-+]?\d+)?)(?!\d|[.,_'’]\d)"
+    r"(?P<rest>(?:\.\d+)?(?:[eE][-+]?\d+)?)(?!\d|\.\d|_)"
 )
 _NOISE: Final = 1e-9
 

@@ -8,7 +8,7 @@ from typing import Final
 _FENCE: Final = re.compile(r"([ \t]*)(`{3,}|~{3,})[ \t]*([^`\n]*)")
 _ALIASES: Final = {
     "python": "py python3 py3",
-    "shell": "sh bash zsh",
+    "shell": "sh bash",
     "yaml": "yml",
     "json": "json5 jsonc",
     "javascript": "js node mjs",

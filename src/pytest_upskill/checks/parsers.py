@@ -117,7 +117,8 @@ def parse_shell(text: str) -> None:
     """``bash -n`` reads and does not run; it gets no variable that could make it run a file."""
     try:
         done = subprocess.run(
-            [shutil.which("bash") or "bash", "--norc", "--noprofile", "-n"],
+            ["bash", "--norc", "--noprofile", "-n"],
+            executable=shutil.which("bash"),
             input=text.encode("utf-8", "replace"),
             env={"LC_ALL": "C"},
             capture_output=True,

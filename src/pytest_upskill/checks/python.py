@@ -55,7 +55,8 @@ def _said(name: str, ask: Callable[[], Any]) -> Said:
     try:
         answer = ask()
     except AssertionError as error:
-        return False, one_line(str(error), 500) or "an assertion of the check does not hold"
+        told = str(error).split("\n")[0]  # what pytest adds below is for tests, not for answers
+        return False, one_line(told, 500) or "an assertion of the check does not hold"
     match answer:
         case bool():
             return answer, f"the check says {'yes' if answer else 'no'}"

@@ -55,6 +55,7 @@ class Engine:
         self._limits: dict[str, Limit] = {}
         self._in_flight = 0
         self._stopped = False
+        self._reason = STOPPED
         self._random = Random()
         self._tasks: set[asyncio.Task[None]] = set()
         self._lock = threading.Lock()
@@ -65,7 +66,7 @@ class Engine:
 
     def start(self, plan: Plan) -> None:
         """Begin to ask all that a plan holds, and a judge about each answer as it comes."""
-        trials = [trial for item in plan.items for trial in item.trials]
+        trials = list(plan.trials())
         replies = self._submit(trial.question for trial in trials)
         for trial, reply in zip(trials, replies, strict=True):
             if trial.rubric:
@@ -107,9 +108,9 @@ class Engine:
         """How many calls were made again, by model."""
         return {name: lane.retries for name, lane in self._lanes.items()}
 
-    def stop(self) -> None:
+    def stop(self, reason: str = STOPPED) -> None:
         """Ask nothing more; what is in flight may still end."""
-        self._stopped = True
+        self._reason, self._stopped = reason, True
         if self._loop:
             self._loop.call_soon_threadsafe(self._pump)
 
@@ -138,7 +139,7 @@ class Engine:
                     job = self._jobs[question.key] = Job(question, len(self._jobs))
                     job.reply.add_done_callback(partial(self._note_settled, job))
                     if self._stopped:
-                        job.reply.set_result(NoAnswer(STOPPED))
+                        job.reply.set_result(NoAnswer(self._reason))
                     else:
                         new.append(job)
                 futures.append(job.reply)
@@ -173,7 +174,7 @@ class Engine:
         """Start as many calls as the limits allow, the earliest question first."""
         for lane in self._lanes.values():
             if self._stopped or lane.dead:
-                lane.settle_all(lane.dead or STOPPED)
+                lane.settle_all(lane.dead or self._reason)
             elif lane.waiting and lane.model is None and not lane.opening:
                 lane.opening = True
                 self._begin(self._open(lane))

@@ -1,4 +1,4 @@
-"""The pytest plugin. Without --skill or skill_paths it does nothing but declare its options.
+"""The pytest plugin. Without a skill or a model it does nothing but declare what it has.
 
 Every pytest run of whoever has this installed imports this module, so it imports nothing more
 until it is asked for.
@@ -20,10 +20,10 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "skill(path): a test of an Agent Skill, asked of models.")
     if is_asked_for(config):
         from .run import UpskillRun
 
-        config.addinivalue_line("markers", "skill: a case of an Agent Skill, asked of a model.")
         config.pluginmanager.register(UpskillRun(config), "upskill-run")
 
 
@@ -31,3 +31,16 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     if is_asked_for(config) or not (flags := unused_flags(config)):
         return None
     return f"upskill: {', '.join(flags)} without --skill PATH, so no skill is tested"
+
+
+@pytest.fixture
+def ask(request: pytest.FixtureRequest) -> object:
+    """Ask the model of this test, with and without the skill of its mark: ``ask("…")``."""
+    if not is_asked_for(request.config):
+        pytest.skip("no model is asked: add --model NAME, or skill_models to the ini file")
+    from .functions import asker_of
+
+    asker = asker_of(request.node)
+    if asker is None:
+        pytest.fail('ask needs a skill: @pytest.mark.skill("path/of/it")', pytrace=False)
+    return asker

@@ -13,6 +13,7 @@ from typing import Final
 import pytest
 
 from ..engine import Engine, LinkClient, LinkServer
+from ..engine.engine import STOPPED
 from ..records import NoAnswer, Reply
 from ..trials import Plan, Question
 from .progress import ProgressLine, Tally
@@ -85,9 +86,9 @@ class Asking:
         finally:
             self._progress.close()
 
-    def stop(self) -> None:
+    def stop(self, reason: str = STOPPED) -> None:
         if self.engine:
-            self.engine.stop()
+            self.engine.stop(reason)
 
     def close(self) -> None:
         if self._client:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .collect import SkillFile
 
 RECORDS_PROPERTY: Final = "upskill"
+ASKED_PROPERTY: Final = "upskill_asked"  # what a test in Python asked, by the keys
 
 
 class Run(Protocol):
@@ -48,6 +49,19 @@ def hooks_of_parent(node: Any) -> Any:
     not load any.
     """
     return node.parent.ihook
+
+
+def is_passed_by(item: pytest.Item) -> bool:
+    """Whether pytest will not run it, so that nothing has to be asked.
+
+    A condition that is written as a text is pytest's to evaluate: such a test is asked for.
+    """
+    not_run = [mark for mark in item.iter_markers("xfail") if mark.kwargs.get("run") is False]
+    conditional = [
+        *item.iter_markers("skipif"),
+        *([] if item.config.getoption("runxfail") else not_run),
+    ]
+    return any(item.iter_markers("skip")) or any(map(_holds, conditional))
 
 
 def _holds(mark: pytest.Mark) -> bool:
@@ -89,19 +103,6 @@ class CaseItem(pytest.Item):
         if case.xfail:
             item.add_marker(pytest.mark.xfail(reason=case.xfail, raises=WrongAnswer))
         return item
-
-    @property
-    def is_passed_by(self) -> bool:
-        """Whether pytest will not run it, so that nothing has to be asked.
-
-        A condition that is written as a text is pytest's to evaluate: such a test is asked for.
-        """
-        not_run = [mark for mark in self.iter_markers("xfail") if mark.kwargs.get("run") is False]
-        conditional = [
-            *self.iter_markers("skipif"),
-            *([] if self.config.getoption("runxfail") else not_run),
-        ]
-        return any(self.iter_markers("skip")) or any(map(_holds, conditional))
 
     def setup(self) -> None:
         """Fetch the answers and grade them: what has no grade is an error, not a failure."""

@@ -3,6 +3,7 @@
 The same with and without xdist, since records ride on the reports of their own tests.
 """
 
+import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,8 +21,8 @@ from ..reports.json_report import json_report
 from ..settings import Settings
 from ..summary import Summary, summarize
 from ..texts import counted
-from ..trials import Plan, PlannedItem, SkillInfo, Trial
-from .items import RECORDS_PROPERTY
+from ..trials import Arm, Plan, PlannedItem, SkillInfo, Trial
+from .items import ASKED_PROPERTY, RECORDS_PROPERTY
 
 CRASHED: Final = "the xdist worker that ran this test crashed. Run again, or without -n"
 
@@ -37,6 +38,7 @@ class Ledger:
         self._skills: tuple[SkillInfo, ...] = ()
         self._planned: dict[str, PlannedItem] = {}
         self._records: dict[str, list[Record]] = {}
+        self._asked: dict[str, list[tuple[Arm, int, str]]] = {}  # by tests in Python
 
     def set_plan(self, plan: Plan) -> None:
         self._skills = plan.skills
@@ -47,12 +49,18 @@ class Ledger:
             for name, value in report.user_properties:
                 if name == RECORDS_PROPERTY:
                     self._records[report.nodeid] = load_records(str(value))
+                elif name == ASKED_PROPERTY:
+                    self._asked[report.nodeid] = [tuple(asked) for asked in json.loads(str(value))]
         elif report.when != "teardown" and report.nodeid in self._planned:
             # xdist's own report of a worker that died ("???" is no phase that pytest knows);
             # if the test had ended by then, its records stay.
             trials = self._planned[report.nodeid].trials
             lost = [errored_record(trial, CRASHED) for trial in trials]
             self._records.setdefault(report.nodeid, lost)
+
+    @property
+    def has_plan(self) -> bool:
+        return bool(self._planned)
 
     @property
     def skills(self) -> tuple[SkillInfo, ...]:
@@ -126,9 +134,12 @@ class Ledger:
 
     def _recorded(self, engine: Engine) -> Iterator[Recorded]:
         """Every answer that was used, those of a judge too."""
-        for item in self._planned.values():
+        for nodeid, item in self._planned.items():
             for trial in item.trials:
-                for step, key in enumerate(_asked_in(trial, engine)):
+                place = (trial.arm, trial.run)
+                asked = [key for *own, key in self._asked.get(nodeid, ()) if tuple(own) == place]
+                keys = asked if trial.is_open else _asked_in(trial, engine)
+                for step, key in enumerate(keys):
                     reply = engine.known_reply(key)
                     if isinstance(reply, Answer):
                         yield Recorded(trial, step, key, reply)

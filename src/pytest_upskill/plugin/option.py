@@ -108,6 +108,9 @@ class Option:
     def written(self, config: pytest.Config) -> Any:
         return written(config, self.ini, self.kind)
 
+    def is_given(self, config: pytest.Config) -> bool:
+        return config.getoption(self.dest) is not None
+
     def is_of_ini_file(self, config: pytest.Config) -> bool:
         return config.getoption(self.dest) is None and bool(self.written(config))
 

@@ -148,7 +148,8 @@ def add_options(group: pytest.OptionGroup, parser: pytest.Parser) -> None:
 
 
 def is_asked_for(config: pytest.Config) -> bool:
-    return bool(config.getoption(SKILL.dest) or SKILL.written(config))
+    """A model alone is enough: tests in Python name their skills themselves."""
+    return any(config.getoption(option.dest) or option.written(config) for option in (SKILL, MODEL))
 
 
 def as_written(error: InputError, config: pytest.Config) -> str:
@@ -173,7 +174,7 @@ def read_settings(config: pytest.Config) -> Settings:
     value = {option.flag: option.value(config) for option in OPTIONS}
     of_ini = MODEL.is_of_ini_file(config)
     return Settings(
-        skill_paths=tuple(value["--skill"]),
+        skill_paths=tuple(value["--skill"] or ()),
         models=tuple(dict.fromkeys(value["--model"] or ())),
         models_folder=config.inipath.parent if config.inipath and of_ini else Path(),
         base_url=value["--skill-base-url"] or None,

@@ -12,16 +12,18 @@ from ..models.prices import Price, parse_prices, price_of
 from ..records import Reply
 from ..settings import Settings
 from ..skills import find_skills
-from ..trials import Plan, PlannedItem, Question
+from ..trials import Plan, PlannedItem, Question, SkillInfo, Trial
 from . import paths, prepare, showing
 from .asking import Asking
-from .collect import SkillFile, SkillFolder, SkillSource, sources_of
-from .items import CaseItem
+from .collect import SkillFile, SkillFolder, SkillSource, relative, sources_of
+from .functions import MarkedTests, asker_of
+from .items import CaseItem, is_passed_by
 from .ledger import Ledger
 from .local_weights import small_model_notes
-from .options import as_written, read_settings
+from .options import MODEL, as_written, read_settings
 from .progress import Tally
 
+_NO_SKILL = "upskill: no skill was tested: neither --skill PATH nor a test marked with one"
 _COLLECTION_FAILED = "not asked: collection failed. Mend it, or --continue-on-collection-errors"
 
 
@@ -43,7 +45,9 @@ class UpskillRun:
         self._price_overrides: dict[str, Price] = {}
         self._asking = Asking(config, None, self._begin)
         self._ledger: Ledger | None = None
+        self._required = False
         self._trouble: list[str] = []
+        config.pluginmanager.register(MarkedTests(self, self._label_of), "upskill-marked")
 
     # Beginning.
 
@@ -55,15 +59,16 @@ class UpskillRun:
         try:
             self.settings = read_settings(self._config)
             self._find_skills()
-            if self._sources:
-                self._name_models()
-                if not hasattr(self._config, "workerinput"):
-                    self._prepare_models()
+            self._name_models()
+            if not hasattr(self._config, "workerinput"):
+                self._prepare_models()
         except InputError as error:
             raise pytest.UsageError(as_written(error, self._config)) from None
         return (yield)
 
     def _find_skills(self) -> None:
+        if not self.settings.skill_paths:  # then there may be tests in Python
+            return
         wanted = paths.wanted_by_args(self._config, self.settings.skill_paths)
         found = [file for path in wanted for file in find_skills(path)]
         tests_file = self.settings.tests_file
@@ -87,17 +92,32 @@ class UpskillRun:
         self._price_overrides = parse_prices(settings.prices)
         if not self.asks:
             return
+        if self._sources:  # else it will be seen whether a model is needed at all
+            self._require_models()
         asked = {**self._specs, **self._judges}
-        prepare.require_all(asked, settings, self._config)
-        prepare.require_prices(asked, settings, self._price_of)
         engine = prepare.make_engine(
             asked, settings, self._config, self._price_of, self._trouble.append
         )
         self._asking = Asking(self._config, engine, self._begin)
         self._ledger = Ledger(self.model_ids, self._price_of)
 
+    def _require_models(self) -> None:
+        asked = {**self._specs, **self._judges}
+        prepare.require_all(asked, self.settings, self._config)
+        prepare.require_prices(asked, self.settings, self._price_of)
+        self._required = True
+
     def _price_of(self, name: str) -> Price | None:
         return price_of({**self._specs, **self._judges}[name], self._price_overrides)
+
+    def _label_of(self, folder: Path) -> str:
+        """What a skill is called that a test in Python names: as it is among those of --skill."""
+        others = list(self._sources.values())
+        known = [source.label for source in others if source.folder.resolve() == folder]
+        taken = folder.name in [source.label for source in others]
+        return (
+            known[0] if known else relative(folder, self._config.rootpath) if taken else folder.name
+        )
 
     def pytest_report_header(self) -> list[str]:
         sources = list(self._sources.values())
@@ -130,7 +150,7 @@ class UpskillRun:
         return False if inside else None
 
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> str | None:
-        return showing.collected_line(_asked(items), self.settings, asks=self.asks)
+        return showing.collected_line(_planned(items), self.settings, asks=self.asks)
 
     # Asking.
 
@@ -141,15 +161,25 @@ class UpskillRun:
             self._asking.refuse(_COLLECTION_FAILED)
         elif self.asks:
             self._asking.connect()
-            if items := _asked(session.items):
-                self._begin(_plan_of(items), nothing_else_runs=len(items) == len(session.items))
+            if items := _planned(session.items):
+                only_cases = all(isinstance(item, CaseItem) for item in session.items)
+                self._begin(Plan(tuple(items)), nothing_else_runs=only_cases)
         with self._asking.telling(lambda engine: Tally(engine, cache(self._price_of))):
             return (yield)
 
     def _begin(self, plan: Plan, *, nothing_else_runs: bool = False) -> None:
         if self._ledger:
             self._ledger.set_plan(plan)
+            self._require_late()
         self._asking.start(plan, nothing_else_runs=nothing_else_runs)
+
+    def _require_late(self) -> None:
+        """Tests in Python are known only now, perhaps on a thread of the link."""
+        try:
+            if not self._required:
+                self._require_models()
+        except InputError as error:
+            self._asking.stop(f"not asked: {as_written(error, self._config)}")
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         return self._asking.ask(questions)
@@ -185,13 +215,21 @@ class UpskillRun:
                 *small_model_notes(self._specs.values()),
             ]
             showing.write_summary(terminalreporter, config, self._ledger, notes)
+        if self._ledger and not self._ledger.has_plan and MODEL.is_given(config):
+            terminalreporter.write_line(_NO_SKILL)
 
 
-def _asked(items: Sequence[pytest.Item]) -> list[CaseItem]:
-    return [item for item in items if isinstance(item, CaseItem) and not item.is_passed_by]
+def _planned(items: Sequence[pytest.Item]) -> list[PlannedItem]:
+    """The tests that a model is going to be asked for."""
+    return [
+        PlannedItem(item.nodeid, *of_skill)
+        for item in items
+        if (of_skill := _of_skill(item)) and not is_passed_by(item)
+    ]
 
 
-def _plan_of(items: Sequence[CaseItem]) -> Plan:
-    skills = dict.fromkeys(item.parent.info for item in items)
-    planned = tuple(PlannedItem(item.nodeid, tuple(item.trials)) for item in items)
-    return Plan(tuple(skills), planned)
+def _of_skill(item: pytest.Item) -> tuple[SkillInfo, tuple[Trial, ...]] | None:
+    if isinstance(item, CaseItem):
+        return item.parent.info, tuple(item.trials)
+    asker = asker_of(item)
+    return (asker.info, tuple(asker.trials)) if asker else None

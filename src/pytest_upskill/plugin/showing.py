@@ -9,8 +9,8 @@ from ..models import ModelSpec, model_id_of
 from ..reports.terminal import marks_for, summary_lines
 from ..settings import Settings
 from ..texts import counted, harmless, one_line
+from ..trials import PlannedItem
 from .collect import SkillSource
-from .items import CaseItem
 from .ledger import Ledger
 
 Specs = Mapping[str, ModelSpec]
@@ -35,16 +35,19 @@ def header_lines(
     return lines
 
 
-def collected_line(items: Sequence[CaseItem], settings: Settings, *, asks: bool) -> str | None:
+def collected_line(items: Sequence[PlannedItem], settings: Settings, *, asks: bool) -> str | None:
     """How much is going to be asked, before it is."""
     if not items:
         return None
-    calls = sum(len(item.trials) for item in items)
+    trials = [trial for item in items for trial in item.trials]
+    calls = sum(not trial.is_open for trial in trials)
     runs = sorted({item.trials[-1].run for item in items})
     runs_text = f"{runs[0]}" + (f" to {runs[-1]}" if len(runs) > 1 else "")
     arms = "with and without the skill" if settings.baseline else "with the skill"
     # At most: what has a stored answer is not asked.
-    sizes = f"{counted(calls, 'call')} at most: {counted(len(items), 'test')}"
+    asked = [f"{counted(calls, 'call')} at most"] if calls else []
+    asked += ["the calls of tests in Python"] if calls < len(trials) else []
+    sizes = f"{' and '.join(asked)}: {counted(len(items), 'test')}"
     text = f"{sizes}, {arms}, runs: {runs_text}"
     return f"upskill: {text}" if asks else f"upskill: a run would make {text}"
 

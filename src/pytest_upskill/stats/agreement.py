@@ -1,4 +1,4 @@
-"""Numbers in, numbers out."""
+"""How far two raters agree."""
 
 from collections.abc import Sequence
 

@@ -1,0 +1,201 @@
+"""Tests of a skill written in Python: ``@pytest.mark.skill("skills/x")`` and the fixture ``ask``.
+
+Such a test is an item per model with both arms inside, like a case. Its function runs without
+the skill, where a failing ``assert`` is data, and with it, where it is a failure. It runs while
+the item is set up, so that a question without an answer is an error of the test.
+"""
+
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from ..errors import InputError
+from ..records import (
+    Answer,
+    Grade,
+    NoAnswer,
+    Record,
+    dump_records,
+    errored_record,
+    graded_record,
+    total_usage,
+)
+from ..skills import Skill, find_skills, load_skill
+from ..texts import one_line
+from ..trials import Question, SkillInfo, Trial, open_trials, system_of
+from .collect import relative
+from .items import ASKED_PROPERTY, RECORDS_PROPERTY, Run
+
+_MODEL: Final = "upskill_model"
+_ASKER: Final = pytest.StashKey["Asker"]()
+_FAILURE: Final = pytest.StashKey[BaseException | None]()
+_HOW: Final = 'Write @pytest.mark.skill("path/of/the/skill") above the test.'
+
+
+class AnswerText(str):
+    """The text of an answer, for plain asserts; ``answer`` has its usage, stop and seconds."""
+
+    __slots__ = ("answer",)
+    answer: Answer
+
+
+class Unanswered(BaseException):
+    """Not an Exception, so that no ``except`` of a test takes it for an answer."""
+
+
+class Asker:
+    """What the fixture ``ask`` gives to a test: a function that asks the model of its item."""
+
+    def __init__(self, run: Run, skill: Skill, info: SkillInfo, case: str, model: str) -> None:
+        self.info = info
+        self.trials = open_trials(info.name, case, model, run.settings)
+        self.asked: list[tuple[Trial, Question, Answer]] = []
+        self._run = run
+        self._skill = skill
+        self._trial = self.trials[0]
+
+    def __call__(
+        self, question: str | Sequence[Mapping[str, str]], *, system: str | None = None
+    ) -> AnswerText:
+        """The answer to a question, or to the last of several messages (role and content)."""
+        turns = [{"role": "user", "content": question}] if isinstance(question, str) else question
+        messages: Any = tuple((turn["role"], turn["content"]) for turn in turns)
+        trial = self._trial
+        text = system_of(self._skill, trial.arm, system)
+        asked = Question(trial.model, text, messages, self._run.settings.max_output, trial.run)
+        (reply,) = self._run.ask([asked])
+        if isinstance(reply, NoAnswer):
+            raise Unanswered(reply.reason)
+        self.asked.append((trial, asked, reply))
+        said = AnswerText(reply.text)
+        said.answer = reply
+        return said
+
+    def __repr__(self) -> str:
+        return f"<ask {self._trial.model}, {self._trial.arm} arm of {self._trial.skill}>"
+
+    def try_out(self, trial: Trial, function: Callable[[], object]) -> BaseException | None:
+        """What a test raised in a trial; a skip, an exit or Ctrl-C goes through."""
+        self._trial = trial
+        try:
+            function()
+        except (Exception, pytest.fail.Exception, Unanswered) as failure:
+            return failure
+        return None
+
+    def record(self, trial: Trial, failure: BaseException | None) -> Record:
+        """All that was asked in a trial, as one."""
+        if isinstance(failure, Unanswered):
+            return errored_record(trial, str(failure))
+        answers = [answer for own, _, answer in self.asked if own is trial]
+        whole = Answer(
+            "\n\n".join(answer.text for answer in answers),
+            total_usage([answer.usage for answer in answers]),
+            answers[-1].stop if answers else "end",
+            sum(answer.seconds for answer in answers),
+            bool(answers) and all(answer.stored for answer in answers),
+        )
+        reason = "every assert held" if failure is None else one_line(_told(failure), 300)
+        return graded_record(trial, whole, (Grade("assert", failure is None, reason),))
+
+
+def _told(failure: BaseException) -> str:
+    text = str(failure)
+    return text if isinstance(failure, AssertionError) and text else repr(failure)
+
+
+class MarkedTests:
+    """The hooks of these tests."""
+
+    def __init__(self, run: Run, label_of: Callable[[Path], str]) -> None:
+        self._run = run
+        self._label_of = label_of
+        self._skills: dict[Path, tuple[Skill, SkillInfo]] = {}
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        if "ask" in metafunc.fixturenames and _path_in(metafunc.definition):
+            self._skill_of(metafunc.definition)  # an error here is one of collection
+            metafunc.fixturenames.append(_MODEL)
+            metafunc.parametrize(_MODEL, list(self._run.model_ids), ids=str)
+
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        spec = getattr(item, "callspec", None)
+        if isinstance(item, pytest.Function) and spec and _MODEL in spec.params:
+            skill, info = self._skill_of(item)
+            model = spec.params[_MODEL]
+            item.stash[_ASKER] = Asker(self._run, skill, info, _case_of(item, model), model)
+
+    @pytest.hookimpl(trylast=True)  # when its fixtures are there
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        asker = item.stash.get(_ASKER, None)
+        if asker and self._run.asks and isinstance(item, pytest.Function):
+            if inspect.iscoroutinefunction(item.obj):
+                pytest.fail("ask works in plain functions, not in async ones", pytrace=False)
+            item.stash[_FAILURE] = _run_all(item, asker)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
+        if _FAILURE not in pyfuncitem.stash:
+            return None
+        if failure := pyfuncitem.stash[_FAILURE]:
+            raise failure
+        return True
+
+    def _skill_of(self, node: pytest.Item) -> tuple[Skill, SkillInfo]:
+        path = Path(_path_in(node) or "")
+        places = [node.path.parent / path, node.config.rootpath / path]
+        folder = next((place for place in places if place.exists()), places[-1]).resolve()
+        if folder not in self._skills:
+            try:
+                file, *more = find_skills(folder)
+                if more:
+                    raise InputError(f"mark skill {path}", "there are several skills here", _HOW)
+                skill = load_skill(file)
+            except InputError as error:
+                where = error.where.replace("--skill", "mark skill", 1)
+                told = str(InputError(where, error.problem, error.mend))
+                raise pytest.Collector.CollectError(told) from None
+            shown = relative(file.parent, node.config.rootpath)
+            info = SkillInfo(self._label_of(file.parent), shown, skill.digest, skill.tokens)
+            self._skills[folder] = (skill, info)
+        return self._skills[folder]
+
+
+def asker_of(item: pytest.Item) -> Asker | None:
+    """What a marked test asks by."""
+    return item.stash.get(_ASKER, None)
+
+
+def _path_in(node: pytest.Item) -> str | None:
+    mark = node.get_closest_marker("skill")
+    return str(mark.args[0]) if mark and mark.args else None
+
+
+def _case_of(item: pytest.Function, model: str) -> str:
+    """The name of a test, the same on every model."""
+    other = [part for part in (item.callspec.id.replace(model, "", 1).strip("-"),) if part]
+    outer = [node.name for node in item.listchain() if isinstance(node, pytest.Class)]
+    name = "::".join([item.path.stem, *outer, item.originalname])
+    return f"{name}[{other[0]}]" if other else name
+
+
+def _run_all(item: pytest.Function, asker: Asker) -> BaseException | None:
+    """Run a test for every arm and run; a failure with the skill, if too many runs have one."""
+    given = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
+    outcomes = [(trial, asker.try_out(trial, lambda: item.obj(**given))) for trial in asker.trials]
+    records = [asker.record(trial, failure) for trial, failure in outcomes]
+    asked = [(trial.arm, trial.run, question.key) for trial, question, _ in asker.asked]
+    item.user_properties += [
+        (RECORDS_PROPERTY, dump_records(records)),
+        (ASKED_PROPERTY, json.dumps(asked)),
+    ]
+    errors = [str(failure) for _, failure in outcomes if isinstance(failure, Unanswered)]
+    if errors:
+        pytest.fail("\n".join(dict.fromkeys(errors)), pytrace=False)
+    with_skill = [failure for trial, failure in outcomes if trial.arm == "skill"]
+    failures = [failure for failure in with_skill if failure]
+    return failures[0] if len(failures) * 2 >= len(with_skill) and failures else None

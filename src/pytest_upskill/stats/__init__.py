@@ -1,0 +1,48 @@
+"""Numbers in, numbers out: docs/statistics.md tells what each number means.
+
+This package imports nothing of the project and nothing that has to be installed.
+"""
+
+from .agreement import cohens_kappa
+from .hypotheses import holm, sign_flip
+from .intervals import (
+    LEVEL,
+    Change,
+    Interval,
+    Lift,
+    newcombe,
+    paired_lift,
+    paired_ratio,
+    wilson,
+)
+from .planning import cases_needed, detectable_lift, runs_needed
+from .regressions import Regression, drop, regressed
+from .reliability import flakiness, normalised_gain, pass_hat_k
+from .sequential import Look, look, look_plan, plan_level
+
+__all__ = [
+    "LEVEL",
+    "Change",
+    "Interval",
+    "Lift",
+    "Look",
+    "Regression",
+    "cases_needed",
+    "cohens_kappa",
+    "detectable_lift",
+    "drop",
+    "flakiness",
+    "holm",
+    "look",
+    "look_plan",
+    "newcombe",
+    "normalised_gain",
+    "paired_lift",
+    "paired_ratio",
+    "pass_hat_k",
+    "plan_level",
+    "regressed",
+    "runs_needed",
+    "sign_flip",
+    "wilson",
+]

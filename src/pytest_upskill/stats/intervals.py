@@ -1,0 +1,136 @@
+"""Rates, lift and token change with their intervals. The case is the sample, not the run."""
+
+from collections.abc import Sequence
+from math import exp, fsum, log, sqrt
+from typing import NamedTuple
+
+from .distributions import normal_quantile, t_quantile
+from .hypotheses import sign_flip
+from .moments import mean_and_spread
+
+LEVEL = 0.95
+
+# Per case: the baseline's value and the skill's.
+Pairs = Sequence[tuple[float, float]]
+
+
+class Interval(NamedTuple):
+    low: float
+    high: float
+
+
+class Lift(NamedTuple):
+    """A lift with its interval. The interval decides: `shown` is what a verdict goes by."""
+
+    lift: float
+    low: float
+    high: float
+    p_value: float
+
+    @property
+    def shown(self) -> bool:
+        return self.low > 0 or self.high < 0
+
+
+class Change(NamedTuple):
+    """A relative change with its interval, which one case alone does not have."""
+
+    change: float
+    low: float | None
+    high: float | None
+
+
+def wilson(rate: float, n: int, level: float = LEVEL) -> Interval:
+    """Wilson's score interval of a rate over `n` cases.
+
+    For a mean of rates it is on the safe side: no values of 0–1 vary more than zeros and ones.
+    """
+    z = normal_quantile((1 + level) / 2)
+    shrink = 1 + z * z / n
+    middle = (rate + z * z / (2 * n)) / shrink
+    half = z / shrink * sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
+    # At 0 and 1 the rate itself is the limit; rounding must not put it outside.
+    return Interval(min(rate, max(0.0, middle - half)), max(rate, min(1.0, middle + half)))
+
+
+def newcombe(
+    both: int, skill_only: int, baseline_only: int, neither: int, level: float = LEVEL
+) -> Interval:
+    """Newcombe's (1998) interval of a paired difference of rates, his method 10: Wilson's limits
+    of both arms, squared and added, less what the arms have in common (phi, corrected for
+    continuity).
+    """
+    n = both + skill_only + baseline_only + neither
+    skill, baseline = (both + skill_only) / n, (both + baseline_only) / n
+    skill_low, skill_high = wilson(skill, n, level)
+    baseline_low, baseline_high = wilson(baseline, n, level)
+    common: float = both * neither - skill_only * baseline_only
+    if common > 0:
+        common = max(common - n / 2, 0)
+    scale = n * n * sqrt(skill * (1 - skill) * baseline * (1 - baseline))
+    phi = common / scale if scale else 0.0
+
+    def reach(one: float, other: float) -> float:
+        return sqrt(max(0.0, one * one - 2 * phi * one * other + other * other))
+
+    lift = skill - baseline
+    return Interval(
+        max(-1.0, lift - reach(skill - skill_low, baseline_high - baseline)),
+        min(1.0, lift + reach(skill_high - skill, baseline - baseline_low)),
+    )
+
+
+def paired_lift(pairs: Pairs, runs: int, level: float = LEVEL) -> Lift:
+    """The mean difference of values of 0–1 (pass rates or scores) over one case or more.
+
+    Interval: Newcombe's where every case passed or failed in one run, Student's t otherwise; never
+    narrower than `unseen` cases allow; and it holds 0 unless the sign-flip test excludes that too,
+    so the two never contradict each other on what was shown.
+    """
+    differences = [skill - baseline for baseline, skill in pairs]
+    lift, spread = mean_and_spread(differences)
+    p_value = sign_flip(differences)
+    if runs == 1 and all(value in (0, 1) for pair in pairs for value in pair):
+        count = pairs.count
+        low, high = newcombe(count((1, 1)), count((0, 1)), count((1, 0)), count((0, 0)), level)
+    else:
+        half = half_width(spread, len(pairs), level)
+        low, high = lift - half, lift + half
+    share = unseen(len(pairs), level)
+    seen = (1 - share) * lift
+    # What was shown stays shown: there the unseen cases are taken to have no lift at all.
+    low = min(low, seen if low > 0 else seen - share)
+    high = max(high, seen if high < 0 else seen + share)
+    if p_value >= 1 - level:
+        low, high = min(low, 0.0), max(high, 0.0)
+    return Lift(lift, max(-1.0, low), min(1.0, high), p_value)
+
+
+def half_width(spread: float, cases: int, level: float = LEVEL) -> float:
+    """Half of Student's interval; one case alone tells nothing of a mean."""
+    return t_quantile((1 + level) / 2, cases - 1) * spread / sqrt(cases) if cases > 1 else 2.0
+
+
+def unseen(cases: int, level: float = LEVEL) -> float:
+    """The share of cases of another kind, none of which may be among so many by chance (3 in `n`
+    and a bit). Equal differences have no spread, yet this much may be missing from them.
+    """
+    return 1 - float(((1 - level) / 2) ** (1 / cases))
+
+
+def paired_ratio(pairs: Pairs, level: float = LEVEL) -> Change | None:
+    """The relative change of the mean (of tokens, say) from baseline to skill; None from nothing.
+
+    Interval: Student's t on the logarithm of the ratio, its error by the jackknife, which leaves
+    out one case after the other.
+    """
+    baseline, skill = (fsum(values) for values in zip(*pairs, strict=True)) if pairs else (0, 0)
+    if baseline <= 0 or skill <= 0:
+        return None
+    ratio = skill / baseline
+    others = [(baseline - one, skill - two) for one, two in pairs]
+    if any(one <= 0 or two <= 0 for one, two in others):
+        return Change(ratio - 1, None, None)
+    _, spread = mean_and_spread([log(two / one) for one, two in others])
+    half = half_width(spread, len(pairs), level) * (len(pairs) - 1)
+    return Change(ratio - 1, ratio * exp(-half) - 1, ratio * exp(half) - 1)

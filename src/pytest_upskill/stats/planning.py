@@ -1,0 +1,82 @@
+"""What so many cases and runs can show, and how many would show what was seen.
+
+After Miller (2024), Adding Error Bars to Evals, equation 9, with Student's t in place of the
+normal distribution since cases are few.
+"""
+
+from math import ceil, log, sqrt
+
+from .distributions import normal_quantile, t_quantile
+from .intervals import LEVEL, Pairs, unseen
+from .moments import mean_and_spread
+
+POWER = 0.8
+_MOST_CASES = 10_000
+_MOST_RUNS = 1_000
+
+
+def fewest_cases(level: float = LEVEL) -> int:
+    """So many cases must all differ in the same way before anything is shown: 5 at 95 %."""
+    return int(-log(1 - level) / log(2)) + 1
+
+
+def detectable_lift(pairs: Pairs, level: float = LEVEL, power: float = POWER) -> float | None:
+    """The smallest lift that as many cases, as much alike, show with this power; None if none.
+
+    Cases that are all alike do not make it 0: a smaller lift might be in none of them.
+    """
+    _, spread = mean_and_spread([skill - baseline for baseline, skill in pairs])
+    smallest = _detectable(spread, len(pairs), level, power)
+    return max(smallest, unseen(len(pairs), level)) if smallest <= 1 else None
+
+
+def cases_needed(pairs: Pairs, level: float = LEVEL, power: float = POWER) -> int | None:
+    """With how many cases like these the lift that was seen would show; None if it never would."""
+    lift, spread = mean_and_spread([skill - baseline for baseline, skill in pairs])
+    lift = abs(lift)
+    if lift < 1 / _MOST_CASES:
+        return None
+    errors = normal_quantile((1 + level) / 2) + normal_quantile(power)
+    cases = max(ceil((errors * spread / lift) ** 2), fewest_cases(level))
+    while cases <= _MOST_CASES and _detectable(spread, cases, level, power) > lift:
+        cases += 1
+    return cases if cases <= _MOST_CASES else None
+
+
+def runs_needed(pairs: Pairs, runs: int, level: float = LEVEL, power: float = POWER) -> int | None:
+    """With how many runs the pass rates that were seen would show their lift.
+
+    None if no number would, since runs leave the spread between cases as it is; or if there was
+    but one, which does not tell that spread from chance.
+    """
+    lift, _ = mean_and_spread([skill - baseline for baseline, skill in pairs])
+    if runs < 2 or abs(lift) < 1 / _MOST_RUNS:
+        return None
+    between, within = spreads(pairs, runs)
+
+    def shows(number: int) -> bool:
+        spread = sqrt(between + within / number)
+        return _detectable(spread, len(pairs), level, power) <= abs(lift)
+
+    if not shows(_MOST_RUNS):
+        return None
+    low, high = 1, _MOST_RUNS
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if shows(middle) else (middle + 1, high)
+    return max(low, runs)
+
+
+def spreads(pairs: Pairs, runs: int) -> tuple[float, float]:
+    """The variance of the cases' true differences, and that of one run's around them."""
+    _, spread = mean_and_spread([skill - baseline for baseline, skill in pairs])
+    chance = sum(rate * (1 - rate) for pair in pairs for rate in pair) / len(pairs)
+    within = chance * runs / (runs - 1)
+    return max(0.0, spread**2 - within / runs), within
+
+
+def _detectable(spread: float, cases: int, level: float, power: float) -> float:
+    if cases < fewest_cases(level):
+        return 2.0
+    errors = t_quantile((1 + level) / 2, cases - 1) + t_quantile(power, cases - 1)
+    return errors * spread / sqrt(cases)
