@@ -74,14 +74,14 @@ def test_a_command_of_the_documentation_works(command: str, project: Path) -> No
             assert (ROOT / file).is_file()
         case ["pytest-upskill", "schema", ">", _]:
             assert '"$defs"' in run(project, [str(TOOLS / "pytest-upskill"), "schema"])
-        case ["pytest-upskill", "lint", *args]:
-            shown = run(project, [str(TOOLS / "pytest-upskill"), "lint", *args])
-            assert '"few-cases"' in shown if "json" in args else "0 errors" in shown
         case ["pytest-upskill", "judge", *args]:
             with LoopbackServer(answer) as server:
                 address = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.url}
                 judge = [str(TOOLS / "pytest-upskill"), "judge", *args]
                 assert "Cohen's kappa" in run(project, judge, (0,), **address)
+        case ["pytest-upskill", "lint", *args]:
+            shown = run(project, [str(TOOLS / "pytest-upskill"), "lint", *args])
+            assert '"few-cases"' in shown if "json" in args else "0 errors" in shown
         case ["pytest-upskill", *args]:
             shown = run(project, [str(TOOLS / "pytest-upskill"), *args])
             assert ("haiku" if args == ["models"] else "answer") in shown

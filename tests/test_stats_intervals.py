@@ -4,7 +4,7 @@ import math
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 from statsmodels.stats.contingency_tables import mcnemar
@@ -152,6 +152,7 @@ def test_holm_is_that_of_statsmodels() -> None:
     assert holm([]) == []
 
 
+@settings(deadline=None)
 @given(rate_pairs)
 def test_a_lift_is_within_its_interval_within_what_can_be(pairs: list[tuple[float, float]]) -> None:
     for runs in (1, 5):
@@ -160,6 +161,7 @@ def test_a_lift_is_within_its_interval_within_what_can_be(pairs: list[tuple[floa
         assert 0 <= lift.p_value <= 1
 
 
+@settings(deadline=None)
 @given(st.one_of(rate_pairs, passed_pairs))
 def test_swapped_arms_mirror_the_lift(pairs: list[tuple[float, float]]) -> None:
     lift = paired_lift(pairs, 1)
@@ -168,6 +170,7 @@ def test_swapped_arms_mirror_the_lift(pairs: list[tuple[float, float]]) -> None:
     assert swapped.p_value == pytest.approx(lift.p_value)
 
 
+@settings(deadline=None)
 @given(st.one_of(rate_pairs, passed_pairs))
 def test_a_higher_level_has_a_wider_interval(pairs: list[tuple[float, float]]) -> None:
     wide, narrow = paired_lift(pairs, 1, 0.99), paired_lift(pairs, 1, 0.9)
@@ -175,6 +178,7 @@ def test_a_higher_level_has_a_wider_interval(pairs: list[tuple[float, float]]) -
     assert narrow.high <= wide.high + 1e-12
 
 
+@settings(deadline=None)
 @given(st.one_of(rate_pairs, passed_pairs), st.sampled_from([0.9, 0.95, 0.98]))
 def test_what_is_shown_is_significant(pairs: list[tuple[float, float]], level: float) -> None:
     lift = paired_lift(pairs, 1, level)
@@ -182,6 +186,7 @@ def test_what_is_shown_is_significant(pairs: list[tuple[float, float]], level: f
         assert lift.p_value < 1 - level
 
 
+@settings(deadline=None)
 @given(st.integers(1, 200), st.floats(0, 1), st.sampled_from(LEVELS))
 def test_a_rate_is_within_wilsons_interval(n: int, rate: float, level: float) -> None:
     low, high = wilson(rate, n, level)

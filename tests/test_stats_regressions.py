@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 from statsmodels.stats.contingency_tables import StratifiedTable
@@ -17,6 +17,7 @@ CASES, RUNS = 12, 5
 counts = st.integers(1, 8).flatmap(lambda runs: st.tuples(st.integers(0, runs), st.just(runs)))
 
 
+@settings(deadline=None)
 @given(counts, counts)
 def test_the_test_of_a_case_is_fishers(before: tuple[int, int], now: tuple[int, int]) -> None:
     table = [[now[0], now[1] - now[0]], [before[0], before[1] - before[0]]]
@@ -54,6 +55,10 @@ def test_a_case_that_fell_from_always_to_never_is_named() -> None:
     found = regressed([(8, 8)] * 4, [(8, 8), (0, 8), (8, 8), (7, 8)])
     assert found.cases == [1]
     assert found.found
+
+
+def test_a_case_that_broke_is_named_however_many_are_well() -> None:
+    assert regressed([(5, 5)] * 40, [(5, 5)] * 39 + [(0, 5)]).cases == [39]
 
 
 def test_a_small_drop_everywhere_is_one_of_the_whole() -> None:
@@ -101,3 +106,8 @@ def test_a_drop_of_thirty_points_that_some_cases_make_is_found() -> None:
     draw = random.Random(4)
     before, now = [0.95] * CASES, [0.05] * 4 + [0.95] * 8
     assert alarms(draw, before, now, 200) >= 0.8
+
+
+def test_a_single_case_that_broke_is_found() -> None:
+    draw = random.Random(5)
+    assert alarms(draw, [0.95] * CASES, [0.05] + [0.95] * 11, 200) >= 0.8
