@@ -13,6 +13,8 @@ import yaml
 
 from kit import case, write_skill
 from pytest_upskill.cli import main
+from pytest_upskill.lint import case_rules
+from pytest_upskill.lint.questions import cases_needed
 
 ROOT = Path(__file__).parents[1]
 Lint = Callable[..., tuple[int, str]]
@@ -22,8 +24,11 @@ Lint = Callable[..., tuple[int, str]]
 def lint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Lint:
-    """The command, run where the tests' skills are, with a wish that one case fulfils."""
+    """The command, run where the tests' skills are; a wish for all there is needs but one case."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        case_rules, "cases_needed", lambda lift: (1, 1) if lift == 1 else cases_needed(lift)
+    )
 
     def run(*arguments: str, lift: str = "1") -> tuple[int, str]:
         status = main(["lint", "--lift", lift, *arguments])

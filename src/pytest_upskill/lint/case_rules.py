@@ -190,8 +190,8 @@ def _of_questions(source: _File, cases: Sequence[Case], lift: float) -> Iterator
         mend = "Ask something else, so that it counts."
         yield source.finding("warning", "near-duplicate", second.place, message, mend)
     number, (best, worst) = asked(cases), cases_needed(lift)
-    if number < worst:
+    if number < best:
         wished = f"a lift of {100 * lift:.3g} points"
-        message = f"{counted(number, 'case')}: too few to be sure to show {wished}"
-        mend = f"That takes {worst:,}, or {best:,} if the skill makes no case worse (--lift)."
+        message = f"{counted(number, 'case')}: too few to show {wished}"
+        mend = f"That takes {best:,}, and {worst:,} if the skill makes some cases worse (--lift)."
         yield source.finding("warning", "few-cases", (), message, mend)

@@ -5,17 +5,17 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
-from statistics import NormalDist
 from typing import Final
 
 from ..cases import Case
+from ..stats.distributions import normal_quantile
+from ..stats.intervals import LEVEL
+from ..stats.planning import POWER, fewest_cases
 
 _ALIKE: Final = 0.9  # the share of their words that near-duplicates have in common, in order
 _SHARED: Final = 0.8  # and the least share of the set of both's words that they then have
 _WORDS_COMPARED: Final = 2000  # comparing takes time by the square of them
 _WORDS: Final = re.compile(r"\w+|[^\w\s]")
-
-_ALPHA, _POWER = 0.05, 0.8
 
 
 def near_duplicates(cases: Sequence[Case]) -> Iterator[tuple[Case, Case]]:
@@ -63,10 +63,9 @@ def cases_needed(lift: float) -> tuple[int, int]:
     of the runs). With a share q of cases that differ, the variance is q - lift²: q is the lift
     itself if the skill makes no case worse, and 1 at the worst.
     """
-    normal = NormalDist()
-    reach = (normal.inv_cdf(1 - _ALPHA / 2) + normal.inv_cdf(_POWER)) ** 2 / lift**2
-    best, worst = (max(1, math.ceil(reach * (share - lift**2))) for share in (lift, 1.0))
-    return best, worst
+    reach = (normal_quantile((1 + LEVEL) / 2) + normal_quantile(POWER)) ** 2 / lift**2
+    needed = [math.ceil(reach * (share - lift**2)) for share in (lift, 1.0)]
+    return max(needed[0], fewest_cases()), max(needed[1], fewest_cases())
 
 
 def asked(cases: Iterable[Case]) -> int:
