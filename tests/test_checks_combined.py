@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from checking import graded, passes, reason, refused
-from pytest_upskill.checks import KINDS, grade, load_checked_cases, parse_checks, walk
+from pytest_upskill.checks import KINDS, grade, load_checked_cases, parse_checks, rubric_of, walk
 from pytest_upskill.checks.parse import RESERVED
 from pytest_upskill.errors import CasesError
 from pytest_upskill.records import Answer, Grade, Usage
@@ -99,13 +99,8 @@ def test_a_walk_comes_to_every_check_however_deep() -> None:
 
 
 def test_what_the_judge_said_reaches_a_check_at_any_depth() -> None:
-    from pydantic import TypeAdapter
-
-    from pytest_upskill.checks import Kind
-
-    judge = Kind("judge", TypeAdapter(str), lambda _, text, given: [given.rulings[text]])
     expected = {"judge": "is kind", "any_of": [{"not": {"judge": "is rude"}}]}
-    checks = parse_checks(expected, {"judge": judge}, ())
+    checks = parse_checks(expected, KINDS, ())
     rulings = {"is kind": (True, "it is"), "is rude": (True, "it is too")}
     assert [one.passed for one in grade(checks, Answer("x"), rulings)] == [True, False]
 
@@ -194,11 +189,13 @@ EACH: dict[str, Any] = {
     "max_seconds": 5,
     "refused": False,
     "stop": "end",
+    "judge": "is kind",
 }
+RULINGS = {"is kind": (False, "it is not")}
 
 
 def test_each_kind_is_tried_below() -> None:
-    assert {*EACH, "judge"} == set(KINDS)  # a judge is no rule: see test_judge.py
+    assert set(EACH) == set(KINDS)
 
 
 CHECKS = parse_checks([EACH, {"any_of": [EACH, {"not": EACH}]}], KINDS, ())
@@ -224,7 +221,7 @@ TEXTS = st.lists(FENCES | DATA | MARKS | st.text(st.characters())).map("".join)
 @example('"' * 100_001, 1, "end")
 @example("```\n" * 40_000, 1, "end")
 def test_no_answer_makes_a_check_raise(text: str, tokens: int | None, stop: str) -> None:
-    grades = grade(CHECKS, Answer(text, Usage(output=tokens), stop))
+    grades = grade(CHECKS, Answer(text, Usage(output=tokens), stop), RULINGS)
     assert all(isinstance(one.passed, bool) and one.reason for one in grades)
     assert len(grades) > len(KINDS)
 
@@ -257,4 +254,5 @@ def test_any_expected_is_checks_or_a_cases_error(
     file.write_text(json.dumps([{"input": "q", "expected": expected}]))
     with suppress(CasesError):
         ((_, checks),) = load_checked_cases(file)
-        assert grade(checks, Answer("a"))
+        rulings = dict.fromkeys(rubric_of(checks).texts, (True, "so it is ruled"))
+        assert grade(checks, Answer("a"), rulings)

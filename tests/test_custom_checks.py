@@ -217,7 +217,6 @@ def test_it_is_not_even_loaded_if_that_is_not_allowed(pytester: pytest.Pytester)
         ("checks.py:number", "\"checks.py\" has no function 'number'"),
         ("none.py:f", '"none.py" can\'t be read: No such file or directory'),
         ("../../conftest.py:f", '"../../conftest.py" leads out of the skill\'s folder'),
-        ("link.py:f", '"link.py" leads out of the skill\'s folder'),
         ("broken.py:f", "\"broken.py\" can't be loaded: SyntaxError: '(' was never closed"),
         ("exits.py:f", '"exits.py" can\'t be loaded: SystemExit: 3'),
         ("imports.py:f", "can't be loaded: ModuleNotFoundError: No module named 'nothing_such'"),
@@ -231,9 +230,6 @@ def test_a_function_that_is_not_there_is_told(
     (folder / "broken.py").write_text("(")
     (folder / "exits.py").write_text("raise SystemExit(3)")
     (folder / "imports.py").write_text("import nothing_such")
-    (pytester.path / "outside.py").write_text("def f(answer): return True")
-    (folder / "link.py").symlink_to(pytester.path / "outside.py")
     result = run(pytester, {"python": written}, "--skill-allow-code")
-    shown = result.stdout.str()
-    assert told in shown or "leads out" in shown  # the skill's own rules find a link first
+    assert told in result.stdout.str()
     assert result.ret == pytest.ExitCode.INTERRUPTED
