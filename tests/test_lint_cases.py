@@ -263,12 +263,12 @@ def test_how_many_cases_a_lift_needs(lift: float, best: int, worst: int) -> None
 
 
 def test_too_few_cases_for_the_wished_lift_are_a_warning(tmp_path: Path) -> None:
-    cases = [case(f"{n}?", "gate up", id=str(n)) for n in range(24)]
+    cases = [case(f"{n}?", "gate up", id=str(n)) for n in range(8)]
     cases.append(case("Never asked", "gate up", skip="later"))
     skill = write_skill(tmp_path / "gate", cases)
     (finding,) = lint_skill(skill / "SKILL.md", judge=False, lift=0.49)
     assert (finding.level, finding.code) == ("warning", "few-cases")
-    assert finding.message.startswith("24 cases")
+    assert finding.message.startswith("8 cases")
     assert lint_skill(skill / "SKILL.md", judge=False, lift=0.5) == []
 
 
