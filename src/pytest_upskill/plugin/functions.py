@@ -1,8 +1,9 @@
 """Tests of a skill written in Python: ``@pytest.mark.skill("skills/x")`` and the fixture ``ask``.
 
-Such a test is an item per model with both arms inside, like a case. Its function runs without
-the skill, where a failing ``assert`` is data, and with it, where it is a failure. It runs while
-the item is set up, so that a question without an answer is an error of the test.
+Such a test is an item per model with all arms inside, like a case. Its function runs without
+the skill (and with its previous text), where a failing ``assert`` is data, and with it, where it is
+a failure. It runs while the item is set up, so that a question without an answer is an error of
+the test.
 """
 
 import inspect
@@ -14,6 +15,7 @@ from typing import Any, Final
 import pytest
 
 from ..errors import InputError
+from ..previous import with_previous
 from ..records import (
     Answer,
     Grade,
@@ -27,7 +29,7 @@ from ..records import (
 from ..skills import Skill, find_skills, load_skill
 from ..texts import one_line
 from ..trials import Question, SkillInfo, Trial, open_trials, system_of
-from .collect import relative
+from .collect import info_of, relative
 from .items import ASKED_PROPERTY, RECORDS_PROPERTY, Run
 
 _MODEL: Final = "upskill_model"
@@ -52,7 +54,7 @@ class Asker:
 
     def __init__(self, run: Run, skill: Skill, info: SkillInfo, case: str, model: str) -> None:
         self.info = info
-        self.trials = open_trials(info.name, case, model, run.settings)
+        self.trials = open_trials(info.name, skill, case, model, run.settings)
         self.asked: list[tuple[Trial, Question, Answer]] = []
         self._run = run
         self._skill = skill
@@ -154,13 +156,13 @@ class MarkedTests:
                 file, *more = find_skills(folder)
                 if more:
                     raise InputError(f"mark skill {path}", "there are several skills here", _HOW)
-                skill = load_skill(file)
+                skill = with_previous(load_skill(file), self._run.settings.against)
             except InputError as error:
-                where = error.where.replace("--skill", "mark skill", 1)
+                where = error.where.replace("--skill ", "mark skill ", 1)
                 told = str(InputError(where, error.problem, error.mend))
                 raise pytest.Collector.CollectError(told) from None
             shown = relative(file.parent, node.config.rootpath)
-            info = SkillInfo(self._label_of(file.parent), shown, skill.digest, skill.tokens)
+            info = info_of(skill, self._label_of(file.parent), shown, self._run.settings)
             self._skills[folder] = (skill, info)
         return self._skills[folder]
 

@@ -1,4 +1,4 @@
-"""A case on a model as a pytest item: both arms inside, asked, judged, graded."""
+"""A case on a model as a pytest item: all arms inside, asked, judged, graded."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -128,7 +128,10 @@ class CaseItem(pytest.Item):
         if not (share > 0.5 if least is None else share >= least):
             question = self.trials[0].question.messages[-1][1]
             whole = self.config.get_verbosity() >= 2
-            raise WrongAnswer(failure_text(question, self._records, whole=whole), pytrace=False)
+            told = failure_text(
+                question, self._records, whole=whole, against=self.parent.info.against
+            )
+            raise WrongAnswer(told, pytrace=False)
 
     def _record(self, trial: Trial, reply: Reply, ruled: Rulings | NoAnswer | None) -> Record:
         if isinstance(reply, NoAnswer):

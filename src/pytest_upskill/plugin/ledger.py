@@ -82,6 +82,7 @@ class Ledger:
                 model_id=model_id,
                 price=self._price_of(model),
                 not_run=self._not_run(skill.name, model),
+                against=skill.against,
             )
             for skill in self._skills
             for model, model_id in self._model_ids.items()
