@@ -14,7 +14,9 @@ from typing import Any, Final
 
 import pytest
 
+from ..cases import Role, read_messages
 from ..errors import InputError
+from ..forms import FormError
 from ..previous import with_previous
 from ..records import (
     Answer,
@@ -30,11 +32,12 @@ from ..skills import Skill, find_skills, load_skill
 from ..texts import one_line
 from ..trials import Question, SkillInfo, Trial, open_trials, system_of
 from .collect import info_of, relative
-from .items import ASKED_PROPERTY, RECORDS_PROPERTY, Run
+from .items import ASKED_PROPERTY, RECORDS_PROPERTY, NotAnswered, Run
 
 _MODEL: Final = "upskill_model"
 _ASKER: Final = pytest.StashKey["Asker"]()
 _FAILURE: Final = pytest.StashKey[BaseException | None]()
+_NOTHING_ASKED: Final = "this test asked nothing, so it says nothing of the skill"
 _HOW: Final = 'Write @pytest.mark.skill("path/of/the/skill") above the test.'
 
 
@@ -64,8 +67,8 @@ class Asker:
         self, question: str | Sequence[Mapping[str, str]], *, system: str | None = None
     ) -> AnswerText:
         """The answer to a question, or to the last of several messages (role and content)."""
-        turns = [{"role": "user", "content": question}] if isinstance(question, str) else question
-        messages: Any = tuple((turn["role"], turn["content"]) for turn in turns)
+        __tracebackhide__ = True
+        messages = _messages(question)
         trial = self._trial
         text = system_of(self._skill, trial.arm, system)
         asked = Question(trial.model, text, messages, self._run.settings.max_output, trial.run)
@@ -94,15 +97,26 @@ class Asker:
         if isinstance(failure, Unanswered):
             return errored_record(trial, str(failure))
         answers = [answer for own, _, answer in self.asked if own is trial]
+        if not answers:
+            return errored_record(trial, _NOTHING_ASKED)
         whole = Answer(
             "\n\n".join(answer.text for answer in answers),
             total_usage([answer.usage for answer in answers]),
-            answers[-1].stop if answers else "end",
+            answers[-1].stop,
             sum(answer.seconds for answer in answers),
-            bool(answers) and all(answer.stored for answer in answers),
+            all(answer.stored for answer in answers),
         )
         reason = "every assert held" if failure is None else one_line(_told(failure), 300)
         return graded_record(trial, whole, (Grade("assert", failure is None, reason),))
+
+
+def _messages(question: Any) -> tuple[tuple[Role, str], ...]:
+    __tracebackhide__ = True
+    turns = [{"role": "user", "content": question}] if isinstance(question, str) else question
+    try:
+        return read_messages(turns)
+    except FormError as error:
+        raise TypeError(f"ask takes a text, or a list of messages: {error}") from None
 
 
 def _told(failure: BaseException) -> str:
@@ -159,7 +173,7 @@ class MarkedTests:
                 skill = with_previous(load_skill(file), self._run.settings.against)
             except InputError as error:
                 where = error.where.replace("--skill ", "mark skill ", 1)
-                told = str(InputError(where, error.problem, error.mend))
+                told = f"{node.nodeid}: {InputError(where, error.problem, error.mend)}"
                 raise pytest.Collector.CollectError(told) from None
             shown = relative(file.parent, node.config.rootpath)
             info = info_of(skill, self._label_of(file.parent), shown, self._run.settings)
@@ -196,8 +210,10 @@ def _run_all(item: pytest.Function, asker: Asker, least: float | None) -> BaseEx
         (ASKED_PROPERTY, json.dumps(asked)),
     ]
     errors = [str(failure) for _, failure in outcomes if isinstance(failure, Unanswered)]
+    if not any(failure for _, failure in outcomes) and not asker.asked:
+        errors.append(_NOTHING_ASKED)
     if errors:
-        pytest.fail("\n".join(dict.fromkeys(errors)), pytrace=False)
+        raise NotAnswered("\n".join(dict.fromkeys(errors)), pytrace=False)
     with_skill = [failure for trial, failure in outcomes if trial.arm == "skill"]
     failures = [failure for failure in with_skill if failure]
     share = 1 - len(failures) / len(with_skill)

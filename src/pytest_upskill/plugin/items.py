@@ -59,7 +59,7 @@ def is_passed_by(item: pytest.Item) -> bool:
     not_run = [mark for mark in item.iter_markers("xfail") if mark.kwargs.get("run") is False]
     conditional = [
         *item.iter_markers("skipif"),
-        *([] if item.config.getoption("runxfail") else not_run),
+        *([] if item.config.getoption("runxfail", False) else not_run),
     ]
     return any(item.iter_markers("skip")) or any(map(_holds, conditional))
 
@@ -67,6 +67,12 @@ def is_passed_by(item: pytest.Item) -> bool:
 def _holds(mark: pytest.Mark) -> bool:
     conditions = [mark.kwargs["condition"]] if "condition" in mark.kwargs else mark.args
     return not conditions or any(condition is True for condition in conditions)
+
+
+class NotAnswered(pytest.fail.Exception):  # type: ignore[misc, name-defined]
+    """No answer, or no grade for it: an error, whatever failure was expected."""
+
+    __module__ = "builtins"  # as those of pytest: it is shown on a line with little room
 
 
 class WrongAnswer(pytest.fail.Exception):  # type: ignore[misc, name-defined]
@@ -117,7 +123,7 @@ class CaseItem(pytest.Item):
             self._send_records()  # of the other trials too: what was answered is not lost
             told = "\n".join(dict.fromkeys(errors))
             replayed = self.parent.run.settings.replay_file
-            pytest.fail(f"{self.name}: {told}" if replayed else told, pytrace=False)
+            raise NotAnswered(f"{self.name}: {told}" if replayed else told, pytrace=False)
 
     def runtest(self) -> None:
         """The skill's answers must pass in enough of the runs."""
@@ -133,17 +139,20 @@ class CaseItem(pytest.Item):
             )
             raise WrongAnswer(told, pytrace=False)
 
-    def _record(self, trial: Trial, reply: Reply, ruled: Rulings | NoAnswer | None) -> Record:
+    def _record(self, trial: Trial, reply: Reply, ruled: Rulings | None) -> Record:
         if isinstance(reply, NoAnswer):
             return errored_record(trial, reply.reason)
-        if isinstance(ruled, NoAnswer):
-            return errored_record(trial, ruled.reason)
-        try:
-            grades = grade(self.checks, reply, ruled.by_text if ruled else {})
-        except CheckError as error:
-            return errored_record(trial, str(error))
-        record = graded_record(trial, reply, grades)
+        record = self._graded(trial, reply, ruled)
         return with_judge(record, ruled.calls, ruled.usage) if ruled else record
+
+    def _graded(self, trial: Trial, answer: Answer, ruled: Rulings | None) -> Record:
+        if ruled and ruled.problem:
+            return errored_record(trial, ruled.problem, answer)
+        try:
+            grades = grade(self.checks, answer, ruled.by_text if ruled else {})
+        except CheckError as error:
+            return errored_record(trial, str(error), answer)
+        return graded_record(trial, answer, grades)
 
     def _send_records(self) -> None:
         """They travel on the test's own report."""
@@ -156,7 +165,7 @@ class CaseItem(pytest.Item):
             # What the short summary, JUnit and --tb=line say: one line, and not of this file.
             crash.path, crash.lineno = str(self.path), self._line
             crash.message = str(excinfo.value).split("\n")[0]
-            if self.config.getoption("tbstyle") == "line":
+            if self.config.getoption("tbstyle", None) == "line":
                 shown.reprtraceback.reprentries.clear()
         return shown
 
@@ -176,9 +185,7 @@ def _rubric(checks: Sequence[AnyCheck], settings: Settings) -> Rubric | None:
     return Rubric(settings.judge, texts, votes, JUDGE_MAX_OUTPUT)
 
 
-def _judge(
-    ask: Ask, trials: Sequence[Trial], replies: Sequence[Reply]
-) -> list[Rulings | NoAnswer | None]:
+def _judge(ask: Ask, trials: Sequence[Trial], replies: Sequence[Reply]) -> list[Rulings | None]:
     """What a judge says of each answer that it is asked about, all asked at once."""
     to_judge = {
         number: (trial.rubric, trial.question, reply)

@@ -19,7 +19,7 @@ from . import paths, prepare, showing
 from .asking import Asking
 from .collect import SkillFile, SkillFolder, SkillSource, relative, sources_of
 from .functions import MarkedTests, asker_of
-from .items import CaseItem, is_passed_by
+from .items import CaseItem, NotAnswered, is_passed_by
 from .ledger import Ledger
 from .local_weights import small_model_notes
 from .options import MODEL, as_written, read_settings
@@ -57,8 +57,8 @@ class UpskillRun:
     @pytest.hookimpl(wrapper=True)
     def pytest_sessionstart(self, session: pytest.Session) -> Generator[None]:
         self._session = session
-        option = self._config.option
-        self.asks = not (option.collectonly or option.setuponly or option.setupplan)
+        looks = ("collectonly", "setuponly", "setupplan")  # some plugin of pytest may be off
+        self.asks = not any(getattr(self._config.option, look, False) for look in looks)
         try:
             self.settings = read_settings(self._config)
             self._find_skills()
@@ -192,6 +192,18 @@ class UpskillRun:
 
     # Ending.
 
+    @pytest.hookimpl(wrapper=True, tryfirst=True)  # so that it has the last word
+    def pytest_runtest_makereport(
+        self, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Who expects a test to fail does not expect that there is no answer."""
+        report = yield
+        expected = hasattr(report, "wasxfail")
+        if expected and call.excinfo and isinstance(call.excinfo.value, NotAnswered):
+            report.outcome = "failed"
+            del report.wasxfail
+        return report
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if self._ledger:
             self._ledger.add_report(report)
@@ -225,7 +237,10 @@ class UpskillRun:
                 *small_model_notes(self._specs.values()),
             ]
             showing.write_summary(terminalreporter, config, self._ledger, notes)
-        if self._ledger and not self._ledger.has_plan and MODEL.is_given(config):
+        chosen = self._sources or terminalreporter.stats.get("deselected")
+        failed = self._session and self._session.testsfailed
+        tested = not self._ledger or self._ledger.has_plan
+        if MODEL.is_given(config) and not (tested or chosen or failed):
             terminalreporter.write_line(_NO_SKILL)
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:
