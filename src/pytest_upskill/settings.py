@@ -33,7 +33,8 @@ class Settings:
     models: tuple[str, ...] = ()
     models_folder: Path = Path()  # what files in the names of models are relative to
     base_url: str | None = None
-    runs: int = DEFAULT_RUNS
+    runs: int = DEFAULT_RUNS  # at most, if there are first_runs
+    first_runs: int | None = None  # the rest only where the verdict is open
     tests_file: Path | None = None
     baseline: bool = True
     against: str | None = None  # the git ref of the arm ``previous``

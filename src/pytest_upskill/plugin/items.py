@@ -23,7 +23,7 @@ from ..records import (
 from ..reports.failure import failure_text
 from ..settings import Settings
 from ..skills import Skill
-from ..trials import Question, Rubric, Trial, trials_of
+from ..trials import Arm, Question, Rubric, Trial, trials_of
 
 if TYPE_CHECKING:
     from .collect import SkillFile
@@ -40,6 +40,10 @@ class Run(Protocol):
     asks: bool  # else pytest only looks, as with --collect-only
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]: ...
+
+    def runs_of(self, item: "CaseItem") -> int:
+        """How many runs count, of those that are asked only where the verdict is open."""
+        ...
 
 
 def hooks_of_parent(node: Any) -> Any:
@@ -90,6 +94,7 @@ class CaseItem(pytest.Item):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        self._graded: dict[tuple[Arm, int], Record] = {}
         self._records: list[Record] = []
 
     @classmethod
@@ -114,10 +119,8 @@ class CaseItem(pytest.Item):
         """Fetch the answers and grade them: what has no grade is an error, not a failure."""
         if not self.parent.run.asks:
             return
-        ask = self.parent.run.ask
-        replies = ask([trial.question for trial in self.trials])
-        rulings = _judge(ask, self.trials, replies)
-        self._records = list(map(self._record, self.trials, replies, rulings))
+        run = self.parent.run
+        (self._records,) = records_of([self], run.runs_of(self), run.ask)
         errors = [record.error for record in self._records if record.error is not None]
         if errors:
             self._send_records()  # of the other trials too: what was answered is not lost
@@ -176,6 +179,27 @@ class CaseItem(pytest.Item):
     def _line(self) -> int:
         """Where the case stands; in another file than pytest's own for the skill, nowhere."""
         return self.case.line if self.path == self.parent.source.cases_file else 1
+
+
+def records_of(items: Sequence[CaseItem], runs: int, ask: Ask) -> list[list[Record]]:
+    """The records of each of some items, for so many runs. What is new is asked all at once."""
+    wanted = [
+        [trial for trial in item.trials if not trial.later or trial.run <= runs] for item in items
+    ]
+    new = [
+        (item, trial)
+        for item, trials in zip(items, wanted, strict=True)
+        for trial in trials
+        if (trial.arm, trial.run) not in item._graded
+    ]
+    trials = [trial for _, trial in new]
+    replies = ask([trial.question for trial in trials])
+    for (item, trial), reply, ruled in zip(new, replies, _judge(ask, trials, replies), strict=True):
+        item._graded[trial.arm, trial.run] = item._record(trial, reply, ruled)
+    return [
+        [item._graded[trial.arm, trial.run] for trial in trials]
+        for item, trials in zip(items, wanted, strict=True)
+    ]
 
 
 def _rubric(checks: Sequence[AnyCheck], settings: Settings) -> Rubric | None:

@@ -19,6 +19,7 @@ from ..models.prices import Price, cost
 from ..records import Answer, Record, Usage, errored_record, load_records, total_usage
 from ..reports.json_report import json_report
 from ..settings import Settings
+from ..stats import LEVEL, plan_level
 from ..summary import Summary, summarize
 from ..texts import counted
 from ..trials import Arm, Plan, PlannedItem, SkillInfo, Trial
@@ -31,9 +32,15 @@ CRASHED: Final = "the xdist worker that ran this test crashed. Run again, or wit
 class Ledger:
     """What was planned, and what came of it."""
 
-    def __init__(self, model_ids: dict[str, str], price_of: Callable[[str], Price | None]) -> None:
+    def __init__(
+        self,
+        model_ids: dict[str, str],
+        price_of: Callable[[str], Price | None],
+        looks: tuple[int, ...] = (),
+    ) -> None:
         self._model_ids = model_ids
         self._price_of = price_of  # asked only for a summary, since it may import much
+        self._looks = looks  # of frugal runs
         self._started = datetime.now(UTC)
         self._clock = monotonic()
         self._skills: tuple[SkillInfo, ...] = ()
@@ -56,7 +63,7 @@ class Ledger:
             # xdist's own report of a worker that died ("???" is no phase that pytest knows);
             # if the test had ended by then, its records stay.
             trials = self._planned[report.nodeid].trials
-            lost = [errored_record(trial, CRASHED) for trial in trials]
+            lost = [errored_record(trial, CRASHED) for trial in trials if not trial.later]
             self._records.setdefault(report.nodeid, lost)
 
     @property
@@ -83,6 +90,7 @@ class Ledger:
                 price=self._price_of(model),
                 not_run=self._not_run(skill.name, model),
                 against=skill.against,
+                most_runs=self._looks[-1] if self._looks else None,
             )
             for skill in self._skills
             for model, model_id in self._model_ids.items()
@@ -90,7 +98,8 @@ class Ledger:
         ]
 
     def verdicts(self) -> list[Verdict]:
-        return verdicts_of(self.summaries())
+        level = plan_level(self._looks) if self._looks else LEVEL
+        return verdicts_of(self.summaries(), level)
 
     def gate(self, settings: Settings) -> list[str] | None:
         """Why the run does not pass its gates; None if there are none."""

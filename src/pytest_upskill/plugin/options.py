@@ -46,10 +46,11 @@ OPTIONS: Final = (
     Option(
         "--skill-runs",
         "skill_runs",
-        "int",
+        "runs",
         "N",
-        f"Runs of each trial (default {DEFAULT_RUNS}).",
-        DEFAULT_RUNS,
+        f"Runs of each trial (default {DEFAULT_RUNS}). 3..12: three at first, up to twelve where "
+        "the verdict is open.",
+        (DEFAULT_RUNS, DEFAULT_RUNS),
     ),
     Option("--skill-tests", "skill_tests", "path", "FILE", "Cases from another file."),
     Option(
@@ -223,6 +224,13 @@ def unused_flags(config: pytest.Config) -> list[str]:
 def read_settings(config: pytest.Config) -> Settings:
     value = {option.flag: option.value(config) for option in OPTIONS}
     of_ini = MODEL.is_of_ini_file(config)
+    first_runs, runs = value["--skill-runs"]
+    if first_runs < runs and value["--skill-no-baseline"]:
+        raise SettingsError(
+            f"--skill-runs {first_runs}..{runs}",
+            "without a baseline there is no verdict that could be open",
+            "Give one number, or drop --skill-no-baseline.",
+        )
     if value["--skill-no-worse"] and not value["--skill-against"]:
         raise SettingsError(
             "--skill-no-worse", "worse than what is not said", "Add --skill-against REF."
@@ -232,7 +240,8 @@ def read_settings(config: pytest.Config) -> Settings:
         models=tuple(dict.fromkeys(value["--model"] or ())),
         models_folder=config.inipath.parent if config.inipath and of_ini else Path(),
         base_url=value["--skill-base-url"] or None,
-        runs=value["--skill-runs"],
+        runs=runs,
+        first_runs=first_runs if first_runs < runs else None,
         tests_file=value["--skill-tests"],
         baseline=not value["--skill-no-baseline"],
         against=value["--skill-against"] or None,

@@ -18,6 +18,7 @@ from ..trials import Plan, PlannedItem, Question, SkillInfo, Trial
 from . import paths, prepare, showing
 from .asking import Asking
 from .collect import SkillFile, SkillFolder, SkillSource, relative, sources_of
+from .frugal import FrugalRuns, looks_of
 from .functions import MarkedTests, asker_of
 from .items import CaseItem, NotAnswered, is_passed_by
 from .ledger import Ledger
@@ -47,6 +48,7 @@ class UpskillRun:
         self._price_overrides: dict[str, Price] = {}
         self._asking = Asking(config, None, self._begin)
         self._ledger: Ledger | None = None
+        self._frugal: FrugalRuns | None = None
         self._required = False
         self._trouble: list[str] = []
         self._gate: list[str] = []
@@ -105,7 +107,7 @@ class UpskillRun:
             asked, settings, self._config, self._price_of, self._trouble.append
         )
         self._asking = Asking(self._config, engine, self._begin)
-        self._ledger = Ledger(self.model_ids, self._price_of)
+        self._ledger = Ledger(self.model_ids, self._price_of, looks_of(settings))
 
     def _require_models(self) -> None:
         asked = {**self._specs, **self._judges}
@@ -189,6 +191,11 @@ class UpskillRun:
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         return self._asking.ask(questions)
+
+    def runs_of(self, item: CaseItem) -> int:
+        if self._frugal is None:
+            self._frugal = FrugalRuns(self.settings, self.ask)
+        return self._frugal.runs_of(item)
 
     # Ending.
 

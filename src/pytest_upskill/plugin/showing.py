@@ -43,7 +43,8 @@ def collected_line(items: Sequence[PlannedItem], settings: Settings, *, asks: bo
     # A judge is asked once about each answer for every vote; a reply to be repaired comes on top.
     rulings = sum(trial.rubric.votes for trial in trials if trial.rubric)
     calls = sum(not trial.is_open for trial in trials) + rulings
-    runs = sorted({item.trials[-1].run for item in items})
+    first = {max(trial.run for trial in item.trials if not trial.later) for item in items}
+    runs = sorted(first | {item.trials[-1].run for item in items})
     runs_text = f"{runs[0]}" + (f" to {runs[-1]}" if len(runs) > 1 else "")
     arms = "with and without the skill" if settings.baseline else "with the skill"
     if settings.against:

@@ -98,9 +98,10 @@ def summary_lines(
 def _title(
     skill: SkillInfo, rows: Sequence[Summary], width: int, marks: Marks, paint: Paint
 ) -> list[str]:
-    cases, runs = max(row.cases for row in rows), max(row.runs for row in rows)
+    cases, runs = max(row.cases for row in rows), sorted({row.runs for row in rows})
     name = harmless(skill.name)
-    size = f"{counted(cases, 'case')} {marks.times} {counted(runs, 'run')}"
+    span = (f"{runs[0]} to " if len(runs) > 1 else "") + counted(runs[-1], "run")
+    size = f"{counted(cases, 'case')} {marks.times} {span}"
     rest = f"about {counted(skill.tokens, 'token')} {marks.dot} {size}"
     if len(name) + 3 + len(rest) > width:
         return [*(paint(part, bold=True) for part in _broken(name, width)), rest]
