@@ -27,6 +27,7 @@ INI = """
     skill_min_pass_rate = 0.01
     skill_max_token_growth = 99
     skill_confident = true
+    skill_accept = true
     skill_judge = one
     skill_max_tokens = 100000
     skill_max_cost = 1e9
@@ -54,6 +55,7 @@ TOML = """
     skill_min_pass_rate = 0.01
     skill_max_token_growth = 99
     skill_confident = true
+    skill_accept = true
     skill_judge = "one"
     skill_max_tokens = 100000
     skill_max_cost = 1e9
@@ -86,6 +88,8 @@ def test_the_ini_file_says_what_the_command_line_does_not(
     tried = [(record["model"], record["arm"], record["run"]) for record in data["records"]]
     assert tried == [(model, "skill", run) for model in ("one", "two") for run in (1, 2)]
     assert {record["case"] for record in data["records"]} == {"from-file"}
+    accepted = json.loads((pytester.path / "skills/gate/skill_results.json").read_text())
+    assert list(accepted["models"]) == ["one", "two"]
     assert len((pytester.path / "answers.jsonl").read_text().splitlines()) == 4
     assert [row["skill_cost"] for row in data["summary"]] == [10, 5]  # USD 1 a token
     assert server.most_in_flight == 1

@@ -6,15 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from ..engine import Engine
 from ..errors import InputError, SettingsError
 from ..models import ModelSpec, model_id_of
 from ..models.prices import Price, parse_prices, price_of
 from ..records import Reply
+from ..regressions import Comparison
 from ..settings import Settings
 from ..skills import find_skills
 from ..texts import harmless
-from ..trials import Plan, PlannedItem, Question, SkillInfo, Trial
-from . import paths, prepare, showing
+from ..trials import CaseInfo, Plan, PlannedItem, Question, SkillInfo, Trial
+from . import accepting, paths, prepare, showing
 from .asking import Asking
 from .collect import SkillFile, SkillFolder, SkillSource, relative, sources_of
 from .functions import MarkedTests, asker_of
@@ -48,6 +50,8 @@ class UpskillRun:
         self._ledger: Ledger | None = None
         self._required = False
         self._trouble: list[str] = []
+        self._compared: list[Comparison] = []
+        self._accepted: list[str] = []
         self._gate: list[str] = []
         config.pluginmanager.register(MarkedTests(self, self._label_of), "upskill-marked")
 
@@ -198,14 +202,28 @@ class UpskillRun:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         self._asking.close()
         if self._ledger and self._asking.engine:
-            try:
-                self._ledger.write_files(self.settings, self._asking.engine)
-            except OSError as error:
-                self._trouble.append(f"a report could not be written: {error}")
+            good = self._conclude(self._ledger, self._asking.engine)
+            if not good:
                 session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
-            self._gate = self._ledger.gate(self.settings) or []
-            if self._gate:
-                session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+
+    def _conclude(self, ledger: Ledger, engine: Engine) -> bool:
+        """What all records together amount to, judged and written; whether all is well."""
+        try:
+            if not self.settings.accept:
+                self._compared = accepting.comparisons(ledger)
+            gate = ledger.gate(self.settings, self._compared)
+            self._gate = gate or []
+            accepting.run_again_by_lf(self._compared, ledger, self._config)
+            ledger.write_files(self.settings, engine, gate)
+            if self.settings.accept:
+                self._accepted = accepting.accept(ledger)
+        except InputError as error:
+            self._trouble.append(str(error))
+            return False
+        except OSError as error:
+            self._trouble.append(f"a report could not be written: {error}")
+            return False
+        return not self._gate
 
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
@@ -214,6 +232,8 @@ class UpskillRun:
             terminalreporter.write_line(f"upskill: {problem}", red=True)
         if self._ledger and self._asking.engine and not config.option.no_summary:
             notes = [
+                *accepting.notes(self._ledger, self._compared, config),
+                *self._accepted,
                 *([] if self.settings.replay_file else self._ledger.stored_notes()),
                 *self._ledger.judge_notes(self.settings.judge),
                 *showing.retry_notes(self._asking.engine.retries()),
@@ -240,8 +260,8 @@ def _planned(items: Sequence[pytest.Item]) -> list[PlannedItem]:
     ]
 
 
-def _of_skill(item: pytest.Item) -> tuple[SkillInfo, tuple[Trial, ...]] | None:
+def _of_skill(item: pytest.Item) -> tuple[SkillInfo, tuple[Trial, ...], CaseInfo] | None:
     if isinstance(item, CaseItem):
-        return item.parent.info, tuple(item.trials)
+        return item.parent.info, tuple(item.trials), item.info
     asker = asker_of(item)
-    return (asker.info, tuple(asker.trials)) if asker else None
+    return (asker.info, tuple(asker.trials), asker.case) if asker else None
