@@ -12,11 +12,12 @@ from ..models import ModelSpec, model_id_of
 from ..models.prices import Price, parse_prices, price_of
 from ..records import Reply
 from ..regressions import Comparison
+from ..reports.markdown import markdown_summary
 from ..settings import Settings
 from ..skills import find_skills
 from ..texts import harmless
 from ..trials import CaseInfo, Plan, PlannedItem, Question, SkillInfo, Trial
-from . import accepting, paths, prepare, showing
+from . import accepting, ci, paths, prepare, showing
 from .asking import Asking
 from .collect import SkillFile, SkillFolder, SkillSource, relative, sources_of
 from .functions import MarkedTests, asker_of
@@ -217,6 +218,7 @@ class UpskillRun:
             ledger.write_files(self.settings, engine, gate)
             if self.settings.accept:
                 self._accepted = accepting.accept(ledger)
+            self._tell_ci(ledger, gate)
         except InputError as error:
             self._trouble.append(str(error))
             return False
@@ -224,6 +226,14 @@ class UpskillRun:
             self._trouble.append(f"a report could not be written: {error}")
             return False
         return not self._gate
+
+    def _tell_ci(self, ledger: Ledger, gate: Sequence[str] | None) -> None:
+        file = ci.job_summary_file()
+        if file and (verdicts := ledger.verdicts()):
+            notes = [*accepting.notes(ledger, self._compared, self._config), *self._accepted]
+            text = markdown_summary(ledger.skills, verdicts, gate, notes)
+            if problem := ci.append_job_summary(file, text):
+                self._trouble.append(problem)
 
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
@@ -247,6 +257,8 @@ class UpskillRun:
         """Why a gate did not pass is the last thing that is said."""
         reporter = config.pluginmanager.getplugin("terminalreporter")
         if reporter:
+            for line in ci.annotation_lines(self._compared, self._gate, config.rootpath):
+                reporter.write_line(line)
             for reason in self._gate:
                 reporter.write_line(f"upskill: gate: {harmless(reason)}", red=True)
 
