@@ -77,18 +77,18 @@ def test_a_regression_is_an_annotation_where_its_case_stands(
     assert result.outlines[-1].startswith("upskill: gate: ")
 
 
-def test_the_places_of_annotations_are_escaped(
+def test_what_annotations_say_is_escaped(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    write_skill(pytester.path / "a,b/gate", [case("Open?", "gate up", id="100%")])
+    write_skill(pytester.path / "a,b/gate", [case("Open?", "gate up", id="open")])
     args = ["--skill", "a,b", "--model", write_script(pytester.path / "a.json")]
     pytester.runpytest_inprocess(*args, "--skill-accept")
     write_script(pytester.path / "a.json", knows="Push it.")
-    result = pytester.runpytest_inprocess(*args)
-    (line,) = [line for line in result.outlines if line.startswith("::error")]
-    assert line.startswith("::error file=a%2Cb/gate/skill_meta.json,line=1,title=")
-    assert "regression: 100%25 accepted 1 of 1" in line
+    result = pytester.runpytest_inprocess(*args, "--skill-min-pass-rate", "0.8")
+    regression, gate = [line for line in result.outlines if line.startswith("::error")]
+    assert regression.startswith("::error file=a%2Cb/gate/skill_meta.json,line=1,title=")
+    assert "pass rate is 0%25, below 80%25" in gate
 
 
 @pytest.mark.parametrize(
