@@ -1,6 +1,7 @@
 """What many tests need: a skill on disk, and models that know or do not know."""
 
 import json
+import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,13 @@ def write_script(file: Path, *, knows: str = "Type gate up.", does_not: str = "N
     rules = [{"system": BODY, "answer": knows}, {"answer": does_not}]
     file.write_text(json.dumps(rules), encoding="utf-8")
     return f"scripted:{file.name}"
+
+
+def commit_all(folder: Path) -> None:
+    """All that a folder holds, on the branch main of a git repository there."""
+    person = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+    for args in (["init", "-q", "-b", "main"], ["add", "-A"], [*person, "commit", "-qm", "All"]):
+        subprocess.run(["git", *args], cwd=folder, check=True)
 
 
 def write_skill_md(folder: Path, text: str | bytes, name: str = "SKILL.md") -> Path:

@@ -107,8 +107,8 @@ def test_an_id_is_kept_and_a_number_becomes_text(
 
 def test_a_case_without_an_id_gets_one_of_its_words_and_a_hash(tmp_path: Path) -> None:
     made = load(tmp_path, GATE)[0].id
-    assert made[:-5] == "how-do-i-open-the-gate"
-    assert made[-5] == "-"
+    assert made[:-7] == "how-do-i-open-the-gate"
+    assert made[-7] == "-"
     assert int(made[-4:], 16) >= 0
     assert load(tmp_path, case("門は?", "x"))[0].id.startswith("case-")
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kit import case, write_script, write_skill
+from kit import case, commit_all, write_script, write_skill
 from loopback import LoopbackServer, Reply
 from pytest_upskill.plugin.options import INI_KEYS, OPTIONS
 
@@ -28,6 +28,8 @@ INI = """
     skill_max_token_growth = 99
     skill_confident = true
     skill_accept = true
+    skill_against = main
+    skill_no_worse = true
     skill_judge = one
     skill_max_tokens = 100000
     skill_max_cost = 1e9
@@ -56,6 +58,8 @@ TOML = """
     skill_max_token_growth = 99
     skill_confident = true
     skill_accept = true
+    skill_against = "main"
+    skill_no_worse = true
     skill_judge = "one"
     skill_max_tokens = 100000
     skill_max_cost = 1e9
@@ -83,14 +87,16 @@ def test_the_ini_file_says_what_the_command_line_does_not(
         else:
             pytester.makepyprojecttoml(TOML.format(url=f"{server.url}/v1"))
         (pytester.path / "sub").mkdir()
+        commit_all(pytester.path)
         pytester.runpytest_inprocess().assert_outcomes(passed=2)
     data = json.loads((pytester.path / "out.json").read_text())
     tried = [(record["model"], record["arm"], record["run"]) for record in data["records"]]
-    assert tried == [(model, "skill", run) for model in ("one", "two") for run in (1, 2)]
+    arms = ("previous", "skill")
+    assert tried == [(m, arm, run) for m in ("one", "two") for run in (1, 2) for arm in arms]
     assert {record["case"] for record in data["records"]} == {"from-file"}
     accepted = json.loads((pytester.path / "skills/gate/skill_results.json").read_text())
     assert list(accepted["models"]) == ["one", "two"]
-    assert len((pytester.path / "answers.jsonl").read_text().splitlines()) == 4
+    assert len((pytester.path / "answers.jsonl").read_text().splitlines()) == 8
     assert [row["skill_cost"] for row in data["summary"]] == [10, 5]  # USD 1 a token
     assert server.most_in_flight == 1
     assert {asked.body["max_tokens"] for asked in server.asked} == {7}

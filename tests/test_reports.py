@@ -80,8 +80,19 @@ def test_the_table_is_never_broader_than_the_terminal(width: int, model: str) ->
     longer = replace(paid, **long, skill_seconds=145.6, skill_tokens=123_456.0)
     others = [summary("haiku"), summary(LONG_MODEL, errored=3)]
     for rows in ([full], [paid], [full, *others], [paid, *others], [longer, *others]):
-        shown = lines(*rows, width=width)
-        assert max(map(len, shown)) <= width
+        compared = [replace(row, against="feature/gate", previous_rate=1.0) for row in rows]
+        for shown in (lines(*rows, width=width), lines(*compared, width=width)):
+            assert max(map(len, shown)) <= width
+
+
+def test_the_rate_at_a_git_ref_has_a_column_only_where_there_is_one() -> None:
+    compared = summary(against="feature/gate-with-keys", previous_rate=0.5)
+    header, _, row = lines(compared)[2:5]
+    assert header.split()[:4] == ["model", "without", "feature/gate-w…", "with"]
+    assert [text for text in row.split() if "%" in text] == ["42%", "50%", "83%", "+90%"]
+    assert lines(summary())[2].split()[:3] == ["model", "without", "with"]
+    short = lines(replace(compared, against="main"), width=80)[2]
+    assert short.split()[:4] == ["model", "without", "main", "with"]
 
 
 def test_a_title_and_a_note_are_never_broader_than_the_terminal() -> None:
@@ -250,6 +261,12 @@ def test_a_failure_shows_question_checks_and_both_answers() -> None:
     ]
 
 
+def test_a_failure_shows_the_answer_at_the_git_ref_too() -> None:
+    before = record("previous", output="Type gate up.", outcome="passed", checks=())
+    text = failure_text("How?", [before, record()], against="main")
+    assert text.index("With the skill: failed") < text.index("With the skill at main: passed")
+
+
 def test_a_check_that_is_not_required_is_a_miss_and_not_in_the_headline() -> None:
     grades = (
         Grade("max_words", False, "90 words", required=False),
@@ -303,11 +320,12 @@ def test_of_several_runs_the_first_that_failed_is_shown() -> None:
 
 SCHEMA = {
     "": "schema started seconds skills summary records gate",
-    "skills": "name path digest tokens",
+    "skills": "name path digest tokens against",
     "summary": "skill model model_id cases runs baseline_rate skill_rate lift lift_low lift_high "
     "p_value detectable_lift baseline_tokens skill_tokens token_change baseline_cost skill_cost "
     "checks_passed checks_total errored verdict baseline_score skill_score "
-    "token_change_low token_change_high sentence",
+    "token_change_low token_change_high sentence previous_rate previous_tokens previous_cost "
+    "change change_low change_high change_p_value change_verdict",
     "records": "skill case model arm run outcome output input_tokens output_tokens cached_tokens "
     "seconds stored checks error score judge_calls judge_input_tokens judge_output_tokens",
     "checks": "check passed reason weight required",

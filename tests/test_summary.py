@@ -1,7 +1,7 @@
 """Records become rates, lift and tokens of a skill on a model."""
 
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
@@ -129,7 +129,7 @@ def test_tokens_are_means_of_one_answer_and_their_change() -> None:
     assert summary.token_change == pytest.approx(0.25)
 
 
-@pytest.mark.parametrize("arm", get_args(Arm))
+@pytest.mark.parametrize("arm", ["baseline", "skill"])
 def test_usage_that_one_answer_does_not_tell_makes_the_mean_unknown(arm: Arm) -> None:
     rows = [record("baseline"), record("skill")]
     known = {"input_tokens": 10, "output_tokens": 5, "seconds": 1.0}

@@ -64,7 +64,7 @@ def test_the_system_texts_differ_by_one_block(skill: Skill) -> None:
 
 def test_the_skill_is_sent_as_it_is_written(skill: Skill) -> None:
     odd = dataclasses.replace(skill, body="Use {braces}, %s, \\n and <tags> & `ticks`.")
-    assert odd.body in skill_system(odd)
+    assert odd.body in skill_system(odd.body)
 
 
 def test_runs_follow_each_other_with_both_arms_of_a_run_together(skill: Skill) -> None:

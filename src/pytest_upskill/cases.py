@@ -233,7 +233,7 @@ def _files(case: Case, context: ContextForm | None, folder: Path) -> tuple[tuple
 def _made_id(case: Case) -> str:
     """Some words of the question and a hash of it, so that no other case can change it."""
     asked = (*case.files, *case.earlier)
-    mark = digest(case.input, *(part for pair in asked for part in pair))[:4]
+    mark = digest(case.input, *(part for pair in asked for part in pair))[:6]
     return f"{slug(case.input) or 'case'}-{mark}"
 
 

@@ -78,7 +78,7 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class AcceptedComparison:
     """A skill on a model beside what was accepted of it."""
 
     skill: str
@@ -120,7 +120,7 @@ class Comparison:
         return [case for case in self.cases if case not in self.worse]
 
 
-def compare(skill: str, model: str, cases: Sequence[Compared]) -> Comparison:
+def compare(skill: str, model: str, cases: Sequence[Compared]) -> AcceptedComparison:
     """The final word on a skill and a model, when all of its cases have run."""
     known = [case for case in cases if case.expected]
     found = regressed(*_columns(known))
@@ -128,7 +128,7 @@ def compare(skill: str, model: str, cases: Sequence[Compared]) -> Comparison:
     worse = [case for case in cases if case in by_evidence or case.standing.kind == "regressed"]
     p_rest = drop(*_columns([case for case in known if case not in worse]))
     whole = found.whole and p_rest <= _LEVEL
-    return Comparison(skill, model, tuple(cases), tuple(worse), whole, p_rest)
+    return AcceptedComparison(skill, model, tuple(cases), tuple(worse), whole, p_rest)
 
 
 def _columns(cases: Sequence[Compared]) -> tuple[list[Count], list[Count]]:

@@ -18,9 +18,11 @@ class Gates:
     min_pass_rate: float | None = None
     max_token_growth: float | None = None
     confident: bool = False  # by the interval's bound, not by the estimate
+    no_worse: bool = False  # than the skill at the ref of --skill-against
 
     def any(self) -> bool:
-        return (self.min_lift, self.min_pass_rate, self.max_token_growth) != (None, None, None)
+        numbers = (self.min_lift, self.min_pass_rate, self.max_token_growth)
+        return self.no_worse or numbers != (None, None, None)
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Settings:
     runs: int = DEFAULT_RUNS
     tests_file: Path | None = None
     baseline: bool = True
+    against: str | None = None  # the git ref of the arm ``previous``
     max_output: int = DEFAULT_MAX_OUTPUT
     timeout: float = DEFAULT_TIMEOUT
     concurrency: int = DEFAULT_CONCURRENCY

@@ -43,6 +43,7 @@ class Skill:
     body: str
     digest: str
     warnings: tuple[Oddity, ...] = ()
+    previous: str | None = None  # the body at the ref of --skill-against
 
     @property
     def tokens(self) -> int:
@@ -166,14 +167,26 @@ def _inspect_folder(root: Path) -> str:
 
 def read_text(file: Path) -> str:
     try:
-        text = file.read_bytes().decode("utf-8-sig")
+        return _decoded(file.read_bytes())
     except UnicodeDecodeError as error:
         raise SkillError(
             file,
             f"this file is not UTF-8 (byte {error.start})",
             "Save it as UTF-8.",
         ) from None
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def body_of(data: bytes) -> str:
+    """What a SKILL.md teaches, also if the specification does not allow it otherwise."""
+    text = _decoded(data, "replace")
+    try:
+        return _split(Path(SKILL_NAMES[0]), text)[1]
+    except SkillError:
+        return text.strip()
+
+
+def _decoded(data: bytes, errors: str = "strict") -> str:
+    return data.decode("utf-8-sig", errors).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _split(file: Path, text: str) -> tuple[str, str]:

@@ -1,17 +1,18 @@
 """Records → one summary per skill and model."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from .models.prices import Price, cost
 from .records import Record
 from .stats import wilson
+from .trials import Arm
 
 
 @dataclass(frozen=True)
 class CaseSummary:
-    """A case on a model: means over its complete pairs of runs."""
+    """A case on a model: means over its runs of which every arm was answered."""
 
     case: str
     runs: int
@@ -19,6 +20,8 @@ class CaseSummary:
     skill: float
     baseline_tokens: float | None
     skill_tokens: float | None
+    previous: float | None = None
+    previous_tokens: float | None = None
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class Summary:
     USD) means of one answer.
 
     Rates, scores, lift, tokens and cost are over complete pairs only: a trial without an
-    answer takes its partner of the other arm with it. What is not known is None.
+    answer takes its partners of the other arms with it. What is not known is None.
     """
 
     skill: str
@@ -53,6 +56,10 @@ class Summary:
     graded: int  # answers with the skill that were held to checks
     not_run: int  # cases that the run did not come to
     by_case: tuple[CaseSummary, ...] = ()
+    against: str | None = None  # the git ref of the arm ``previous``
+    previous_rate: float | None = None
+    previous_tokens: float | None = None
+    previous_cost: float | None = None
 
     @property
     def rates(self) -> list[tuple[float, float]]:
@@ -62,9 +69,16 @@ class Summary:
     @property
     def tokens(self) -> list[tuple[float, float]]:
         """The tokens of each case; nothing where a server does not tell them."""
-        pairs = [(case.baseline_tokens, case.skill_tokens) for case in self.by_case]
-        known = [(one, two) for one, two in pairs if one is not None and two is not None]
-        return known if len(known) == len(pairs) else []
+        return _all_known([(case.baseline_tokens, case.skill_tokens) for case in self.by_case])
+
+    @property
+    def rates_since(self) -> list[tuple[float, float]]:
+        """The pass rates of each case, with the skill as it was and as it is."""
+        return _all_known([(case.previous, case.skill) for case in self.by_case])
+
+    @property
+    def tokens_since(self) -> list[tuple[float, float]]:
+        return _all_known([(case.previous_tokens, case.skill_tokens) for case in self.by_case])
 
     @property
     def skill_low(self) -> float | None:
@@ -72,7 +86,7 @@ class Summary:
         return None if self.skill_rate is None else wilson(self.skill_rate, len(self.by_case)).low
 
 
-Pair = tuple[Record | None, Record]
+Run = Mapping[Arm, Record]  # of a case: what came of each arm
 
 
 def summarize(
@@ -83,15 +97,15 @@ def summarize(
     model_id: str,
     price: Price | None,
     not_run: int,
+    against: str | None = None,
 ) -> Summary:
     """Sum up the records of one skill on one model."""
     own = [record for record in records if (record.skill, record.model) == (skill, model)]
-    by_case = _complete_pairs(own)
-    pairs = [pair for case in by_case.values() for pair in case]
-    baselines = [baseline for baseline, _ in pairs if baseline]
-    with_skill = [record for _, record in pairs]
-    baseline_cases = [[baseline for baseline, _ in case] for case in by_case.values()]
-    skill_cases = [[record for _, record in case] for case in by_case.values()]
+    by_case = _complete_runs(own)
+    runs = [run for case in by_case.values() for run in case]
+    baselines, previous, with_skill = _arm(runs, "baseline"), _arm(runs, "previous"), _arm(runs)
+    baseline_cases = [_arm(case, "baseline") for case in by_case.values()]
+    skill_cases = [_arm(case) for case in by_case.values()]
     baseline_rate = _mean_over_cases(baseline_cases, _passed)
     skill_rate = _mean_over_cases(skill_cases, _passed)
     tokens = _mean([record.tokens for record in baselines])
@@ -120,36 +134,46 @@ def summarize(
         skill_seconds=_mean([record.seconds for record in with_skill]),
         graded=sum(record.arm == "skill" and bool(record.checks) for record in own),
         not_run=not_run,
-        by_case=tuple(_case(case, own_pairs) for case, own_pairs in by_case.items()),
+        by_case=tuple(_case(case, own_runs) for case, own_runs in by_case.items()),
+        against=against,
+        previous_rate=_mean_over_cases(
+            [_arm(case, "previous") for case in by_case.values()], _passed
+        ),
+        previous_tokens=_mean([record.tokens for record in previous]),
+        previous_cost=_mean([cost(price, record.usage) for record in previous]),
     )
 
 
-def _case(case: str, pairs: Sequence[Pair]) -> CaseSummary:
-    baselines = [baseline for baseline, _ in pairs if baseline]
-    with_skill = [record for _, record in pairs]
+def _case(case: str, runs: Sequence[Run]) -> CaseSummary:
+    baselines, previous, with_skill = _arm(runs, "baseline"), _arm(runs, "previous"), _arm(runs)
     return CaseSummary(
         case=case,
-        runs=len(pairs),
-        baseline=fmean(map(_passed, baselines)) if baselines else None,
+        runs=len(runs),
+        baseline=_mean(list(map(_passed, baselines))),
         skill=fmean(map(_passed, with_skill)),
         baseline_tokens=_mean([record.tokens for record in baselines]),
         skill_tokens=_mean([record.tokens for record in with_skill]),
+        previous=_mean(list(map(_passed, previous))),
+        previous_tokens=_mean([record.tokens for record in previous]),
     )
 
 
-def _complete_pairs(records: Sequence[Record]) -> dict[str, list[Pair]]:
+def _complete_runs(records: Sequence[Record]) -> dict[str, list[Run]]:
     """Per case, the runs of which every arm was answered."""
-    baselines = {(r.case, r.run): r for r in records if r.arm == "baseline"}
-    pairs: dict[str, list[Pair]] = {}
+    arms = {"skill", *(record.arm for record in records)}
+    runs: dict[tuple[str, int], dict[Arm, Record]] = {}
     for record in records:
-        if record.arm != "skill" or record.outcome == "errored":
-            continue
-        baseline = baselines.get((record.case, record.run))
-        if baseline is None and baselines:
-            continue
-        if baseline is None or baseline.outcome != "errored":
-            pairs.setdefault(record.case, []).append((baseline, record))
-    return pairs
+        if record.outcome != "errored":
+            runs.setdefault((record.case, record.run), {})[record.arm] = record
+    complete: dict[str, list[Run]] = {}
+    for (case, _), run in runs.items():
+        if run.keys() == arms:
+            complete.setdefault(case, []).append(run)
+    return complete
+
+
+def _arm(runs: Iterable[Run], arm: Arm = "skill") -> list[Record]:
+    return [run[arm] for run in runs if arm in run]
 
 
 def _passed(record: Record) -> float:
@@ -161,15 +185,22 @@ def _score(record: Record) -> float | None:
 
 
 def _mean_over_cases(
-    cases: Sequence[Sequence[Record | None]], value: Callable[[Record], float | None]
+    cases: Sequence[Sequence[Record]], value: Callable[[Record], float | None]
 ) -> float | None:
     """Mean over cases of the mean over runs: the case is the sample, not the run."""
-    return _mean([_mean([value(record) if record else None for record in case]) for case in cases])
+    return _mean([_mean([value(record) for record in case]) for case in cases])
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return fmean(known) if known and len(known) == len(values) else None
+
+
+def _all_known(
+    pairs: Sequence[tuple[float | None, float | None]],
+) -> list[tuple[float, float]]:
+    known = [(one, two) for one, two in pairs if one is not None and two is not None]
+    return known if len(known) == len(pairs) else []
 
 
 def _difference(one: float | None, other: float | None) -> float | None:

@@ -48,6 +48,11 @@ def counted(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
+def points(share: float) -> str:
+    """A difference of rates as people say it: 0.1 is +10 points."""
+    return f"{round(share * 100):+d}" if round(share * 100) else "0"
+
+
 def guess(word: str, known: Iterable[str]) -> str:
     """The end of a sentence: the known word that was perhaps meant, or nothing."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)

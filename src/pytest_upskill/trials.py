@@ -11,7 +11,7 @@ from .settings import Settings
 from .skills import Skill
 from .texts import digest
 
-Arm = Literal["skill", "baseline"]
+Arm = Literal["skill", "baseline", "previous"]
 
 # The order was measured on small models: the skill first, then the instruction, and no tags.
 BASE_SYSTEM: Final = "You are a helpful assistant."
@@ -77,6 +77,7 @@ class SkillInfo:
     path: str
     digest: str
     tokens: int
+    against: str | None = None  # the git ref whose text of the skill is the arm ``previous``
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ def trials_of(
     settings: Settings,
     rubric: Rubric | None = None,
 ) -> list[Trial]:
-    """Both arms of a case on a model, run by run, so that a pair is asked together."""
+    """All arms of a case on a model, run by run, so that a pair is asked together."""
     messages: tuple[tuple[Role, str], ...] = (*case.earlier, ("user", user_text(case)))
     return [
         Trial(
@@ -147,32 +148,38 @@ def trials_of(
             rubric,
         )
         for run in range(1, (case.runs or settings.runs) + 1)
-        for arm in _arms(settings)
+        for arm in _arms(skill, settings)
     ]
 
 
-def open_trials(label: str, case: str, model: str, settings: Settings) -> list[Trial]:
+def open_trials(label: str, skill: Skill, case: str, model: str, settings: Settings) -> list[Trial]:
     """The trials of a test whose questions are known only while it runs."""
     unknown = Question(model, "", (), settings.max_output, 1)
     return [
         Trial(label, case, model, arm, run, unknown)
         for run in range(1, settings.runs + 1)
-        for arm in _arms(settings)
+        for arm in _arms(skill, settings)
     ]
 
 
-def _arms(settings: Settings) -> tuple[Arm, ...]:
-    return ("baseline", "skill") if settings.baseline else ("skill",)
+def _arms(skill: Skill, settings: Settings) -> list[Arm]:
+    known: dict[Arm, bool] = {
+        "baseline": settings.baseline,
+        "previous": skill.previous is not None,
+        "skill": True,
+    }
+    return [arm for arm, is_asked in known.items() if is_asked]
 
 
 def system_of(skill: Skill, arm: Arm, base: str | None) -> str:
-    base = base or BASE_SYSTEM
-    return skill_system(skill, base) if arm == "skill" else base
+    bodies = {"skill": skill.body, "previous": skill.previous, "baseline": None}
+    body, base = bodies[arm], base or BASE_SYSTEM
+    return base if body is None else skill_system(body, base)
 
 
 @lru_cache(maxsize=64)  # the text is held once, not once for each of its cases
-def skill_system(skill: Skill, base: str = BASE_SYSTEM) -> str:
-    return f"{base}\n\n{skill.body}\n\n{FOLLOW_SKILL}"
+def skill_system(body: str, base: str = BASE_SYSTEM) -> str:
+    return f"{base}\n\n{body}\n\n{FOLLOW_SKILL}"
 
 
 def user_text(case: Case) -> str:

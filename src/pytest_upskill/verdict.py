@@ -1,10 +1,11 @@
 """What a summary amounts to: one word and one sentence per skill and model, and the gates."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final, Literal
 
+from .comparison import Comparison, comparisons_of, points_words, token_words
 from .settings import Gates
 from .stats import (
     LEVEL,
@@ -18,12 +19,11 @@ from .stats import (
     runs_needed,
 )
 from .summary import Summary
-from .texts import counted, one_line
+from .texts import counted, one_line, points
 
 Word = Literal["helps", "hurts", "no effect shown", "not needed", "incomplete"]
 
 _PASSES_ALREADY: Final = 0.9
-_ABOUT_THE_SAME: Final = 0.02
 _AS_GOOD: Final = 0.05
 _MOST_NAMES: Final = 5
 
@@ -42,6 +42,7 @@ class Verdict:
     worse: tuple[str, ...]  # cases that fail with the skill and pass without
     always_pass: tuple[str, ...]  # without the skill too
     always_fail: tuple[str, ...]  # with the skill too
+    since: Comparison | None = None  # the ref of --skill-against
 
 
 def verdicts_of(summaries: Sequence[Summary], level: float = LEVEL) -> list[Verdict]:
@@ -52,8 +53,9 @@ def verdicts_of(summaries: Sequence[Summary], level: float = LEVEL) -> list[Verd
         lifts = [paired_lift(row.rates, row.runs, level) if row.rates else None for row in rows]
         known = [lift.p_value for lift in lifts if lift]
         adjusted = iter(holm(known))
-        for row, lift in zip(rows, lifts, strict=True):
-            verdicts.append(_verdict(row, lift, next(adjusted) if lift else None, level))
+        for row, lift, since in zip(rows, lifts, comparisons_of(rows, level), strict=True):
+            verdict = _verdict(row, lift, next(adjusted) if lift else None, level)
+            verdicts.append(replace(verdict, since=since))
     return verdicts
 
 
@@ -100,18 +102,14 @@ def _sentence(
     if lift is None:
         parts += [f"{row.skill_rate:.0%} pass with the skill"] if row.skill_rate is not None else []
     else:
-        parts.append(f"{_points(lift.lift)} points ({_points(lift.low)} to {_points(lift.high)})")
+        parts.append(points_words(lift))
     if word == "not needed":
         parts.append(f"{row.baseline_rate:.0%} pass without it")
     if word == "no effect shown":
         parts.append(_what_would_show(row, smallest, level))
     if change:
-        parts.append(_tokens(change))
+        parts.append(token_words(change))
     return ", ".join(parts)
-
-
-def _points(share: float) -> str:
-    return f"{round(share * 100):+d}" if round(share * 100) else "0"
 
 
 def _missing(row: Summary) -> str:
@@ -131,12 +129,6 @@ def _what_would_show(row: Summary, smallest: float | None, level: float) -> str:
     if smallest is None:
         return f"{counted(len(row.rates), 'case')} can't show any lift"
     return f"these cases show {round(smallest * 100)} points or more"
-
-
-def _tokens(change: Change) -> str:
-    if abs(change.change) < _ABOUT_THE_SAME:
-        return "as many tokens"
-    return f"{abs(change.change):.0%} {'more' if change.change > 0 else 'fewer'} tokens"
 
 
 def sweet_spot(verdicts: Sequence[Verdict]) -> str | None:
@@ -206,8 +198,8 @@ def _reasons(verdict: Verdict, gates: Gates) -> list[str]:
             reasons.append("the lift is not known without a baseline (--skill-min-lift)")
         elif reached < gates.min_lift:
             reasons.append(
-                f"{_which('lift', gates)} {_points(reached)} points, "
-                f"below {_points(gates.min_lift)} (--skill-min-lift)"
+                f"{_which('lift', gates)} {points(reached)} points, "
+                f"below {points(gates.min_lift)} (--skill-min-lift)"
             )
     if gates.min_pass_rate is not None:
         rate = row.skill_low if gates.confident else row.skill_rate
@@ -225,6 +217,8 @@ def _reasons(verdict: Verdict, gates: Gates) -> list[str]:
                 f"{_which('token growth', gates, 'highest')} {told}, "
                 f"above {gates.max_token_growth:+.0%} (--skill-max-token-growth)"
             )
+    if gates.no_worse and verdict.since and verdict.since.word == "worse":
+        reasons.append(f"{verdict.since.sentence} (--skill-no-worse)")
     return reasons
 
 

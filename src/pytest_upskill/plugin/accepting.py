@@ -20,7 +20,7 @@ from ..accepted import (
     write_results,
 )
 from ..errors import shown
-from ..regressions import Compared, Comparison, compare
+from ..regressions import AcceptedComparison, Compared, compare
 from ..texts import counted, one_line
 from ..trials import PlannedItem
 from .ledger import Ledger
@@ -65,7 +65,7 @@ def _results(ledger: Ledger, items: Sequence[PlannedItem]) -> dict[str, CaseResu
     return {nodeid: result for nodeid, result in found.items() if result}
 
 
-def comparisons(ledger: Ledger) -> list[Comparison]:
+def comparisons(ledger: Ledger) -> list[AcceptedComparison]:
     """Of every skill and model of which something is accepted."""
     found = []
     for group in _groups(ledger):
@@ -121,7 +121,7 @@ def _accepted(group: _Group, folder: Path) -> str:
     return f"{told}; not accepted: {_names(left)}" if left else told
 
 
-def notes(ledger: Ledger, found: Sequence[Comparison], config: pytest.Config) -> list[str]:
+def notes(ledger: Ledger, found: Sequence[AcceptedComparison], config: pytest.Config) -> list[str]:
     """What else there is to say beside what was accepted."""
     lines = [
         f"{group.skill} on {group.model}: a subset: {subset}."
@@ -159,7 +159,9 @@ def command_that_accepts(config: pytest.Config) -> str:
     return shlex.join(["pytest", *map(str, config.invocation_params.args), "--skill-accept"])
 
 
-def run_again_by_lf(found: Sequence[Comparison], ledger: Ledger, config: pytest.Config) -> None:
+def run_again_by_lf(
+    found: Sequence[AcceptedComparison], ledger: Ledger, config: pytest.Config
+) -> None:
     """What the end of the run found worse is failed for --lf, although its test did not fail."""
     plugin = config.pluginmanager.getplugin("lfplugin")
     if plugin:

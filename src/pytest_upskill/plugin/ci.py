@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..regressions import Compared, Comparison
+from ..regressions import AcceptedComparison, Compared
 from ..reports.github import annotations
 from .collect import relative
 
@@ -25,7 +25,9 @@ def append_job_summary(file: str, text: str) -> str | None:
     return None
 
 
-def annotation_lines(compared: Sequence[Comparison], gate: Sequence[str], root: Path) -> list[str]:
+def annotation_lines(
+    compared: Sequence[AcceptedComparison], gate: Sequence[str], root: Path
+) -> list[str]:
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return []
     # GitHub knows files by their paths in the repository, of which the rootdir may be a part.

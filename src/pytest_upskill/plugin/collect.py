@@ -15,7 +15,9 @@ from ..cases import Case, how_to_add_cases
 from ..checks import TAKEN, CheckedCase, load_checked_cases, registered_kinds, rubric_of
 from ..errors import CasesError, InputError
 from ..forms import cases_error
-from ..skills import CASES_NAME, find_cases, load_skill
+from ..previous import with_previous
+from ..settings import Settings
+from ..skills import CASES_NAME, Skill, find_cases, load_skill
 from ..trials import SkillInfo
 from .items import CaseItem, Run, hooks_of_parent
 
@@ -61,6 +63,11 @@ def relative(path: Path, root: Path) -> str:
         return Path(os.path.relpath(path, root)).as_posix()
     except ValueError:  # another drive of Windows
         return path.as_posix()
+
+
+def info_of(skill: Skill, label: str, path: str, settings: Settings) -> SkillInfo:
+    against = settings.against if skill.previous is not None else None
+    return SkillInfo(label, path, skill.digest, skill.tokens, against)
 
 
 class SkillFolder(pytest.Collector):
@@ -116,7 +123,7 @@ class SkillFile(pytest.File):
 
     def collect(self) -> Iterator[pytest.Item]:
         try:
-            skill = load_skill(self.source.skill_file)
+            skill = with_previous(load_skill(self.source.skill_file), self.run.settings.against)
             cases = self._load_cases()
             self.accepted = read_results(self.source.folder)
         except InputError as error:
@@ -127,7 +134,7 @@ class SkillFile(pytest.File):
             )
         root = self.config.rootpath
         path = relative(self.source.folder, root)
-        self.info = SkillInfo(self.source.label, path, skill.digest, skill.tokens)
+        self.info = info_of(skill, self.source.label, path, self.run.settings)
         self.cases_path = relative(self.source.cases_file or self.path, root)
         own = self.source.cases_file == self.path
         self.siblings = tuple(case.id for case, _ in cases) if own else ()

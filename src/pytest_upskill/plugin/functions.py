@@ -1,8 +1,9 @@
 """Tests of a skill written in Python: ``@pytest.mark.skill("skills/x")`` and the fixture ``ask``.
 
-Such a test is an item per model with both arms inside, like a case. Its function runs without
-the skill, where a failing ``assert`` is data, and with it, where it is a failure. It runs while
-the item is set up, so that a question without an answer is an error of the test.
+Such a test is an item per model with all arms inside, like a case. Its function runs without
+the skill (and with its previous text), where a failing ``assert`` is data, and with it, where it is
+a failure. It runs while the item is set up, so that a question without an answer is an error of
+the test.
 """
 
 import inspect
@@ -15,6 +16,7 @@ import pytest
 
 from ..accepted import Count, Results, read_results, short_digest
 from ..errors import InputError
+from ..previous import with_previous
 from ..records import (
     Answer,
     Grade,
@@ -29,7 +31,7 @@ from ..settings import Settings
 from ..skills import Skill, find_skills, load_skill
 from ..texts import one_line
 from ..trials import CaseInfo, Question, SkillInfo, Trial, open_trials, system_of
-from .collect import relative
+from .collect import info_of, relative
 from .items import ASKED_PROPERTY, RECORDS_PROPERTY, Run, judge_present
 
 _MODEL: Final = "upskill_model"
@@ -57,7 +59,7 @@ class Asker:
         self.case = case
         of_model = accepted.get(model)
         self.expected = of_model.expectation(name, case.digest) if of_model else None
-        self.trials = open_trials(self.info.name, name, model, run.settings)
+        self.trials = open_trials(self.info.name, skill, name, model, run.settings)
         self.asked: list[tuple[Trial, Question, Answer]] = []
         self._run = run
         self._skill = skill
@@ -168,13 +170,14 @@ class MarkedTests:
                 file, *more = find_skills(folder)
                 if more:
                     raise InputError(f"mark skill {path}", "there are several skills here", _HOW)
-                skill, accepted = load_skill(file), read_results(file.parent)
+                skill = with_previous(load_skill(file), self._run.settings.against)
+                accepted = read_results(file.parent)
             except InputError as error:
-                where = error.where.replace("--skill", "mark skill", 1)
+                where = error.where.replace("--skill ", "mark skill ", 1)
                 told = str(InputError(where, error.problem, error.mend))
                 raise pytest.Collector.CollectError(told) from None
             shown = relative(file.parent, node.config.rootpath)
-            info = SkillInfo(self._label_of(file.parent), shown, skill.digest, skill.tokens)
+            info = info_of(skill, self._label_of(file.parent), shown, self._run.settings)
             self._skills[folder] = _Known(skill, file.parent, info, accepted)
         return self._skills[folder]
 

@@ -1,4 +1,4 @@
-"""A case on a model as a pytest item: both arms inside, asked, judged, graded."""
+"""A case on a model as a pytest item: all arms inside, asked, judged, graded."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -152,7 +152,8 @@ class CaseItem(pytest.Item):
         if standing:
             question = self.trials[0].question.messages[-1][1]
             whole = self.config.get_verbosity() >= 2
-            text = failure_text(question, self._records, whole=whole)
+            against = self.parent.info.against
+            text = failure_text(question, self._records, whole=whole, against=against)
             if standing.kind == "regressed":
                 text = f"{standing.reason}: {text}"
             raise WrongAnswer(text, pytrace=False)

@@ -17,7 +17,7 @@ from ..engine.recording import Recorded, recorded_lines
 from ..judging import all_questions
 from ..models.prices import Price, cost
 from ..records import Answer, Record, Usage, errored_record, load_records, total_usage
-from ..regressions import Comparison
+from ..regressions import AcceptedComparison
 from ..reports.json_report import json_report
 from ..settings import Settings
 from ..summary import Summary, summarize
@@ -100,6 +100,7 @@ class Ledger:
                 model_id=model_id,
                 price=self._price_of(model),
                 not_run=self._not_run(skill.name, model),
+                against=skill.against,
             )
             for skill in self._skills
             for model, model_id in self.model_ids.items()
@@ -109,7 +110,7 @@ class Ledger:
     def verdicts(self) -> list[Verdict]:
         return verdicts_of(self.summaries())
 
-    def gate(self, settings: Settings, compared: Sequence[Comparison]) -> list[str] | None:
+    def gate(self, settings: Settings, compared: Sequence[AcceptedComparison]) -> list[str] | None:
         """Why the run does not pass, by its gates and by what was accepted; None if it has
         neither."""
         if not compared and not settings.gates.any():

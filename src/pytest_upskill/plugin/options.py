@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from ..errors import InputError
+from ..errors import InputError, SettingsError
 from ..settings import (
     DEFAULT_CONCURRENCY,
     DEFAULT_MAX_OUTPUT,
@@ -58,6 +58,13 @@ OPTIONS: Final = (
         "switch",
         None,
         "Ask only with the skill, not without.",
+    ),
+    Option(
+        "--skill-against",
+        "skill_against",
+        "text",
+        "REF",
+        "Ask with the skill as it is at this git ref too, and tell what changed since.",
     ),
     Option(
         "--skill-max-output",
@@ -154,6 +161,13 @@ OPTIONS: Final = (
         "Fail if answers take more tokens with the skill by more than this, in shares of 1.",
     ),
     Option(
+        "--skill-no-worse",
+        "skill_no_worse",
+        "switch",
+        None,
+        "Fail if a skill is shown to be worse than at the ref of --skill-against.",
+    ),
+    Option(
         "--skill-confident",
         "skill_confident",
         "switch",
@@ -216,6 +230,10 @@ def unused_flags(config: pytest.Config) -> list[str]:
 def read_settings(config: pytest.Config) -> Settings:
     value = {option.flag: option.value(config) for option in OPTIONS}
     of_ini = MODEL.is_of_ini_file(config)
+    if value["--skill-no-worse"] and not value["--skill-against"]:
+        raise SettingsError(
+            "--skill-no-worse", "worse than what is not said", "Add --skill-against REF."
+        )
     return Settings(
         skill_paths=tuple(value["--skill"] or ()),
         models=tuple(dict.fromkeys(value["--model"] or ())),
@@ -224,6 +242,7 @@ def read_settings(config: pytest.Config) -> Settings:
         runs=value["--skill-runs"],
         tests_file=value["--skill-tests"],
         baseline=not value["--skill-no-baseline"],
+        against=value["--skill-against"] or None,
         max_output=value["--skill-max-output"],
         timeout=value["--skill-timeout"],
         concurrency=value["--skill-concurrency"],
@@ -239,6 +258,7 @@ def read_settings(config: pytest.Config) -> Settings:
             min_pass_rate=value["--skill-min-pass-rate"],
             max_token_growth=value["--skill-max-token-growth"],
             confident=bool(value["--skill-confident"]),
+            no_worse=bool(value["--skill-no-worse"]),
         ),
         accept=bool(value["--skill-accept"]),
         case_threshold=value["--skill-case-threshold"],

@@ -10,8 +10,9 @@ from ..engine import Engine
 from ..errors import InputError, SettingsError
 from ..models import ModelSpec, model_id_of
 from ..models.prices import Price, parse_prices, price_of
+from ..previous import require_ref
 from ..records import Reply
-from ..regressions import Comparison
+from ..regressions import AcceptedComparison
 from ..reports.markdown import markdown_summary
 from ..settings import Settings
 from ..skills import find_skills
@@ -51,7 +52,7 @@ class UpskillRun:
         self._ledger: Ledger | None = None
         self._required = False
         self._trouble: list[str] = []
-        self._compared: list[Comparison] = []
+        self._compared: list[AcceptedComparison] = []
         self._accepted: list[str] = []
         self._gate: list[str] = []
         config.pluginmanager.register(MarkedTests(self, self._label_of), "upskill-marked")
@@ -87,6 +88,9 @@ class UpskillRun:
         # Who runs one test file of a project with skill_paths needs no model and no key.
         reached = paths.reached_by_args(self._config, sources)
         self._sources = {source.file: source for source in reached}
+        if self.settings.against:
+            for source in reached:
+                require_ref(self.settings.against, source.folder.resolve())
 
     def _name_models(self) -> None:
         names = self.settings.models or ("local",)
@@ -246,6 +250,7 @@ class UpskillRun:
                 *self._accepted,
                 *([] if self.settings.replay_file else self._ledger.stored_notes()),
                 *self._ledger.judge_notes(self.settings.judge),
+                *showing.new_skill_notes(self._ledger.skills, self.settings.against),
                 *showing.retry_notes(self._asking.engine.retries()),
                 *small_model_notes(self._specs.values()),
             ]

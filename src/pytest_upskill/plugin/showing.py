@@ -9,7 +9,7 @@ from ..models import ModelSpec, model_id_of
 from ..reports.terminal import marks_for, summary_lines
 from ..settings import Settings
 from ..texts import counted, harmless, one_line
-from ..trials import PlannedItem
+from ..trials import PlannedItem, SkillInfo
 from .collect import SkillSource
 from .ledger import Ledger
 
@@ -44,6 +44,8 @@ def collected_line(items: Sequence[PlannedItem], settings: Settings, *, asks: bo
     runs = sorted({item.trials[-1].run for item in items})
     runs_text = f"{runs[0]}" + (f" to {runs[-1]}" if len(runs) > 1 else "")
     arms = "with and without the skill" if settings.baseline else "with the skill"
+    if settings.against:
+        arms += f", and as it is at {settings.against}"
     # At most: what has a stored answer is not asked.
     asked = [f"{counted(calls, 'call')} at most"] if calls else []
     asked += ["the calls of tests in Python"] if calls < len(trials) else []
@@ -71,6 +73,14 @@ def write_summary(
     reporter.write_sep("=", "skills")
     for line in lines:
         reporter.write_line(line)
+
+
+def new_skill_notes(skills: Sequence[SkillInfo], against: str | None) -> list[str]:
+    return [
+        f"{harmless(skill.name)} is new since {harmless(against)}: there is nothing to compare."
+        for skill in skills
+        if against and not skill.against
+    ]
 
 
 def retry_notes(retries: Mapping[str, int]) -> list[str]:

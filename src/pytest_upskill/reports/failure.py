@@ -8,17 +8,23 @@ from ..texts import harmless, one_line, shortened
 
 _QUESTION_LIMIT: Final = 600
 _ANSWER_LIMIT: Final = 1600
-_TITLES: Final = {"skill": "With the skill", "baseline": "Without it"}
 
 
-def failure_text(question: str, records: Sequence[Record], *, whole: bool = False) -> str:
+def failure_text(
+    question: str, records: Sequence[Record], *, whole: bool = False, against: str | None = None
+) -> str:
     """The text of one failed item; ``whole`` leaves nothing out."""
     asked = _quoted(question, None if whole else _QUESTION_LIMIT, "  ")
     blocks = [_headline(records), f"Question:\n{asked}"]
-    for arm in ("skill", "baseline"):
+    titles = {
+        "skill": "With the skill",
+        "previous": f"With the skill at {one_line(against or '', 60)}",
+        "baseline": "Without it",
+    }
+    for arm, title in titles.items():
         own = [record for record in records if record.arm == arm]
         if own:
-            blocks.append(_arm(_TITLES[arm], own, None if whole else _ANSWER_LIMIT))
+            blocks.append(_arm(title, own, None if whole else _ANSWER_LIMIT))
     return "\n\n".join(blocks)
 
 

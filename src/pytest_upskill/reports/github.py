@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 
-from ..regressions import Comparison
+from ..regressions import AcceptedComparison
 from ..texts import one_line
 
 _LIMIT = 500
 
 
-def annotations(compared: Sequence[Comparison], gate: Iterable[str]) -> list[str]:
+def annotations(compared: Sequence[AcceptedComparison], gate: Iterable[str]) -> list[str]:
     """An error for each regression, where its case stands, and for each gate that did not pass."""
     lines: list[str] = []
     told: list[str] = []

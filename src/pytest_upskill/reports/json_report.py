@@ -34,7 +34,7 @@ def json_report(
 
 
 def _summary(verdict: Verdict) -> dict[str, Any]:
-    summary, lift, tokens = verdict.summary, verdict.lift, verdict.tokens
+    summary, lift, tokens, since = verdict.summary, verdict.lift, verdict.tokens, verdict.since
     return {
         "skill": summary.skill,
         "model": summary.model,
@@ -62,4 +62,12 @@ def _summary(verdict: Verdict) -> dict[str, Any]:
         "token_change_low": tokens and tokens.low,
         "token_change_high": tokens and tokens.high,
         "sentence": verdict.sentence,
+        "previous_rate": summary.previous_rate,
+        "previous_tokens": summary.previous_tokens,
+        "previous_cost": summary.previous_cost,
+        "change": since and since.lift.lift,
+        "change_low": since and since.lift.low,
+        "change_high": since and since.lift.high,
+        "change_p_value": since and since.p_value,
+        "change_verdict": since and since.word,
     }

@@ -26,15 +26,16 @@ class Marks:
     dot: str = "·"
     times: str = "×"
     rule: str = "─"
+    cut: str = "…"
 
 
-ASCII_MARKS: Final = Marks("#", ".", "->", "-", "x", "-")
+ASCII_MARKS: Final = Marks("#", ".", "->", "-", "x", "-", "~")
 
 
 def marks_for(encoding: str) -> Marks:
     """Block characters where the terminal has them, else plain ASCII."""
     try:
-        "█░→·×─".encode(encoding)
+        "█░→·×─…".encode(encoding)
     except (LookupError, UnicodeEncodeError):
         return ASCII_MARKS
     return Marks()
@@ -59,9 +60,11 @@ _LAYOUTS: Final = (
     _Layout(bar=4, name=9, gap="", stacked=True, split=True),
 )
 _COST: Final = "$/1000"
+_PREVIOUS: Final = "previous"  # its header is the ref
 _ALIGN: Final = {
     "model": "left",
     "without": "left",
+    _PREVIOUS: "left",
     "with": "left",
     "lift": "right",
     "checks": "right",
@@ -115,8 +118,11 @@ def _table(rows: Sequence[Summary], width: int, marks: Marks, paint: Paint) -> l
 
 def _render(rows: Sequence[Summary], layout: _Layout, marks: Marks, paint: Paint) -> list[str]:
     paid = any(row.baseline_cost or row.skill_cost for row in rows)
-    headers = [header for header in _ALIGN if paid or header != _COST]
-    table = [headers]
+    ref = next((row.against for row in rows if row.against), None)
+    left_out = {*([] if paid else [_COST]), *([] if ref else [_PREVIOUS])}
+    headers = [header for header in _ALIGN if header not in left_out]
+    shown = _short_ref(ref or "", layout, marks)
+    table = [[shown if header == _PREVIOUS else header for header in headers]]
     for row in rows:
         cells = _cells(row, layout, marks, paint)
         table.append([cells[header] for header in headers])
@@ -132,6 +138,7 @@ def _cells(row: Summary, layout: _Layout, marks: Marks, paint: Paint) -> dict[st
     return {
         "model": "\n".join(_broken(harmless(row.model), layout.name)),
         "without": _rate(row.baseline_rate, layout, marks),
+        _PREVIOUS: _rate(row.previous_rate, layout, marks),
         "with": _rate(row.skill_rate, layout, marks),
         "lift": _lift(row.lift, paint),
         "checks": _checks(row),
@@ -140,6 +147,13 @@ def _cells(row: Summary, layout: _Layout, marks: Marks, paint: Paint) -> dict[st
         "seconds": _change(row.baseline_seconds, row.skill_seconds, arrow, ".1f"),
         "errors": paint(str(row.errored), red=True) if row.errored else "0",
     }
+
+
+def _short_ref(ref: str, layout: _Layout, marks: Marks) -> str:
+    """As broad as the column is anyway."""
+    broad = layout.bar if layout.stacked else layout.bar + 5
+    name = harmless(ref)
+    return name if len(name) <= broad else name[: broad - len(marks.cut)] + marks.cut
 
 
 def _rate(rate: float | None, layout: _Layout, marks: Marks) -> str:
@@ -222,7 +236,8 @@ def _verdict_lines(verdicts: Sequence[Verdict], width: int, paint: Paint) -> lis
             painted = paint(verdict.word, bold=True, **{colours[verdict.word]: True})
             wrapped[0] = wrapped[0].replace(f": {verdict.word}:", f": {painted}:", 1)
         lines += wrapped
-        for line in signal_lines(verdict):
+        since = [verdict.since.sentence] if verdict.since else []
+        for line in [*since, *signal_lines(verdict)]:
             lines += textwrap.wrap(line, width, initial_indent="  ", subsequent_indent="    ")
     if spot := sweet_spot(verdicts):
         lines += textwrap.wrap(f"Sweet spot: {harmless(spot)}", width, subsequent_indent="  ")
