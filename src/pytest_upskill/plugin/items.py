@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pytest
 
+from ..accepted import Count, Expectation, case_digest, case_result
 from ..cases import Case
 from ..checks import AnyCheck, grade, rubric_of
 from ..errors import CheckError
@@ -20,10 +21,11 @@ from ..records import (
     graded_record,
     with_judge,
 )
+from ..regressions import Standing, standing_of
 from ..reports.failure import failure_text
 from ..settings import Settings
 from ..skills import Skill
-from ..trials import Arm, Question, Rubric, Trial, trials_of
+from ..trials import Arm, CaseInfo, Question, Rubric, Trial, trials_of
 
 if TYPE_CHECKING:
     from .collect import SkillFile
@@ -79,6 +81,24 @@ class NotAnswered(pytest.fail.Exception):  # type: ignore[misc, name-defined]
     __module__ = "builtins"  # as those of pytest: it is shown on a line with little room
 
 
+def judge_present(
+    item: pytest.Item, settings: Settings, info: CaseInfo, now: Count, expected: Expectation | None
+) -> Standing | None:
+    """What the present runs of a test are beside the accepted ones; None if they passed.
+
+    A failure that was accepted, or is accepted now, or may be chance becomes an expected one:
+    by a mark, so that --runxfail and --xfail-tb do what they say.
+    """
+    standing = standing_of(now, info.threshold, expected)
+    if standing.kind in ("passed", "better"):
+        return None
+    if settings.accept:
+        standing = Standing("accepted as failing", f"accepted as failing ({now})")
+    if standing.kind in ("accepted as failing", "perhaps chance"):
+        item.add_marker(pytest.mark.xfail(reason=standing.reason))
+    return standing
+
+
 class WrongAnswer(pytest.fail.Exception):  # type: ignore[misc, name-defined]
     """Answers that did not pass. An xfail expects this, and not that there is no answer."""
 
@@ -90,6 +110,7 @@ class CaseItem(pytest.Item):
     case: Case
     checks: tuple[AnyCheck, ...]
     trials: list[Trial]
+    expected: Expectation | None  # what is accepted of it
     ihook = property(hooks_of_parent)
 
     def __init__(self, **kwargs: Any) -> None:
@@ -107,6 +128,8 @@ class CaseItem(pytest.Item):
         item.case, item.checks = case, checks
         label, settings = parent.source.label, parent.run.settings
         item.trials = trials_of(label, skill, case, model, settings, _rubric(checks, settings))
+        accepted = parent.accepted.get(model)
+        item.expected = accepted.expectation(case.id, case_digest(case)) if accepted else None
         for mark in ("skill", *case.tags):
             item.add_marker(mark)
         if case.skip:
@@ -131,24 +154,41 @@ class CaseItem(pytest.Item):
     def runtest(self) -> None:
         """The skill's answers must pass in enough of the runs."""
         self._send_records()
-        passed = [record.outcome == "passed" for record in self._records if record.arm == "skill"]
-        share = sum(passed) / len(passed)
-        least = self.case.threshold or self.parent.run.settings.case_threshold
-        if not (share > 0.5 if least is None else share >= least):
+        info, settings = self.info, self.parent.run.settings
+        result = case_result(self._records, info.digest)
+        assert result, "an answer is missing, which is told in the setup"
+        standing = judge_present(self, settings, info, result.count, self.expected)
+        if standing:
             question = self.trials[0].question.messages[-1][1]
             whole = self.config.get_verbosity() >= 2
-            told = failure_text(
-                question, self._records, whole=whole, against=self.parent.info.against
-            )
-            raise WrongAnswer(told, pytrace=False)
+            against = self.parent.info.against
+            text = failure_text(question, self._records, whole=whole, against=against)
+            if standing.kind == "regressed":
+                text = f"{standing.reason}: {text}"
+            raise WrongAnswer(text, pytrace=False)
+
+    @property
+    def info(self) -> CaseInfo:
+        """For the accepted results, which are compared and written elsewhere."""
+        file, settings = self.parent, self.parent.run.settings
+        return CaseInfo(
+            folder=str(file.source.folder),
+            digest=case_digest(self.case),
+            file=file.cases_path,
+            line=self.case.line,
+            threshold=self.case.threshold or settings.case_threshold,
+            compared=not any(self.iter_markers("xfail")),
+            siblings=file.siblings,
+            of=file.runnable,
+        )
 
     def _record(self, trial: Trial, reply: Reply, ruled: Rulings | None) -> Record:
         if isinstance(reply, NoAnswer):
             return errored_record(trial, reply.reason)
-        record = self._graded(trial, reply, ruled)
+        record = self._grade(trial, reply, ruled)
         return with_judge(record, ruled.calls, ruled.usage) if ruled else record
 
-    def _graded(self, trial: Trial, answer: Answer, ruled: Rulings | None) -> Record:
+    def _grade(self, trial: Trial, answer: Answer, ruled: Rulings | None) -> Record:
         if ruled and ruled.problem:
             return errored_record(trial, ruled.problem, answer)
         try:
