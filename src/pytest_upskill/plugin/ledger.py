@@ -4,6 +4,7 @@ The same with and without xdist, since records ride on the reports of their own 
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -169,8 +170,21 @@ class Ledger:
         if settings.json_file:
             self._write_json(settings.json_file, gate)
         if settings.record_file:
-            lines = recorded_lines(self._recorded(engine))
-            settings.record_file.write_text(lines, encoding="utf-8")
+            file = settings.record_file
+            before = file.read_text("utf-8") if file.is_file() and not self._is_whole() else ""
+            file.write_text(recorded_lines(self._recorded(engine), before), encoding="utf-8")
+
+    def _is_whole(self) -> bool:
+        """Whether every case was planned and every planned one was answered."""
+        planned = Counter(
+            (item.case.folder, item.trials[0].model) for item in self._planned.values()
+        )
+        return all(
+            nodeid in self._records
+            and all(record.outcome != "errored" for record in self._records[nodeid])
+            and planned[item.case.folder, item.trials[0].model] >= item.case.of
+            for nodeid, item in self._planned.items()
+        )
 
     def _recorded(self, engine: Engine) -> Iterator[Recorded]:
         """Every answer that was used, those of a judge too."""
