@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from kit import BODY, case, write_skill
+from kit import BODY, case, write_script, write_skill
 from loopback import Asked, Fault, LoopbackServer, Reply
 
 POLITE: Final = "It is polite."
@@ -239,6 +239,18 @@ def test_a_wrong_name_of_a_judge_is_told_by_its_own_option(pytester: pytest.Pyte
     result = pytester.runpytest_inprocess("--skill", "skills", "--skill-judge", "nobody:x")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: --skill-judge nobody:x: *"])
+
+
+def test_a_missing_key_of_a_judge_is_told_by_its_own_option(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    write_skill(pytester.path / "skills/gate", CASES)
+    model = write_script(pytester.path / "a.json")
+    args = ["--skill", "skills", "--model", model, "--skill-judge", "openai:gpt-5"]
+    result = pytester.runpytest_inprocess(*args)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: --skill-judge openai:gpt-5: *OPENAI_API_KEY*"])
 
 
 def test_evals_of_skill_creator_are_judged(
