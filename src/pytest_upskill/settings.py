@@ -48,6 +48,7 @@ class Settings:
     fresh: bool = False
     record_file: Path | None = None
     replay_file: Path | None = None
+    accept: bool = False  # what is reached becomes what is expected
     allow_code: bool = False
     gates: Gates = Gates()
     case_threshold: float | None = None  # None is more than half of the runs

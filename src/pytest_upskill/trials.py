@@ -82,12 +82,27 @@ class SkillInfo:
 
 
 @dataclass(frozen=True)
+class CaseInfo:
+    """What the accepted results of a skill need to know of one of its cases."""
+
+    folder: str = ""  # of the skill
+    digest: str = ""  # of what is asked and expected
+    file: str = ""  # where the case stands, seen from the rootdir
+    line: int = 1
+    threshold: float | None = None  # the share of runs that must pass; None is more than half
+    compared: bool = True  # not if it has an xfail of its own
+    siblings: tuple[str, ...] = ()  # all cases of the skill's own file
+    of: int = 0  # how many would run if none were left out; 0 is not known
+
+
+@dataclass(frozen=True)
 class PlannedItem:
     """A test item and the trials inside it."""
 
     nodeid: str
     skill: SkillInfo
     trials: tuple[Trial, ...]
+    case: CaseInfo = CaseInfo()
 
 
 @dataclass(frozen=True)

@@ -175,6 +175,13 @@ OPTIONS: Final = (
         None,
         "Hold the bound of the interval (95 %%) to these gates, not the estimate.",
     ),
+    Option(
+        "--skill-accept",
+        "skill_accept",
+        "switch",
+        None,
+        "Accept what this run reaches: write skill_results.json, which later runs are held to.",
+    ),
     Option("--skill-json", "skill_json", "path", "FILE", "Write all results as JSON."),
     Option(
         "--skill-allow-code",
@@ -262,6 +269,7 @@ def read_settings(config: pytest.Config) -> Settings:
             confident=bool(value["--skill-confident"]),
             no_worse=bool(value["--skill-no-worse"]),
         ),
+        accept=bool(value["--skill-accept"]),
         case_threshold=value["--skill-case-threshold"],
         allow_code=bool(value["--skill-allow-code"]),
         prices=tuple(written(config, PRICES_KEY, "names") or ()),

@@ -50,6 +50,8 @@ def require_all(specs: Specs, settings: Settings, config: pytest.Config) -> None
     """Find out before the first call what would keep the run from being worth its calls."""
     if settings.record_file and settings.replay_file:
         raise SettingsError("--skill-record", "this does not go with --skill-replay", "Drop one.")
+    if settings.record_file and settings.record_file.is_file():
+        load_recording(settings.record_file, "--skill-record")  # nothing else is written over
     if settings.replay_file is None:  # a replay asks nobody, and needs no key
         for spec in specs.values():
             _require(spec, config)
