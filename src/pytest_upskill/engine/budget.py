@@ -5,6 +5,7 @@ from collections.abc import Callable
 from ..models.prices import Price, cost
 from ..records import Usage
 from ..skills import estimated_tokens
+from ..texts import plain
 from ..trials import Question
 
 
@@ -33,7 +34,7 @@ class Budget:
         if self._most_tokens is not None and self._tokens + tokens > self._most_tokens:
             return _refused("--skill-max-tokens", f"{self._most_tokens:,} tokens")
         if self._most_cost is not None and self._cost + usd > self._most_cost:
-            return _refused("--skill-max-cost", f"${self._most_cost:g}")
+            return _refused("--skill-max-cost", f"${plain(self._most_cost)}")
         self._tokens += tokens
         self._cost += usd
         return None
