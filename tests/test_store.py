@@ -153,7 +153,8 @@ def test_answers_shows_prunes_and_clears(
     store.close()
     main(["answers"])
     shown = capsys.readouterr().out
-    assert "3 answers" in shown
+    size = (tmp_path / ".upskill/answers.sqlite").stat().st_size
+    assert f": 3 answers, {size:,} bytes" in shown
     assert "2  haiku" in shown
     main(["answers", "--prune", "30"])
     shown = capsys.readouterr().out
@@ -161,3 +162,21 @@ def test_answers_shows_prunes_and_clears(
     assert "opus" not in shown
     main(["answers", "--clear"])
     assert "2 answers forgotten" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--prune", "-1"], "argument --prune: '-1' is not a number of days, 0 or more"),
+        (["--prune", "nan"], "argument --prune: 'nan' is not a number of days, 0 or more"),
+        (["--prune", "old"], "argument --prune: 'old' is not a number of days, 0 or more"),
+        (["--clear", "--prune", "3"], "argument --prune: not allowed with argument --clear"),
+    ],
+)
+def test_answers_refuses_what_is_not_clear(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["answers", *arguments])
+    assert caught.value.code == 2
+    assert told in capsys.readouterr().err

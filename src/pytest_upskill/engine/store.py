@@ -78,7 +78,9 @@ class Store:
     def size(self) -> StoreSize:
         counts = self._run("SELECT model, COUNT(*) FROM answers GROUP BY model ORDER BY model")
         oldest = self._run("SELECT MIN(created) FROM answers")
-        size = sum(file.stat().st_size for file in self._file.parent.glob(f"{FILE_NAME}*"))
+        # Not of the files: SQLite keeps more of them for as long as this one is open.
+        pages = "pragma_page_count, pragma_page_size"
+        [[size]] = self._run(f"SELECT page_count * page_size FROM {pages}") or [[0]]
         return StoreSize(dict(counts), size, oldest[0][0] if oldest else None)
 
     def prune(self, before: float) -> int:
