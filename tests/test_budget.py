@@ -20,39 +20,81 @@ def question(text: str = "word " * 8, max_output: int = 50) -> Question:
 
 def test_without_a_limit_nothing_is_refused() -> None:
     assert Budget().refusal(question()) is None
+    assert Budget().hold(question())
 
 
 def test_a_call_holds_the_most_it_could_spend_until_it_is_answered() -> None:
     budget = Budget(most_tokens=100)  # 11 of prompt and 50 of output each
-    assert budget.refusal(question()) is None
-    assert "--skill-max-tokens" in (budget.refusal(question()) or "")
+    assert budget.hold(question())
+    assert not budget.hold(question("word " * 9))
+    assert budget.refusal(question("word " * 9)) is None  # it may wait
     budget.settle(question(), Usage(11, 9, 0))
-    assert budget.refusal(question()) is None
+    assert budget.hold(question())
     budget.settle(question(), None)
-    assert budget.refusal(question()) is None
+    assert budget.hold(question())
+
+
+def test_what_would_not_fit_with_nothing_in_flight_is_refused_for_good() -> None:
+    budget = Budget(most_tokens=100)
+    budget.hold(question())
+    budget.settle(question(), Usage(11, 50, 0))
+    assert budget.refusal(question()) == (
+        "m: not asked: it could pass the budget of 100 tokens, of which 61 is spent. "
+        "Raise --skill-max-tokens, or ask less"
+    )
 
 
 def test_a_server_that_does_not_tell_has_spent_the_most() -> None:
     budget = Budget(most_tokens=100)
-    budget.refusal(question())
+    budget.hold(question())
     budget.settle(question(), Usage())
     assert budget.refusal(question())
 
 
 def test_usd_are_held_by_the_price_of_the_model() -> None:
-    budget = Budget(most_cost=0.0001, price_of=lambda _: Price(1.0, 1.0, 1.0))
-    assert budget.refusal(question()) is None
-    assert "budget of $0.0001. Raise --skill-max-cost" in (budget.refusal(question()) or "")
+    budget = Budget(most_cost=0.00007, price_of=lambda _: Price(1.0, 1.0, 1.0))
+    assert budget.hold(question())
+    budget.settle(question(), Usage(11, 50, 0))
+    assert budget.refusal(question()) == (
+        "m: not asked: it could pass the budget of $0.00007, of which less than $0.001 is spent. "
+        "Raise --skill-max-cost, or ask less"
+    )
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.booleans())), st.integers(0, 2000))
 def test_what_was_spent_never_passes_the_limit(calls: list[tuple[int, bool]], most: int) -> None:
     budget, spent = Budget(most_tokens=most), 0
     for output, answered in calls:
-        if budget.refusal(question()) is None:
+        if budget.hold(question()):
             budget.settle(question(), Usage(11, output, 0) if answered else None)
             spent += 11 + output if answered else 0
     assert spent <= most
+
+
+@given(st.lists(st.floats(0.01, 100), min_size=1), st.floats(1e-6, 1e-2))
+def test_with_nothing_in_flight_a_question_is_asked_or_refused(
+    prices: list[float], most: float
+) -> None:
+    """Else it would wait for ever."""
+    wanted = [Question(str(price), "", (("user", "How?"),), 50, 1) for price in prices]
+    price_of = {str(price): Price(price, price, price) for price in prices}
+    budget = Budget(most_cost=most, price_of=price_of.__getitem__)
+    held = {one.key: one for one in wanted if budget.hold(one)}
+    for one in held.values():
+        budget.settle(one, Usage(2, 7, 0))
+    for one in wanted:
+        assert (budget.refusal(one) is None) == budget.hold(one)
+        if budget.refusal(one) is None:
+            budget.settle(one, None)
+
+
+def test_a_question_waits_for_what_calls_in_flight_do_not_spend(pytester: pytest.Pytester) -> None:
+    cases = [case(f"question {n}", "yes", id=f"c{n}") for n in range(20)]
+    write_skill(pytester.path / "skills/gate", cases)
+    with LoopbackServer(lambda _: Reply("yes", delay=0.01)) as server:
+        args = ["--skill", "skills", "--model", "m", "--skill-base-url", f"{server.url}/v1"]
+        result = pytester.runpytest_inprocess(*args, "--skill-max-tokens", "5000")
+    result.assert_outcomes(passed=20)  # two calls could spend 4,200 tokens, and all spend 600
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])

@@ -302,6 +302,8 @@ def test_a_number_may_be_off_by_its_tolerance() -> None:
     told = "9.4 is the nearest number in the answer; 10 ± 0.5 is wanted"
     assert reason("9.4 or 11", number=wanted) == told
     assert reason("none", number=1) == "there is no number in the answer; 1 is wanted"
+    told = "1234568 is the nearest number in the answer; 1234567 is wanted"
+    assert reason("1,234,568", number=1234567) == told
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,52 @@ def test_a_store_that_can_not_be_used_is_set_aside_and_kept(tmp_path: Path, kind
     assert "set aside as" in told[0]
 
 
+def damaged(file: Path) -> None:
+    """A store that opens well: what is broken is found only where it is looked at."""
+    store = Store(file)
+    for number in range(200):
+        store.put(f"k{number}", "m", Answer("gate up " * 40))
+    store.close()
+    data = bytearray(file.read_bytes())
+    data[9000:20000] = b"x" * 11000
+    file.write_bytes(data)
+
+
+def test_a_store_that_is_damaged_inside_is_set_aside_once_and_begun_anew(tmp_path: Path) -> None:
+    damaged(file := tmp_path / "answers.sqlite")
+    told: list[str] = []
+    store = Store(file, told.append)
+    for number in range(200):
+        store.get(f"k{number}")
+        store.put(f"k{number}", "m", ANSWER)
+    assert store.get("k199") == stored(ANSWER)
+    store.close()
+    [word] = told
+    assert "malformed" in word
+    assert "set aside as" in word
+    assert len(list(tmp_path.glob("answers-*.broken"))) == 1
+    again = Store(file, pytest.fail)
+    assert again.get("k199") == stored(ANSWER)
+    again.close()
+
+
+@pytest.mark.parametrize("more", [[], ["--clear"], ["--prune", "0"]])
+def test_answers_sets_a_damaged_store_aside(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    more: list[str],
+) -> None:
+    damaged(tmp_path / ".upskill/answers.sqlite")
+    monkeypatch.chdir(tmp_path)
+    main(["answers", *more])
+    assert "set aside as" in capsys.readouterr().out
+    main(["answers"])
+    shown = capsys.readouterr().out
+    assert "set aside" not in shown
+    assert ": 0 answers," in shown
+
+
 def test_a_store_that_can_not_be_made_is_done_without(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     told: list[str] = []
@@ -107,7 +153,8 @@ def test_answers_shows_prunes_and_clears(
     store.close()
     main(["answers"])
     shown = capsys.readouterr().out
-    assert "3 answers" in shown
+    size = (tmp_path / ".upskill/answers.sqlite").stat().st_size
+    assert f": 3 answers, {size:,} bytes" in shown
     assert "2  haiku" in shown
     main(["answers", "--prune", "30"])
     shown = capsys.readouterr().out
@@ -115,3 +162,21 @@ def test_answers_shows_prunes_and_clears(
     assert "opus" not in shown
     main(["answers", "--clear"])
     assert "2 answers forgotten" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--prune", "-1"], "argument --prune: '-1' is not a number of days, 0 or more"),
+        (["--prune", "nan"], "argument --prune: 'nan' is not a number of days, 0 or more"),
+        (["--prune", "old"], "argument --prune: 'old' is not a number of days, 0 or more"),
+        (["--clear", "--prune", "3"], "argument --prune: not allowed with argument --clear"),
+    ],
+)
+def test_answers_refuses_what_is_not_clear(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["answers", *arguments])
+    assert caught.value.code == 2
+    assert told in capsys.readouterr().err

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.texts import digest, guess, harmless, one_line, shortened, slug
+from pytest_upskill.texts import digest, dollars, guess, harmless, one_line, plain, shortened, slug
 
 ANY_TEXT = st.text(st.characters())  # lone surrogates too
 # The format characters that change how the text around them looks, or that do not show.
@@ -163,3 +163,41 @@ def test_a_digest_is_sha256_over_length_and_text() -> None:
     # Stored answers are found by it: another way of counting would throw them all away.
     data = b"\0\0\0\0\0\0\0\x01a" + b"\0\0\0\0\0\0\0\x02" + "ß".encode()
     assert digest("a", "ß") == hashlib.sha256(data).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("amount", "told"),
+    [
+        (0, "$0"),
+        (2.1e-05, "less than $0.001"),
+        (0.0021, "$0.0021"),
+        (0.04, "$0.04"),
+        (1.2, "$1.20"),
+        (120, "$120.00"),
+        (1234.4, "$1,234"),
+    ],
+)
+def test_dollars_are_told_as_people_say_them(amount: float, told: str) -> None:
+    assert dollars(amount) == told
+
+
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [
+        (0.0, "0"),
+        (1234567.0, "1234567"),
+        (1e-05, "0.00001"),
+        (0.1 + 0.2, "0.3"),
+        (-1.5e15, "-1500000000000000"),
+        (1e300, "1e+300"),
+        (float("inf"), "inf"),
+    ],
+)
+def test_a_number_is_plain_unless_it_would_be_endless(number: float, told: str) -> None:
+    assert plain(number) == told
+
+
+@given(st.floats(0, 1e15))
+def test_neither_has_an_exponent_where_people_read(number: float) -> None:
+    assert "e+" not in dollars(number)
+    assert "e-" not in dollars(number)

@@ -154,7 +154,7 @@ def spot(*rows: tuple[str, float, float | None]) -> str | None:
 def test_the_sweet_spot_is_the_cheapest_that_is_as_good_as_the_best() -> None:
     assert spot(("opus", 0.88, 0.014), ("haiku", 0.85, 0.0009), ("tiny", 0.4, 0.0001)) == (
         "haiku with the skill (85%) is the cheapest that is as good as the best (opus, 88%): "
-        "$0.9 instead of $14 per 1000 answers."
+        "$0.90 instead of $14.00 per 1000 answers."
     )
     assert spot(("opus", 0.9, 0.01), ("haiku", 0.7, 0.001)) == (
         "opus with the skill (90%) is the cheapest, and the best."

@@ -5,6 +5,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable
+from decimal import Decimal
 
 # Everything a terminal might act on or a reader can't see: C0 and C1 controls but newline and
 # tab, bidirectional marks, invisible characters and tags, line separators, lone surrogates.
@@ -46,6 +47,21 @@ def one_line(text: str, limit: int) -> str:
 
 def counted(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def plain(number: float) -> str:
+    """A number as people write it, without an exponent unless it would be endless."""
+    short = f"{number:.15g}"
+    return f"{Decimal(short):f}" if 1e-15 < abs(number) < 1e21 else short
+
+
+def dollars(amount: float) -> str:
+    """An amount as people say it in a sentence: as exact as it needs to be, never 2.1e-05."""
+    if 0 < amount < 0.001:
+        return "less than $0.001"
+    if amount < 0.1:
+        return f"${amount:.2g}"
+    return f"${amount:,.2f}" if amount < 1000 else f"${amount:,.0f}"
 
 
 def points(share: float) -> str:

@@ -19,7 +19,7 @@ from .stats import (
     runs_needed,
 )
 from .summary import Summary
-from .texts import counted, one_line, points
+from .texts import counted, dollars, one_line, points
 
 Word = Literal["helps", "hurts", "no effect shown", "not needed", "incomplete"]
 
@@ -157,7 +157,7 @@ def sweet_spot(verdicts: Sequence[Verdict]) -> str | None:
 
 
 def _price(row: Summary) -> str:
-    return f"${1000 * (row.skill_cost or 0.0):.2g}"
+    return dollars(1000 * (row.skill_cost or 0.0))
 
 
 def signal_lines(verdict: Verdict) -> list[str]:

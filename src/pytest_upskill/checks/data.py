@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
 
 from ..forms import Strict
 from ..records import Answer
-from ..texts import one_line
+from ..texts import one_line, plain
 from . import json_paths, schemas
 from .fences import blocks_of
 from .kind import ONLY_TRUE, TEXTS, Given, Hold, Kind, Said, quoted
@@ -143,14 +143,14 @@ def _number(answer: Answer, form: NumberForm, _: Given) -> Iterator[Said]:
         yield long
         return
     numbers = [_value_of(match) for match in _NUMBER.finditer(answer.text)]
-    wanted = f"{form.value:g}" + (f" ± {form.tolerance:g}" if form.tolerance else "")
+    wanted = plain(form.value) + (f" ± {plain(form.tolerance)}" if form.tolerance else "")
     if not numbers:
         yield False, f"there is no number in the answer; {wanted} is wanted"
         return
     nearest = min(numbers, key=lambda number: abs(number - form.value))
     near = abs(nearest - form.value) <= form.tolerance
     passed = near or math.isclose(nearest, form.value, rel_tol=_NOISE)
-    yield passed, f"{nearest:.12g} is the nearest number in the answer; {wanted} is wanted"
+    yield passed, f"{plain(nearest)} is the nearest number in the answer; {wanted} is wanted"
 
 
 def _value_of(match: re.Match[str]) -> float:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter
 
 from ..records import Answer
+from ..texts import plain
 from .kind import COUNT, TEXT, Given, Kind, Said, quoted
 
 
@@ -18,8 +19,8 @@ def _max_output_tokens(answer: Answer, most: int, _: Given) -> Iterator[Said]:
 
 
 def _max_seconds(answer: Answer, most: float, _: Given) -> Iterator[Said]:
-    took = f"the answer took {answer.seconds:.3g} s"
-    yield answer.seconds <= most, f"{took}; at most {most:g} s may be"
+    took = f"the answer took {plain(round(answer.seconds, 3))} s"
+    yield answer.seconds <= most, f"{took}; at most {plain(most)} s may be"
 
 
 def _refused(answer: Answer, wanted: bool, _: Given) -> Iterator[Said]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from .. import __version__
 from ..errors import InputError
 from ..schema import schema_text
-from .answers import answers_text
+from .answers import answers_text, days
 from .judge import add_judge
 from .lint import add_lint
 from .models import models_text
@@ -28,10 +28,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     models = commands.add_parser("models", help="list the models that --model takes")
     models.set_defaults(run=lambda _: (models_text(os.environ), 0))
     answers = commands.add_parser("answers", help="show or clear this project's stored answers")
-    answers.add_argument(
-        "--prune", type=float, metavar="DAYS", help="forget answers that are older than this"
+    forget = answers.add_mutually_exclusive_group()
+    forget.add_argument(
+        "--prune", type=days, metavar="DAYS", help="forget answers that are older than this"
     )
-    answers.add_argument("--clear", action="store_true", help="forget them all")
+    forget.add_argument("--clear", action="store_true", help="forget them all")
     answers.set_defaults(run=lambda given: (answers_text(given.prune, given.clear), 0))
     add_judge(commands)
     add_lint(commands)

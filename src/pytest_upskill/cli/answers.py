@@ -1,5 +1,6 @@
 """``pytest-upskill answers``: the stored answers of a project."""
 
+import argparse
 import time
 from datetime import datetime
 from pathlib import Path
@@ -25,6 +26,17 @@ def answers_text(prune_days: float | None, clear: bool) -> str:
         lines.append(f"the oldest is of {datetime.fromtimestamp(size.oldest):%Y-%m-%d %H:%M}")
     lines += [f"{number:>9,}  {harmless(model)}" for model, number in size.answers.items()]
     return "\n".join(lines)
+
+
+def days(text: str) -> float:
+    """How old an answer may be, as an argument."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days, 0 or more")
+    return number
 
 
 def _store_file(start: Path) -> Path | None:

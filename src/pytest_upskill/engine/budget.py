@@ -5,7 +5,10 @@ from collections.abc import Callable
 from ..models.prices import Price, cost
 from ..records import Usage
 from ..skills import estimated_tokens
+from ..texts import dollars, plain
 from ..trials import Question
+
+_Amount = tuple[int, float]  # tokens and USD
 
 
 class Budget:
@@ -26,30 +29,45 @@ class Budget:
         self._price_of = price_of
         self._tokens = 0
         self._cost = 0.0
+        # What calls in flight could spend, by their key: of floats that are added and taken away
+        # again something would stay, and a question could wait for nobody.
+        self._held: dict[str, _Amount] = {}
 
     def refusal(self, question: Question) -> str | None:
-        """Why a question can't be paid for any more; None if it can, and then it is held for."""
+        """Why a question can never be paid for, whatever calls in flight give back; None if not."""
         tokens, usd = self._at_most(question)
         if self._most_tokens is not None and self._tokens + tokens > self._most_tokens:
-            return _refused("--skill-max-tokens", f"{self._most_tokens:,} tokens")
+            limit, spent = f"{self._most_tokens:,} tokens", f"{self._tokens:,}"
+            return _refused(question, "--skill-max-tokens", limit, spent)
         if self._most_cost is not None and self._cost + usd > self._most_cost:
-            return _refused("--skill-max-cost", f"${self._most_cost:g}")
-        self._tokens += tokens
-        self._cost += usd
+            limit, spent = f"${plain(self._most_cost)}", dollars(self._cost)
+            return _refused(question, "--skill-max-cost", limit, spent)
         return None
+
+    def hold(self, question: Question) -> bool:
+        """Hold what a question could spend; False if it does not fit beside what others hold."""
+        tokens, usd = amount = self._at_most(question)
+        tokens += self._tokens + sum(held for held, _ in self._held.values())
+        usd += self._cost + sum(held for _, held in self._held.values())
+        if self._most_tokens is not None and tokens > self._most_tokens:
+            return False
+        if self._most_cost is not None and usd > self._most_cost:
+            return False
+        self._held[question.key] = amount
+        return True
 
     def settle(self, question: Question, usage: Usage | None) -> None:
         """Put what was really spent in the place of what was held: nothing without an answer."""
-        tokens, usd = self._at_most(question)
+        tokens, usd = self._held.pop(question.key)
         if usage is None:
-            self._tokens -= tokens
-            self._cost -= usd
-        elif usage.input is not None and usage.output is not None:
-            self._tokens += usage.input + usage.output - tokens
-            self._cost += self._usd(question, usage) - usd
-        # else the server does not tell, and the most that it can be stays
+            return
+        if usage.input is not None and usage.output is not None:
+            tokens, usd = usage.input + usage.output, self._usd(question, usage)
+        # else the server does not tell, and it is the most that it can be
+        self._tokens += tokens
+        self._cost += usd
 
-    def _at_most(self, question: Question) -> tuple[int, float]:
+    def _at_most(self, question: Question) -> _Amount:
         texts = (question.system, *(text for _, text in question.messages))
         usage = Usage(sum(map(estimated_tokens, texts)), question.max_output, 0)
         return (usage.input or 0) + question.max_output, self._usd(question, usage)
@@ -60,5 +78,8 @@ class Budget:
         return cost(self._price_of(question.model), usage) or 0.0
 
 
-def _refused(flag: str, limit: str) -> str:
-    return f"not asked: it could pass the budget of {limit}. Raise {flag}, or ask less"
+def _refused(question: Question, flag: str, limit: str, spent: str) -> str:
+    return (
+        f"{question.model}: not asked: it could pass the budget of {limit}, of which {spent} "
+        f"is spent. Raise {flag}, or ask less"
+    )

@@ -186,6 +186,8 @@ class Engine:
             if refusal := self._budget.refusal(lane.waiting[0].question):
                 lane.waiting.popleft().settle(NoAnswer(refusal))
                 continue
+            if not self._budget.hold(lane.waiting[0].question):
+                return  # until a call in flight has ended, which may have spent less than it holds
             self._in_flight += 1
             self._begin(self._run(lane, lane.take()))
 

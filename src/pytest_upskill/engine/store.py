@@ -78,7 +78,9 @@ class Store:
     def size(self) -> StoreSize:
         counts = self._run("SELECT model, COUNT(*) FROM answers GROUP BY model ORDER BY model")
         oldest = self._run("SELECT MIN(created) FROM answers")
-        size = sum(file.stat().st_size for file in self._file.parent.glob(f"{FILE_NAME}*"))
+        # Not of the files: SQLite keeps more of them for as long as this one is open.
+        pages = "pragma_page_count, pragma_page_size"
+        [[size]] = self._run(f"SELECT page_count * page_size FROM {pages}") or [[0]]
         return StoreSize(dict(counts), size, oldest[0][0] if oldest else None)
 
     def prune(self, before: float) -> int:
@@ -107,11 +109,10 @@ class Store:
             connection.execute("PRAGMA synchronous=NORMAL")
             connection.execute(_SCHEMA)
             connection.execute(f"PRAGMA user_version={_VERSION}")
-        except sqlite3.OperationalError:
+        except sqlite3.Error as error:
             connection.close()
-            raise  # locked, read-only, full: nothing is wrong with what is in it
-        except sqlite3.DatabaseError as error:
-            connection.close()
+            if not _is_damage(error):
+                raise
             self._set_aside(error)
             return self._opened()
         return connection
@@ -135,12 +136,35 @@ class Store:
         if self._connection is None:
             return []
         try:
-            with closing(self._connection.execute(sql, values)) as cursor:
-                return cursor.fetchall()
+            return _rows(self._connection, sql, values)
         except sqlite3.Error as error:
+            if not _is_damage(error):
+                self._give_up(error)
+                return []
+            damage = error
+        try:
+            self.close()
+            self._set_aside(damage)
+            self._connection = self._opened()
+            return _rows(self._connection, sql, values)
+        except (sqlite3.Error, OSError) as error:
             self._give_up(error)
             return []
 
     def _give_up(self, error: Exception) -> None:
         self.close()
         self._tell(f"answers are not stored from here on: {shown(self._file)}: {error}")
+
+
+def _rows(
+    connection: sqlite3.Connection, sql: str, values: tuple[object, ...]
+) -> list[tuple[Any, ...]]:
+    with closing(connection.execute(sql, values)) as cursor:
+        return cursor.fetchall()
+
+
+def _is_damage(error: sqlite3.Error) -> bool:
+    """Locked, read-only, full are operational: nothing is wrong with what is in the file."""
+    return isinstance(error, sqlite3.DatabaseError) and not isinstance(
+        error, sqlite3.OperationalError
+    )

@@ -23,7 +23,7 @@ from ..reports.json_report import json_report
 from ..settings import Settings
 from ..stats import LEVEL, plan_level
 from ..summary import Summary, summarize
-from ..texts import counted
+from ..texts import counted, dollars
 from ..trials import Arm, Plan, PlannedItem, SkillInfo, Trial
 from ..verdict import Verdict, gate_reasons, verdicts_of
 from .items import ASKED_PROPERTY, RECORDS_PROPERTY
@@ -144,7 +144,7 @@ class Ledger:
         saved = counted(sum(record.tokens or 0 for record in stored), "token")
         prices = {model: self._price_of(model) for model in {record.model for record in stored}}
         money = sum(cost(prices[record.model], record.usage) or 0.0 for record in stored)
-        saved += f" and ${money:.2g}" if money else ""
+        saved += f" and {dollars(money)}" if money else ""
         share = f"{len(stored):,} of {counted(len(records), 'answer')}"
         return [f"{share} re-used, which saved {saved}. --skill-fresh asks anew."]
 
@@ -163,7 +163,7 @@ class Ledger:
         calls = counted(sum(record.judge_calls for record in judged), "call")
         told = [f"judged by {judge}: {counted(len(judged), 'answer')}, {calls}"]
         told += [counted(tokens, "token")] if tokens is not None else []
-        told += [f"${usd:.2g}"] if usd else []
+        told += [dollars(usd)] if usd else []
         return [f"{', '.join(told)}, not in the table."]
 
     def write_files(self, settings: Settings, engine: Engine, gate: Sequence[str] | None) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..texts import counted
+from ..texts import counted, dollars
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ def progress_line(progress: Progress, width: int) -> str:
         parts.append(f"{progress.reused:,} re-used")
     parts.append(counted(progress.tokens, "token"))
     if progress.cost is not None:
-        parts.append(f"${progress.cost:.2f}")
+        parts.append(dollars(progress.cost))
     while len(parts) > 1 and len(", ".join(parts)) > width:
         parts.pop()
     return ", ".join(parts)[:width]
