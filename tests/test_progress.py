@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from kit import case, write_skill
-from loopback import LoopbackServer, Reply
+from loopback import Asked, Fault, LoopbackServer, Reply
 from pytest_upskill.plugin import progress as progress_module
 from pytest_upskill.plugin.progress import GuardedFile, can_draw
 from pytest_upskill.reports.progress import Progress, progress_line
@@ -27,6 +27,27 @@ def test_the_line_says_all_that_is_known() -> None:
         "upskill: 34 of 1,200 answers, 16 in flight, about 2 min left, 12 re-used, "
         "41,200 tokens, $0.12"
     )
+
+
+def test_the_line_says_that_questions_wait() -> None:
+    line = progress_line(Progress(1, 40, 0, 0, 0, None, None, pausing=16), 79)
+    assert line == "upskill: 1 of 40 answers, 0 in flight, 16 waiting (limit or fault), 0 tokens"
+
+
+def test_questions_that_wait_for_a_limit_are_counted(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def script(asked: Asked) -> Reply | Fault:
+        busy = asked.attempt == 1 and asked.question != "Question 0?"
+        return Fault("status", 429, retry_after="1") if busy else Reply("yes")
+
+    monkeypatch.setattr(progress_module, "LOG_EVERY", 0.1)
+    write_skill(pytester.path / "skills/gate", CASES[:3])
+    with LoopbackServer(script) as server:
+        address = ["--model", "m", "--skill-base-url", f"{server.url}/v1"]
+        result = pytester.runpytest_inprocess("--skill", "skills", *address)
+    result.assert_outcomes(passed=3)
+    result.stdout.fnmatch_lines(["upskill: 2 of 6 answers, 0 in flight, 4 waiting (*"])
 
 
 @pytest.mark.parametrize("width", [0, 5, 30, 50, 79])

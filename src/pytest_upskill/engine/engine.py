@@ -100,6 +100,11 @@ class Engine:
     def in_flight(self) -> int:
         return self._in_flight
 
+    @property
+    def pausing(self) -> int:
+        """How many questions wait to be asked again, after a limit or a fault."""
+        return sum(len(lane.pausing) for lane in list(self._lanes.values()))
+
     def settled(self, since: int = 0) -> list[tuple[str, Reply]]:
         """The model and the reply of what was settled, as it came, but for the first ``since``."""
         return [(job.question.model, job.reply.result()) for job in self._settled[since:]]

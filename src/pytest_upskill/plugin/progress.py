@@ -63,6 +63,7 @@ class Tally:
             self._tokens,
             self._cost or None,  # of local models nobody asks what they cost
             left,
+            self._engine.pausing,
         )
 
 

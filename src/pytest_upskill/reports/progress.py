@@ -16,12 +16,15 @@ class Progress:
     tokens: int
     cost: float | None
     seconds_left: float | None
+    pausing: int = 0
 
 
 def progress_line(progress: Progress, width: int) -> str:
     """What fits into the width; what matters least is at the end and goes first."""
     parts = [f"upskill: {progress.done:,} of {counted(progress.all, 'answer')}"]
     parts.append(f"{progress.in_flight:,} in flight")
+    if progress.pausing:  # else a run that waits for a server looks as if it hung
+        parts.append(f"{progress.pausing:,} waiting (limit or fault)")
     if progress.seconds_left is not None:
         parts.append(f"about {_time(progress.seconds_left)} left")
     if progress.reused:
