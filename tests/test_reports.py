@@ -246,7 +246,7 @@ def test_a_failure_shows_question_checks_and_both_answers() -> None:
         '"gate up" is not in the answer',
         "",
         "Question:",
-        "  How?",
+        "  | How?",
         "  Say it.",
         "",
         "With the skill: failed",

@@ -14,7 +14,7 @@ def failure_text(
     question: str, records: Sequence[Record], *, whole: bool = False, against: str | None = None
 ) -> str:
     """The text of one failed item; ``whole`` leaves nothing out."""
-    asked = _quoted(question, None if whole else _QUESTION_LIMIT, "  ")
+    asked = _quoted(question, None if whole else _QUESTION_LIMIT, "  | ")
     blocks = [_headline(records), f"Question:\n{asked}"]
     titles = {
         "skill": "With the skill",
