@@ -46,7 +46,7 @@ def test_an_interrupted_run_asks_nothing_more_and_keeps_what_it_has(
             rest = run.stdout.read()
             assert run.wait(20) == pytest.ExitCode.INTERRUPTED
     assert len(server.asked) == 4
-    assert "m: 20 cases not run, so this is incomplete." in rest
+    assert "m: incomplete: 20 cases not run" in rest
     assert "Traceback" not in rest
     records = json.loads((pytester.path / "r.json").read_text())["records"]
     assert {record["case"] for record in records} == {"quick"}
