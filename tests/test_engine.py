@@ -25,6 +25,7 @@ class Recorder:
     def __init__(self, most_in_flight: int | None = None, held: bool = False) -> None:
         self.most_in_flight = most_in_flight
         self.endpoint = str(id(self))
+        self.address = ""
         self.asked: list[str] = []
         self.now = 0
         self.most = 0
