@@ -157,7 +157,7 @@ def test_an_error_of_one_question_is_its_own() -> None:
 
 
 @pytest.mark.parametrize("word", ["passing", "busy"])
-def test_what_may_pass_is_asked_five_times_at_most(word: str) -> None:
+def test_what_may_pass_has_five_attempts_in_all(word: str) -> None:
     with engine_of(("m", model := Recorder())) as engine:
         [reply] = texts(engine.ask([question(f"raise {word}")]))
         assert engine.retries() == {"m": 4}
