@@ -9,6 +9,8 @@ import pytest
 # Nothing of the developers' tools is imported up here: pytest loads this file for `make demo`
 # too, whose environment has none.
 
+GITHUB = ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE")
+
 
 @pytest.fixture(scope="session", autouse=True)
 def everything_loaded() -> None:
@@ -37,5 +39,5 @@ def no_settings_of_the_developer(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith(("ANTHROPIC_", "OPENAI_", "OPENROUTER_", "HF_", "GENERIC_", "OLLAMA_")):
             monkeypatch.delenv(name)
-    for name in ("PYTEST_UPSKILL_MODEL", "PYTEST_ADDOPTS", "COLUMNS"):
+    for name in ("PYTEST_UPSKILL_MODEL", "PYTEST_ADDOPTS", "COLUMNS", *GITHUB):
         monkeypatch.delenv(name, raising=False)

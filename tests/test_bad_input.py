@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kit import case, write_skill
+from kit import case, write_script, write_skill
 from loopback import Fault, LoopbackServer, Reply
 
 SECRET = "sk-not-to-be-seen"
@@ -278,3 +278,26 @@ def test_wrong_types_in_pyproject_are_usage_errors(pytester: pytest.Pytester) ->
     result = pytester.runpytest_inprocess()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert "skill_paths" in result.stderr.str()
+
+
+@pytest.mark.parametrize(
+    "plugin", ["terminal", "skipping", "setuponly", "capture", "cacheprovider"]
+)
+def test_a_failing_case_works_without_a_plugin_of_pytest(
+    pytester: pytest.Pytester, plugin: str
+) -> None:
+    write_skill(pytester.path / "skills/gate", [case("q", "nowhere")])
+    model = write_script(pytester.path / "a.json")
+    result = pytester.runpytest_subprocess(
+        "--skill", "skills", "--model", model, "-p", f"no:{plugin}"
+    )
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
+
+
+def test_a_mistake_is_not_told_as_no_skill(pytester: pytest.Pytester) -> None:
+    write_skill(pytester.path / "skills/gate", [{"input": "q", "expected": {"contians": "x"}}])
+    model = write_script(pytester.path / "a.json")
+    for args in ([], ["-k", "nothing"]):
+        result = pytester.runpytest_inprocess("--skill", "skills", "--model", model, *args)
+        assert "no skill was tested" not in result.stdout.str()

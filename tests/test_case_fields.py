@@ -230,7 +230,7 @@ def test_without_defaults_a_case_needs_checks_of_its_own(tmp_path: Path) -> None
         ({"runs": "3"}, ".runs: this is not a whole number"),
         ({"runs": True}, ".runs: this is not a whole number"),
         ({"threshold": 0}, ".threshold: this is not above 0"),
-        ({"threshold": 1.1}, ".threshold: input should be less than or equal to 1"),
+        ({"threshold": 1.1}, ".threshold: this is above 1"),
         ({"threshold": "half"}, ".threshold: this is not a number"),
         ({"models": []}, ".models: this is neither a text nor a list of texts"),
         ({"models": [""]}, ".models[0]: an empty text"),

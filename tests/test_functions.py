@@ -200,8 +200,14 @@ def test_without_a_model_they_are_skipped(pytester: pytest.Pytester, model: str)
 @pytest.mark.parametrize(
     ("mark", "problem"),
     [
-        ('@pytest.mark.skill("skills/nowhere")', "mark skill *skills/nowhere: there is no such *"),
-        ('@pytest.mark.skill("skills")', "mark skill skills: there are several skills here"),
+        (
+            '@pytest.mark.skill("skills/nowhere")',
+            "*: mark skill *skills/nowhere: there is no such *",
+        ),
+        (
+            '@pytest.mark.skill("skills")',
+            "test_gate.py::test_opens: mark skill skills: there are several skills here",
+        ),
     ],
 )
 def test_a_wrong_skill_is_an_error_of_collection(
@@ -261,3 +267,47 @@ def test_an_async_test_is_told(pytester: pytest.Pytester, model: str) -> None:
     pytester.makepyfile(test_gate=TEST.replace("def test_opens", "async def test_opens"))
     result = pytester.runpytest_inprocess("--model", model)
     result.stdout.fnmatch_lines(["ask works in plain functions, not in async ones"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("3", "ask takes a text, or a list of messages: "),
+        ('""', "ask takes a text, or a list of messages: [[]0].content: an empty text"),
+        ('[{"role": "robot", "content": "x"}]', "ask takes a text, or a list of messages: "),
+    ],
+)
+def test_a_question_that_is_none_is_told_where_it_is_asked(
+    pytester: pytest.Pytester, model: str, asked: str, told: str
+) -> None:
+    pytester.makepyfile(test_gate=TEST.replace('"How do I open the gate?"', asked))
+    result = pytester.runpytest_inprocess("--model", model, "--skill-json", "r.json")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([f"E *TypeError: {told}*"])
+    assert "functions.py" not in result.stdout.str()
+    assert [r["outcome"] for r in report(pytester.path)["records"]] == ["errored", "errored"]
+
+
+def test_a_test_that_asks_nothing_is_an_error(pytester: pytest.Pytester, model: str) -> None:
+    pytester.makepyfile(
+        test_gate="""
+        import pytest
+
+        @pytest.mark.skill("skills/gate")
+        def test_nothing(ask):
+            pass
+        """
+    )
+    result = pytester.runpytest_inprocess("--model", model)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["this test asked nothing, so it says nothing of the skill"])
+
+
+def test_who_expects_a_failure_does_not_expect_no_answer(pytester: pytest.Pytester) -> None:
+    write_skill(pytester.path / "skills/gate")
+    (pytester.path / "none.json").write_text("[]")
+    pytester.makepyfile(test_gate=TEST.replace("@pytest", "@pytest.mark.xfail\n    @pytest", 1))
+    result = pytester.runpytest_inprocess("--model", "scripted:none.json")
+    result.assert_outcomes(errors=1)
+    model = write_script(pytester.path / "answers.json", knows="no")
+    pytester.runpytest_inprocess("--model", model).assert_outcomes(xfailed=1)

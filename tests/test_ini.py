@@ -27,6 +27,7 @@ INI = """
     skill_min_pass_rate = 0.01
     skill_max_token_growth = 99
     skill_confident = true
+    skill_accept = true
     skill_against = main
     skill_no_worse = true
     skill_judge = one
@@ -56,6 +57,7 @@ TOML = """
     skill_min_pass_rate = 0.01
     skill_max_token_growth = 99
     skill_confident = true
+    skill_accept = true
     skill_against = "main"
     skill_no_worse = true
     skill_judge = "one"
@@ -92,6 +94,8 @@ def test_the_ini_file_says_what_the_command_line_does_not(
     arms = ("previous", "skill")
     assert tried == [(m, arm, run) for m in ("one", "two") for run in (1, 2) for arm in arms]
     assert {record["case"] for record in data["records"]} == {"from-file"}
+    accepted = json.loads((pytester.path / "skills/gate/skill_results.json").read_text())
+    assert list(accepted["models"]) == ["one", "two"]
     assert len((pytester.path / "answers.jsonl").read_text().splitlines()) == 8
     assert [row["skill_cost"] for row in data["summary"]] == [10, 5]  # USD 1 a token
     assert server.most_in_flight == 1

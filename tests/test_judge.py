@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from kit import BODY, case, write_skill
+from kit import BODY, case, write_script, write_skill
 from loopback import Asked, Fault, LoopbackServer, Reply
 
 POLITE: Final = "It is polite."
@@ -19,7 +19,7 @@ CASES: Final = [
 
 
 def is_judge(asked: Asked) -> bool:
-    return "The criteria:" in asked.question
+    return asked.system.startswith("You grade")
 
 
 def answer_or_judge(asked: Asked) -> Reply:
@@ -67,6 +67,10 @@ def test_a_rubric_is_judged_text_by_text(
     write_skill(pytester.path / "skills/gate", CASES)
     result = run(pytester, server, "-n", workers)
     result.assert_outcomes(passed=1, failed=1)
+    if workers == "0":
+        assert "upskill: 6 calls at most: 2 tests, with and without the skill, runs: 1" in (
+            result.outlines
+        )
     made = records(pytester.path)
     checks = made["polite", "skill"]["checks"]
     assert [(c["check"], c["passed"]) for c in checks] == [("judge", True), ("judge", False)]
@@ -147,6 +151,28 @@ def test_a_judge_without_an_answer_is_an_error_and_no_failure(
     result.stdout.fnmatch_lines(["the judge gave no ruling: judge: 401 from *"])
     error = records(pytester.path)["polite", "skill"]
     assert (error["outcome"], error["checks"]) == ("errored", [])
+    assert (error["output"], error["input_tokens"]) == ("gate", 10)  # what was paid for is kept
+
+
+def test_a_judge_that_could_not_be_read_is_asked_anew(pytester: pytest.Pytester) -> None:
+    can_judge: list[bool] = []
+
+    def script(asked: Asked) -> Reply:
+        if is_judge(asked) and not can_judge:
+            return Reply("Looks fine to me.")
+        return answer_or_judge(asked)
+
+    write_skill(pytester.path / "skills/gate", CASES[:1])
+    with LoopbackServer(script) as server:
+        result = run(pytester, server)
+        result.assert_outcomes(errors=1)
+        result.stdout.fnmatch_lines(["*no ruling: judge: *It said 'Looks fine to me.'. Try a*"])
+        made = records(pytester.path)["polite", "skill"]
+        assert (made["judge_calls"], made["judge_input_tokens"]) == (2, 20)
+        asked = len(server.asked)
+        can_judge.append(True)
+        run(pytester, server).assert_outcomes(failed=1)
+        assert len(server.asked) == asked + 2  # the answers themselves were kept
 
 
 def test_an_answer_that_orders_the_judge_is_still_only_data(pytester: pytest.Pytester) -> None:
@@ -215,6 +241,18 @@ def test_a_wrong_name_of_a_judge_is_told_by_its_own_option(pytester: pytest.Pyte
     result = pytester.runpytest_inprocess("--skill", "skills", "--skill-judge", "nobody:x")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: --skill-judge nobody:x: *"])
+
+
+def test_a_missing_key_of_a_judge_is_told_by_its_own_option(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    write_skill(pytester.path / "skills/gate", CASES)
+    model = write_script(pytester.path / "a.json")
+    args = ["--skill", "skills", "--model", model, "--skill-judge", "openai:gpt-5"]
+    result = pytester.runpytest_inprocess(*args)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: --skill-judge openai:gpt-5: *OPENAI_API_KEY*"])
 
 
 def test_evals_of_skill_creator_are_judged(

@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.judging import Rulings, all_questions, first_questions, judge
+from pytest_upskill.judging import (
+    Rulings,
+    all_questions,
+    first_questions,
+    is_worth_keeping,
+    judge,
+)
 from pytest_upskill.records import Answer, NoAnswer, Reply, Usage
 from pytest_upskill.trials import Question, Rubric
 
@@ -42,7 +48,7 @@ class FakeJudge:
         return [Answer(said, Usage(10, 5, 0)) if isinstance(said, str) else said for said in says]
 
 
-def ruled(*says: str | NoAnswer, votes: int = 1) -> Rulings | NoAnswer:
+def ruled(*says: str | NoAnswer, votes: int = 1) -> Rulings:
     rubric = Rubric(RUBRIC.judge, RUBRIC.texts, votes, RUBRIC.max_output)
     (rulings,) = judge(FakeJudge(*says), [(rubric, QUESTION, ANSWER)])
     return rulings
@@ -50,13 +56,14 @@ def ruled(*says: str | NoAnswer, votes: int = 1) -> Rulings | NoAnswer:
 
 def passed(*says: str, votes: int = 1) -> list[bool]:
     rulings = ruled(*says, votes=votes)
-    assert isinstance(rulings, Rulings)
+    assert rulings.problem is None
     return [rulings.by_text[text][0] for text in RUBRIC.texts]
 
 
-def reason(rulings: Rulings | NoAnswer) -> str:
-    assert isinstance(rulings, NoAnswer)
-    return rulings.reason
+def problem_of(rulings: Rulings) -> str:
+    assert rulings.problem
+    assert rulings.calls or rulings.usage == Usage(0, 0, 0)
+    return rulings.problem
 
 
 def test_the_judge_sees_question_answer_and_rubric_and_nothing_else() -> None:
@@ -101,7 +108,6 @@ def test_an_endless_answer_is_not_sent_whole() -> None:
 
 def test_each_text_gets_its_ruling_with_reason_and_quote() -> None:
     rulings = ruled(verdicts("pass", "fail"))
-    assert isinstance(rulings, Rulings)
     assert rulings.by_text == {
         "It names the gate.": (
             True,
@@ -138,20 +144,19 @@ def test_a_server_without_schemas_may_say_it_in_its_own_way(said: str) -> None:
 def test_what_can_not_be_read_is_repaired_once(said: str, problem: str) -> None:
     model = FakeJudge(said, verdicts("pass", "fail"))
     (rulings,) = judge(model, [(RUBRIC, QUESTION, ANSWER)])
-    assert isinstance(rulings, Rulings)
-    assert rulings.calls == 2
+    assert (rulings.calls, rulings.problem) == (2, None)
     again = model.asked[1].messages
     assert again[1] == ("assistant", said)
     assert problem in again[2][1]
-    assert problem in reason(ruled(said, said))
+    assert problem in problem_of(ruled(said, said))
 
 
 def test_a_judge_without_an_answer_is_no_ruling() -> None:
-    assert reason(ruled(NoAnswer("sonnet: 500"))) == "the judge gave no ruling: sonnet: 500"
+    assert problem_of(ruled(NoAnswer("sonnet: 500"))) == "the judge gave no ruling: sonnet: 500"
 
 
 def test_a_judge_that_will_not_commit_is_no_ruling() -> None:
-    said = reason(ruled(verdicts("pass", "unsure")))
+    said = problem_of(ruled(verdicts("pass", "unsure")))
     assert said.startswith("the judge sonnet would not commit on 'It is polite.': it does.")
 
 
@@ -168,9 +173,8 @@ def test_a_judge_that_will_not_commit_is_no_ruling() -> None:
 def test_of_several_votes_more_than_half_decide(votes: list[str], ruling: bool | None) -> None:
     rulings = ruled(*(verdicts("pass", vote) for vote in votes), votes=3)
     if ruling is None:
-        assert "would not commit" in reason(rulings)
+        assert "would not commit" in problem_of(rulings)
     else:
-        assert isinstance(rulings, Rulings)
         assert rulings.by_text["It is polite."][0] is ruling
         assert rulings.usage == Usage(30, 15, 0)
 
@@ -201,4 +205,12 @@ def test_all_that_was_asked_can_be_found_again() -> None:
 )
 def test_whatever_a_judge_says_it_is_a_ruling_or_none(data: Any) -> None:
     said = json.dumps(data)
-    assert isinstance(ruled(said, said), NoAnswer)
+    assert ruled(said, said).problem
+
+
+def test_a_reply_that_can_not_be_read_is_not_worth_keeping() -> None:
+    (asked,) = first_questions(RUBRIC, QUESTION, ANSWER)
+    assert is_worth_keeping(asked, Answer(verdicts("pass", "unsure")))
+    assert not is_worth_keeping(asked, Answer(verdicts("pass")))
+    assert not is_worth_keeping(asked, Answer("I would pass it."))
+    assert is_worth_keeping(QUESTION, Answer("I would pass it."))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kit import case, write_skill
-from loopback import LoopbackServer, Reply
+from loopback import Asked, Fault, LoopbackServer, Reply
 
 SECRET = "sk-not-to-be-seen"
 CASES = [case(f"question {n}", "gate up", id=f"c{n}") for n in (2, 1)]
@@ -83,6 +83,45 @@ def test_a_question_that_was_not_recorded_says_how_to_record_it(
             "pytest --skill skills --model haiku --skill-record a.jsonl",
         ]
     )
+
+
+def record(pytester: pytest.Pytester, server: LoopbackServer, *more: str) -> list[str]:
+    """Record with the model of a server; the cases whose answers are then in the file."""
+    args = ["--skill", "skills", "--model", "m", "--skill-base-url", f"{server.url}/v1"]
+    pytester.runpytest_inprocess(*args, "--skill-record", "b.jsonl", "--skill-fresh", *more)
+    lines = (pytester.path / "b.jsonl").read_text().splitlines()
+    return [json.loads(line)["case"] for line in lines]
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_run_that_is_not_whole_keeps_what_was_recorded(
+    pytester: pytest.Pytester, workers: str
+) -> None:
+    write_skill(pytester.path / "skills/gate", CASES)
+    broken: list[bool] = []
+
+    def script(_: Asked) -> Reply | Fault:
+        return Fault("status", 400) if broken else Reply("gate up")
+
+    with LoopbackServer(script) as server:
+        both = ["c1", "c1", "c2", "c2"]
+        assert record(pytester, server, "-n", workers) == both
+        assert record(pytester, server, "-n", workers, "-k", "c1") == both
+        write_skill(pytester.path / "skills/gate", CASES[:1])
+        assert record(pytester, server, "-n", workers) == ["c2", "c2"]
+        broken.append(True)
+        assert record(pytester, server, "-n", workers) == ["c2", "c2"]
+
+
+def test_what_is_no_recording_is_not_written_over(
+    pytester: pytest.Pytester, recorded: Path
+) -> None:
+    recorded.write_text("my notes")
+    args = ["--skill", "skills", "--model", "haiku", "--skill-record", "a.jsonl"]
+    result = pytester.runpytest_inprocess(*args)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: --skill-record a.jsonl:1: this line is not a recorded*"])
+    assert recorded.read_text() == "my notes"
 
 
 @pytest.mark.parametrize(

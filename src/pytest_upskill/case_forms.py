@@ -106,9 +106,9 @@ def _in_turn(messages: list[MessageForm]) -> list[MessageForm]:
     return messages
 
 
+Messages = Annotated[list[MessageForm], AfterValidator(_in_turn)]
 Input = Annotated[
-    Annotated[Text, Tag("text")]
-    | Annotated[list[MessageForm], AfterValidator(_in_turn), Tag("messages")],
+    Annotated[Text, Tag("text")] | Annotated[Messages, Tag("messages")],
     either({str: "text", list: "messages"}, "this is neither a text nor a list of messages"),
 ]
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 from pydantic import TypeAdapter
 
-from .case_forms import CaseForm, ContextForm, FileOfSkill, MetaForm
+from .case_forms import CaseForm, ContextForm, FileOfSkill, MessageForm, Messages, MetaForm
 from .errors import CasesError, shown
 from .evals import TRIGGERS_ARE_NO_CASES, cases_of_evals, is_trigger_set
 from .forms import FormError, Location, Problem, cases_error, json_path, read_form
@@ -53,6 +53,7 @@ class Case:
         return (*(("defaults",) if given else self.place), *inside)
 
 
+_MESSAGES: Final = TypeAdapter(Messages)
 _META: Final = TypeAdapter(MetaForm)
 _LIST: Final = TypeAdapter(list[CaseForm])
 
@@ -204,6 +205,12 @@ def _validator(case: Case, form: CaseForm) -> tuple[str, dict[str, Any]] | None:
         problem = "validator_config or output_file, but no validator that reads it"
         raise FormError([(case.place_of(), problem)])
     return None
+
+
+def read_messages(turns: Any) -> tuple[tuple[Role, str], ...]:
+    """Messages as people write them, held to their form; FormError if they are not."""
+    messages: list[MessageForm] = read_form(_MESSAGES, turns)
+    return tuple((message.role, message.content) for message in messages)
 
 
 def _reason(written: bool | str | None) -> str | None:

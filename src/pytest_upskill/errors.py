@@ -4,6 +4,7 @@ UpskillError
 ├── InputError         something a person wrote is wrong; found before the first call
 │   ├── SkillError     SKILL.md or the skill's folder
 │   ├── CasesError     skill_meta.json or another file of cases
+│   ├── AcceptedError  skill_results.json
 │   └── SettingsError  an option, an ini value, the name of a model, a key
 ├── ModelError         a model gave no answer to a question
 └── CheckError         a check could not be held to an answer
@@ -37,6 +38,10 @@ class CasesError(InputError):
     """
 
     problems: tuple[tuple[tuple[str | int, ...], str], ...] = ()
+
+
+class AcceptedError(InputError):
+    """skill_results.json."""
 
 
 class SettingsError(InputError):

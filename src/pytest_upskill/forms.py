@@ -31,6 +31,7 @@ _PROBLEMS: Final = {
     "int_parsing_size": "this number is too large",
     "greater_than": "this is not above {gt:g}",
     "greater_than_equal": "this is below {ge:g}",
+    "less_than_equal": "this is above {le:g}",
     "string_unicode": "this has half of a character (a lone surrogate) in it",
 }
 

@@ -49,39 +49,49 @@ class _Verdicts(BaseModel):
     verdicts: list[_Verdict]
 
 
-# Written out, and not made from the models above: both providers take only a part of JSON Schema.
-_SCHEMA: Final = json.dumps(
-    {
+def _schema(criteria: int) -> str:
+    """Written out, not made from the models above: providers take only a part of JSON Schema."""
+    verdict = {
         "type": "object",
         "properties": {
-            "verdicts": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "criterion": {"type": "integer"},
-                        "quote": {"type": "string"},
-                        "reason": {"type": "string"},
-                        "verdict": {"type": "string", "enum": ["pass", "fail", "unsure"]},
-                    },
-                    "required": ["criterion", "quote", "reason", "verdict"],
-                    "additionalProperties": False,
-                },
-            }
+            "criterion": {"type": "integer"},
+            "quote": {"type": "string"},
+            "reason": {"type": "string"},
+            "verdict": {"type": "string", "enum": ["pass", "fail", "unsure"]},
         },
-        "required": ["verdicts"],
+        "required": ["criterion", "quote", "reason", "verdict"],
         "additionalProperties": False,
     }
-)
+    verdicts = {"type": "array", "description": f"{criteria} verdicts", "items": verdict}
+    return json.dumps(
+        {
+            "type": "object",
+            "properties": {"verdicts": verdicts},
+            "required": ["verdicts"],
+            "additionalProperties": False,
+        }
+    )
+
+
+def is_worth_keeping(question: Question, answer: Answer) -> bool:
+    """A reply to a judge's question that can't be read would be read in vain again and again."""
+    if question.schema is None:
+        return True
+    wanted = json.loads(question.schema)["properties"]["verdicts"]["description"]
+    return not isinstance(_read(answer.text, int(wanted.split()[0])), str)
 
 
 @dataclass(frozen=True)
 class Rulings:
-    """What a judge said of one answer: for each text of the rubric passed or not, and why."""
+    """What a judge said of one answer: for each text of the rubric passed or not, and why.
+
+    Where it gave no ruling ``problem`` says so; what it cost is known all the same.
+    """
 
     by_text: Mapping[str, tuple[bool, str]]
     calls: int
     usage: Usage
+    problem: str | None = None
 
 
 Ask = Callable[[Sequence[Question]], list[Reply]]
@@ -89,9 +99,9 @@ Ask = Callable[[Sequence[Question]], list[Reply]]
 
 def first_questions(rubric: Rubric, question: Question, answer: Answer) -> list[Question]:
     """What the judge is asked as soon as there is an answer: the same once for each vote."""
-    text = _prompt(rubric, question, answer)
+    text, schema = _prompt(rubric, question, answer), _schema(len(rubric.texts))
     return [
-        Question(rubric.judge, _SYSTEM, (("user", text),), rubric.max_output, vote, _SCHEMA)
+        Question(rubric.judge, _SYSTEM, (("user", text),), rubric.max_output, vote, schema)
         for vote in range(1, rubric.votes + 1)
     ]
 
@@ -121,40 +131,44 @@ def _repair(asked: Question, reply: Reply | None, criteria: int) -> Question | N
     return Question(asked.model, asked.system, messages, asked.max_output, asked.run, asked.schema)
 
 
-def judge(
-    ask: Ask, to_judge: Sequence[tuple[Rubric, Question, Answer]]
-) -> list[Rulings | NoAnswer]:
-    """Ask for rulings on several answers at once; NoAnswer where the judge gave none."""
+def judge(ask: Ask, to_judge: Sequence[tuple[Rubric, Question, Answer]]) -> list[Rulings]:
+    """Ask for rulings on several answers at once."""
     asked = [first_questions(*one) for one in to_judge]
     replies = iter(ask([question for questions in asked for question in questions]))
     votes = [[(question, next(replies)) for question in questions] for questions in asked]
     return [_rulings(ask, rubric, own) for (rubric, _, _), own in zip(to_judge, votes, strict=True)]
 
 
-def _rulings(
-    ask: Ask, rubric: Rubric, votes: Sequence[tuple[Question, Reply]]
-) -> Rulings | NoAnswer:
-    read, spent = [], list[Usage]()
+def _rulings(ask: Ask, rubric: Rubric, votes: Sequence[tuple[Question, Reply]]) -> Rulings:
+    read, spent = list[list[_Verdict]](), list[Usage]()
+    problem = None
     for question, reply in votes:
+        verdicts: list[_Verdict] | str = []
         for answer in _attempts(ask, rubric, question, reply):
             if isinstance(answer, NoAnswer):
-                return NoAnswer(f"the judge gave no ruling: {answer.reason}")
-            spent.append(answer.usage)
-            verdicts = _read(answer.text, len(rubric.texts))
+                verdicts = answer.reason
+            else:
+                spent.append(answer.usage)
+                verdicts = _read(answer.text, len(rubric.texts))
+                if isinstance(verdicts, str):
+                    said = one_line(answer.text, 80)
+                    verdicts = f"{rubric.judge}: {verdicts}. It said {said!r}. Try a stronger judge"
         if isinstance(verdicts, str):
-            return NoAnswer(f"the judge {rubric.judge} gave no ruling: {verdicts}")
-        read.append(verdicts)
+            problem = f"the judge gave no ruling: {verdicts}"
+        else:
+            read.append(verdicts)
     rulings = {}
-    for number, text in enumerate(rubric.texts):
+    for number, text in enumerate(rubric.texts if problem is None else ()):
         ruling = _majority([verdicts[number] for verdicts in read])
         if ruling is None:
             said = one_line(read[0][number].reason, _SHOWN)
-            return NoAnswer(
+            problem = (
                 f"the judge {rubric.judge} would not commit on {one_line(text, 80)!r}: {said}. "
                 "Word it more clearly, or set judge_votes to 3"
             )
-        rulings[text] = (ruling.verdict == "pass", _reason(text, ruling))
-    return Rulings(rulings, len(spent), total_usage(spent))
+        else:
+            rulings[text] = (ruling.verdict == "pass", _reason(text, ruling))
+    return Rulings(rulings, len(spent), total_usage(spent), problem)
 
 
 def _attempts(ask: Ask, rubric: Rubric, question: Question, reply: Reply) -> Iterator[Reply]:

@@ -151,10 +151,15 @@ def _score(grades: tuple[Grade, ...]) -> float:
     return passed / sum(grade.weight for grade in grades)
 
 
-def errored_record(trial: Trial, reason: str) -> Record:
-    return Record(
+def errored_record(trial: Trial, reason: str, answer: Answer | None = None) -> Record:
+    """Of a trial that got no answer, or one that could not be graded: that is kept all the same."""
+    record = Record(
         trial.skill, trial.case, trial.model, trial.arm, trial.run, "errored", error=reason
     )
+    if answer is None:
+        return record
+    graded = graded_record(trial, answer, ())
+    return replace(graded, outcome="errored", error=reason, score=None)
 
 
 def dump_records(records: list[Record]) -> str:

@@ -33,7 +33,8 @@ class Settings:
     models: tuple[str, ...] = ()
     models_folder: Path = Path()  # what files in the names of models are relative to
     base_url: str | None = None
-    runs: int = DEFAULT_RUNS
+    runs: int = DEFAULT_RUNS  # at most, if there are first_runs
+    first_runs: int | None = None  # the rest only where the verdict is open
     tests_file: Path | None = None
     baseline: bool = True
     against: str | None = None  # the git ref of the arm ``previous``
@@ -47,6 +48,7 @@ class Settings:
     fresh: bool = False
     record_file: Path | None = None
     replay_file: Path | None = None
+    accept: bool = False  # what is reached becomes what is expected
     allow_code: bool = False
     gates: Gates = Gates()
     case_threshold: float | None = None  # None is more than half of the runs

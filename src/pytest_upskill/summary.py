@@ -60,6 +60,7 @@ class Summary:
     previous_rate: float | None = None
     previous_tokens: float | None = None
     previous_cost: float | None = None
+    most_runs: int | None = None  # that could have been, where the rest is asked only if need be
 
     @property
     def rates(self) -> list[tuple[float, float]]:
@@ -98,6 +99,7 @@ def summarize(
     price: Price | None,
     not_run: int,
     against: str | None = None,
+    most_runs: int | None = None,
 ) -> Summary:
     """Sum up the records of one skill on one model."""
     own = [record for record in records if (record.skill, record.model) == (skill, model)]
@@ -136,6 +138,7 @@ def summarize(
         not_run=not_run,
         by_case=tuple(_case(case, own_runs) for case, own_runs in by_case.items()),
         against=against,
+        most_runs=most_runs,
         previous_rate=_mean_over_cases(
             [_arm(case, "previous") for case in by_case.values()], _passed
         ),

@@ -62,6 +62,7 @@ class Trial:
     run: int
     question: Question
     rubric: Rubric | None = None
+    later: bool = False  # asked only if the first runs leave the verdict open
 
     @property
     def is_open(self) -> bool:
@@ -81,12 +82,27 @@ class SkillInfo:
 
 
 @dataclass(frozen=True)
+class CaseInfo:
+    """What the accepted results of a skill need to know of one of its cases."""
+
+    folder: str = ""  # of the skill
+    digest: str = ""  # of what is asked and expected
+    file: str = ""  # where the case stands, seen from the rootdir
+    line: int = 1
+    threshold: float | None = None  # the share of runs that must pass; None is more than half
+    compared: bool = True  # not if it has an xfail of its own
+    siblings: tuple[str, ...] = ()  # all cases of the skill's own file
+    of: int = 0  # how many would run if none were left out; 0 is not known
+
+
+@dataclass(frozen=True)
 class PlannedItem:
     """A test item and the trials inside it."""
 
     nodeid: str
     skill: SkillInfo
     trials: tuple[Trial, ...]
+    case: CaseInfo = CaseInfo()
 
 
 @dataclass(frozen=True)
@@ -103,8 +119,9 @@ class Plan:
         return (trial.question for trial in self.trials())
 
     def trials(self) -> Iterable[Trial]:
-        """Those that can be asked before their tests run."""
-        return (trial for item in self.items for trial in item.trials if not trial.is_open)
+        """Those that are asked before their tests run."""
+        trials = (trial for item in self.items for trial in item.trials)
+        return (trial for trial in trials if not trial.is_open and not trial.later)
 
     @cached_property
     def key(self) -> str:
@@ -122,6 +139,8 @@ def trials_of(
 ) -> list[Trial]:
     """All arms of a case on a model, run by run, so that a pair is asked together."""
     messages: tuple[tuple[Role, str], ...] = (*case.earlier, ("user", user_text(case)))
+    runs = case.runs or settings.runs
+    first = case.runs or settings.first_runs or settings.runs
     return [
         Trial(
             label,
@@ -131,18 +150,19 @@ def trials_of(
             run,
             Question(model, system_of(skill, arm, case.system), messages, settings.max_output, run),
             rubric,
+            later=run > first,
         )
-        for run in range(1, (case.runs or settings.runs) + 1)
+        for run in range(1, runs + 1)
         for arm in _arms(skill, settings)
     ]
 
 
 def open_trials(label: str, skill: Skill, case: str, model: str, settings: Settings) -> list[Trial]:
-    """The trials of a test whose questions are known only while it runs."""
+    """The trials of a test whose questions are known only while it runs; no later ones."""
     unknown = Question(model, "", (), settings.max_output, 1)
     return [
         Trial(label, case, model, arm, run, unknown)
-        for run in range(1, settings.runs + 1)
+        for run in range(1, (settings.first_runs or settings.runs) + 1)
         for arm in _arms(skill, settings)
     ]
 

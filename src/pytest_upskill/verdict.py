@@ -109,6 +109,8 @@ def _sentence(
         parts.append(_what_would_show(row, smallest, level))
     if change:
         parts.append(token_words(change))
+    if row.most_runs and row.runs < row.most_runs:
+        parts.append(f"after {row.runs} of {counted(row.most_runs, 'run')}")
     return ", ".join(parts)
 
 

@@ -9,7 +9,11 @@ from ..records import Answer, Grade
 from ..texts import one_line
 from .kind import Given, Kind, Said
 
-_CUT_OFF: Final = " (it was cut off by --skill-max-output)"
+_WHY: Final = {
+    "length": " (it was cut off by --skill-max-output)",
+    "refusal": " (the model refused to answer)",
+}
+_SAYS_WHY: Final = ("refused", "stop")
 _LONGEST_REASON: Final = 200
 
 
@@ -32,8 +36,8 @@ class Check:
         given = Given(self.case_sensitive, rulings)
         try:
             for passed, reason in self.kind.hold(answer, self.argument, given):
-                cut_off = answer.stop == "length" and not passed
-                yield passed, f"{reason}{_CUT_OFF if cut_off else ''}"
+                why = "" if passed or self.name in _SAYS_WHY else _WHY.get(answer.stop, "")
+                yield passed, f"{reason}{why}"
         except CheckError:
             raise
         except Exception as error:

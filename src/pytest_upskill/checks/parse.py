@@ -133,7 +133,8 @@ def _named(name: str, argument: Any, around: _Around, loc: Location) -> tuple[An
             return (Combined("not", (group,), around.weight, around.required),)
     if name not in around.kinds:
         hint = guess(name, [*around.kinds, *RESERVED])
-        raise FormError([(loc, f"unknown check{hint}")])
+        own = "; if it is one of yours, the hook pytest_upskill_checks registers it"
+        raise FormError([(loc, f"unknown check{hint or own}")])
     kind = around.kinds[name]
     value = read_form(kind.argument, argument, loc)
     if kind is JUDGE:

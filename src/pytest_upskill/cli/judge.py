@@ -17,7 +17,7 @@ from ..errors import SettingsError, shown
 from ..forms import FormError, Strict, read_form
 from ..judging import JUDGE_MAX_OUTPUT, Rulings, judge
 from ..models.names import require_key, resolve
-from ..records import Answer, NoAnswer
+from ..records import Answer
 from ..settings import Settings
 from ..stats import cohens_kappa
 from ..texts import counted, one_line
@@ -64,7 +64,9 @@ def _run(given: argparse.Namespace) -> tuple[str, int]:
     examples = load_labelled(given.file)
     trouble: list[str] = []
     rulings = _ask_judge(examples, given.model, given.base_url, given.votes, trouble)
-    return "\n".join([*trouble, judge_text(given.model, examples, rulings)]), 0
+    judged = any(ruling.problem is None for ruling in rulings)
+    text = judge_text(given.model, examples, rulings)
+    return "\n".join([*trouble, text]), 0 if judged else 1
 
 
 def load_labelled(file: Path) -> list[Labelled]:
@@ -107,7 +109,7 @@ def _labelled(place: str, line: str) -> Labelled:
 
 def _ask_judge(
     examples: Sequence[Labelled], name: str, base_url: str | None, votes: int, trouble: list[str]
-) -> list[Rulings | NoAnswer]:
+) -> list[Rulings]:
     spec = resolve(name, base_url, os.environ, Path())
     require_key(spec, os.environ)
     specs = {name: spec}
@@ -127,14 +129,12 @@ def _ask_judge(
         engine.close()
 
 
-def judge_text(
-    name: str, examples: Sequence[Labelled], rulings: Sequence[Rulings | NoAnswer]
-) -> str:
+def judge_text(name: str, examples: Sequence[Labelled], rulings: Sequence[Rulings]) -> str:
     """Agreement in numbers, then every case where the judge and the people differ."""
     people, judged, differ, silent = list[bool](), list[bool](), list[str](), list[str]()
     for example, ruling in zip(examples, rulings, strict=True):
-        if isinstance(ruling, NoAnswer):
-            silent.append(f"{example.place}: {ruling.reason}")
+        if ruling.problem:
+            silent.append(f"{example.place}: {ruling.problem}")
             continue
         for text, wanted in zip(example.texts, example.passed, strict=True):
             passed, reason = ruling.by_text[text]

@@ -16,7 +16,7 @@ from random import Random
 from typing import Final
 
 from ..errors import ModelError, UpskillError
-from ..judging import first_questions
+from ..judging import first_questions, is_worth_keeping
 from ..models import Model
 from ..records import Answer, NoAnswer, Reply
 from ..texts import one_line, plain
@@ -250,7 +250,8 @@ class Engine:
         lane.answered = True
         lane.limit.answered()
         answer = replace(answer, seconds=time.monotonic() - now)
-        self._answers.put(job.question, answer)
+        if is_worth_keeping(job.question, answer):
+            self._answers.put(job.question, answer)
         return answer
 
     def _failed(self, lane: Lane, job: Job, error: ModelError) -> NoAnswer | None:

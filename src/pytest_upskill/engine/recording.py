@@ -6,11 +6,13 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ..errors import SettingsError, shown
 from ..records import Answer, Usage
 from ..trials import Trial
+
+_PLACE: Final = ("skill", "case", "model", "arm", "run")
 
 
 @dataclass(frozen=True)
@@ -28,10 +30,17 @@ class Recorded:
         return trial.skill, trial.case, trial.model, trial.arm, trial.run, self.step
 
 
-def recorded_lines(answers: Iterable[Recorded]) -> str:
-    """One line for each answer, sorted, so that a diff shows what changed and nothing else."""
-    ordered = sorted(answers, key=lambda recorded: recorded.place)
-    return "".join(json.dumps(_line(recorded)) + "\n" for recorded in ordered)
+def recorded_lines(answers: Iterable[Recorded], before: str = "") -> str:
+    """One line for each answer, sorted, so that a diff shows what changed and nothing else.
+
+    Of the lines of before those are kept whose place has no answer now.
+    """
+    lines = {recorded.place: json.dumps(_line(recorded)) for recorded in answers}
+    for line in filter(str.strip, before.split("\n")):
+        data = json.loads(line)
+        place = (*(data[key] for key in _PLACE), data.get("step", 0))
+        lines.setdefault(place, line)
+    return "".join(f"{lines[place]}\n" for place in sorted(lines))
 
 
 def _line(recorded: Recorded) -> dict[str, Any]:
@@ -51,9 +60,9 @@ def _line(recorded: Recorded) -> dict[str, Any]:
     }
 
 
-def load_recording(file: Path) -> dict[str, Answer]:
+def load_recording(file: Path, flag: str = "--skill-replay") -> dict[str, Answer]:
     """The answers of a recorded file, by the key of their question."""
-    where = f"--skill-replay {shown(file)}"
+    where = f"{flag} {shown(file)}"
     try:
         text = file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:

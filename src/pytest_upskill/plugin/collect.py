@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 
+from ..accepted import Results, read_results
 from ..cases import Case, how_to_add_cases
 from ..checks import TAKEN, CheckedCase, load_checked_cases, registered_kinds, rubric_of
 from ..errors import CasesError, InputError
@@ -106,6 +107,10 @@ class SkillFile(pytest.File):
     source: SkillSource
     run: Run
     info: SkillInfo
+    accepted: Results
+    cases_path: str  # seen from the rootdir
+    siblings: tuple[str, ...]  # the ids of the skill's own cases
+    runnable: int  # of all cases, how many are not to be skipped
     ihook = property(hooks_of_parent)
 
     @classmethod
@@ -120,6 +125,7 @@ class SkillFile(pytest.File):
         try:
             skill = with_previous(load_skill(self.source.skill_file), self.run.settings.against)
             cases = self._load_cases()
+            self.accepted = read_results(self.source.folder)
         except InputError as error:
             raise self.CollectError(str(error)) from None
         for line, text in skill.warnings:
@@ -129,6 +135,10 @@ class SkillFile(pytest.File):
         root = self.config.rootpath
         path = relative(self.source.folder, root)
         self.info = info_of(skill, self.source.label, path, self.run.settings)
+        self.cases_path = relative(self.source.cases_file or self.path, root)
+        own = self.source.cases_file == self.path
+        self.siblings = tuple(case.id for case, _ in cases) if own else ()
+        self.runnable = sum(not case.skip for case, _ in cases)
         for tag in sorted({tag for case, _ in cases for tag in case.tags}):
             self.config.addinivalue_line("markers", f"{tag}: a tag of a skill's cases.")
         items = [

@@ -10,11 +10,14 @@ import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 
+from ..accepted import Count, Results, read_results, short_digest
+from ..cases import Role, read_messages
 from ..errors import InputError
+from ..forms import FormError
 from ..previous import with_previous
 from ..records import (
     Answer,
@@ -26,15 +29,17 @@ from ..records import (
     graded_record,
     total_usage,
 )
+from ..settings import Settings
 from ..skills import Skill, find_skills, load_skill
 from ..texts import one_line
-from ..trials import Question, SkillInfo, Trial, open_trials, system_of
+from ..trials import CaseInfo, Question, SkillInfo, Trial, open_trials, system_of
 from .collect import info_of, relative
-from .items import ASKED_PROPERTY, RECORDS_PROPERTY, Run
+from .items import ASKED_PROPERTY, RECORDS_PROPERTY, NotAnswered, Run, judge_present
 
 _MODEL: Final = "upskill_model"
 _ASKER: Final = pytest.StashKey["Asker"]()
 _FAILURE: Final = pytest.StashKey[BaseException | None]()
+_NOTHING_ASKED: Final = "this test asked nothing, so it says nothing of the skill"
 _HOW: Final = 'Write @pytest.mark.skill("path/of/the/skill") above the test.'
 
 
@@ -52,9 +57,12 @@ class Unanswered(BaseException):
 class Asker:
     """What the fixture ``ask`` gives to a test: a function that asks the model of its item."""
 
-    def __init__(self, run: Run, skill: Skill, info: SkillInfo, case: str, model: str) -> None:
-        self.info = info
-        self.trials = open_trials(info.name, skill, case, model, run.settings)
+    def __init__(self, run: Run, known: "_Known", case: CaseInfo, name: str, model: str) -> None:
+        skill, _, self.info, accepted = known
+        self.case = case
+        of_model = accepted.get(model)
+        self.expected = of_model.expectation(name, case.digest) if of_model else None
+        self.trials = open_trials(self.info.name, skill, name, model, run.settings)
         self.asked: list[tuple[Trial, Question, Answer]] = []
         self._run = run
         self._skill = skill
@@ -64,8 +72,8 @@ class Asker:
         self, question: str | Sequence[Mapping[str, str]], *, system: str | None = None
     ) -> AnswerText:
         """The answer to a question, or to the last of several messages (role and content)."""
-        turns = [{"role": "user", "content": question}] if isinstance(question, str) else question
-        messages: Any = tuple((turn["role"], turn["content"]) for turn in turns)
+        __tracebackhide__ = True
+        messages = _messages(question)
         trial = self._trial
         text = system_of(self._skill, trial.arm, system)
         asked = Question(trial.model, text, messages, self._run.settings.max_output, trial.run)
@@ -94,20 +102,40 @@ class Asker:
         if isinstance(failure, Unanswered):
             return errored_record(trial, str(failure))
         answers = [answer for own, _, answer in self.asked if own is trial]
+        if not answers:
+            return errored_record(trial, _NOTHING_ASKED)
         whole = Answer(
             "\n\n".join(answer.text for answer in answers),
             total_usage([answer.usage for answer in answers]),
-            answers[-1].stop if answers else "end",
+            answers[-1].stop,
             sum(answer.seconds for answer in answers),
-            bool(answers) and all(answer.stored for answer in answers),
+            all(answer.stored for answer in answers),
         )
         reason = "every assert held" if failure is None else one_line(_told(failure), 300)
         return graded_record(trial, whole, (Grade("assert", failure is None, reason),))
 
 
+def _messages(question: Any) -> tuple[tuple[Role, str], ...]:
+    __tracebackhide__ = True
+    turns = [{"role": "user", "content": question}] if isinstance(question, str) else question
+    try:
+        return read_messages(turns)
+    except FormError as error:
+        raise TypeError(f"ask takes a text, or a list of messages: {error}") from None
+
+
 def _told(failure: BaseException) -> str:
     text = str(failure)
     return text if isinstance(failure, AssertionError) and text else repr(failure)
+
+
+class _Known(NamedTuple):
+    """A skill that tests are marked with."""
+
+    skill: Skill
+    folder: Path
+    info: SkillInfo
+    accepted: Results
 
 
 class MarkedTests:
@@ -116,7 +144,7 @@ class MarkedTests:
     def __init__(self, run: Run, label_of: Callable[[Path], str]) -> None:
         self._run = run
         self._label_of = label_of
-        self._skills: dict[Path, tuple[Skill, SkillInfo]] = {}
+        self._skills: dict[Path, _Known] = {}
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         if "ask" in metafunc.fixturenames and _path_in(metafunc.definition):
@@ -127,9 +155,9 @@ class MarkedTests:
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         spec = getattr(item, "callspec", None)
         if isinstance(item, pytest.Function) and spec and _MODEL in spec.params:
-            skill, info = self._skill_of(item)
-            model = spec.params[_MODEL]
-            item.stash[_ASKER] = Asker(self._run, skill, info, _case_of(item, model), model)
+            known, model = self._skill_of(item), spec.params[_MODEL]
+            info = _case_info(item, known.folder, self._run.settings.case_threshold)
+            item.stash[_ASKER] = Asker(self._run, known, info, _case_of(item, model), model)
 
     @pytest.hookimpl(trylast=True)  # when its fixtures are there
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
@@ -137,7 +165,7 @@ class MarkedTests:
         if asker and self._run.asks and isinstance(item, pytest.Function):
             if inspect.iscoroutinefunction(item.obj):
                 pytest.fail("ask works in plain functions, not in async ones", pytrace=False)
-            item.stash[_FAILURE] = _run_all(item, asker, self._run.settings.case_threshold)
+            item.stash[_FAILURE] = _run_all(item, asker, self._run.settings)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
@@ -147,7 +175,7 @@ class MarkedTests:
             raise failure
         return True
 
-    def _skill_of(self, node: pytest.Item) -> tuple[Skill, SkillInfo]:
+    def _skill_of(self, node: pytest.Item) -> _Known:
         path = Path(_path_in(node) or "")
         places = [node.path.parent / path, node.config.rootpath / path]
         folder = next((place for place in places if place.exists()), places[-1]).resolve()
@@ -157,13 +185,14 @@ class MarkedTests:
                 if more:
                     raise InputError(f"mark skill {path}", "there are several skills here", _HOW)
                 skill = with_previous(load_skill(file), self._run.settings.against)
+                accepted = read_results(file.parent)
             except InputError as error:
                 where = error.where.replace("--skill ", "mark skill ", 1)
-                told = str(InputError(where, error.problem, error.mend))
+                told = f"{node.nodeid}: {InputError(where, error.problem, error.mend)}"
                 raise pytest.Collector.CollectError(told) from None
             shown = relative(file.parent, node.config.rootpath)
             info = info_of(skill, self._label_of(file.parent), shown, self._run.settings)
-            self._skills[folder] = (skill, info)
+            self._skills[folder] = _Known(skill, file.parent, info, accepted)
         return self._skills[folder]
 
 
@@ -185,7 +214,20 @@ def _case_of(item: pytest.Function, model: str) -> str:
     return f"{name}[{other[0]}]" if other else name
 
 
-def _run_all(item: pytest.Function, asker: Asker, least: float | None) -> BaseException | None:
+def _case_info(item: pytest.Function, folder: Path, threshold: float | None) -> CaseInfo:
+    """A test is another one when its source is."""
+    path, line, _ = item.reportinfo()
+    return CaseInfo(
+        folder=str(folder),
+        digest=short_digest(inspect.getsource(item.function)),
+        file=relative(Path(path), item.config.rootpath),
+        line=(line or 0) + 1,
+        threshold=threshold,
+        compared=not any(item.iter_markers("xfail")),
+    )
+
+
+def _run_all(item: pytest.Function, asker: Asker, settings: Settings) -> BaseException | None:
     """Run a test for every arm and run; a failure with the skill, if too many runs have one."""
     given = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
     outcomes = [(trial, asker.try_out(trial, lambda: item.obj(**given))) for trial in asker.trials]
@@ -196,10 +238,14 @@ def _run_all(item: pytest.Function, asker: Asker, least: float | None) -> BaseEx
         (ASKED_PROPERTY, json.dumps(asked)),
     ]
     errors = [str(failure) for _, failure in outcomes if isinstance(failure, Unanswered)]
+    if not any(failure for _, failure in outcomes) and not asker.asked:
+        errors.append(_NOTHING_ASKED)
     if errors:
-        pytest.fail("\n".join(dict.fromkeys(errors)), pytrace=False)
+        raise NotAnswered("\n".join(dict.fromkeys(errors)), pytrace=False)
     with_skill = [failure for trial, failure in outcomes if trial.arm == "skill"]
     failures = [failure for failure in with_skill if failure]
-    share = 1 - len(failures) / len(with_skill)
-    passed = share > 0.5 if least is None else share >= least
-    return None if passed else failures[0]
+    now = Count(len(with_skill) - len(failures), len(with_skill))
+    standing = judge_present(item, settings, asker.case, now, asker.expected)
+    if standing and standing.kind == "regressed":
+        failures[0].add_note(standing.reason)
+    return failures[0] if standing else None

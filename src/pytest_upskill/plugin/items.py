@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pytest
 
+from ..accepted import Count, Expectation, case_digest, case_result
 from ..cases import Case
 from ..checks import AnyCheck, grade, rubric_of
 from ..errors import CheckError
@@ -20,10 +21,11 @@ from ..records import (
     graded_record,
     with_judge,
 )
+from ..regressions import Standing, standing_of
 from ..reports.failure import failure_text
 from ..settings import Settings
 from ..skills import Skill
-from ..trials import Question, Rubric, Trial, trials_of
+from ..trials import Arm, CaseInfo, Question, Rubric, Trial, trials_of
 
 if TYPE_CHECKING:
     from .collect import SkillFile
@@ -40,6 +42,10 @@ class Run(Protocol):
     asks: bool  # else pytest only looks, as with --collect-only
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]: ...
+
+    def runs_of(self, item: "CaseItem") -> int:
+        """How many runs count, of those that are asked only where the verdict is open."""
+        ...
 
 
 def hooks_of_parent(node: Any) -> Any:
@@ -59,7 +65,7 @@ def is_passed_by(item: pytest.Item) -> bool:
     not_run = [mark for mark in item.iter_markers("xfail") if mark.kwargs.get("run") is False]
     conditional = [
         *item.iter_markers("skipif"),
-        *([] if item.config.getoption("runxfail") else not_run),
+        *([] if item.config.getoption("runxfail", False) else not_run),
     ]
     return any(item.iter_markers("skip")) or any(map(_holds, conditional))
 
@@ -67,6 +73,30 @@ def is_passed_by(item: pytest.Item) -> bool:
 def _holds(mark: pytest.Mark) -> bool:
     conditions = [mark.kwargs["condition"]] if "condition" in mark.kwargs else mark.args
     return not conditions or any(condition is True for condition in conditions)
+
+
+class NotAnswered(pytest.fail.Exception):  # type: ignore[misc, name-defined]
+    """No answer, or no grade for it: an error, whatever failure was expected."""
+
+    __module__ = "builtins"  # as those of pytest: it is shown on a line with little room
+
+
+def judge_present(
+    item: pytest.Item, settings: Settings, info: CaseInfo, now: Count, expected: Expectation | None
+) -> Standing | None:
+    """What the present runs of a test are beside the accepted ones; None if they passed.
+
+    A failure that was accepted, or is accepted now, or may be chance becomes an expected one:
+    by a mark, so that --runxfail and --xfail-tb do what they say.
+    """
+    standing = standing_of(now, info.threshold, expected)
+    if standing.kind in ("passed", "better"):
+        return None
+    if settings.accept:
+        standing = Standing("accepted as failing", f"accepted as failing ({now})")
+    if standing.kind in ("accepted as failing", "perhaps chance"):
+        item.add_marker(pytest.mark.xfail(reason=standing.reason))
+    return standing
 
 
 class WrongAnswer(pytest.fail.Exception):  # type: ignore[misc, name-defined]
@@ -80,10 +110,12 @@ class CaseItem(pytest.Item):
     case: Case
     checks: tuple[AnyCheck, ...]
     trials: list[Trial]
+    expected: Expectation | None  # what is accepted of it
     ihook = property(hooks_of_parent)
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        self._graded: dict[tuple[Arm, int], Record] = {}
         self._records: list[Record] = []
 
     @classmethod
@@ -96,6 +128,8 @@ class CaseItem(pytest.Item):
         item.case, item.checks = case, checks
         label, settings = parent.source.label, parent.run.settings
         item.trials = trials_of(label, skill, case, model, settings, _rubric(checks, settings))
+        accepted = parent.accepted.get(model)
+        item.expected = accepted.expectation(case.id, case_digest(case)) if accepted else None
         for mark in ("skill", *case.tags):
             item.add_marker(mark)
         if case.skip:
@@ -108,42 +142,60 @@ class CaseItem(pytest.Item):
         """Fetch the answers and grade them: what has no grade is an error, not a failure."""
         if not self.parent.run.asks:
             return
-        ask = self.parent.run.ask
-        replies = ask([trial.question for trial in self.trials])
-        rulings = _judge(ask, self.trials, replies)
-        self._records = list(map(self._record, self.trials, replies, rulings))
+        run = self.parent.run
+        (self._records,) = records_of([self], run.runs_of(self), run.ask)
         errors = [record.error for record in self._records if record.error is not None]
         if errors:
             self._send_records()  # of the other trials too: what was answered is not lost
             told = "\n".join(dict.fromkeys(errors))
             replayed = self.parent.run.settings.replay_file
-            pytest.fail(f"{self.name}: {told}" if replayed else told, pytrace=False)
+            raise NotAnswered(f"{self.name}: {told}" if replayed else told, pytrace=False)
 
     def runtest(self) -> None:
         """The skill's answers must pass in enough of the runs."""
         self._send_records()
-        passed = [record.outcome == "passed" for record in self._records if record.arm == "skill"]
-        share = sum(passed) / len(passed)
-        least = self.case.threshold or self.parent.run.settings.case_threshold
-        if not (share > 0.5 if least is None else share >= least):
+        info, settings = self.info, self.parent.run.settings
+        result = case_result(self._records, info.digest)
+        assert result, "an answer is missing, which is told in the setup"
+        standing = judge_present(self, settings, info, result.count, self.expected)
+        if standing:
             question = self.trials[0].question.messages[-1][1]
             whole = self.config.get_verbosity() >= 2
-            told = failure_text(
-                question, self._records, whole=whole, against=self.parent.info.against
-            )
-            raise WrongAnswer(told, pytrace=False)
+            against = self.parent.info.against
+            text = failure_text(question, self._records, whole=whole, against=against)
+            if standing.kind == "regressed":
+                text = f"{standing.reason}: {text}"
+            raise WrongAnswer(text, pytrace=False)
 
-    def _record(self, trial: Trial, reply: Reply, ruled: Rulings | NoAnswer | None) -> Record:
+    @property
+    def info(self) -> CaseInfo:
+        """For the accepted results, which are compared and written elsewhere."""
+        file, settings = self.parent, self.parent.run.settings
+        return CaseInfo(
+            folder=str(file.source.folder),
+            digest=case_digest(self.case),
+            file=file.cases_path,
+            line=self.case.line,
+            threshold=self.case.threshold or settings.case_threshold,
+            compared=not any(self.iter_markers("xfail")),
+            siblings=file.siblings,
+            of=file.runnable,
+        )
+
+    def _record(self, trial: Trial, reply: Reply, ruled: Rulings | None) -> Record:
         if isinstance(reply, NoAnswer):
             return errored_record(trial, reply.reason)
-        if isinstance(ruled, NoAnswer):
-            return errored_record(trial, ruled.reason)
-        try:
-            grades = grade(self.checks, reply, ruled.by_text if ruled else {})
-        except CheckError as error:
-            return errored_record(trial, str(error))
-        record = graded_record(trial, reply, grades)
+        record = self._grade(trial, reply, ruled)
         return with_judge(record, ruled.calls, ruled.usage) if ruled else record
+
+    def _grade(self, trial: Trial, answer: Answer, ruled: Rulings | None) -> Record:
+        if ruled and ruled.problem:
+            return errored_record(trial, ruled.problem, answer)
+        try:
+            grades = grade(self.checks, answer, ruled.by_text if ruled else {})
+        except CheckError as error:
+            return errored_record(trial, str(error), answer)
+        return graded_record(trial, answer, grades)
 
     def _send_records(self) -> None:
         """They travel on the test's own report."""
@@ -156,7 +208,7 @@ class CaseItem(pytest.Item):
             # What the short summary, JUnit and --tb=line say: one line, and not of this file.
             crash.path, crash.lineno = str(self.path), self._line
             crash.message = str(excinfo.value).split("\n")[0]
-            if self.config.getoption("tbstyle") == "line":
+            if self.config.getoption("tbstyle", None) == "line":
                 shown.reprtraceback.reprentries.clear()
         return shown
 
@@ -169,6 +221,27 @@ class CaseItem(pytest.Item):
         return self.case.line if self.path == self.parent.source.cases_file else 1
 
 
+def records_of(items: Sequence[CaseItem], runs: int, ask: Ask) -> list[list[Record]]:
+    """The records of each of some items, for so many runs. What is new is asked all at once."""
+    wanted = [
+        [trial for trial in item.trials if not trial.later or trial.run <= runs] for item in items
+    ]
+    new = [
+        (item, trial)
+        for item, trials in zip(items, wanted, strict=True)
+        for trial in trials
+        if (trial.arm, trial.run) not in item._graded
+    ]
+    trials = [trial for _, trial in new]
+    replies = ask([trial.question for trial in trials])
+    for (item, trial), reply, ruled in zip(new, replies, _judge(ask, trials, replies), strict=True):
+        item._graded[trial.arm, trial.run] = item._record(trial, reply, ruled)
+    return [
+        [item._graded[trial.arm, trial.run] for trial in trials]
+        for item, trials in zip(items, wanted, strict=True)
+    ]
+
+
 def _rubric(checks: Sequence[AnyCheck], settings: Settings) -> Rubric | None:
     texts, votes = rubric_of(checks)
     if not texts or not settings.judge:
@@ -176,9 +249,7 @@ def _rubric(checks: Sequence[AnyCheck], settings: Settings) -> Rubric | None:
     return Rubric(settings.judge, texts, votes, JUDGE_MAX_OUTPUT)
 
 
-def _judge(
-    ask: Ask, trials: Sequence[Trial], replies: Sequence[Reply]
-) -> list[Rulings | NoAnswer | None]:
+def _judge(ask: Ask, trials: Sequence[Trial], replies: Sequence[Reply]) -> list[Rulings | None]:
     """What a judge says of each answer that it is asked about, all asked at once."""
     to_judge = {
         number: (trial.rubric, trial.question, reply)

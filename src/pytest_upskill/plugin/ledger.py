@@ -4,11 +4,12 @@ The same with and without xdist, since records ride on the reports of their own 
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -17,8 +18,10 @@ from ..engine.recording import Recorded, recorded_lines
 from ..judging import all_questions
 from ..models.prices import Price, cost
 from ..records import Answer, Record, Usage, errored_record, load_records, total_usage
+from ..regressions import AcceptedComparison
 from ..reports.json_report import json_report
 from ..settings import Settings
+from ..stats import LEVEL, plan_level
 from ..summary import Summary, summarize
 from ..texts import counted, dollars
 from ..trials import Arm, Plan, PlannedItem, SkillInfo, Trial
@@ -31,14 +34,21 @@ CRASHED: Final = "the xdist worker that ran this test crashed. Run again, or wit
 class Ledger:
     """What was planned, and what came of it."""
 
-    def __init__(self, model_ids: dict[str, str], price_of: Callable[[str], Price | None]) -> None:
-        self._model_ids = model_ids
+    def __init__(
+        self,
+        model_ids: dict[str, str],
+        price_of: Callable[[str], Price | None],
+        looks: tuple[int, ...] = (),
+    ) -> None:
+        self.model_ids = model_ids
         self._price_of = price_of  # asked only for a summary, since it may import much
+        self._looks = looks  # of frugal runs
         self._started = datetime.now(UTC)
         self._clock = monotonic()
         self._skills: tuple[SkillInfo, ...] = ()
         self._planned: dict[str, PlannedItem] = {}
         self._records: dict[str, list[Record]] = {}
+        self._report_ids: dict[str, Any] = {}
         self._asked: dict[str, list[tuple[Arm, int, str]]] = {}  # by tests in Python
 
     def set_plan(self, plan: Plan) -> None:
@@ -46,6 +56,7 @@ class Ledger:
         self._planned = {item.nodeid: item for item in plan.items}
 
     def add_report(self, report: pytest.TestReport) -> None:
+        self._report_ids[report.nodeid] = getattr(report, "id", report.nodeid)  # from 9.2 on
         if report.when in ("setup", "call"):
             for name, value in report.user_properties:
                 if name == RECORDS_PROPERTY:
@@ -56,7 +67,7 @@ class Ledger:
             # xdist's own report of a worker that died ("???" is no phase that pytest knows);
             # if the test had ended by then, its records stay.
             trials = self._planned[report.nodeid].trials
-            lost = [errored_record(trial, CRASHED) for trial in trials]
+            lost = [errored_record(trial, CRASHED) for trial in trials if not trial.later]
             self._records.setdefault(report.nodeid, lost)
 
     @property
@@ -66,6 +77,21 @@ class Ledger:
     @property
     def skills(self) -> tuple[SkillInfo, ...]:
         return self._skills
+
+    @property
+    def planned(self) -> Iterable[PlannedItem]:
+        return self._planned.values()
+
+    @property
+    def date(self) -> str:
+        return self._started.date().isoformat()
+
+    def records_of(self, nodeid: str) -> list[Record]:
+        return self._records.get(nodeid, [])
+
+    def report_id(self, nodeid: str) -> Any:
+        """What pytest itself calls a test that was reported."""
+        return self._report_ids[nodeid]
 
     def records(self) -> list[Record]:
         """All records in the order of the plan, however workers finished them."""
@@ -83,18 +109,24 @@ class Ledger:
                 price=self._price_of(model),
                 not_run=self._not_run(skill.name, model),
                 against=skill.against,
+                most_runs=self._looks[-1] if self._looks else None,
             )
             for skill in self._skills
-            for model, model_id in self._model_ids.items()
+            for model, model_id in self.model_ids.items()
             if any((record.skill, record.model) == (skill.name, model) for record in records)
         ]
 
     def verdicts(self) -> list[Verdict]:
-        return verdicts_of(self.summaries())
+        level = plan_level(self._looks) if self._looks else LEVEL
+        return verdicts_of(self.summaries(), level)
 
-    def gate(self, settings: Settings) -> list[str] | None:
-        """Why the run does not pass its gates; None if there are none."""
-        return gate_reasons(self.verdicts(), settings.gates) if settings.gates.any() else None
+    def gate(self, settings: Settings, compared: Sequence[AcceptedComparison]) -> list[str] | None:
+        """Why the run does not pass, by its gates and by what was accepted; None if it has
+        neither."""
+        if not compared and not settings.gates.any():
+            return None
+        regressions = [reason for comparison in compared for reason in comparison.reasons]
+        return [*gate_reasons(self.verdicts(), settings.gates), *regressions]
 
     def _not_run(self, skill: str, model: str) -> int:
         return sum(
@@ -134,12 +166,25 @@ class Ledger:
         told += [dollars(usd)] if usd else []
         return [f"{', '.join(told)}, not in the table."]
 
-    def write_files(self, settings: Settings, engine: Engine) -> None:
+    def write_files(self, settings: Settings, engine: Engine, gate: Sequence[str] | None) -> None:
         if settings.json_file:
-            self._write_json(settings.json_file, settings)
+            self._write_json(settings.json_file, gate)
         if settings.record_file:
-            lines = recorded_lines(self._recorded(engine))
-            settings.record_file.write_text(lines, encoding="utf-8")
+            file = settings.record_file
+            before = file.read_text("utf-8") if file.is_file() and not self._is_whole() else ""
+            file.write_text(recorded_lines(self._recorded(engine), before), encoding="utf-8")
+
+    def _is_whole(self) -> bool:
+        """Whether every case was planned and every planned one was answered."""
+        planned = Counter(
+            (item.case.folder, item.trials[0].model) for item in self._planned.values()
+        )
+        return all(
+            nodeid in self._records
+            and all(record.outcome != "errored" for record in self._records[nodeid])
+            and planned[item.case.folder, item.trials[0].model] >= item.case.of
+            for nodeid, item in self._planned.items()
+        )
 
     def _recorded(self, engine: Engine) -> Iterator[Recorded]:
         """Every answer that was used, those of a judge too."""
@@ -153,13 +198,13 @@ class Ledger:
                     if isinstance(reply, Answer):
                         yield Recorded(trial, step, key, reply)
 
-    def _write_json(self, file: Path, settings: Settings) -> None:
+    def _write_json(self, file: Path, gate: Sequence[str] | None) -> None:
         text = json_report(
             started=self._started,
             seconds=monotonic() - self._clock,
             skills=self._skills,
             verdicts=self.verdicts(),
-            gate=self.gate(settings),
+            gate=gate,
             records=self.records(),
         )
         # A lone surrogate in an answer becomes \udXXX, which JSON reads back as the same.

@@ -24,6 +24,18 @@ def _at_least_one(text: str) -> int:
     return number
 
 
+def _runs(text: str) -> tuple[int, int]:
+    """How many at first and at most: 3..12, or the same number twice."""
+    first, dots, most = text.partition("..")
+    try:
+        runs = _at_least_one(first), _at_least_one(most if dots else first)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {_WANTED['runs']}") from None
+    if runs[0] > runs[1]:
+        raise argparse.ArgumentTypeError(f"{text!r} has the greater number first")
+    return runs
+
+
 def _positive(text: str) -> float:
     try:
         number = float(text)
@@ -51,13 +63,17 @@ def _share(text: str) -> float:
     return number
 
 
-Kind = Literal["paths", "names", "path", "text", "int", "float", "number", "share", "switch"]
+Kind = Literal[
+    "paths", "names", "path", "text", "int", "runs", "float", "number", "share", "switch"
+]
 INI_TYPES: Final[dict[Kind, Any]] = {
     "paths": "paths",
     "names": "linelist",
     "path": "string",
     "text": "string",
     "int": "int",
+    # Before pytest 9.2 a TOML file has to put it in quotes.
+    "runs": int | str if pytest.version_tuple >= (9, 2) else "string",
     "float": "float",
     "number": "float",
     "share": "float",
@@ -65,6 +81,7 @@ INI_TYPES: Final[dict[Kind, Any]] = {
 }
 _CONVERTERS: Final[dict[Kind, Callable[[str], Any]]] = {
     "int": _at_least_one,
+    "runs": _runs,
     "float": _positive,
     "number": _number,
     "share": _share,
@@ -75,6 +92,7 @@ _WANTED: Final[dict[Kind, str]] = {
     "path": "a path",
     "text": "a text",
     "int": "a whole number of 1 or more",
+    "runs": "a whole number of 1 or more, or two of them as in '3..12'",
     "float": "a number above 0",
     "number": "a number",
     "share": "a number above 0 and at most 1",

@@ -46,10 +46,11 @@ OPTIONS: Final = (
     Option(
         "--skill-runs",
         "skill_runs",
-        "int",
+        "runs",
         "N",
-        f"Runs of each trial (default {DEFAULT_RUNS}).",
-        DEFAULT_RUNS,
+        f"Runs of each trial (default {DEFAULT_RUNS}). 3..12: three at first, up to twelve where "
+        "the verdict is open.",
+        (DEFAULT_RUNS, DEFAULT_RUNS),
     ),
     Option("--skill-tests", "skill_tests", "path", "FILE", "Cases from another file."),
     Option(
@@ -174,6 +175,13 @@ OPTIONS: Final = (
         None,
         "Hold the bound of the interval (95 %%) to these gates, not the estimate.",
     ),
+    Option(
+        "--skill-accept",
+        "skill_accept",
+        "switch",
+        None,
+        "Accept what this run reaches: write skill_results.json, which later runs are held to.",
+    ),
     Option("--skill-json", "skill_json", "path", "FILE", "Write all results as JSON."),
     Option(
         "--skill-allow-code",
@@ -223,6 +231,13 @@ def unused_flags(config: pytest.Config) -> list[str]:
 def read_settings(config: pytest.Config) -> Settings:
     value = {option.flag: option.value(config) for option in OPTIONS}
     of_ini = MODEL.is_of_ini_file(config)
+    first_runs, runs = value["--skill-runs"]
+    if first_runs < runs and value["--skill-no-baseline"]:
+        raise SettingsError(
+            f"--skill-runs {first_runs}..{runs}",
+            "without a baseline there is no verdict that could be open",
+            "Give one number, or drop --skill-no-baseline.",
+        )
     if value["--skill-no-worse"] and not value["--skill-against"]:
         raise SettingsError(
             "--skill-no-worse", "worse than what is not said", "Add --skill-against REF."
@@ -232,7 +247,8 @@ def read_settings(config: pytest.Config) -> Settings:
         models=tuple(dict.fromkeys(value["--model"] or ())),
         models_folder=config.inipath.parent if config.inipath and of_ini else Path(),
         base_url=value["--skill-base-url"] or None,
-        runs=value["--skill-runs"],
+        runs=runs,
+        first_runs=first_runs if first_runs < runs else None,
         tests_file=value["--skill-tests"],
         baseline=not value["--skill-no-baseline"],
         against=value["--skill-against"] or None,
@@ -253,6 +269,7 @@ def read_settings(config: pytest.Config) -> Settings:
             confident=bool(value["--skill-confident"]),
             no_worse=bool(value["--skill-no-worse"]),
         ),
+        accept=bool(value["--skill-accept"]),
         case_threshold=value["--skill-case-threshold"],
         allow_code=bool(value["--skill-allow-code"]),
         prices=tuple(written(config, PRICES_KEY, "names") or ()),

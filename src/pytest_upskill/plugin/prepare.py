@@ -41,18 +41,33 @@ def resolve_judge(settings: Settings) -> dict[str, ModelSpec]:
     try:
         spec = resolve(settings.judge, settings.base_url, os.environ, settings.models_folder)
     except SettingsError as error:
-        where = error.where.replace("--model", "--skill-judge", 1)
-        raise SettingsError(where, error.problem, error.mend) from None
+        raise _as_judge(error) from None
     return {settings.judge: spec}
+
+
+def _of_judge(error: SettingsError, spec: ModelSpec, settings: Settings) -> SettingsError:
+    """The error by the option that named the model."""
+    only_judge = spec.name == settings.judge and spec.name not in settings.models
+    return _as_judge(error) if only_judge else error
+
+
+def _as_judge(error: SettingsError) -> SettingsError:
+    where = error.where.replace("--model", "--skill-judge", 1)
+    return SettingsError(where, error.problem, error.mend.replace("--model", "--skill-judge"))
 
 
 def require_all(specs: Specs, settings: Settings, config: pytest.Config) -> None:
     """Find out before the first call what would keep the run from being worth its calls."""
     if settings.record_file and settings.replay_file:
         raise SettingsError("--skill-record", "this does not go with --skill-replay", "Drop one.")
+    if settings.record_file and settings.record_file.is_file():
+        load_recording(settings.record_file, "--skill-record")  # nothing else is written over
     if settings.replay_file is None:  # a replay asks nobody, and needs no key
         for spec in specs.values():
-            _require(spec, config)
+            try:
+                _require(spec, config)
+            except SettingsError as error:
+                raise _of_judge(error, spec, settings) from None
     for flag, file in (
         ("--skill-json", settings.json_file),
         ("--skill-record", settings.record_file),

@@ -6,20 +6,24 @@ from pathlib import Path
 
 import pytest
 
+from ..engine import Engine
 from ..errors import InputError, SettingsError
 from ..models import ModelSpec, model_id_of
 from ..models.prices import Price, parse_prices, price_of
 from ..previous import require_ref
 from ..records import Reply
+from ..regressions import AcceptedComparison
+from ..reports.markdown import markdown_summary
 from ..settings import Settings
 from ..skills import find_skills
 from ..texts import harmless
-from ..trials import Plan, PlannedItem, Question, SkillInfo, Trial
-from . import paths, prepare, showing
+from ..trials import CaseInfo, Plan, PlannedItem, Question, SkillInfo, Trial
+from . import accepting, ci, paths, prepare, showing
 from .asking import Asking
 from .collect import SkillFile, SkillFolder, SkillSource, relative, sources_of
+from .frugal import FrugalRuns, looks_of
 from .functions import MarkedTests, asker_of
-from .items import CaseItem, is_passed_by
+from .items import CaseItem, NotAnswered, is_passed_by
 from .ledger import Ledger
 from .local_weights import small_model_notes
 from .options import MODEL, as_written, read_settings
@@ -47,8 +51,11 @@ class UpskillRun:
         self._price_overrides: dict[str, Price] = {}
         self._asking = Asking(config, None, self._begin)
         self._ledger: Ledger | None = None
+        self._frugal: FrugalRuns | None = None
         self._required = False
         self._trouble: list[str] = []
+        self._compared: list[AcceptedComparison] = []
+        self._accepted: list[str] = []
         self._gate: list[str] = []
         config.pluginmanager.register(MarkedTests(self, self._label_of), "upskill-marked")
 
@@ -57,8 +64,8 @@ class UpskillRun:
     @pytest.hookimpl(wrapper=True)
     def pytest_sessionstart(self, session: pytest.Session) -> Generator[None]:
         self._session = session
-        option = self._config.option
-        self.asks = not (option.collectonly or option.setuponly or option.setupplan)
+        looks = ("collectonly", "setuponly", "setupplan")  # some plugin of pytest may be off
+        self.asks = not any(getattr(self._config.option, look, False) for look in looks)
         try:
             self.settings = read_settings(self._config)
             self._find_skills()
@@ -105,7 +112,7 @@ class UpskillRun:
             asked, settings, self._config, self._price_of, self._trouble.append
         )
         self._asking = Asking(self._config, engine, self._begin)
-        self._ledger = Ledger(self.model_ids, self._price_of)
+        self._ledger = Ledger(self.model_ids, self._price_of, looks_of(settings))
 
     def _require_models(self) -> None:
         asked = {**self._specs, **self._judges}
@@ -190,7 +197,24 @@ class UpskillRun:
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         return self._asking.ask(questions)
 
+    def runs_of(self, item: CaseItem) -> int:
+        if self._frugal is None:
+            self._frugal = FrugalRuns(self.settings, self.ask)
+        return self._frugal.runs_of(item)
+
     # Ending.
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)  # so that it has the last word
+    def pytest_runtest_makereport(
+        self, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Who expects a test to fail does not expect that there is no answer."""
+        report = yield
+        expected = hasattr(report, "wasxfail")
+        if expected and call.excinfo and isinstance(call.excinfo.value, NotAnswered):
+            report.outcome = "failed"
+            del report.wasxfail
+        return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if self._ledger:
@@ -202,14 +226,37 @@ class UpskillRun:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         self._asking.close()
         if self._ledger and self._asking.engine:
-            try:
-                self._ledger.write_files(self.settings, self._asking.engine)
-            except OSError as error:
-                self._trouble.append(f"a report could not be written: {error}")
+            good = self._conclude(self._ledger, self._asking.engine)
+            if not good:
                 session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
-            self._gate = self._ledger.gate(self.settings) or []
-            if self._gate:
-                session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+
+    def _conclude(self, ledger: Ledger, engine: Engine) -> bool:
+        """What all records together amount to, judged and written; whether all is well."""
+        try:
+            if not self.settings.accept:
+                self._compared = accepting.comparisons(ledger)
+            gate = ledger.gate(self.settings, self._compared)
+            self._gate = gate or []
+            accepting.run_again_by_lf(self._compared, ledger, self._config)
+            ledger.write_files(self.settings, engine, gate)
+            if self.settings.accept:
+                self._accepted = accepting.accept(ledger)
+            self._tell_ci(ledger, gate)
+        except InputError as error:
+            self._trouble.append(str(error))
+            return False
+        except OSError as error:
+            self._trouble.append(f"a report could not be written: {error}")
+            return False
+        return not self._gate
+
+    def _tell_ci(self, ledger: Ledger, gate: Sequence[str] | None) -> None:
+        file = ci.job_summary_file()
+        if file and (verdicts := ledger.verdicts()):
+            notes = [*accepting.notes(ledger, self._compared, self._config), *self._accepted]
+            text = markdown_summary(ledger.skills, verdicts, gate, notes)
+            if problem := ci.append_job_summary(file, text):
+                self._trouble.append(problem)
 
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
@@ -218,6 +265,8 @@ class UpskillRun:
             terminalreporter.write_line(f"upskill: {problem}", red=True)
         if self._ledger and self._asking.engine and not config.option.no_summary:
             notes = [
+                *accepting.notes(self._ledger, self._compared, config),
+                *self._accepted,
                 *([] if self.settings.replay_file else self._ledger.stored_notes()),
                 *self._ledger.judge_notes(self.settings.judge),
                 *showing.new_skill_notes(self._ledger.skills, self.settings.against),
@@ -225,13 +274,18 @@ class UpskillRun:
                 *small_model_notes(self._specs.values()),
             ]
             showing.write_summary(terminalreporter, config, self._ledger, notes)
-        if self._ledger and not self._ledger.has_plan and MODEL.is_given(config):
+        chosen = self._sources or terminalreporter.stats.get("deselected")
+        failed = self._session and self._session.testsfailed
+        tested = not self._ledger or self._ledger.has_plan
+        if MODEL.is_given(config) and not (tested or chosen or failed):
             terminalreporter.write_line(_NO_SKILL)
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:
         """Why a gate did not pass is the last thing that is said."""
         reporter = config.pluginmanager.getplugin("terminalreporter")
         if reporter:
+            for line in ci.annotation_lines(self._compared, self._gate, config.rootpath):
+                reporter.write_line(line)
             for reason in self._gate:
                 reporter.write_line(f"upskill: gate: {harmless(reason)}", red=True)
 
@@ -245,8 +299,8 @@ def _planned(items: Sequence[pytest.Item]) -> list[PlannedItem]:
     ]
 
 
-def _of_skill(item: pytest.Item) -> tuple[SkillInfo, tuple[Trial, ...]] | None:
+def _of_skill(item: pytest.Item) -> tuple[SkillInfo, tuple[Trial, ...], CaseInfo] | None:
     if isinstance(item, CaseItem):
-        return item.parent.info, tuple(item.trials)
+        return item.parent.info, tuple(item.trials), item.info
     asker = asker_of(item)
-    return (asker.info, tuple(asker.trials)) if asker else None
+    return (asker.info, tuple(asker.trials), asker.case) if asker else None

@@ -40,15 +40,18 @@ def collected_line(items: Sequence[PlannedItem], settings: Settings, *, asks: bo
     if not items:
         return None
     trials = [trial for item in items for trial in item.trials]
-    calls = sum(not trial.is_open for trial in trials)
-    runs = sorted({item.trials[-1].run for item in items})
+    # A judge is asked once about each answer for every vote; a reply to be repaired comes on top.
+    rulings = sum(trial.rubric.votes for trial in trials if trial.rubric)
+    calls = sum(not trial.is_open for trial in trials) + rulings
+    first = {max(trial.run for trial in item.trials if not trial.later) for item in items}
+    runs = sorted(first | {item.trials[-1].run for item in items})
     runs_text = f"{runs[0]}" + (f" to {runs[-1]}" if len(runs) > 1 else "")
     arms = "with and without the skill" if settings.baseline else "with the skill"
     if settings.against:
         arms += f", and as it is at {settings.against}"
     # At most: what has a stored answer is not asked.
     asked = [f"{counted(calls, 'call')} at most"] if calls else []
-    asked += ["the calls of tests in Python"] if calls < len(trials) else []
+    asked += ["the calls of tests in Python"] if any(trial.is_open for trial in trials) else []
     sizes = f"{' and '.join(asked)}: {counted(len(items), 'test')}"
     text = f"{sizes}, {arms}, runs: {runs_text}"
     return f"upskill: {text}" if asks else f"upskill: a run would make {text}"

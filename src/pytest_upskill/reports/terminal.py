@@ -98,13 +98,19 @@ def summary_lines(
 def _title(
     skill: SkillInfo, rows: Sequence[Summary], width: int, marks: Marks, paint: Paint
 ) -> list[str]:
-    cases, runs = max(row.cases for row in rows), max(row.runs for row in rows)
+    cases, runs = max(row.cases for row in rows), sorted(_runs_in(rows))
     name = harmless(skill.name)
-    size = f"{counted(cases, 'case')} {marks.times} {counted(runs, 'run')}"
+    span = (f"{runs[0]} to " if len(runs) > 1 else "") + counted(runs[-1], "run")
+    size = f"{counted(cases, 'case')} {marks.times} {span}"
     rest = f"about {counted(skill.tokens, 'token')} {marks.dot} {size}"
     if len(name) + 3 + len(rest) > width:
         return [*(paint(part, bold=True) for part in _broken(name, width)), rest]
     return [f"{paint(name, bold=True)} {marks.dot} {rest}"]
+
+
+def _runs_in(rows: Sequence[Summary]) -> set[int]:
+    """How many runs there are, which may differ from case to case."""
+    return {row.runs for row in rows} | {case.runs for row in rows for case in row.by_case}
 
 
 def _table(rows: Sequence[Summary], width: int, marks: Marks, paint: Paint) -> list[str]:

@@ -1,0 +1,170 @@
+"""The controller's side of accepted results: compared when all has run, written if accepted."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from ..accepted import (
+    DIGITS,
+    RESULTS_NAME,
+    CaseResult,
+    ModelResults,
+    case_result,
+    read_results,
+    updated,
+    write_results,
+)
+from ..errors import shown
+from ..regressions import AcceptedComparison, Compared, compare
+from ..texts import counted, one_line
+from ..trials import PlannedItem
+from .ledger import Ledger
+
+_MOST_NAMES: Final = 10
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The cases of a skill that this run had for a model, and what came of them."""
+
+    skill: str
+    model: str
+    folder: Path
+    items: tuple[PlannedItem, ...]
+    results: dict[str, CaseResult]  # by node id; without those that were not answered
+
+    @property
+    def subset(self) -> str | None:
+        """How many of its cases this is, if not all of them."""
+        from_file = [item for item in self.items if item.case.of]
+        whole = max((item.case.of for item in from_file), default=0)
+        return f"{len(from_file)} of {whole} cases" if len(from_file) < whole else None
+
+
+def _groups(ledger: Ledger) -> list[_Group]:
+    groups: dict[tuple[str, str], list[PlannedItem]] = {}
+    for item in ledger.planned:
+        groups.setdefault((item.skill.name, item.trials[0].model), []).append(item)
+    return [
+        _Group(skill, model, Path(items[0].case.folder), tuple(items), _results(ledger, items))
+        for (skill, model), items in groups.items()
+    ]
+
+
+def _results(ledger: Ledger, items: Sequence[PlannedItem]) -> dict[str, CaseResult]:
+    found = {
+        item.nodeid: case_result(ledger.records_of(item.nodeid), item.case.digest)
+        for item in items
+        if item.case.compared
+    }
+    return {nodeid: result for nodeid, result in found.items() if result}
+
+
+def comparisons(ledger: Ledger) -> list[AcceptedComparison]:
+    """Of every skill and model of which something is accepted."""
+    found = []
+    for group in _groups(ledger):
+        accepted = read_results(group.folder).get(group.model)
+        if accepted:
+            cases = [
+                Compared(
+                    item.nodeid,
+                    case := item.trials[0].case,
+                    item.case,
+                    group.results[item.nodeid],
+                    accepted.expectation(case, item.case.digest),
+                )
+                for item in group.items
+                if item.nodeid in group.results
+            ]
+            found.append(compare(group.skill, group.model, cases))
+    return found
+
+
+def accept(ledger: Ledger) -> list[str]:
+    """Write what was reached beside the skills; what of it, in lines."""
+    told = []
+    by_folder = sorted(_groups(ledger), key=lambda group: str(group.folder))
+    for folder, groups in groupby(by_folder, key=lambda group: group.folder):
+        before = results = read_results(folder)
+        for group in groups:
+            present = {
+                item.trials[0].case: group.results[item.nodeid]
+                for item in group.items
+                if item.nodeid in group.results
+            }
+            if present:
+                skill = group.items[0].skill.digest[:DIGITS]
+                model_id = ledger.model_ids[group.model]
+                now = ModelResults(model_id, ledger.date, skill, present)
+                results = updated(results, group.model, now, _existing(group))
+            told.append(f"{group.skill} on {group.model}: {_accepted(group, folder)}")
+        if results is not before:
+            write_results(folder, results)
+    return told
+
+
+def _existing(group: _Group) -> tuple[str, ...] | None:
+    """The cases of the skill's file, if the run left none of them out."""
+    siblings = max((item.case.siblings for item in group.items), key=len)
+    return siblings if siblings and not group.subset else None
+
+
+def _accepted(group: _Group, folder: Path) -> str:
+    left = [item.trials[0].case for item in group.items if item.nodeid not in group.results]
+    told = f"accepted {counted(len(group.results), 'case')} in {shown(folder / RESULTS_NAME)}"
+    return f"{told}; not accepted: {_names(left)}" if left else told
+
+
+def notes(ledger: Ledger, found: Sequence[AcceptedComparison], config: pytest.Config) -> list[str]:
+    """What else there is to say beside what was accepted."""
+    lines = [
+        f"{group.skill} on {group.model}: a subset: {subset}."
+        for group in _groups(ledger)
+        if (subset := group.subset)
+    ]
+    to_accept = False
+    for comparison in found:
+        where = f"{comparison.skill} on {comparison.model}"
+        better, unknown = comparison.of_kind("better"), comparison.unknown
+        to_accept = to_accept or bool(better or unknown)
+        if better:
+            lines.append(f"{where}: better than accepted: {_all_told(better)}.")
+        if chance := comparison.of_kind("perhaps chance"):
+            lines.append(f"{where}: worse than accepted, but may be chance: {_all_told(chance)}.")
+        if unknown:
+            names = _names([case.case for case in unknown])
+            lines.append(f"{where}: no accepted result (new or changed): {names}.")
+    if to_accept:
+        lines.append(f"To accept: {command_that_accepts(config)}")
+    return lines
+
+
+def _all_told(cases: Sequence[Compared]) -> str:
+    more = [f"and {len(cases) - _MOST_NAMES} more"] if len(cases) > _MOST_NAMES else []
+    return "; ".join([*(case.told for case in cases[:_MOST_NAMES]), *more])
+
+
+def _names(cases: Sequence[str]) -> str:
+    more = [f"and {len(cases) - _MOST_NAMES} more"] if len(cases) > _MOST_NAMES else []
+    return ", ".join([*(one_line(case, 60) for case in cases[:_MOST_NAMES]), *more])
+
+
+def command_that_accepts(config: pytest.Config) -> str:
+    return shlex.join(["pytest", *map(str, config.invocation_params.args), "--skill-accept"])
+
+
+def run_again_by_lf(
+    found: Sequence[AcceptedComparison], ledger: Ledger, config: pytest.Config
+) -> None:
+    """What the end of the run found worse is failed for --lf, although its test did not fail."""
+    plugin = config.pluginmanager.getplugin("lfplugin")
+    if plugin:
+        for comparison in found:
+            for case in comparison.to_run_again:
+                plugin.lastfailed[ledger.report_id(case.nodeid)] = True

@@ -1,0 +1,47 @@
+"""What a run tells the CI that it runs in: a summary of the job, annotations of its files."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ..regressions import AcceptedComparison, Compared
+from ..reports.github import annotations
+from .collect import relative
+
+
+def job_summary_file() -> str | None:
+    """The file that GitHub Actions shows on the page of the run."""
+    return os.environ.get("GITHUB_STEP_SUMMARY")
+
+
+def append_job_summary(file: str, text: str) -> str | None:
+    """After what others wrote there; tells what kept it from being written, if something did."""
+    try:
+        with Path(file).open("a", encoding="utf-8", errors="backslashreplace") as summary:
+            summary.write(f"{text}\n")
+    except OSError as error:
+        return f"the summary of the job (GITHUB_STEP_SUMMARY) could not be written: {error}"
+    return None
+
+
+def annotation_lines(
+    compared: Sequence[AcceptedComparison], gate: Sequence[str], root: Path
+) -> list[str]:
+    if os.environ.get("GITHUB_ACTIONS") != "true":
+        return []
+    # GitHub knows files by their paths in the repository, of which the rootdir may be a part.
+    top = Path(os.environ.get("GITHUB_WORKSPACE") or root)
+
+    def placed(case: Compared) -> Compared:
+        return replace(case, info=replace(case.info, file=relative(root / case.info.file, top)))
+
+    moved = [
+        replace(
+            comparison,
+            cases=tuple(map(placed, comparison.cases)),
+            worse=tuple(map(placed, comparison.worse)),
+        )
+        for comparison in compared
+    ]
+    return annotations(moved, gate)
