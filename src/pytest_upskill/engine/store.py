@@ -80,7 +80,7 @@ class Store:
         oldest = self._run("SELECT MIN(created) FROM answers")
         # Not of the files: SQLite keeps more of them for as long as this one is open.
         pages = "pragma_page_count, pragma_page_size"
-        [[size]] = self._run(f"SELECT page_count * page_size FROM {pages}") or [[0]]
+        [[size]] = self._run(f"SELECT page_count * page_size FROM {pages}") or [(0,)]
         return StoreSize(dict(counts), size, oldest[0][0] if oldest else None)
 
     def prune(self, before: float) -> int:
