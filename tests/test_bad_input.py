@@ -127,6 +127,7 @@ def test_a_broken_skill_is_asked_of_nobody(pytester: pytest.Pytester, workers: s
         (["--skill", "br[a]ck"], "pytest can't take a path with '[' or '::' in it"),
         (["--skill-tests", "skills", "--model", "haiku"], "this is a folder"),
         (["--skill-runs", "0"], "'0' is not a whole number of 1 or more"),
+        (["--skill-runs", "100000000"], "--skill-runs: at most 1,000 runs can be made"),
         (["--skill-timeout", "soon"], "'soon' is not a number above 0"),
     ],
 )

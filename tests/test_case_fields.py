@@ -227,6 +227,8 @@ def test_without_defaults_a_case_needs_checks_of_its_own(tmp_path: Path) -> None
         ({"skip": 1}, ".skip: this is neither a text"),
         ({"xfail": ["x"]}, ".xfail: this is neither a text"),
         ({"runs": 0}, ".runs: this is "),
+        ({"runs": 1_000_000_000}, ".runs: this is above 1000"),
+        ({"expected": {"judge": "x", "judge_votes": 1001}}, ".expected.judge_votes: this is above"),
         ({"runs": "3"}, ".runs: this is not a whole number"),
         ({"runs": True}, ".runs: this is not a whole number"),
         ({"threshold": 0}, ".threshold: this is not above 0"),

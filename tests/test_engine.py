@@ -25,6 +25,7 @@ class Recorder:
     def __init__(self, most_in_flight: int | None = None, held: bool = False) -> None:
         self.most_in_flight = most_in_flight
         self.endpoint = str(id(self))
+        self.address = ""
         self.asked: list[str] = []
         self.now = 0
         self.most = 0
@@ -156,7 +157,7 @@ def test_an_error_of_one_question_is_its_own() -> None:
 
 
 @pytest.mark.parametrize("word", ["passing", "busy"])
-def test_what_may_pass_is_asked_five_times_at_most(word: str) -> None:
+def test_what_may_pass_has_five_attempts_in_all(word: str) -> None:
     with engine_of(("m", model := Recorder())) as engine:
         [reply] = texts(engine.ask([question(f"raise {word}")]))
         assert engine.retries() == {"m": 4}

@@ -78,7 +78,20 @@ def test_an_answer_that_does_not_come_ends_at_the_deadline(provider: str, kind: 
         [reply] = engine.ask([question("a")])
         engine.close()
     assert isinstance(reply, NoAnswer)
-    assert "no answer within 0.3 s" in reply.reason
+    assert reply.reason.startswith(f"m: no answer from {server.url}")
+    assert reply.reason.endswith(" within 0.3 s. Raise --skill-timeout, or ask less")
+
+
+def test_a_deadline_tells_of_the_attempts_too(provider: str) -> None:
+    def late(asked: Asked) -> Fault:
+        return Fault("status", 500) if asked.attempt == 1 else Fault("hang")
+
+    with LoopbackServer(late) as server:
+        engine = engine_for(provider, server.url, timeout=1)
+        [reply] = engine.ask([question("a")])
+        engine.close()
+    assert isinstance(reply, NoAnswer)
+    assert " within 1 s (2 attempts). Raise --skill-timeout" in reply.reason
 
 
 @pytest.mark.parametrize("kind", ["garbage", "empty_body", "wrong_type", "reset"])

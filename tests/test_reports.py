@@ -247,7 +247,7 @@ def test_a_failure_shows_question_checks_and_both_answers() -> None:
         "",
         "Question:",
         "  | How?",
-        "  Say it.",
+        "  | Say it.",
         "",
         "With the skill: failed",
         '  FAIL contains: "gate up" is not in the answer',

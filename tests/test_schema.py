@@ -101,6 +101,7 @@ def test_what_is_right_is_valid(data: Any) -> None:
                     {"tags": "a"},
                     {"skip": 1},
                     {"runs": 0},
+                    {"runs": 1001},
                     {"runs": 1.5},
                     {"threshold": 0},
                     {"threshold": 2},

@@ -18,6 +18,7 @@ from pydantic import (
 )
 
 from .forms import Strict
+from .settings import MOST_RUNS
 from .texts import slug
 
 _GOOD_ID: Final = re.compile(r"\w[\w.+-]*")
@@ -156,7 +157,10 @@ class SharedForm(Strict):
     skip: Reason | None = Field(None, description="Why this is not asked, or true.")
     xfail: Reason | None = Field(None, description="Why this is expected to fail, or true.")
     runs: int | None = Field(
-        None, ge=1, description="How often each arm is asked, in place of --skill-runs."
+        None,
+        ge=1,
+        le=MOST_RUNS,
+        description="How often each arm is asked, in place of --skill-runs.",
     )
     threshold: float | None = Field(
         None,

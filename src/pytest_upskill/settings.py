@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Final
 
 DEFAULT_RUNS: Final = 1
+# A file of cases may come from anywhere: it must not fill the memory with what is to be asked.
+MOST_RUNS: Final = 1000
 DEFAULT_MAX_OUTPUT: Final = 2048
 DEFAULT_TIMEOUT: Final = 120.0
 DEFAULT_CONCURRENCY: Final = 64

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, TypeAdapter
 
 from ..forms import FormError, Location, Problem, Strict, read_form
+from ..settings import MOST_RUNS
 from ..texts import guess
 from .check import AnyCheck, Check, Combined
 from .judged import JUDGE, ToJudge, rubric_of
@@ -31,7 +32,7 @@ class GroupForm(Strict):
     case_sensitive: bool | None = None
     weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     required: bool | None = None
-    judge_votes: Annotated[int, Field(ge=1)] | None = None
+    judge_votes: Annotated[int, Field(ge=1, le=MOST_RUNS)] | None = None
 
 
 _GROUP: Final = TypeAdapter(GroupForm)

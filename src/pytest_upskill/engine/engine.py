@@ -19,7 +19,7 @@ from ..errors import ModelError, UpskillError
 from ..judging import first_questions, is_worth_keeping
 from ..models import Model
 from ..records import Answer, NoAnswer, Reply
-from ..texts import one_line
+from ..texts import one_line, plain
 from ..trials import Plan, Question, Rubric
 from .answers import KnownAnswers
 from .budget import Budget
@@ -240,8 +240,9 @@ class Engine:
                 answer = await lane.model.ask(job.question)
         except TimeoutError:
             lane.limit.failed()
-            late = ModelError(f"no answer within {self._timeout:g} s", _MORE_TIME)
-            return self._failed(lane, job, late)
+            at = f" from {lane.model.address}" if lane.model.address else ""
+            problem = f"no answer{at} within {plain(self._timeout)} s"
+            return self._failed(lane, job, ModelError(problem, _MORE_TIME))
         except ModelError as error:
             return self._failed(lane, job, error)
         except Exception as bug:

@@ -80,6 +80,10 @@ class AnthropicModel:
         return message
 
     @property
+    def address(self) -> str:
+        return self._spec.address
+
+    @property
     def endpoint(self) -> str:
         return digest(self._spec.base_url or "", self._key)
 

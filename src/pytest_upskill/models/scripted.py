@@ -46,6 +46,7 @@ class ScriptedModel:
     """Adapter to a script."""
 
     most_in_flight: Final = None
+    address: Final = ""
 
     def __init__(self, script: Script, name: str = "scripted") -> None:
         self._script = script

@@ -155,7 +155,8 @@ def _connection_error(error: BaseException, spec: ModelSpec, key: str) -> ModelE
     met = next((one for one in causes if isinstance(one, aiohttp.ClientError)), causes[-1])
     what = clean(str(causes[-1]) or type(causes[-1]).__name__, key)
     if isinstance(met, aiohttp.SocketTimeoutError):
-        return ModelError("no answer in time", "Raise --skill-timeout, or ask less", passing=True)
+        problem = f"no answer from {spec.address} in time"
+        return ModelError(problem, "Raise --skill-timeout, or ask less", passing=True)
     if isinstance(met, aiohttp.ConnectionTimeoutError):
         what = "it takes no connection in time"
     if isinstance(met, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):

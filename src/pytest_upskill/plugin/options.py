@@ -11,6 +11,7 @@ from ..settings import (
     DEFAULT_MAX_OUTPUT,
     DEFAULT_RUNS,
     DEFAULT_TIMEOUT,
+    MOST_RUNS,
     Gates,
     Settings,
 )
@@ -232,6 +233,8 @@ def read_settings(config: pytest.Config) -> Settings:
     value = {option.flag: option.value(config) for option in OPTIONS}
     of_ini = MODEL.is_of_ini_file(config)
     first_runs, runs = value["--skill-runs"]
+    if runs > MOST_RUNS:
+        raise SettingsError("--skill-runs", f"at most {MOST_RUNS:,} runs can be made", "Ask less.")
     if first_runs < runs and value["--skill-no-baseline"]:
         raise SettingsError(
             f"--skill-runs {first_runs}..{runs}",
