@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ..records import Record
-from ..texts import harmless, one_line, shortened
+from ..texts import counted, harmless, one_line, shortened
 
 _QUESTION_LIMIT: Final = 600
 _ANSWER_LIMIT: Final = 1600
@@ -56,7 +56,7 @@ def _arm(title: str, records: Sequence[Record], limit: int | None) -> str:
 def _details(record: Record) -> str:
     parts = []
     if record.output_tokens is not None:
-        parts.append(f"{record.output_tokens:,} tokens")
+        parts.append(counted(record.output_tokens, "token"))
     if record.seconds is not None:
         parts.append(f"{record.seconds:.1f} s")
     return f" ({', '.join(parts)})" if parts else ""
