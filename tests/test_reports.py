@@ -12,7 +12,7 @@ from pytest_upskill.records import Grade, Record
 from pytest_upskill.reports.failure import failure_text
 from pytest_upskill.reports.json_report import json_report
 from pytest_upskill.reports.terminal import ASCII_MARKS, Marks, marks_for, summary_lines
-from pytest_upskill.summary import Summary
+from pytest_upskill.summary import CaseSummary, Summary
 from pytest_upskill.trials import SkillInfo
 from pytest_upskill.verdict import verdicts_of
 
@@ -325,7 +325,10 @@ SCHEMA = {
     "p_value detectable_lift baseline_tokens skill_tokens token_change baseline_cost skill_cost "
     "checks_passed checks_total errored verdict baseline_score skill_score "
     "token_change_low token_change_high sentence previous_rate previous_tokens previous_cost "
-    "change change_low change_high change_p_value change_verdict",
+    "change change_low change_high change_p_value change_verdict baseline_rate_low "
+    "baseline_rate_high skill_rate_low skill_rate_high normalised_gain score_lift score_lift_low "
+    "score_lift_high by_case",
+    "by_case": "case runs baseline_rate skill_rate pass_hat_k flakiness",
     "records": "skill case model arm run outcome output input_tokens output_tokens cached_tokens "
     "seconds stored checks error score judge_calls judge_input_tokens judge_output_tokens",
     "checks": "check passed reason weight required",
@@ -360,3 +363,28 @@ def test_the_json_report_has_exactly_the_keys_of_its_schema() -> None:
     )
     assert report["summary"][0]["p_value"] is None
     assert report["summary"][0]["skill_cost"] == PAID["skill_cost"]
+
+
+def test_the_json_report_has_the_numbers_of_each_case_and_of_the_scores() -> None:
+    cases = (
+        CaseSummary("a", 4, 0.25, 0.75, 1.0, 1.0, baseline_score=0.5, skill_score=0.75),
+        CaseSummary("b", 4, 0.0, 1.0, 1.0, 1.0, baseline_score=0.25, skill_score=1.0),
+    )
+    row = summary(by_case=cases, baseline_rate=0.125, skill_rate=0.875, runs=4)
+    text = json_report(
+        started=datetime(2026, 1, 2, tzinfo=UTC),
+        seconds=1.0,
+        skills=[GATE],
+        verdicts=verdicts_of([row]),
+        gate=None,
+        records=[],
+    )
+    (shown,) = json.loads(text)["summary"]
+    first, second = shown["by_case"]
+    assert list(first) == SCHEMA["by_case"].split()
+    assert first["pass_hat_k"] == [0.75, 0.5, 0.25, 0.0]
+    assert (first["flakiness"], second["flakiness"]) == (0.5, 0.0)
+    assert shown["score_lift"] == 0.5
+    assert shown["score_lift_low"] < 0.5 < shown["score_lift_high"]
+    assert shown["normalised_gain"] == pytest.approx(0.75 / 0.875)
+    assert shown["skill_rate_low"] < 0.875 < shown["skill_rate_high"]

@@ -22,6 +22,8 @@ class CaseSummary:
     skill_tokens: float | None
     previous: float | None = None
     previous_tokens: float | None = None
+    baseline_score: float | None = None
+    skill_score: float | None = None
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,13 @@ class Summary:
     @property
     def tokens_since(self) -> list[tuple[float, float]]:
         return _all_known([(case.previous_tokens, case.skill_tokens) for case in self.by_case])
+
+    @property
+    def scores(self) -> list[tuple[float, float]]:
+        """The scores of each case, without the skill and with it; nothing where one is missing."""
+        pairs = [(case.baseline_score, case.skill_score) for case in self.by_case]
+        known = [(one, two) for one, two in pairs if one is not None and two is not None]
+        return known if len(known) == len(pairs) else []
 
     @property
     def skill_low(self) -> float | None:
@@ -158,6 +167,8 @@ def _case(case: str, runs: Sequence[Run]) -> CaseSummary:
         skill_tokens=_mean([record.tokens for record in with_skill]),
         previous=_mean(list(map(_passed, previous))),
         previous_tokens=_mean([record.tokens for record in previous]),
+        baseline_score=_mean([record.score for record in baselines]),
+        skill_score=_mean([record.score for record in with_skill]),
     )
 
 

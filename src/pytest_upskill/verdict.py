@@ -14,6 +14,7 @@ from .stats import (
     cases_needed,
     detectable_lift,
     holm,
+    normalised_gain,
     paired_lift,
     paired_ratio,
     runs_needed,
@@ -39,6 +40,8 @@ class Verdict:
     p_value: float | None  # adjusted for there being several models
     tokens: Change | None
     detectable_lift: float | None
+    score: Lift | None  # the lift of the scores, which have partial credit
+    gain: float | None  # the lift as a share of what the baseline left to gain
     worse: tuple[str, ...]  # cases that fail with the skill and pass without
     always_pass: tuple[str, ...]  # without the skill too
     always_fail: tuple[str, ...]  # with the skill too
@@ -72,10 +75,18 @@ def _verdict(row: Summary, lift: Lift | None, p_value: float | None, level: floa
         p_value=p_value,
         tokens=change,
         detectable_lift=smallest,
+        score=paired_lift(row.scores, row.runs, level) if row.scores else None,
+        gain=_gain(row),
         worse=tuple(c.case for c in row.by_case if c.baseline is not None and c.skill < c.baseline),
         always_pass=tuple(c.case for c in row.by_case if c.baseline == 1 and c.skill == 1),
         always_fail=tuple(c.case for c in row.by_case if c.baseline == 0 and c.skill == 0),
     )
+
+
+def _gain(row: Summary) -> float | None:
+    if row.baseline_rate is None or row.skill_rate is None:
+        return None
+    return normalised_gain(row.baseline_rate, row.skill_rate)
 
 
 def _word(row: Summary, lift: Lift | None, *, shown: bool) -> Word | None:

@@ -7,6 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from ..records import Record
+from ..stats import flakiness, pass_hat_k, wilson
+from ..summary import CaseSummary
 from ..trials import SkillInfo
 from ..verdict import Verdict
 
@@ -70,4 +72,29 @@ def _summary(verdict: Verdict) -> dict[str, Any]:
         "change_high": since and since.lift.high,
         "change_p_value": since and since.p_value,
         "change_verdict": since and since.word,
+        **_interval("baseline_rate", summary.baseline_rate, len(summary.by_case)),
+        **_interval("skill_rate", summary.skill_rate, len(summary.by_case)),
+        "normalised_gain": verdict.gain,
+        "score_lift": verdict.score and verdict.score.lift,
+        "score_lift_low": verdict.score and verdict.score.low,
+        "score_lift_high": verdict.score and verdict.score.high,
+        "by_case": [_case(case) for case in summary.by_case],
+    }
+
+
+def _interval(name: str, rate: float | None, cases: int) -> dict[str, float | None]:
+    low, high = (None, None) if rate is None or not cases else wilson(rate, cases)
+    return {f"{name}_low": low, f"{name}_high": high}
+
+
+def _case(case: CaseSummary) -> dict[str, Any]:
+    """pass^k for 1 run, 2 runs and so on: the chance that all of so many pass."""
+    passes = round(case.skill * case.runs)
+    return {
+        "case": case.case,
+        "runs": case.runs,
+        "baseline_rate": case.baseline,
+        "skill_rate": case.skill,
+        "pass_hat_k": [pass_hat_k(passes, case.runs, k + 1) for k in range(case.runs)],
+        "flakiness": flakiness(passes, case.runs) if case.runs > 1 else None,
     }
