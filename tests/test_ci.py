@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kit import case, write_script, write_skill
 from pytest_upskill.plugin.options import OPTIONS
-from pytest_upskill.reports.markdown import escaped
+from pytest_upskill.reports.markdown import escaped, markdown_summary
 
 PAGE = (Path(__file__).parents[1] / "docs/ci.md").read_text()
 CASES = [case("Open?", "gate up", id="open"), case("Shut?", "gate up", id="shut")]
@@ -32,12 +32,10 @@ def test_the_summary_of_a_job_is_added_once_to_what_is_there(
     summary = pytester.path / "summary.md"
     summary.write_text("Before.\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-    pytester.runpytest_inprocess(*args, workers, "--skill-min-lift", "2")
+    pytester.runpytest_inprocess(*args, workers, "--skill-min-lift", "1", "--skill-confident")
     lines = summary.read_text().splitlines()
     assert lines[:4] == ["Before.", "## Skills", "", "**Not passed:**"]
-    assert lines[5] == (
-        "- gate on scripted:a.json: lift is +100 points, below +200 (--skill-min-lift)"
-    )
+    assert lines[5].startswith("- gate on scripted:a.json: lowest likely lift is ")
     rows = [line for line in lines if line.startswith("|")]
     assert rows[0] == "| model | without | with | lift | tokens | $/1000 | verdict |"
     assert rows[2].startswith("| scripted:a.json | 0% | 100% | +100 (")
@@ -124,3 +122,9 @@ def test_the_workflows_are_yaml_and_their_commands_have_options_that_exist() -> 
     assert len(commands) >= 4
     for command in commands:
         assert {word for word in shlex.split(command) if word.startswith("--")} <= flags
+
+
+def test_a_job_in_which_tests_failed_did_not_pass() -> None:
+    assert "**Passed.**" in markdown_summary([], [], [])
+    failed = markdown_summary([], [], [], failed=2)
+    assert "**Not passed:**\n\n- 2 tests failed or had errors" in failed

@@ -4,15 +4,17 @@ import io
 import os
 import re
 import sys
+import threading
 from collections.abc import Iterator, Sequence
-from typing import Final
+from types import SimpleNamespace
+from typing import Any, Final
 
 import pytest
 
 from kit import case, write_skill
 from loopback import Asked, Fault, LoopbackServer, Reply
 from pytest_upskill.plugin import progress as progress_module
-from pytest_upskill.plugin.progress import GuardedFile, can_draw
+from pytest_upskill.plugin.progress import GuardedFile, ProgressLine, can_draw
 from pytest_upskill.reports.progress import Progress, progress_line
 from terminal import run_on_terminal, seen
 
@@ -158,16 +160,41 @@ def test_in_a_log_there_is_a_plain_line_now_and_then(
     assert "\x1b" not in result.stdout.str()
 
 
-def test_a_quick_run_says_nothing_of_it(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nobody waits for what is already there."""
-    monkeypatch.setattr(progress_module, "LOG_EVERY", 0.01)
-    write_skill(pytester.path / "skills/gate", CASES)
-    with LoopbackServer(lambda _: Reply("yes")) as server:
-        address = ["--model", "m", "--skill-base-url", f"{server.url}/v1"]
-        pytester.runpytest_inprocess("--skill", "skills", *address)
-    pytester.makepyfile(test_slow="import time\n\ndef test_slow():\n    time.sleep(0.2)")
-    result = pytester.runpytest_inprocess("--skill", "skills", *address, "skills", "test_slow.py")
-    result.assert_outcomes(passed=13)
-    assert "in flight" not in result.stdout.str()
+class FakeTally:
+    """Counts how often it was asked, so that a test can wait for that and not for a time."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Semaphore(0)
+
+    def progress(self) -> Progress:
+        self.asked.release()
+        return HALF
+
+    def wait(self, times: int) -> None:
+        for _ in range(times):
+            self.asked.acquire()
+
+
+class FakeConfig:
+    """As much of pytest's config as the line needs."""
+
+    def __init__(self) -> None:
+        self.writer = SimpleNamespace(_file=io.StringIO(), fullwidth=80)
+        self.pluginmanager = SimpleNamespace(getplugin=lambda _: None)
+
+    def get_terminal_writer(self) -> Any:
+        return self.writer
+
+
+def test_nothing_is_told_while_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress_module, "LOG_EVERY", 0.001)
+    config, tally = FakeConfig(), FakeTally()
+    written = config.writer._file
+    line = ProgressLine(config, tally, {})  # type: ignore[arg-type]
+    tally.wait(3)
+    assert written.getvalue() == ""
+    with line.waiting():
+        tally.wait(3)  # the second of these at the latest was told before the third
+    assert "34 of 1,200 answers" in written.getvalue()
+    line.close()
+    assert config.writer._file is written

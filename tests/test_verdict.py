@@ -58,6 +58,7 @@ HURTS: Cases = [(1, 0)] * 9 + [(1, 1)]
         ([(0, 1), (1, 0), (0, 0), (1, 1)], "no effect shown"),
         ([(0, 1)] * 3, "no effect shown"),  # so few cases can show nothing
         ([(1, 1)] * 10, "not needed"),
+        ([(1, 1)] * 8 + [(1, 0)] * 2, "no effect shown"),  # it breaks some
         ([(0, 0)] * 10, "no effect shown"),
         ([(None, 1), (None, 0)], None),
         ([], "incomplete"),
@@ -118,6 +119,9 @@ def test_several_models_are_held_to_a_stricter_level() -> None:
     several = verdicts_of([summary(*borderline, model=f"m{n}") for n in range(5)])
     assert {found.word for found in several} == {"no effect shown"}
     assert all(found.p_value and found.p_value > 0.05 for found in several)
+    # The interval decides, so it holds 0 too, and a confident gate goes by it.
+    assert all(found.lift and found.lift.low == 0 for found in several)
+    assert len(gate_reasons(several, Gates(min_lift=0.01, confident=True))) == 5
 
 
 def test_models_of_other_skills_do_not_count() -> None:
@@ -157,8 +161,12 @@ def test_the_sweet_spot_is_the_cheapest_that_is_as_good_as_the_best() -> None:
         "$0.90 instead of $14.00 per 1000 answers."
     )
     assert spot(("opus", 0.9, 0.01), ("haiku", 0.7, 0.001)) == (
-        "opus with the skill (90%) is the cheapest, and the best."
+        "opus with the skill (90%) is the best, and none that is cheaper comes within 5% of it."
     )
+    assert spot(("opus", 0.7, 0.01), ("haiku", 0.9, 0.001)) == (
+        "haiku with the skill (90%) is the best and the cheapest."
+    )
+    assert spot(("one", 0.9, 0.0), ("two", 0.9, 0.0)) is None
     assert spot(("opus", 0.9, 0.01), ("unknown", 0.9, None)) is None
     assert spot(("opus", 0.9, 0.01)) is None
 
@@ -179,6 +187,7 @@ def test_the_sweet_spot_is_the_cheapest_that_is_as_good_as_the_best() -> None:
             Gates(min_pass_rate=0.8, confident=True),
             ["lowest likely pass rate is 72%, below 80% (--skill-min-pass-rate)"],
         ),
+        (Gates(min_lift=0.904), ["lift is +90.0 points, below +90.4 (--skill-min-lift)"]),
         (Gates(max_token_growth=0.5), []),
         (
             Gates(max_token_growth=0.4),
@@ -198,5 +207,5 @@ def test_a_gate_that_can_not_be_decided_fails() -> None:
     unknown = gate_reasons([verdict((None, 1.0), tokens=(None, None))], gates)
     assert unknown == [
         "gate on haiku: the lift is not known without a baseline (--skill-min-lift)",
-        "gate on haiku: token growth is not known, above +9900% (--skill-max-token-growth)",
+        "gate on haiku: the token growth is not known (--skill-max-token-growth)",
     ]

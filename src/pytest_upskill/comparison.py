@@ -33,9 +33,17 @@ def comparisons_of(rows: Sequence[Summary], level: float = LEVEL) -> list[Compar
     ]
 
 
-def _comparison(row: Summary, lift: Lift, p_value: float, level: float) -> Comparison:
+def adjusted_lift(lift: Lift | None, p_value: float | None, level: float) -> Lift | None:
+    """The interval decides: where several models make a lift no evidence it holds 0."""
+    if lift is None or p_value is None or p_value < 1 - level:
+        return lift
+    return lift._replace(low=min(lift.low, 0.0), high=max(lift.high, 0.0))
+
+
+def _comparison(row: Summary, raw: Lift, p_value: float, level: float) -> Comparison:
     word: Literal["better", "worse", "no change shown"] = "no change shown"
-    if lift.shown and p_value < 1 - level:
+    lift = adjusted_lift(raw, p_value, level) or raw
+    if lift.shown:
         word = "better" if lift.lift > 0 else "worse"
     tokens = paired_ratio(row.tokens_since, level) if row.tokens_since else None
     parts = [word, points_words(lift), *([token_words(tokens)] if tokens else [])]

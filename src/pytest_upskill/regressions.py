@@ -47,7 +47,7 @@ def standing_of(now: Count, threshold: float | None, expected: Expectation | Non
     told = f"accepted {was} on {date}, now {now}"
     if now.runs == 1 or drop([was], [now]) <= _LEVEL / among:
         return Standing("regressed", f"regression: {told}")
-    return Standing("perhaps chance", f"{told}: may be chance")
+    return Standing("perhaps chance", f"{told}: no evidence by itself")
 
 
 @dataclass(frozen=True)

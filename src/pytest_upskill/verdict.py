@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final, Literal
 
-from .comparison import Comparison, comparisons_of, points_words, token_words
+from .comparison import Comparison, adjusted_lift, comparisons_of, points_words, token_words
 from .settings import Gates
 from .stats import (
     LEVEL,
@@ -20,13 +20,14 @@ from .stats import (
     runs_needed,
 )
 from .summary import Summary
-from .texts import counted, dollars, one_line, points
+from .texts import counted, dollars, one_line
 
 Word = Literal["helps", "hurts", "no effect shown", "not needed", "incomplete"]
 
 _PASSES_ALREADY: Final = 0.9
 _AS_GOOD: Final = 0.05
 _MOST_NAMES: Final = 5
+_FORESEEABLE: Final = 10
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ def verdicts_of(summaries: Sequence[Summary], level: float = LEVEL) -> list[Verd
         known = [lift.p_value for lift in lifts if lift]
         adjusted = iter(holm(known))
         for row, lift, since in zip(rows, lifts, comparisons_of(rows, level), strict=True):
-            verdict = _verdict(row, lift, next(adjusted) if lift else None, level)
+            p_value = next(adjusted) if lift else None
+            verdict = _verdict(row, adjusted_lift(lift, p_value, level), p_value, level)
             verdicts.append(replace(verdict, since=since))
     return verdicts
 
@@ -65,8 +67,7 @@ def verdicts_of(summaries: Sequence[Summary], level: float = LEVEL) -> list[Verd
 def _verdict(row: Summary, lift: Lift | None, p_value: float | None, level: float) -> Verdict:
     change = paired_ratio(row.tokens, level) if row.tokens else None
     smallest = detectable_lift(row.rates, level) if row.rates else None
-    shown = lift is not None and lift.shown and p_value is not None and p_value < 1 - level
-    word = _word(row, lift, shown=shown)
+    word = _word(row, lift)
     return Verdict(
         summary=row,
         word=word,
@@ -89,14 +90,16 @@ def _gain(row: Summary) -> float | None:
     return normalised_gain(row.baseline_rate, row.skill_rate)
 
 
-def _word(row: Summary, lift: Lift | None, *, shown: bool) -> Word | None:
+def _word(row: Summary, lift: Lift | None) -> Word | None:
     if row.errored or row.not_run or not row.by_case:
         return "incomplete"
     if lift is None or row.baseline_rate is None:
         return None
-    if shown:
+    if lift.shown:
         return "helps" if lift.lift > 0 else "hurts"
-    return "not needed" if row.baseline_rate >= _PASSES_ALREADY else "no effect shown"
+    harmless_enough = lift.lift >= -_AS_GOOD
+    passes = row.baseline_rate >= _PASSES_ALREADY
+    return "not needed" if passes and harmless_enough else "no effect shown"
 
 
 def _sentence(
@@ -135,12 +138,13 @@ def _what_would_show(row: Summary, smallest: float | None, level: float) -> str:
     """What it would take to know."""
     cases = cases_needed(row.rates, level)
     runs = runs_needed(row.rates, row.runs, level)
-    if cases is not None and cases > len(row.rates):
+    if smallest is None:
+        return f"{counted(len(row.rates), 'case')} can't show any lift"
+    # An estimate that is mostly noise says nothing of how many cases it would take.
+    if cases is not None and len(row.rates) < cases <= _FORESEEABLE * len(row.rates):
         more = f"{counted(cases - len(row.rates), 'more case')}"
         more += f", or {runs} runs," if runs is not None and runs > row.runs else ""
         return f"{more} would settle it"
-    if smallest is None:
-        return f"{counted(len(row.rates), 'case')} can't show any lift"
     return f"these cases show {round(smallest * 100)} points or more"
 
 
@@ -153,18 +157,21 @@ def sweet_spot(verdicts: Sequence[Verdict]) -> str | None:
         and verdict.summary.skill_cost is not None
         and verdict.summary.skill_rate is not None
     ]
-    if len(known) < 2:
+    if len({row.skill_cost for row in known}) < 2:
         return None
     best = max(known, key=lambda row: (row.skill_rate or 0.0, -(row.skill_cost or 0.0)))
     good = [row for row in known if (row.skill_rate or 0.0) >= (best.skill_rate or 0.0) - _AS_GOOD]
     cheapest = min(good, key=lambda row: row.skill_cost or 0.0)
-    told = f"{cheapest.model} with the skill ({cheapest.skill_rate:.0%}) is the cheapest"
-    if cheapest is best:
-        return f"{told}, and the best."
-    return (
-        f"{told} that is as good as the best ({best.model}, {best.skill_rate:.0%}): "
-        f"{_price(cheapest)} instead of {_price(best)} per 1000 answers."
-    )
+    told = f"{cheapest.model} with the skill ({cheapest.skill_rate:.0%}) is"
+    if cheapest is not best:
+        return (
+            f"{told} the cheapest that is as good as the best "
+            f"({best.model}, {best.skill_rate:.0%}): "
+            f"{_price(cheapest)} instead of {_price(best)} per 1000 answers."
+        )
+    if best.skill_cost == min(row.skill_cost or 0.0 for row in known):
+        return f"{told} the best and the cheapest."
+    return f"{told} the best, and none that is cheaper comes within {_AS_GOOD:.0%} of it."
 
 
 def _price(row: Summary) -> str:
@@ -210,29 +217,39 @@ def _reasons(verdict: Verdict, gates: Gates) -> list[str]:
         if reached is None:
             reasons.append("the lift is not known without a baseline (--skill-min-lift)")
         elif reached < gates.min_lift:
+            have, want = _apart(reached, gates.min_lift, "+")
             reasons.append(
-                f"{_which('lift', gates)} {points(reached)} points, "
-                f"below {points(gates.min_lift)} (--skill-min-lift)"
+                f"{_which('lift', gates)} {have} points, below {want} (--skill-min-lift)"
             )
     if gates.min_pass_rate is not None:
         rate = row.skill_low if gates.confident else row.skill_rate
         if rate is None or rate < gates.min_pass_rate:
-            told = "not known" if rate is None else f"{rate:.0%}"
+            have, want = _apart(rate or 0.0, gates.min_pass_rate)
             reasons.append(
-                f"{_which('pass rate', gates)} {told}, "
-                f"below {gates.min_pass_rate:.0%} (--skill-min-pass-rate)"
+                f"{_which('pass rate', gates)} {have}%, below {want}% (--skill-min-pass-rate)"
             )
     if gates.max_token_growth is not None:
         growth = change and (change.high if gates.confident else change.change)
-        if growth is None or growth > gates.max_token_growth:
-            told = "not known" if growth is None else f"{growth:+.0%}"
+        if growth is None:
+            reasons.append("the token growth is not known (--skill-max-token-growth)")
+        elif growth > gates.max_token_growth:
+            have, want = _apart(growth, gates.max_token_growth, "+")
             reasons.append(
-                f"{_which('token growth', gates, 'highest')} {told}, "
-                f"above {gates.max_token_growth:+.0%} (--skill-max-token-growth)"
+                f"{_which('token growth', gates, 'highest')} {have}%, "
+                f"above {want}% (--skill-max-token-growth)"
             )
     if gates.no_worse and verdict.since and verdict.since.word == "worse":
         reasons.append(f"{verdict.since.sentence} (--skill-no-worse)")
     return reasons
+
+
+def _apart(one: float, other: float, sign: str = "") -> tuple[str, str]:
+    """Two shares in percent or points, with so many digits that they differ."""
+    for digits in range(4):
+        shown = (f"{100 * one:{sign}.{digits}f}", f"{100 * other:{sign}.{digits}f}")
+        if shown[0] != shown[1]:
+            break
+    return (shown[0] if one else "0", shown[1] if other else "0")
 
 
 def _which(what: str, gates: Gates, bound: str = "lowest") -> str:

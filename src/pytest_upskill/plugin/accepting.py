@@ -136,11 +136,13 @@ def notes(ledger: Ledger, found: Sequence[AcceptedComparison], config: pytest.Co
         if better:
             lines.append(f"{where}: better than accepted: {_all_told(better)}.")
         if chance := comparison.of_kind("perhaps chance"):
-            lines.append(f"{where}: worse than accepted, but may be chance: {_all_told(chance)}.")
+            lines.append(
+                f"{where}: worse than accepted, no evidence by itself: {_all_told(chance)}."
+            )
         if unknown:
             names = _names([case.case for case in unknown])
             lines.append(f"{where}: no accepted result (new or changed): {names}.")
-    if to_accept:
+    if to_accept and not any(comparison.reasons for comparison in found):
         lines.append(f"To accept: {command_that_accepts(config)}")
     return lines
 

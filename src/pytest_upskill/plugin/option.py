@@ -63,8 +63,15 @@ def _share(text: str) -> float:
     return number
 
 
+def _lift(text: str) -> float:
+    number = _number(text)
+    if not -1 <= number <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not within -1 and 1; 0.2 is 20 points")
+    return number
+
+
 Kind = Literal[
-    "paths", "names", "path", "text", "int", "runs", "float", "number", "share", "switch"
+    "paths", "names", "path", "text", "int", "runs", "float", "number", "lift", "share", "switch"
 ]
 INI_TYPES: Final[dict[Kind, Any]] = {
     "paths": "paths",
@@ -76,6 +83,7 @@ INI_TYPES: Final[dict[Kind, Any]] = {
     "runs": int | str if pytest.version_tuple >= (9, 2) else "string",
     "float": "float",
     "number": "float",
+    "lift": "float",
     "share": "float",
     "switch": "bool",
 }
@@ -84,6 +92,7 @@ _CONVERTERS: Final[dict[Kind, Callable[[str], Any]]] = {
     "runs": _runs,
     "float": _positive,
     "number": _number,
+    "lift": _lift,
     "share": _share,
 }
 _WANTED: Final[dict[Kind, str]] = {
@@ -95,6 +104,7 @@ _WANTED: Final[dict[Kind, str]] = {
     "runs": "a whole number of 1 or more, or two of them as in '3..12'",
     "float": "a number above 0",
     "number": "a number",
+    "lift": "a number within -1 and 1; 0.2 is 20 points",
     "share": "a number above 0 and at most 1",
     "switch": "true or false",
 }

@@ -144,7 +144,7 @@ OPTIONS: Final = (
     Option(
         "--skill-min-lift",
         "skill_min_lift",
-        "number",
+        "lift",
         "R",
         "Fail if a skill's lift is less, in shares of 1: 0.2 is 20 points.",
     ),

@@ -254,7 +254,8 @@ class UpskillRun:
         file = ci.job_summary_file()
         if file and (verdicts := ledger.verdicts()):
             notes = [*accepting.notes(ledger, self._compared, self._config), *self._accepted]
-            text = markdown_summary(ledger.skills, verdicts, gate, notes)
+            failed = self._session.testsfailed if self._session else 0
+            text = markdown_summary(ledger.skills, verdicts, gate, notes, failed)
             if problem := ci.append_job_summary(file, text):
                 self._trouble.append(problem)
 
@@ -273,6 +274,7 @@ class UpskillRun:
                 *showing.retry_notes(self._asking.engine.retries()),
                 *small_model_notes(self._specs.values()),
             ]
+            showing.write_regressions(terminalreporter, self._compared)
             showing.write_summary(terminalreporter, config, self._ledger, notes)
         chosen = self._sources or terminalreporter.stats.get("deselected")
         failed = self._session and self._session.testsfailed

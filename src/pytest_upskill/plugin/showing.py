@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from ..models import ModelSpec, model_id_of
+from ..regressions import AcceptedComparison
 from ..reports.terminal import marks_for, summary_lines
 from ..settings import Settings
 from ..texts import counted, harmless, one_line
@@ -55,6 +56,17 @@ def collected_line(items: Sequence[PlannedItem], settings: Settings, *, asks: bo
     sizes = f"{' and '.join(asked)}: {counted(len(items), 'test')}"
     text = f"{sizes}, {arms}, runs: {runs_text}"
     return f"upskill: {text}" if asks else f"upskill: a run would make {text}"
+
+
+def write_regressions(
+    reporter: pytest.TerminalReporter, compared: Sequence[AcceptedComparison]
+) -> None:
+    """What only all cases together show was no failure by itself: it is shown here."""
+    worse = {case.nodeid for comparison in compared for case in comparison.to_run_again}
+    for report in reporter.stats.get("xfailed", ()):
+        if report.nodeid in worse and report.longrepr:
+            reporter.write_sep("_", f"regression: {report.nodeid}", red=True)
+            report.toterminal(reporter._tw)
 
 
 def write_summary(

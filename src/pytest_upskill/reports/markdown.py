@@ -19,15 +19,16 @@ def markdown_summary(
     verdicts: Sequence[Verdict],
     gate: Sequence[str] | None = None,
     notes: Sequence[str] = (),
+    failed: int = 0,
 ) -> str:
     """The verdict first, then a table for each skill.
 
-    ``gate`` are the reasons not to pass, None if there is nothing to hold the run to.
+    ``gate`` are the reasons not to pass; ``failed`` is how many tests failed or had errors.
     """
-    blocks = ["## Skills"]
-    if gate is not None:
-        blocks.append("**Not passed:**" if gate else "**Passed.**")
-    blocks += [_list(gate)] if gate else []
+    failures = [f"{counted(failed, 'test')} failed or had errors"] if failed else []
+    reasons = [*failures, *(gate or ())]
+    blocks = ["## Skills", "**Not passed:**" if reasons else "**Passed.**"]
+    blocks += [_list(reasons)] if reasons else []
     for name, group in groupby(verdicts, key=lambda verdict: verdict.summary.skill):
         skill = next(skill for skill in skills if skill.name == name)
         blocks += _skill(skill, list(group))
@@ -40,14 +41,15 @@ def _skill(skill: SkillInfo, verdicts: Sequence[Verdict]) -> list[str]:
     cases, runs = max(row.cases for row in rows), max(row.runs for row in rows)
     size = f"{counted(cases, 'case')} × {counted(runs, 'run')}"
     title = f"### {escaped(skill.name)}\n\n{size}, about {counted(skill.tokens, 'token')}."
-    told = [f"{verdict.summary.model}: {_word(verdict)}{verdict.sentence}." for verdict in verdicts]
+    told = [f"{verdict.summary.model}: {_told(verdict)}." for verdict in verdicts]
     spot = sweet_spot(verdicts)
     lines = [_row(_HEADERS), _row(["---"] * len(_HEADERS)), *map(_model, verdicts)]
     return [title, _list([*told, *([f"Sweet spot: {spot}"] if spot else [])]), "\n".join(lines)]
 
 
-def _word(verdict: Verdict) -> str:
-    return f"{verdict.word}: " if verdict.word else ""
+def _told(verdict: Verdict) -> str:
+    word = f"{verdict.word}: " if verdict.word else ""
+    return f"{word}{verdict.sentence}" + (f"; {verdict.since.sentence}" if verdict.since else "")
 
 
 def _model(verdict: Verdict) -> str:
