@@ -86,3 +86,13 @@ def test_the_threshold_of_a_case(pytester: pytest.Pytester, threshold: str, outc
     args = ["--skill", "skills", "--model", "scripted:a.py:reply", "--skill-runs", "3"]
     result = pytester.runpytest_inprocess(*args, "--skill-case-threshold", threshold)
     result.assert_outcomes(**{outcome: 1})
+
+
+@pytest.mark.parametrize("gate", ["--skill-min-lift", "--skill-max-token-growth"])
+def test_a_gate_that_needs_a_baseline_is_refused_before_the_first_call(
+    pytester: pytest.Pytester, model: str, gate: str
+) -> None:
+    args = ["--skill", "skills", "--model", model, "--skill-no-baseline", gate, "0.5"]
+    result = pytester.runpytest_inprocess(*args)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {gate}: this does not go with --skill-no-baseline"])

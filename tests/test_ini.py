@@ -23,9 +23,7 @@ INI = """
     skill_concurrency = 1
     skill_json = out.json
     skill_case_threshold = 0.5
-    skill_min_lift = -1
     skill_min_pass_rate = 0.01
-    skill_max_token_growth = 99
     skill_confident = true
     skill_accept = true
     skill_against = main
@@ -53,9 +51,7 @@ TOML = """
     skill_concurrency = 1
     skill_json = "out.json"
     skill_case_threshold = 0.5
-    skill_min_lift = -1
     skill_min_pass_rate = 0.01
-    skill_max_token_growth = 99
     skill_confident = true
     skill_accept = true
     skill_against = "main"
@@ -72,7 +68,9 @@ TOML = """
 
 def test_these_are_all_the_twins() -> None:
     written = {line.split("=")[0].strip() for line in INI.splitlines() if "=" in line}
-    assert {*(option.ini for option in OPTIONS), *INI_KEYS} == written | {"skill_replay"}
+    # A replay does not go with a recording, these gates not without a baseline: see below.
+    apart = {"skill_replay", "skill_min_lift", "skill_max_token_growth"}
+    assert {*(option.ini for option in OPTIONS), *INI_KEYS} == written | apart
 
 
 @pytest.mark.parametrize("form", ["ini", "toml"])
@@ -120,3 +118,35 @@ def test_the_command_line_has_the_last_word(pytester: pytest.Pytester) -> None:
     args = ["--skill", "skills", "--model", "opus", "--skill-runs", "2", "--collect-only"]
     result = pytester.runpytest_inprocess(*args)
     result.stdout.fnmatch_lines(["upskill: a run would make 4 calls*"])
+
+
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        ("skill_min_lift = 1", None),
+        ("skill_min_lift = 1\nskill_confident = true", "lowest likely lift is *"),
+        ("skill_max_token_growth = 0.1", "token growth is *"),
+    ],
+)
+def test_gates_of_the_ini_file_count(
+    pytester: pytest.Pytester, written: str, reason: str | None
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    model = write_script(pytester.path / "a.json")
+    pytester.makeini(f"[pytest]\nskill_paths = skills\nskill_models = {model}\n{written}")
+    result = pytester.runpytest_inprocess()
+    result.assert_outcomes(passed=1)
+    assert result.ret == (1 if reason else 0)
+    if reason:
+        result.stdout.fnmatch_lines([f"upskill: gate: gate on scripted:a.json: {reason}"])
+
+
+def test_a_replay_of_the_ini_file_counts(pytester: pytest.Pytester) -> None:
+    write_skill(pytester.path / "skills/gate")
+    (pytester.path / "none.jsonl").write_text("")
+    pytester.makeini(
+        "[pytest]\nskill_paths = skills\nskill_models = haiku\nskill_replay = none.jsonl"
+    )
+    result = pytester.runpytest_inprocess()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*: this question is not in none.jsonl. Record it: *"])

@@ -16,7 +16,7 @@ from ..errors import SettingsError, shown
 from ..models import ModelSpec
 from ..models.names import require_key, resolve
 from ..models.prices import Price
-from ..settings import Settings
+from ..settings import Gates, Settings
 from .local_weights import fetch_with_bar
 from .paths import require_writable
 
@@ -45,6 +45,17 @@ def resolve_judge(settings: Settings) -> dict[str, ModelSpec]:
     return {settings.judge: spec}
 
 
+def _refuse_without_baseline(gates: Gates) -> None:
+    """Such a gate could only fail, after everything was paid for."""
+    wanted = {
+        "--skill-min-lift": gates.min_lift,
+        "--skill-max-token-growth": gates.max_token_growth,
+    }
+    for flag, limit in wanted.items():
+        if limit is not None:
+            raise SettingsError(flag, "this does not go with --skill-no-baseline", "Drop one.")
+
+
 def _of_judge(error: SettingsError, spec: ModelSpec, settings: Settings) -> SettingsError:
     """The error by the option that named the model."""
     only_judge = spec.name == settings.judge and spec.name not in settings.models
@@ -60,6 +71,8 @@ def require_all(specs: Specs, settings: Settings, config: pytest.Config) -> None
     """Find out before the first call what would keep the run from being worth its calls."""
     if settings.record_file and settings.replay_file:
         raise SettingsError("--skill-record", "this does not go with --skill-replay", "Drop one.")
+    if not settings.baseline:
+        _refuse_without_baseline(settings.gates)
     if settings.record_file and settings.record_file.is_file():
         load_recording(settings.record_file, "--skill-record")  # nothing else is written over
     if settings.replay_file is None:  # a replay asks nobody, and needs no key

@@ -17,16 +17,17 @@ from ..reports.markdown import markdown_summary
 from ..settings import Settings
 from ..skills import find_skills
 from ..texts import harmless
-from ..trials import CaseInfo, Plan, PlannedItem, Question, SkillInfo, Trial
+from ..trials import Plan, Question
 from . import accepting, ci, paths, prepare, showing
 from .asking import Asking
 from .collect import SkillFile, SkillFolder, SkillSource, relative, sources_of
 from .frugal import FrugalRuns, looks_of
-from .functions import MarkedTests, asker_of
-from .items import CaseItem, NotAnswered, is_passed_by
+from .functions import MarkedTests
+from .items import CaseItem, NotAnswered
 from .ledger import Ledger
 from .local_weights import small_model_notes
 from .options import MODEL, as_written, read_settings
+from .planning import planned_items
 from .progress import Tally
 
 _NO_SKILL = "upskill: no skill was tested: neither --skill PATH nor a test marked with one"
@@ -163,7 +164,7 @@ class UpskillRun:
         return False if inside else None
 
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> str | None:
-        return showing.collected_line(_planned(items), self.settings, asks=self.asks)
+        return showing.collected_line(planned_items(items), self.settings, asks=self.asks)
 
     # Asking.
 
@@ -174,7 +175,7 @@ class UpskillRun:
             self._asking.refuse(_COLLECTION_FAILED)
         elif self.asks:
             self._asking.connect()
-            if items := _planned(session.items):
+            if items := planned_items(session.items):
                 only_cases = all(isinstance(item, CaseItem) for item in session.items)
                 self._begin(Plan(tuple(items)), nothing_else_runs=only_cases)
         with self._asking.telling(lambda engine: Tally(engine, cache(self._price_of))):
@@ -290,19 +291,3 @@ class UpskillRun:
                 reporter.write_line(line)
             for reason in self._gate:
                 reporter.write_line(f"upskill: gate: {harmless(reason)}", red=True)
-
-
-def _planned(items: Sequence[pytest.Item]) -> list[PlannedItem]:
-    """The tests that a model is going to be asked for."""
-    return [
-        PlannedItem(item.nodeid, *of_skill)
-        for item in items
-        if (of_skill := _of_skill(item)) and not is_passed_by(item)
-    ]
-
-
-def _of_skill(item: pytest.Item) -> tuple[SkillInfo, tuple[Trial, ...], CaseInfo] | None:
-    if isinstance(item, CaseItem):
-        return item.parent.info, tuple(item.trials), item.info
-    asker = asker_of(item)
-    return (asker.info, tuple(asker.trials), asker.case) if asker else None
