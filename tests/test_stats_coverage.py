@@ -56,9 +56,8 @@ def test_several_runs_tell_equal_arms_apart_in_at_most_five_percent(runs: int) -
     assert shown / repeats <= 0.05
 
 
-@pytest.mark.parametrize("cases", [5, 12, 40])
+@pytest.mark.parametrize("cases", [5, 8, 12, 20, 40])
 def test_the_interval_of_a_token_change_holds_the_true_one(cases: int) -> None:
-    """Held to 92 %: the jackknife is a little too narrow for a handful of unlike cases."""
     draw = random.Random(cases)
     held = 0
     repeats = 1500
@@ -70,4 +69,4 @@ def test_the_interval_of_a_token_change_holds_the_true_one(cases: int) -> None:
         assert change.low is not None
         assert change.high is not None
         held += change.low <= 0.5 <= change.high
-    assert held / repeats >= 0.92
+    assert held / repeats >= 0.93

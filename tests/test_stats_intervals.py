@@ -2,6 +2,7 @@
 
 import math
 import random
+from math import log
 
 import pytest
 from hypothesis import given, settings
@@ -222,15 +223,20 @@ def test_the_change_of_tokens_is_that_of_the_means() -> None:
 def test_the_interval_of_a_change_is_students_where_the_baseline_is_constant() -> None:
     pairs = [(100, 110), (100, 112), (100, 108), (100, 111)]
     change = paired_ratio(pairs)
-    low, high = scipy_stats.ttest_1samp([0.10, 0.12, 0.08, 0.11], 0).confidence_interval(0.95)
-    assert change == pytest.approx((0.1025, low, high), abs=5e-4)
+    half = scipy_stats.t.ppf(0.975, df=2) * scipy_stats.sem([0.10, 0.12, 0.08, 0.11])
+    assert change == pytest.approx((0.1025, 0.1025 - half, 0.1025 + half), abs=1e-3)
+    log_ratios = scipy_stats.t.ppf(0.975, df=2) * scipy_stats.sem([110, 112, 108, 111]) / 110.25
+    assert change
+    assert change.high
+    assert log(1 + change.high) - log(1.1025) == pytest.approx(log_ratios, rel=2e-3)
 
 
 def test_a_change_without_cases_is_not_known() -> None:
     assert paired_ratio([]) is None
     assert paired_ratio([(0, 5)]) is None
     assert paired_ratio([(5, 10)]) == (1, None, None)
-    assert paired_ratio([(5, 10), (10, 20)]) == pytest.approx((1, 1, 1))
+    assert paired_ratio([(5, 10), (10, 20)]) == (1, None, None)
+    assert paired_ratio([(5, 10), (10, 20), (7, 14)]) == pytest.approx((1, 1, 1))
 
 
 def test_pass_hat_k_counts_the_ways_to_pass_k_times() -> None:

@@ -33,7 +33,7 @@ class Lift(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A relative change with its interval, which one case alone does not have."""
+    """A relative change with its interval, which one or two cases alone do not have."""
 
     change: float
     low: float | None
@@ -122,7 +122,7 @@ def paired_ratio(pairs: Pairs, level: float = LEVEL) -> Change | None:
     """The relative change of the mean (of tokens, say) from baseline to skill; None from nothing.
 
     Interval: Student's t on the logarithm of the ratio, its error by the jackknife, which leaves
-    out one case after the other.
+    out one case after the other. Two degrees of freedom are spent, one for each of the two means.
     """
     baseline, skill = (fsum(values) for values in zip(*pairs, strict=True)) if pairs else (0, 0)
     if baseline <= 0 or skill <= 0:
@@ -132,5 +132,9 @@ def paired_ratio(pairs: Pairs, level: float = LEVEL) -> Change | None:
     if any(one <= 0 or two <= 0 for one, two in others):
         return Change(ratio - 1, None, None)
     _, spread = mean_and_spread([log(two / one) for one, two in others])
-    half = half_width(spread, len(pairs), level) * (len(pairs) - 1)
+    freedom = len(pairs) - 2
+    if freedom < 1:
+        return Change(ratio - 1, None, None)
+    error = spread / sqrt(len(pairs)) * (len(pairs) - 1)
+    half = t_quantile((1 + level) / 2, freedom) * error
     return Change(ratio - 1, ratio * exp(-half) - 1, ratio * exp(half) - 1)
