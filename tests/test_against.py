@@ -241,7 +241,7 @@ def rows(
 
 
 def verdict_of(records: list[Record]) -> Any:
-    row = summarize(records, "gate", "m", model_id="m", price=None, not_run=0, against="main")
+    row = summarize(records, "gate", "m", model_id="m", not_run=0, against="main")
     (verdict,) = verdicts_of([row])
     return verdict
 

@@ -1,18 +1,15 @@
 """What people read at the end of a run and of a failure, and what machines read."""
 
-import json
 import re
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from pytest_upskill.records import Grade, Record
 from pytest_upskill.reports.failure import failure_text
-from pytest_upskill.reports.json_report import json_report
 from pytest_upskill.reports.terminal import ASCII_MARKS, Marks, marks_for, summary_lines
-from pytest_upskill.summary import CaseSummary, Summary
+from pytest_upskill.summary import Summary
 from pytest_upskill.trials import SkillInfo
 from pytest_upskill.verdict import verdicts_of
 
@@ -316,75 +313,3 @@ def test_of_several_runs_the_first_that_failed_is_shown() -> None:
     assert "Without it: passed 2 of 2 runs; this is run 1" in text
     assert "| bad" in text
     assert "| good" not in text
-
-
-SCHEMA = {
-    "": "schema started seconds skills summary records gate",
-    "skills": "name path digest tokens against",
-    "summary": "skill model model_id cases runs baseline_rate skill_rate lift lift_low lift_high "
-    "p_value detectable_lift baseline_tokens skill_tokens token_change baseline_cost skill_cost "
-    "checks_passed checks_total errored verdict baseline_score skill_score "
-    "token_change_low token_change_high sentence previous_rate previous_tokens previous_cost "
-    "change change_low change_high change_p_value change_verdict baseline_rate_low "
-    "baseline_rate_high skill_rate_low skill_rate_high normalised_gain score_lift score_lift_low "
-    "score_lift_high by_case",
-    "by_case": "case runs baseline_rate skill_rate pass_hat_k flakiness",
-    "records": "skill case model arm run outcome output input_tokens output_tokens cached_tokens "
-    "seconds stored checks error score judge_calls judge_input_tokens judge_output_tokens",
-    "checks": "check passed reason weight required",
-}
-
-
-def test_the_json_report_has_exactly_the_keys_of_its_schema() -> None:
-    started = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
-    answered = record(output="ß\ud800")
-    text = json_report(
-        started=started,
-        seconds=1.23456,
-        skills=[GATE],
-        verdicts=verdicts_of([summary(**PAID)]),
-        gate=["too little"],
-        records=[answered],
-    )
-    report = json.loads(text)
-    assert (report["schema"], report["seconds"]) == (1, 1.235)
-    assert report["started"] == "2026-01-02T03:04:05+00:00"
-    assert list(report) == SCHEMA[""].split()
-    for key in ("skills", "summary", "records"):
-        (row,) = report[key]
-        assert list(row) == SCHEMA[key].split()
-    assert report["gate"] == {"passed": False, "reasons": ["too little"]}
-    assert list(report["records"][0]["checks"][0]) == SCHEMA["checks"].split()
-    assert Record.from_json(report["records"][0]) == answered
-    assert report["summary"][0]["lift"] == 0.41
-    assert (report["summary"][0]["baseline_score"], report["summary"][0]["skill_score"]) == (
-        0.5,
-        0.9,
-    )
-    assert report["summary"][0]["p_value"] is None
-    assert report["summary"][0]["skill_cost"] == PAID["skill_cost"]
-
-
-def test_the_json_report_has_the_numbers_of_each_case_and_of_the_scores() -> None:
-    cases = (
-        CaseSummary("a", 4, 0.25, 0.75, 1.0, 1.0, baseline_score=0.5, skill_score=0.75),
-        CaseSummary("b", 4, 0.0, 1.0, 1.0, 1.0, baseline_score=0.25, skill_score=1.0),
-    )
-    row = summary(by_case=cases, baseline_rate=0.125, skill_rate=0.875, runs=4)
-    text = json_report(
-        started=datetime(2026, 1, 2, tzinfo=UTC),
-        seconds=1.0,
-        skills=[GATE],
-        verdicts=verdicts_of([row]),
-        gate=None,
-        records=[],
-    )
-    (shown,) = json.loads(text)["summary"]
-    first, second = shown["by_case"]
-    assert list(first) == SCHEMA["by_case"].split()
-    assert first["pass_hat_k"] == [0.75, 0.5, 0.25, 0.0]
-    assert (first["flakiness"], second["flakiness"]) == (0.5, 0.0)
-    assert shown["score_lift"] == 0.5
-    assert shown["score_lift_low"] < 0.5 < shown["score_lift_high"]
-    assert shown["normalised_gain"] == pytest.approx(0.75 / 0.875)
-    assert shown["skill_rate_low"] < 0.875 < shown["skill_rate_high"]

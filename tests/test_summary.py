@@ -1,11 +1,12 @@
 """Records become rates, lift and tokens of a skill on a model."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from pytest_upskill.models.prices import FREE, Price
+from pytest_upskill.models.prices import FREE, Price, cost
 from pytest_upskill.records import Grade, Outcome, Record
 from pytest_upskill.summary import Summary, summarize
 from pytest_upskill.trials import Arm
@@ -28,8 +29,12 @@ def record(arm: Arm, case: str = "a", **more: Any) -> Record:
 
 
 def summed(rows: Sequence[Record], **more: Any) -> Summary:
-    settings = {"model_id": "claude-haiku", "price": None, "not_run": 0, **more}
+    settings = {"model_id": "claude-haiku", "not_run": 0, **more}
     return summarize(rows, "gate", "haiku", **settings)
+
+
+def priced(rows: Sequence[Record], price: Price) -> list[Record]:
+    return [replace(row, cost=cost(price, row.usage)) for row in rows]
 
 
 def rates(rows: Sequence[Record]) -> tuple[float | None, float | None, float | None]:
@@ -154,7 +159,7 @@ def test_costs_are_means_of_one_answer_over_whole_pairs() -> None:
         record("baseline", "c", outcome="errored"),
         record("skill", "c", input_tokens=9999, output_tokens=9999),
     ]
-    summary = summed(rows, price=price)
+    summary = summed(priced(rows, price))
     assert summary.baseline_cost == pytest.approx((280 + 480) / 2 / 1e6)
     assert summary.skill_cost == pytest.approx((80 + 10 + 200 + 480) / 2 / 1e6)
 
@@ -162,12 +167,12 @@ def test_costs_are_means_of_one_answer_over_whole_pairs() -> None:
 def test_a_cost_is_not_known_without_a_price_or_without_usage() -> None:
     rows = [record("baseline"), record("skill", input_tokens=10, output_tokens=5)]
     assert summed(rows).baseline_cost is summed(rows).skill_cost is None
-    summary = summed(rows, price=Price(1, 10, 1))
+    summary = summed(priced(rows, Price(1, 10, 1)))
     assert summary.baseline_cost is None
     assert summary.skill_cost == pytest.approx(60 / 1e6)
-    free = summed(rows, price=FREE)
+    free = summed(priced(rows, FREE))
     assert (free.baseline_cost, free.skill_cost) == (0, 0)
-    nothing = summed(records("a", "E", "P"), price=FREE)
+    nothing = summed(priced(records("a", "E", "P"), FREE))
     assert nothing.baseline_cost is nothing.skill_cost is None
 
 

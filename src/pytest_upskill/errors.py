@@ -5,6 +5,7 @@ UpskillError
 │   ├── SkillError     SKILL.md or the skill's folder
 │   ├── CasesError     skill_meta.json or another file of cases
 │   ├── AcceptedError  skill_results.json
+│   ├── ResultsError   a file of results, as --skill-json writes it
 │   └── SettingsError  an option, an ini value, the name of a model, a key
 ├── ModelError         a model gave no answer to a question
 └── CheckError         a check could not be held to an answer
@@ -42,6 +43,10 @@ class CasesError(InputError):
 
 class AcceptedError(InputError):
     """skill_results.json."""
+
+
+class ResultsError(InputError):
+    """A file of results, as --skill-json writes it."""
 
 
 class SettingsError(InputError):

@@ -1,18 +1,13 @@
 """A skill as it is at a git ref, read through git: the work tree is left alone."""
 
-import os
-import subprocess
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
 
 from .errors import SettingsError
+from .git import run_git
 from .skills import SKILL_NAMES, Skill, body_of
 from .texts import one_line
-
-# A git hook that runs pytest has these set for its own repository, relative to another folder.
-_OF_A_HOOK: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"})
 
 
 def with_previous(skill: Skill, ref: str | None) -> Skill:
@@ -45,15 +40,8 @@ def require_ref(ref: str, folder: Path) -> str:
 
 def _git(ref: str, folder: Path, *args: str, may_fail: int = 0) -> bytes:
     """What git prints; nothing if it ends with the status that may be."""
-    env = {name: value for name, value in os.environ.items() if name not in _OF_A_HOOK}
     try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *args],
-            env={**env, "LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-        )
+        done = run_git(folder, *args)
     except OSError as error:
         raise _wrong(ref, f"git can't be run: {error}", "Install git.") from None
     if done.returncode not in (0, may_fail):

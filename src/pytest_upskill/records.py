@@ -93,6 +93,7 @@ class Record:
     judge_calls: int = 0
     judge_input_tokens: int | None = None
     judge_output_tokens: int | None = None
+    cost: float | None = None  # in USD; the run's controller knows the prices, its workers don't
 
     @property
     def usage(self) -> Usage:

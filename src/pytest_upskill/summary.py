@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from .models.prices import Price, cost
 from .records import Record
 from .stats import wilson
 from .trials import Arm
@@ -105,7 +104,6 @@ def summarize(
     model: str,
     *,
     model_id: str,
-    price: Price | None,
     not_run: int,
     against: str | None = None,
     most_runs: int | None = None,
@@ -136,8 +134,8 @@ def summarize(
         baseline_tokens=tokens,
         skill_tokens=skill_tokens,
         token_change=skill_tokens / tokens - 1 if tokens and skill_tokens else None,
-        baseline_cost=_mean([cost(price, record.usage) for record in baselines]),
-        skill_cost=_mean([cost(price, record.usage) for record in with_skill]),
+        baseline_cost=_mean([record.cost for record in baselines]),
+        skill_cost=_mean([record.cost for record in with_skill]),
         checks_passed=sum(grade.passed for grade in grades),
         checks_total=len(grades),
         errored=sum(record.outcome == "errored" for record in own),
@@ -152,7 +150,7 @@ def summarize(
             [_arm(case, "previous") for case in by_case.values()], _passed
         ),
         previous_tokens=_mean([record.tokens for record in previous]),
-        previous_cost=_mean([cost(price, record.usage) for record in previous]),
+        previous_cost=_mean([record.cost for record in previous]),
     )
 
 

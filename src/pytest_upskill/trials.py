@@ -93,6 +93,7 @@ class CaseInfo:
     compared: bool = True  # not if it has an xfail of its own
     siblings: tuple[str, ...] = ()  # all cases of the skill's own file
     of: int = 0  # how many would run if none were left out; 0 is not known
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

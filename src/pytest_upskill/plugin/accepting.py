@@ -20,7 +20,7 @@ from ..accepted import (
     write_results,
 )
 from ..errors import shown
-from ..regressions import AcceptedComparison, Compared, compare
+from ..regressions import AcceptedComparison, Compared
 from ..texts import counted, one_line
 from ..trials import PlannedItem
 from .ledger import Ledger
@@ -63,27 +63,6 @@ def _results(ledger: Ledger, items: Sequence[PlannedItem]) -> dict[str, CaseResu
         if item.case.compared
     }
     return {nodeid: result for nodeid, result in found.items() if result}
-
-
-def comparisons(ledger: Ledger) -> list[AcceptedComparison]:
-    """Of every skill and model of which something is accepted."""
-    found = []
-    for group in _groups(ledger):
-        accepted = read_results(group.folder).get(group.model)
-        if accepted:
-            cases = [
-                Compared(
-                    item.nodeid,
-                    case := item.trials[0].case,
-                    item.case,
-                    group.results[item.nodeid],
-                    accepted.expectation(case, item.case.digest),
-                )
-                for item in group.items
-                if item.nodeid in group.results
-            ]
-            found.append(compare(group.skill, group.model, cases))
-    return found
 
 
 def accept(ledger: Ledger) -> list[str]:

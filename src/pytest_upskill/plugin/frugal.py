@@ -41,7 +41,7 @@ class FrugalRuns:
     def _decide(self, skill: str, model: str, items: Sequence[CaseItem]) -> int:
         for runs in self._looks:
             records = [record for own in records_of(items, runs, self._ask) for record in own]
-            seen = summarize(records, skill, model, model_id=model, price=None, not_run=0)
+            seen = summarize(records, skill, model, model_id=model, not_run=0)
             # Without all answers the verdict is incomplete, and more of them would not mend it.
             if seen.errored or not seen.rates or not look(seen.rates, runs, self._looks).open:
                 break

@@ -232,7 +232,10 @@ def _run_all(item: pytest.Function, asker: Asker, settings: Settings) -> BaseExc
     given = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
     outcomes = [(trial, asker.try_out(trial, lambda: item.obj(**given))) for trial in asker.trials]
     records = [asker.record(trial, failure) for trial, failure in outcomes]
-    asked = [(trial.arm, trial.run, question.key) for trial, question, _ in asker.asked]
+    asked = [
+        (trial.arm, trial.run, question.key, question.messages[-1][1])
+        for trial, question, _ in asker.asked
+    ]
     item.user_properties += [
         (RECORDS_PROPERTY, dump_records(records)),
         (ASKED_PROPERTY, json.dumps(asked)),

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .collect import SkillFile
 
 RECORDS_PROPERTY: Final = "upskill"
-ASKED_PROPERTY: Final = "upskill_asked"  # what a test in Python asked, by the keys
+ASKED_PROPERTY: Final = "upskill_asked"  # what a test in Python asked: keys and texts
 
 
 class Run(Protocol):
@@ -180,6 +180,7 @@ class CaseItem(pytest.Item):
             compared=not any(self.iter_markers("xfail")),
             siblings=file.siblings,
             of=file.runnable,
+            tags=self.case.tags,
         )
 
     def _record(self, trial: Trial, reply: Reply, ruled: Rulings | None) -> Record:

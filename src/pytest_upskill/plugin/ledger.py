@@ -5,7 +5,8 @@ The same with and without xdist, since records ride on the reports of their own 
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -13,19 +14,18 @@ from typing import Any, Final
 
 import pytest
 
+from ..accepted import Results, read_results
 from ..engine import Engine
 from ..engine.recording import Recorded, recorded_lines
+from ..git import commit_of
 from ..judging import all_questions
 from ..models.prices import Price, cost
 from ..records import Answer, Record, Usage, errored_record, load_records, total_usage
-from ..regressions import AcceptedComparison
-from ..reports.json_report import json_report
+from ..results import AskedCase, RunResults
 from ..settings import Settings
-from ..stats import LEVEL, plan_level
-from ..summary import Summary, summarize
 from ..texts import counted, dollars
 from ..trials import Arm, Plan, PlannedItem, SkillInfo, Trial
-from ..verdict import Verdict, gate_reasons, verdicts_of
+from ..versions import versions
 from .items import ASKED_PROPERTY, RECORDS_PROPERTY
 
 CRASHED: Final = "the xdist worker that ran this test crashed. Run again, or without -n"
@@ -49,7 +49,7 @@ class Ledger:
         self._planned: dict[str, PlannedItem] = {}
         self._records: dict[str, list[Record]] = {}
         self._report_ids: dict[str, Any] = {}
-        self._asked: dict[str, list[tuple[Arm, int, str]]] = {}  # by tests in Python
+        self._asked: dict[str, list[tuple[Arm, int, str, str]]] = {}  # by tests in Python
 
     def set_plan(self, plan: Plan) -> None:
         self._skills = plan.skills
@@ -95,45 +95,40 @@ class Ledger:
 
     def records(self) -> list[Record]:
         """All records in the order of the plan, however workers finished them."""
-        return [record for nodeid in self._planned for record in self._records.get(nodeid, ())]
+        known = [record for nodeid in self._planned for record in self._records.get(nodeid, ())]
+        prices = {model: self._price_of(model) for model in {record.model for record in known}}
+        return [replace(record, cost=cost(prices[record.model], record.usage)) for record in known]
 
-    def summaries(self) -> list[Summary]:
-        """One per skill and model that has records, skills and models as given."""
-        records = self.records()
-        return [
-            summarize(
-                records,
-                skill.name,
-                model,
-                model_id=model_id,
-                price=self._price_of(model),
-                not_run=self._not_run(skill.name, model),
-                against=skill.against,
-                most_runs=self._looks[-1] if self._looks else None,
-            )
-            for skill in self._skills
-            for model, model_id in self.model_ids.items()
-            if any((record.skill, record.model) == (skill.name, model) for record in records)
-        ]
-
-    def verdicts(self) -> list[Verdict]:
-        level = plan_level(self._looks) if self._looks else LEVEL
-        return verdicts_of(self.summaries(), level)
-
-    def gate(self, settings: Settings, compared: Sequence[AcceptedComparison]) -> list[str] | None:
-        """Why the run does not pass, by its gates and by what was accepted; None if it has
-        neither."""
-        if not compared and not settings.gates.any():
-            return None
-        regressions = [reason for comparison in compared for reason in comparison.reasons]
-        return [*gate_reasons(self.verdicts(), settings.gates), *regressions]
-
-    def _not_run(self, skill: str, model: str) -> int:
-        return sum(
-            (item.trials[0].skill, item.trials[0].model) == (skill, model)
-            for nodeid, item in self._planned.items()
-            if nodeid not in self._records
+    def results(self, settings: Settings, root: Path) -> RunResults:
+        """All of it, when the last report is in."""
+        accepted: dict[str, Results] = {}
+        if not settings.accept:  # else what is reached is what is expected
+            folders = {item.case.folder for item in self._planned.values()}
+            accepted = {folder: read_results(Path(folder)) for folder in sorted(folders)}
+        return RunResults(
+            started=self._started,
+            seconds=monotonic() - self._clock,
+            skills=self._skills,
+            model_ids=self.model_ids,
+            tests=tuple(_asked_case(item, accepted) for item in self._planned.values()),
+            records=tuple(self.records()),
+            questions=self._questions(),
+            gates=settings.gates,
+            looks=self._looks,
+            commit=commit_of(root, [skill.path for skill in self._skills]),
+            versions=versions(),
         )
+
+    def _questions(self) -> dict[tuple[str, str], str]:
+        """The last turn of each case; of a test in Python all that it asked in its first trial."""
+        found: dict[tuple[str, str], str] = {}
+        for nodeid, item in self._planned.items():
+            first = item.trials[0]
+            texts = [first.question.messages[-1][1]] if not first.is_open else []
+            for arm, run, _, text in self._asked.get(nodeid, ()):
+                texts += [text] if (arm, run) == (first.arm, first.run) else []
+            found.setdefault((first.skill, first.case), "\n\n".join(texts))
+        return found
 
     def stored_notes(self) -> list[str]:
         """What was not asked, since it was known: for people who watch what they spend."""
@@ -142,8 +137,7 @@ class Ledger:
         if not stored:
             return []
         saved = counted(sum(record.tokens or 0 for record in stored), "token")
-        prices = {model: self._price_of(model) for model in {record.model for record in stored}}
-        money = sum(cost(prices[record.model], record.usage) or 0.0 for record in stored)
+        money = sum(record.cost or 0.0 for record in stored)
         saved += f" and {dollars(money)}" if money else ""
         share = f"{len(stored):,} of {counted(len(records), 'answer')}"
         return [f"{share} re-used, which saved {saved}. --skill-fresh asks anew."]
@@ -166,13 +160,9 @@ class Ledger:
         told += [dollars(usd)] if usd else []
         return [f"{', '.join(told)}, not in the table."]
 
-    def write_files(self, settings: Settings, engine: Engine, gate: Sequence[str] | None) -> None:
-        if settings.json_file:
-            self._write_json(settings.json_file, gate)
-        if settings.record_file:
-            file = settings.record_file
-            before = file.read_text("utf-8") if file.is_file() and not self._is_whole() else ""
-            file.write_text(recorded_lines(self._recorded(engine), before), encoding="utf-8")
+    def write_recording(self, file: Path, engine: Engine) -> None:
+        before = file.read_text("utf-8") if file.is_file() and not self._is_whole() else ""
+        file.write_text(recorded_lines(self._recorded(engine), before), encoding="utf-8")
 
     def _is_whole(self) -> bool:
         """Whether every case was planned and every planned one was answered."""
@@ -191,24 +181,21 @@ class Ledger:
         for nodeid, item in self._planned.items():
             for trial in item.trials:
                 place = (trial.arm, trial.run)
-                asked = [key for *own, key in self._asked.get(nodeid, ()) if tuple(own) == place]
+                known = self._asked.get(nodeid, ())
+                asked = [key for arm, run, key, _ in known if (arm, run) == place]
                 keys = asked if trial.is_open else _asked_in(trial, engine)
                 for step, key in enumerate(keys):
                     reply = engine.known_reply(key)
                     if isinstance(reply, Answer):
                         yield Recorded(trial, step, key, reply)
 
-    def _write_json(self, file: Path, gate: Sequence[str] | None) -> None:
-        text = json_report(
-            started=self._started,
-            seconds=monotonic() - self._clock,
-            skills=self._skills,
-            verdicts=self.verdicts(),
-            gate=gate,
-            records=self.records(),
-        )
-        # A lone surrogate in an answer becomes \udXXX, which JSON reads back as the same.
-        file.write_bytes(text.encode("utf-8", "backslashreplace"))
+
+def _asked_case(item: PlannedItem, accepted: Mapping[str, Results]) -> AskedCase:
+    first = item.trials[0]
+    of_model = accepted.get(item.case.folder, {}).get(first.model)
+    expected = of_model.expectation(first.case, item.case.digest) if of_model else None
+    new = of_model is not None and expected is None
+    return AskedCase(item.nodeid, first.skill, first.case, first.model, item.case, expected, new)
 
 
 def _asked_in(trial: Trial, engine: Engine) -> Iterator[str]:

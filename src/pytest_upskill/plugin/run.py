@@ -14,11 +14,12 @@ from ..previous import require_ref
 from ..records import Reply
 from ..regressions import AcceptedComparison
 from ..reports.markdown import markdown_summary
+from ..results import RunResults
 from ..settings import Settings
 from ..skills import find_skills
 from ..texts import harmless
 from ..trials import Plan, Question
-from . import accepting, ci, paths, prepare, showing
+from . import accepting, ci, files, paths, prepare, showing
 from .asking import Asking
 from .collect import SkillFile, SkillFolder, SkillSource, relative, sources_of
 from .frugal import FrugalRuns, looks_of
@@ -55,6 +56,7 @@ class UpskillRun:
         self._frugal: FrugalRuns | None = None
         self._required = False
         self._trouble: list[str] = []
+        self._results: RunResults | None = None
         self._compared: list[AcceptedComparison] = []
         self._accepted: list[str] = []
         self._gate: list[str] = []
@@ -234,15 +236,16 @@ class UpskillRun:
     def _conclude(self, ledger: Ledger, engine: Engine) -> bool:
         """What all records together amount to, judged and written; whether all is well."""
         try:
-            if not self.settings.accept:
-                self._compared = accepting.comparisons(ledger)
-            gate = ledger.gate(self.settings, self._compared)
-            self._gate = gate or []
+            self._results = results = ledger.results(self.settings, self._config.rootpath)
+            self._compared = results.comparisons
+            self._gate = results.gate or []
             accepting.run_again_by_lf(self._compared, ledger, self._config)
-            ledger.write_files(self.settings, engine, gate)
+            files.write(self.settings, results)
+            if self.settings.record_file:
+                ledger.write_recording(self.settings.record_file, engine)
             if self.settings.accept:
                 self._accepted = accepting.accept(ledger)
-            self._tell_ci(ledger, gate)
+            self._tell_ci(ledger, results)
         except InputError as error:
             self._trouble.append(str(error))
             return False
@@ -251,12 +254,12 @@ class UpskillRun:
             return False
         return not self._gate
 
-    def _tell_ci(self, ledger: Ledger, gate: Sequence[str] | None) -> None:
+    def _tell_ci(self, ledger: Ledger, results: RunResults) -> None:
         file = ci.job_summary_file()
-        if file and (verdicts := ledger.verdicts()):
+        if file and results.verdicts:
             notes = [*accepting.notes(ledger, self._compared, self._config), *self._accepted]
             failed = self._session.testsfailed if self._session else 0
-            text = markdown_summary(ledger.skills, verdicts, gate, notes, failed)
+            text = markdown_summary(results.skills, results.verdicts, results.gate, notes, failed)
             if problem := ci.append_job_summary(file, text):
                 self._trouble.append(problem)
 
@@ -265,7 +268,7 @@ class UpskillRun:
     ) -> None:
         for problem in self._trouble:  # also where nobody wants a summary
             terminalreporter.write_line(f"upskill: {problem}", red=True)
-        if self._ledger and self._asking.engine and not config.option.no_summary:
+        if self._ledger and self._results and self._asking.engine and not config.option.no_summary:
             notes = [
                 *accepting.notes(self._ledger, self._compared, config),
                 *self._accepted,
@@ -276,7 +279,7 @@ class UpskillRun:
                 *small_model_notes(self._specs.values()),
             ]
             showing.write_regressions(terminalreporter, self._compared)
-            showing.write_summary(terminalreporter, config, self._ledger, notes)
+            showing.write_summary(terminalreporter, config, self._results, notes)
         chosen = self._sources or terminalreporter.stats.get("deselected")
         failed = self._session and self._session.testsfailed
         tested = not self._ledger or self._ledger.has_plan

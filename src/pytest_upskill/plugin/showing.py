@@ -8,11 +8,11 @@ import pytest
 from ..models import ModelSpec, model_id_of
 from ..regressions import AcceptedComparison
 from ..reports.terminal import marks_for, summary_lines
+from ..results import RunResults
 from ..settings import Settings
 from ..texts import counted, harmless, one_line
 from ..trials import PlannedItem, SkillInfo
 from .collect import SkillSource
-from .ledger import Ledger
 
 Specs = Mapping[str, ModelSpec]
 
@@ -70,15 +70,17 @@ def write_regressions(
 
 
 def write_summary(
-    reporter: pytest.TerminalReporter, config: pytest.Config, ledger: Ledger, notes: Sequence[str]
+    reporter: pytest.TerminalReporter,
+    config: pytest.Config,
+    results: RunResults,
+    notes: Sequence[str],
 ) -> None:
-    verdicts = ledger.verdicts()
-    if not verdicts:
+    if not results.verdicts:
         return
     writer = config.get_terminal_writer()
     lines = summary_lines(
-        ledger.skills,
-        verdicts,
+        results.skills,
+        results.verdicts,
         width=writer.fullwidth,
         marks=marks_for(getattr(writer._file, "encoding", None) or "ascii"),
         paint=writer.markup,

@@ -1,38 +1,77 @@
-"""The report for machines: schema 1, fixed, since others are built on it."""
+"""The results of a run as JSON and back: schema 1, fixed, since others are built on it."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import datetime
 from typing import Any
 
-from ..records import Record
-from ..stats import flakiness, pass_hat_k, wilson
-from ..summary import CaseSummary
-from ..trials import SkillInfo
-from ..verdict import Verdict
+from .results import AskedCase, RunResults
+from .stats import flakiness, pass_hat_k, wilson
+from .summary import CaseSummary
+from .verdict import Verdict
 
 
-def json_report(
-    *,
-    started: datetime,
-    seconds: float,
-    skills: Sequence[SkillInfo],
-    verdicts: Sequence[Verdict],
-    gate: Sequence[str] | None,
-    records: Sequence[Record],
-) -> str:
+def results_text(results: RunResults) -> str:
     """The whole run as JSON text. What is not known is null."""
+    gate = results.gate
     report = {
         "schema": 1,
-        "started": started.isoformat(timespec="seconds"),
-        "seconds": round(seconds, 3),
-        "skills": [asdict(skill) for skill in skills],
-        "summary": [_summary(verdict) for verdict in verdicts],
-        "records": [record.to_json() for record in records],
+        "started": results.started.isoformat(timespec="seconds"),
+        "seconds": round(results.seconds, 3),
+        "skills": [asdict(skill) for skill in results.skills],
+        "summary": [_summary(verdict) for verdict in results.verdicts],
+        "records": [record.to_json() for record in results.records],
         "gate": {"passed": None if gate is None else not gate, "reasons": list(gate or ())},
+        "cases": _cases(results),
+        "tests": [_test(test) for test in results.tests],
+        "gates": asdict(results.gates),
+        "looks": list(results.looks),
+        "commit": results.commit and asdict(results.commit),
+        "versions": dict(results.versions),
     }
     return json.dumps(report, indent=1, ensure_ascii=False) + "\n"
+
+
+def results_bytes(results: RunResults) -> bytes:
+    # A lone surrogate in an answer becomes \udXXX, which JSON reads back as the same.
+    return results_text(results).encode("utf-8", "backslashreplace")
+
+
+def _cases(results: RunResults) -> list[dict[str, Any]]:
+    """Each case once, on however many models it was asked."""
+    once = {(test.skill, test.case): test for test in reversed(results.tests)}
+    return [
+        {
+            "skill": test.skill,
+            "case": test.case,
+            "question": results.questions.get((test.skill, test.case)),
+            "tags": list(test.info.tags),
+            "file": test.info.file,
+            "line": test.info.line,
+            "digest": test.info.digest,
+            "threshold": test.info.threshold,
+            "compared": test.info.compared,
+            "of": test.info.of,
+        }
+        for test in reversed(once.values())
+    ]
+
+
+def _test(test: AskedCase) -> dict[str, Any]:
+    known = test.expected
+    return {
+        "nodeid": test.nodeid,
+        "skill": test.skill,
+        "case": test.case,
+        "model": test.model,
+        "accepted": known
+        and {
+            "passes": known.was.passes,
+            "runs": known.was.runs,
+            "date": known.date,
+            "among": known.among,
+        },
+        "new": test.new,
+    }
 
 
 def _summary(verdict: Verdict) -> dict[str, Any]:
