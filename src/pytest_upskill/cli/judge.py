@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pydantic import TypeAdapter
 from tabulate import tabulate
@@ -47,18 +47,14 @@ class Labelled:
     passed: tuple[bool, ...]
 
 
-def add_judge(commands: Any) -> None:
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "judge", help="measure a judge on answers that people labelled"
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="labelled answers, JSON lines")
     parser.add_argument("--model", required=True, metavar="NAME", help="the judge")
     parser.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible server")
     parser.add_argument("--votes", type=int, default=1, metavar="N", help="votes on each (1)")
-    parser.set_defaults(run=_run)
 
 
-def _run(given: argparse.Namespace) -> tuple[str, int]:
+def run(given: argparse.Namespace) -> tuple[str, int]:
     if given.votes < 1:
         raise SettingsError(f"--votes {given.votes}", "this is not 1 or more", "Use 1, 3 or 5.")
     examples = load_labelled(given.file)

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from ..errors import SettingsError, shown
 from ..lint import Finding, lint_skill
@@ -24,10 +24,7 @@ _JUDGE_SET: Final = re.compile(
 _LONGEST_MESSAGE: Final = 1000
 
 
-def add_lint(commands: Any) -> None:
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "lint", help="find what is wrong in skills and their cases, without asking a model"
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths",
         type=Path,
@@ -37,11 +34,17 @@ def add_lint(commands: Any) -> None:
     )
     parser.add_argument("--strict", action="store_true", help="exit with 1 on warnings too")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="(text)")
+    parser.add_argument(
+        "--json",
+        dest="format",
+        action="store_const",
+        const="json",
+        help="the same as --format json",
+    )
     parser.add_argument("--judge", metavar="MODEL", help="the judge that rubrics will have")
     parser.add_argument(
         "--lift", type=_lift, default=0.2, metavar="R", help="the lift to be shown (0.2)"
     )
-    parser.set_defaults(run=_run)
 
 
 def _lift(written: str) -> float:
@@ -54,7 +57,7 @@ def _lift(written: str) -> float:
     return lift
 
 
-def _run(given: argparse.Namespace) -> tuple[str, int]:
+def run(given: argparse.Namespace) -> tuple[str, int]:
     skills = list(_skill_files(given.paths or [Path()]))
     judge = bool(given.judge) or _judge_is_set(Path())
     found = [

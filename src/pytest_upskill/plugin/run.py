@@ -70,7 +70,8 @@ class UpskillRun:
         looks = ("collectonly", "setuponly", "setupplan")  # some plugin of pytest may be off
         self.asks = not any(getattr(self._config.option, look, False) for look in looks)
         try:
-            self.settings = read_settings(self._config)
+            settings = read_settings(self._config)
+            self.settings = prepare.with_upskill_models(settings, paths.ini_folder(self._config))
             self._find_skills()
             self._name_models()
             if not hasattr(self._config, "workerinput"):

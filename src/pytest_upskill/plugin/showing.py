@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from ..errors import shown
 from ..models import ModelSpec, model_id_of
 from ..regressions import AcceptedComparison
 from ..reports.terminal import marks_for, summary_lines
@@ -25,6 +26,8 @@ def header_lines(
         for name, spec in specs.items()
     ]
     default = "" if settings.models else ", the default as no --model is given"
+    if settings.models_file:
+        default = f", from {shown(settings.models_file)}"
     skills = ", ".join(source.label for source in sources)
     lines = [f"upskill: {one_line(skills, 100)} on {', '.join(names)}{default}"]
     tested = {model_id_of(spec) for spec in specs.values()}
