@@ -57,6 +57,13 @@ COMMANDS: Final = (
         f"0 fine, 1 a skill is broken, {_INPUT}",
     ),
     Command(
+        "report",
+        "make reports of files of --skill-json; shards become one run",
+        "pytest-upskill report shard-*.json --markdown comment.md --min-lift 0.2",
+        "0 passed, 1 a test failed, a case is missing or a gate did not hold,\n"
+        f"             {_INPUT}",
+    ),
+    Command(
         "lint",
         "find what is wrong in skills and their cases, without asking a model",
         "pytest-upskill lint skills --strict",
