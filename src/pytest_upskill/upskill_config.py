@@ -1,5 +1,6 @@
 """upskill.config.yaml, for those who come from upskill: what of it has a meaning here."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,8 +32,8 @@ def read_config(folder: Path, env: Mapping[str, str]) -> UpskillConfig:
     for are passed over.
     """
     named = env.get(CONFIG_VARIABLE, "").strip()
-    file = folder / Path(named).expanduser() if named else folder / CONFIG_NAME
-    if not named and not file.is_file():
+    file = folder / (_at_home(named) if named else CONFIG_NAME)
+    if not named and not os.path.isfile(file):  # noqa: PTH113 (raises at no folder)
         return UpskillConfig()
     data = _read(file, "Check the path in UPSKILL_CONFIG." if named else "Check the file.")
     return UpskillConfig(
@@ -50,15 +51,17 @@ def _read(file: Path, mend: str) -> dict[str, Any]:
             raise SettingsError(file, f"this file has more than {_MOST_BYTES:,} bytes", mend)
         data = yaml.safe_load(raw.decode("utf-8-sig"))
     except OSError as error:
-        raise SettingsError(file, error.strerror or str(error), mend) from None
+        told = (error.strerror or str(error)).lower()
+        raise SettingsError(file, told, mend) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"{shown(file)}:{mark.line + 1}:{mark.column + 1}" if mark else file
         problem = f"this is not YAML: {error.problem or error.context}"
         raise SettingsError(where, problem, "One 'key: value' a line, as in upskill.") from None
     except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
-        told = str(error).splitlines()[:1] or ["nested too deep"]
-        raise SettingsError(file, f"this is not YAML: {told[0]}", "Save it as UTF-8.") from None
+        deep = isinstance(error, RecursionError)
+        problem = "nested too deep" if deep else str(error).partition("\n")[0]
+        raise SettingsError(file, f"this is not YAML: {problem}", "Save it as UTF-8.") from None
     if data is None:
         return {}
     if not isinstance(data, dict):
@@ -80,7 +83,11 @@ def _path(file: Path, data: Mapping[str, Any], key: str, folder: Path) -> Path |
         return None
     if not isinstance(value, str) or not value.strip() or "\0" in value:
         raise _wrong(file, key, "the path of a folder", f"{key}: ./{key.removesuffix('_dir')}")
-    return folder / Path(value.strip()).expanduser()
+    return folder / _at_home(value.strip())
+
+
+def _at_home(path: str) -> str:
+    return os.path.expanduser(path)  # noqa: PTH111 (that of Path raises where there is no home)
 
 
 def _wrong(file: Path, key: str, wanted: str, example: str) -> SettingsError:

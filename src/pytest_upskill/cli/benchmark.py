@@ -3,7 +3,7 @@
 import argparse
 import os
 
-from .eval import add_shared_arguments, pytest_arguments, run_pytest
+from .evaluate import add_shared_arguments, pytest_arguments, run_pytest
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -24,6 +24,7 @@ class Command:
     example: str
     status: str
     runs_pytest: bool = False  # what stands after -- is for pytest
+    module: str = ""  # where it is not called like the command
 
 
 class CommandModule(Protocol):
@@ -42,6 +43,7 @@ COMMANDS: Final = (
         "pytest-upskill eval skills/wick -m haiku --runs 5 -- -n 4",
         "that of pytest: 0 all passed, 1 a test or a gate failed, 4 usage",
         runs_pytest=True,
+        module="evaluate",  # a module's name hides a builtin of the package that it is in
     ),
     Command(
         "benchmark",
@@ -52,9 +54,10 @@ COMMANDS: Final = (
     ),
     Command(
         "list",
-        "show skills: what they are for, their size, cases and last results",
+        "show skills: purpose, size, cases, last results",
         "pytest-upskill list skills -v",
         f"0 fine, 1 a skill is broken, {_INPUT}",
+        module="listing",
     ),
     Command(
         "report",
@@ -65,13 +68,13 @@ COMMANDS: Final = (
     ),
     Command(
         "lint",
-        "find what is wrong in skills and their cases, without asking a model",
+        "find what is wrong in skills and their cases",
         "pytest-upskill lint skills --strict",
         f"0 fine, 1 errors were found, {_INPUT}",
     ),
     Command(
         "models",
-        "list the models that --model takes, and which keys are set",
+        "list the models, and which keys are set",
         "pytest-upskill models --json",
         f"0 fine, {_INPUT}",
     ),
@@ -95,9 +98,8 @@ COMMANDS: Final = (
     ),
     Command(
         "completion",
-        "print a script that completes these commands in your shell",
-        "pytest-upskill completion bash > "
-        "~/.local/share/bash-completion/completions/pytest-upskill",
+        "print a script that completes commands in a shell",
+        "source <(pytest-upskill completion bash)",
         f"0 fine, {_INPUT}",
     ),
 )
@@ -108,19 +110,26 @@ def make_parser(whole: Collection[str] = tuple(BY_NAME)) -> argparse.ArgumentPar
     """The parser of all commands; those that are not ``whole`` have only their help line."""
     parser = argparse.ArgumentParser(
         prog="pytest-upskill",
-        description="Test Agent Skills. The tests themselves are run by pytest:\n"
-        "pytest --skill PATH --model NAME",
-        epilog="example: pytest-upskill list skills\n"
-        "exit status: 0 fine, 1 something was found, 2 usage or bad input\n"
-        "pytest-upskill COMMAND --help tells more.",
+        # The two options are told here, which leaves the screen to the commands.
+        usage="pytest-upskill [-h] [--version] COMMAND ...",
+        description="Test Agent Skills, by pytest: pytest --skill PATH --model NAME",
+        epilog="example: pytest-upskill list skills (more: pytest-upskill COMMAND --help)\n"
+        "exit status: 0 fine, 1 something was found, 2 usage or bad input",
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        add_help=False,
     )
-    parser.add_argument("--version", action="version", version=f"pytest-upskill {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    parser.add_argument("-h", "--help", action="help", help=argparse.SUPPRESS)
+    version = f"pytest-upskill {__version__}"
+    parser.add_argument("--version", action="version", version=version, help=argparse.SUPPRESS)
+    commands = parser.add_subparsers(
+        dest="command", metavar="COMMAND [ARGS]", title="commands", prog="pytest-upskill"
+    )
     for command in COMMANDS:
         own = _add_command(commands, command)
         if command.name in whole:
-            module = cast(CommandModule, import_module(f".{command.name}", __package__))
+            module = cast(
+                CommandModule, import_module(f".{command.module or command.name}", __package__)
+            )
             module.add_arguments(own)
             own.set_defaults(run=module.run)
     return parser

@@ -1,6 +1,7 @@
 """``pytest-upskill completion``: a script for the shell, so that Tab starts no Python."""
 
 import argparse
+import shlex
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -9,7 +10,7 @@ import shtab
 from ..models.names import ALIASES, PROVIDERS
 from .commands import make_parser
 
-_SHELLS: Final = ("bash", "zsh", "fish", "tcsh", "powershell")
+_SHELLS: Final = ("bash", "zsh", "fish")
 _FILES: Final = frozenset({"FILE", "PATH"})
 _FOLDERS: Final = frozenset({"DIR", "SKILL"})
 _MODELS: Final = frozenset({"NAME", "MODEL"})
@@ -43,12 +44,19 @@ def _completed(action: argparse.Action) -> Any:
         return shtab.FILE
     if action.metavar in _FOLDERS:
         return shtab.DIRECTORY
-    if action.metavar in _MODELS:
-        return shtab.cmd(f"printf '%s\\n' {' '.join(_model_names())}")
-    return None
+    return _models() if action.metavar in _MODELS else None
 
 
-def _model_names() -> list[str]:
-    """Whole names, and beginnings that the name of a model has to follow."""
-    prefixes = [f"{name}:" for name in PROVIDERS if name != "generic"]
-    return [*ALIASES, "local", *prefixes, "generic."]
+def _models() -> dict[str, Any]:
+    """Names that are whole: after one, the shell puts a space."""
+    examples = [p.example for p in PROVIDERS.values() if p.base_url]
+    names = [*ALIASES, "local", *examples]
+    words = " ".join(names)
+    return {
+        "bash": "_pytest_upskill_models",
+        "zsh": f"({words})".replace(":", "\\:"),  # a colon would end the list
+        "fish": words,
+        "preamble": {
+            "bash": f'_pytest_upskill_models() {{ compgen -W {shlex.quote(words)} -- "$1"; }}'
+        },
+    }

@@ -3,13 +3,13 @@
 import argparse
 import os
 import shlex
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from ..errors import SettingsError, shown
 from ..upskill_config import read_config
+from .output import write
 
 # Flags of upskill that have no counterpart, and what to do instead.
 _NO_COUNTERPART: Final = {
@@ -81,14 +81,16 @@ def pytest_arguments(given: argparse.Namespace, env: Mapping[str, str]) -> list[
 
 def find_skill(written: str, env: Mapping[str, str]) -> Path:
     """A path as it is; a bare name may be that of a skill in skills_dir."""
-    path = Path(written).expanduser()
-    if path.exists():
+    path = Path(written)
+    if not written.strip():  # an unset variable of a CI job, most often
+        raise SettingsError("SKILL", "nothing is given", "Name a skill, or its folder.")
+    if os.path.exists(path):  # noqa: PTH110 (does not raise at a name that is too long)
         return path
     if path.name != written:
         raise SettingsError(written, "there is no such file or folder", "Check the path.")
     config = read_config(Path.cwd(), env)
     kept = config.skills_dir or Path.cwd() / _DEFAULT_SKILLS
-    if (kept / written).is_dir():
+    if os.path.isdir(kept / written):  # noqa: PTH112
         return kept / written
     raise SettingsError(
         written,
@@ -99,8 +101,7 @@ def find_skill(written: str, env: Mapping[str, str]) -> Path:
 
 def run_pytest(arguments: list[str]) -> int:
     """Shown first, so that who comes from upskill learns what to type."""
-    sys.stdout.write(f"{shlex.join(['pytest', *arguments])}\n")
-    sys.stdout.flush()
+    write(shlex.join(["pytest", *arguments]))
     import pytest  # a quarter of a second
 
     return int(pytest.main(arguments))
