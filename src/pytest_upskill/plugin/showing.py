@@ -1,18 +1,18 @@
 """What a run says on the terminal: before the first call, and at its end."""
 
-import textwrap
 from collections.abc import Mapping, Sequence
 
 import pytest
 
 from ..models import ModelSpec, model_id_of
 from ..regressions import AcceptedComparison
-from ..reports.terminal import marks_for, summary_lines
+from ..reports.terminal import summary_lines
 from ..settings import Settings
 from ..texts import counted, harmless, one_line
 from ..trials import PlannedItem, SkillInfo
 from .collect import SkillSource
 from .ledger import Ledger
+from .screen import screen_of
 
 Specs = Mapping[str, ModelSpec]
 
@@ -72,20 +72,23 @@ def write_regressions(
 def write_summary(
     reporter: pytest.TerminalReporter, config: pytest.Config, ledger: Ledger, notes: Sequence[str]
 ) -> None:
-    verdicts = ledger.verdicts()
-    if not verdicts:
+    verdicts, verbosity = ledger.verdicts(), config.get_verbosity()
+    if not verdicts or verbosity < -1:  # with -qq pytest itself says nothing here either
         return
     writer = config.get_terminal_writer()
+    screen = screen_of(config)
     lines = summary_lines(
         ledger.skills,
         verdicts,
-        width=writer.fullwidth,
-        marks=marks_for(getattr(writer._file, "encoding", None) or "ascii"),
+        width=screen.width,
+        marks=screen.marks,
         paint=writer.markup,
+        notes=notes,
+        verbosity=verbosity,
     )
-    for note in notes:
-        lines += textwrap.wrap(note, writer.fullwidth)
-    reporter.write_sep("=", "skills")
+    # With -q the few lines stand right below the dots, unless there is something between.
+    if verbosity >= 0 or any(reporter.stats.get(kind) for kind in ("failed", "error", "warnings")):
+        reporter.write_sep("=", "skills")
     for line in lines:
         reporter.write_line(line)
 
