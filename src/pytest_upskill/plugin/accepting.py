@@ -114,16 +114,23 @@ def notes(ledger: Ledger, found: Sequence[AcceptedComparison], config: pytest.Co
         to_accept = to_accept or bool(better or unknown)
         if better:
             lines.append(f"{where}: better than accepted: {_all_told(better)}.")
-        if chance := comparison.of_kind("perhaps chance"):
-            lines.append(
-                f"{where}: worse than accepted, no evidence by itself: {_all_told(chance)}."
-            )
+        lines += worse_notes([comparison])
         if unknown:
             names = _names([case.case for case in unknown])
             lines.append(f"{where}: no accepted result (new or changed): {names}.")
     if to_accept and not any(comparison.reasons for comparison in found):
         lines.append(f"To accept: {command_that_accepts(config)}")
     return lines
+
+
+def worse_notes(found: Sequence[AcceptedComparison]) -> list[str]:
+    """What may be chance and may be not."""
+    return [
+        f"{comparison.skill} on {comparison.model}: worse than accepted, no evidence by itself: "
+        f"{_all_told(chance)}."
+        for comparison in found
+        if (chance := comparison.of_kind("perhaps chance"))
+    ]
 
 
 def _all_told(cases: Sequence[Compared]) -> str:

@@ -19,7 +19,7 @@ from ..settings import Settings
 from ..skills import find_skills
 from ..texts import harmless
 from ..trials import Plan, Question
-from . import accepting, ci, files, paths, prepare, showing
+from . import accepting, ci, files, paths, prepare, screen, showing
 from .asking import Asking
 from .collect import SkillFile, SkillFolder, SkillSource, relative, sources_of
 from .frugal import FrugalRuns, looks_of
@@ -145,6 +145,7 @@ class UpskillRun:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: object) -> None:
         self._asking.tell_worker(node)
+        screen.tell_worker(self._config, node)
 
     # Collecting.
 
@@ -270,15 +271,7 @@ class UpskillRun:
         for problem in self._trouble:  # also where nobody wants a summary
             terminalreporter.write_line(f"upskill: {problem}", red=True)
         if self._ledger and self._results and self._asking.engine and not config.option.no_summary:
-            notes = [
-                *accepting.notes(self._ledger, self._compared, config),
-                *self._accepted,
-                *([] if self.settings.replay_file else self._ledger.stored_notes()),
-                *self._ledger.judge_notes(self.settings.judge),
-                *showing.new_skill_notes(self._ledger.skills, self.settings.against),
-                *showing.retry_notes(self._asking.engine.retries()),
-                *small_model_notes(self._specs.values()),
-            ]
+            notes = self._notes(self._ledger, self._asking.engine)
             showing.write_regressions(terminalreporter, self._compared)
             showing.write_summary(terminalreporter, config, self._results, notes)
         chosen = self._sources or terminalreporter.stats.get("deselected")
@@ -286,6 +279,21 @@ class UpskillRun:
         tested = not self._ledger or self._ledger.has_plan
         if MODEL.is_given(config) and not (tested or chosen or failed):
             terminalreporter.write_line(_NO_SKILL)
+
+    def _notes(self, ledger: Ledger, engine: Engine) -> list[str]:
+        """What else there is to say; to who wants it quiet only what may be trouble."""
+        retries = showing.retry_notes(engine.retries())
+        if self._config.get_verbosity() < 0:
+            return [*accepting.worse_notes(self._compared), *self._accepted, *retries]
+        return [
+            *accepting.notes(ledger, self._compared, self._config),
+            *self._accepted,
+            *([] if self.settings.replay_file else ledger.stored_notes()),
+            *ledger.judge_notes(self.settings.judge),
+            *showing.new_skill_notes(ledger.skills, self.settings.against),
+            *retries,
+            *small_model_notes(self._specs.values()),
+        ]
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:
         """Why a gate did not pass is the last thing that is said."""
