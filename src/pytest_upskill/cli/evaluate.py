@@ -3,13 +3,14 @@
 import argparse
 import os
 import shlex
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from ..errors import SettingsError, shown
 from ..upskill_config import read_config
-from .output import write
+from .output import forget_output, write
 
 # Flags of upskill that have no counterpart, and what to do instead.
 _NO_COUNTERPART: Final = {
@@ -104,4 +105,10 @@ def run_pytest(arguments: list[str]) -> int:
     write(shlex.join(["pytest", *arguments]))
     import pytest  # a quarter of a second
 
-    return int(pytest.main(arguments))
+    try:
+        status = int(pytest.main(arguments))
+        sys.stdout.flush()
+    except BrokenPipeError:  # as the command pytest does
+        forget_output()
+        status = int(pytest.ExitCode.TESTS_FAILED)
+    return status
