@@ -170,6 +170,17 @@ def test_a_reader_that_left_is_no_traceback(tmp_path: Path, arguments: list[str]
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+def test_ctrl_c_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted() -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pytest_upskill.cli.schema.schema_text", interrupted)
+    assert main(["schema"]) == 130
+    assert capsys.readouterr().err == "pytest-upskill: interrupted\n"
+
+
 def test_an_output_without_box_characters_gets_ascii(tmp_path: Path) -> None:
     folder = write_skill(tmp_path / "skills/gate")
     text = (folder / "SKILL.md").read_text()

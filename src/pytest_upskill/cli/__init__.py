@@ -27,6 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         print(f"pytest-upskill: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("pytest-upskill: interrupted", file=sys.stderr)
+        return 130
     if text:
         write(text)
     return int(status)

@@ -7,8 +7,7 @@ from .evaluate import add_shared_arguments, pytest_arguments, run_pytest
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_shared_arguments(parser, models_required=True)
-    parser.add_argument("--runs", default="3", metavar="N", help="ask every question N times (3)")
+    add_shared_arguments(parser, models_required=True, runs="3")
     # In upskill this is the folder of run logs, in place of runs_dir.
     parser.add_argument(
         *("-o", "--output"),

@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol, cast
 from .. import __version__
 
 _INPUT: Final = "2 usage or bad input"
+_OF_PYTEST: Final = "that of pytest: 0 passed, 1 failed, 4 usage; 2 there is no SKILL"
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ COMMANDS: Final = (
         "eval",
         "test a skill, with the flags of upskill, by pytest",
         "pytest-upskill eval skills/wick -m haiku --runs 5 -- -n 4",
-        "that of pytest: 0 all passed, 1 a test or a gate failed, 4 usage",
+        _OF_PYTEST,
         runs_pytest=True,
         module="evaluate",  # a module's name hides a builtin of the package that it is in
     ),
@@ -49,7 +50,7 @@ COMMANDS: Final = (
         "benchmark",
         "compare models on a skill, by pytest",
         "pytest-upskill benchmark skills/wick -m haiku -m sonnet",
-        "that of pytest: 0 all passed, 1 a test or a gate failed, 4 usage",
+        _OF_PYTEST,
         runs_pytest=True,
     ),
     Command(

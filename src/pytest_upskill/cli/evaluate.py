@@ -3,13 +3,14 @@
 import argparse
 import os
 import shlex
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from ..errors import SettingsError, shown
 from ..upskill_config import read_config
-from .output import write
+from .output import forget_output, write
 
 # Flags of upskill that have no counterpart, and what to do instead.
 _NO_COUNTERPART: Final = {
@@ -20,8 +21,7 @@ _DEFAULT_SKILLS: Final = "skills"  # where upskill keeps them if nothing is said
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_shared_arguments(parser, models_required=False)
-    parser.add_argument("--runs", metavar="N", help="ask every question N times (1)")
+    add_shared_arguments(parser, models_required=False, runs=None)
     parser.add_argument("--runs-dir", metavar="DIR", help="where the history of runs is kept")
     parser.add_argument(
         "--no-log-runs", dest="log_runs", action="store_false", help="keep no history of this run"
@@ -29,7 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--log-runs", action="store_true", default=True, help=argparse.SUPPRESS)
 
 
-def add_shared_arguments(parser: argparse.ArgumentParser, *, models_required: bool) -> None:
+def add_shared_arguments(
+    parser: argparse.ArgumentParser, *, models_required: bool, runs: str | None
+) -> None:
     """What eval and benchmark have in common."""
     parser.usage = (
         f"%(prog)s SKILL {'-m NAME' if models_required else '[-m NAME]'} ... [-- PYTEST ARGS]"
@@ -45,6 +47,9 @@ def add_shared_arguments(parser: argparse.ArgumentParser, *, models_required: bo
         required=models_required,
         metavar="NAME",
         help="a model to ask; repeatable",
+    )
+    parser.add_argument(
+        "--runs", default=runs, metavar="N", help=f"ask every question N times ({runs or 1})"
     )
     parser.add_argument("-t", "--tests", metavar="FILE", help="cases from another file")
     parser.add_argument("--no-baseline", action="store_true", help="ask only with the skill")
@@ -104,4 +109,10 @@ def run_pytest(arguments: list[str]) -> int:
     write(shlex.join(["pytest", *arguments]))
     import pytest  # a quarter of a second
 
-    return int(pytest.main(arguments))
+    try:
+        status = int(pytest.main(arguments))
+        sys.stdout.flush()
+    except BrokenPipeError:  # as the command pytest does
+        forget_output()
+        status = int(pytest.ExitCode.TESTS_FAILED)
+    return status

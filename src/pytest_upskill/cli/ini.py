@@ -15,6 +15,7 @@ _TABLES: Final = {
     "tox.ini": (("pytest",),),
     "setup.cfg": (("tool:pytest",),),
 }
+INI_FILES: Final = tuple(_TABLES)
 
 
 def ini_paths(start: Path, key: str) -> list[Path]:

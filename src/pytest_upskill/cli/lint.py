@@ -13,11 +13,8 @@ from ..errors import SettingsError, shown
 from ..lint import Finding, lint_skill
 from ..skills import CASES_NAME, EVALS_NAME, SKILL_NAMES, find_skills
 from ..texts import counted, harmless, one_line
+from .ini import INI_FILES
 
-_INI_FILES: Final = (
-    *("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini"),
-    *("pyproject.toml", "tox.ini", "setup.cfg"),
-)
 _JUDGE_SET: Final = re.compile(
     r"""^[^#;\n]*(?:\bskill_judge[ \t]*=[ \t]*["']?\w|--skill-judge\b)""", re.M
 )
@@ -93,7 +90,7 @@ def _skill_of(path: Path) -> Path:
 
 
 def _judge_is_set(folder: Path) -> bool:
-    for name in _INI_FILES:
+    for name in INI_FILES:
         try:
             text = (folder / name).read_text("utf-8", errors="replace")
         except OSError:

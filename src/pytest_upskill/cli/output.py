@@ -37,8 +37,12 @@ def write(text: str) -> None:
         sys.stdout.write(text.encode(encoding, "replace").decode(encoding) + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
-        # Python would write the rest at its end, and fail once more.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        with suppress(OSError, ValueError):
-            os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+        forget_output()
+
+
+def forget_output() -> None:
+    """Nobody reads it any more; Python would write the rest at its end, and fail once more."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    with suppress(OSError, ValueError):
+        os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
