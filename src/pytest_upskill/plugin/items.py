@@ -8,7 +8,7 @@ import pytest
 
 from ..accepted import Count, Expectation, case_digest, case_result
 from ..cases import Case
-from ..checks import AnyCheck, grade, rubric_of
+from ..checks import AnyCheck, grade, rubric_of, spans
 from ..errors import CheckError
 from ..judging import JUDGE_MAX_OUTPUT, Ask, Rulings, judge
 from ..records import (
@@ -22,10 +22,11 @@ from ..records import (
     with_judge,
 )
 from ..regressions import Standing, standing_of
-from ..reports.failure import failure_text
+from ..reports.failure import Look, failure_text
 from ..settings import Settings
 from ..skills import Skill
 from ..trials import Arm, CaseInfo, Question, Rubric, Trial, trials_of
+from .screen import screen_of
 
 if TYPE_CHECKING:
     from .collect import SkillFile
@@ -159,13 +160,24 @@ class CaseItem(pytest.Item):
         assert result, "an answer is missing, which is told in the setup"
         standing = judge_present(self, settings, info, result.count, self.expected)
         if standing:
-            question = self.trials[0].question.messages[-1][1]
-            whole = self.config.get_verbosity() >= 2
-            against = self.parent.info.against
-            text = failure_text(question, self._records, whole=whole, against=against)
+            text = self._failure_text()
             if standing.kind == "regressed":
                 text = f"{standing.reason}: {text}"
             raise WrongAnswer(text, pytrace=False)
+
+    def _failure_text(self) -> str:
+        screen = screen_of(self.config)
+        expected = [self.case.expected]
+        if self.case.validator:
+            expected.append(dict([self.case.validator]))
+        return failure_text(
+            self.trials[0].question.messages[-1][1],
+            self._records,
+            expected=expected,
+            found=lambda answer: spans(self.checks, answer),
+            against=self.parent.info.against,
+            look=Look(screen.width, self.config.get_verbosity(), screen.marks),
+        )
 
     @property
     def info(self) -> CaseInfo:
