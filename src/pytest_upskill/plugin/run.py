@@ -23,6 +23,7 @@ from .asking import Asking
 from .collect import SkillFile, SkillFolder, SkillSource, relative, sources_of
 from .frugal import FrugalRuns, looks_of
 from .functions import MarkedTests
+from .item_lines import ItemLines
 from .items import CaseItem, NotAnswered
 from .ledger import Ledger
 from .local_weights import small_model_notes
@@ -114,6 +115,8 @@ class UpskillRun:
         )
         self._asking = Asking(self._config, engine, self._begin)
         self._ledger = Ledger(self.model_ids, self._price_of, looks_of(settings))
+        lines = ItemLines(self._config, settings.against)
+        self._config.pluginmanager.register(lines, "upskill-item-lines")
 
     def _require_models(self) -> None:
         asked = {**self._specs, **self._judges}
