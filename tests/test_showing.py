@@ -215,3 +215,23 @@ def test_many_skills_are_a_matrix_and_v_has_the_tables(pytester: pytest.Pytester
     verbose.stdout.fnmatch_lines(
         ["skill * scripted:b.json", "gate6 · *", "gate0 on scripted:a.json: *", "No effect shown *"]
     )
+
+
+EVIL = "\x1b]8;;http://a\x07gate\x1b]8;;\x07 \x1b[2J\u202egate\x9b"
+
+
+@pytest.mark.parametrize("more", [[], ["-q"], ["-vv"], ["-v", "-rA", "-n2"]])
+def test_nothing_from_outside_reaches_the_terminal_unharmed(
+    pytester: pytest.Pytester, more: list[str]
+) -> None:
+    wrong = [case(EVIL, f"no {EVIL}", id=name) for name in ("a", "b", "c", "d")]
+    wrong[1]["xfail"] = wrong[2]["skip"] = EVIL
+    wrong[3]["expected"] = {"contains": "gate", "regex": "g.te", "max_words": 1}
+    write_skill(pytester.path / "skills/gate", wrong)
+    model = write_script(pytester.path / "a.json", knows=EVIL, does_not=EVIL)
+    args = ["--skill", "skills", "--model", model, "--color=no", "-rxs", *more]
+    result = pytester.runpytest_inprocess(*args)
+    assert result.parseoutcomes() == {"failed": 2, "xfailed": 1, "skipped": 1}
+    text = result.stdout.str()
+    assert "\\x1b]8;;http://a\\x07" in text
+    assert not set(text) & set("\x1b\x07\u202e\x9b")

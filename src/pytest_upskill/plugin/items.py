@@ -25,6 +25,7 @@ from ..regressions import Standing, standing_of
 from ..reports.failure import Look, failure_text
 from ..settings import Settings
 from ..skills import Skill
+from ..texts import harmless
 from ..trials import Arm, CaseInfo, Question, Rubric, Trial, trials_of
 from .screen import screen_of
 
@@ -96,7 +97,7 @@ def judge_present(
     if settings.accept:
         standing = Standing("accepted as failing", f"accepted as failing ({now})")
     if standing.kind in ("accepted as failing", "perhaps chance"):
-        item.add_marker(pytest.mark.xfail(reason=standing.reason))
+        item.add_marker(pytest.mark.xfail(reason=harmless(standing.reason)))
     return standing
 
 
@@ -134,9 +135,9 @@ class CaseItem(pytest.Item):
         for mark in ("skill", *case.tags):
             item.add_marker(mark)
         if case.skip:
-            item.add_marker(pytest.mark.skip(reason=case.skip))
+            item.add_marker(pytest.mark.skip(reason=harmless(case.skip)))
         if case.xfail:
-            item.add_marker(pytest.mark.xfail(reason=case.xfail, raises=WrongAnswer))
+            item.add_marker(pytest.mark.xfail(reason=harmless(case.xfail), raises=WrongAnswer))
         return item
 
     def setup(self) -> None:
@@ -148,7 +149,7 @@ class CaseItem(pytest.Item):
         errors = [record.error for record in self._records if record.error is not None]
         if errors:
             self._send_records()  # of the other trials too: what was answered is not lost
-            told = "\n".join(dict.fromkeys(errors))
+            told = "\n".join(dict.fromkeys(map(harmless, errors)))
             replayed = self.parent.run.settings.replay_file
             raise NotAnswered(f"{self.name}: {told}" if replayed else told, pytrace=False)
 
@@ -162,7 +163,7 @@ class CaseItem(pytest.Item):
         if standing:
             text = self._failure_text()
             if standing.kind == "regressed":
-                text = f"{standing.reason}: {text}"
+                text = f"{harmless(standing.reason)}: {text}"
             raise WrongAnswer(text, pytrace=False)
 
     def _failure_text(self) -> str:

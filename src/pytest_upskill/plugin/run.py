@@ -268,7 +268,7 @@ class UpskillRun:
         self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
     ) -> None:
         for problem in self._trouble:  # also where nobody wants a summary
-            terminalreporter.write_line(f"upskill: {problem}", red=True)
+            terminalreporter.write_line(f"upskill: {harmless(problem)}", red=True)
         if self._ledger and self._asking.engine and not config.option.no_summary:
             notes = self._notes(self._ledger, self._asking.engine)
             showing.write_regressions(terminalreporter, self._compared)
@@ -296,9 +296,4 @@ class UpskillRun:
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:
         """Why a gate did not pass is the last thing that is said."""
-        reporter = config.pluginmanager.getplugin("terminalreporter")
-        if reporter:
-            for line in ci.annotation_lines(self._compared, self._gate, config.rootpath):
-                reporter.write_line(line)
-            for reason in self._gate:
-                reporter.write_line(f"upskill: gate: {harmless(reason)}", red=True)
+        showing.write_gate(config, self._compared, self._gate)
