@@ -24,6 +24,7 @@ from .asking import Asking
 from .collect import SkillFile, SkillFolder, SkillSource, relative, sources_of
 from .frugal import FrugalRuns, looks_of
 from .functions import MarkedTests
+from .item_lines import ItemLines
 from .items import CaseItem, NotAnswered
 from .ledger import Ledger
 from .local_weights import small_model_notes
@@ -117,6 +118,8 @@ class UpskillRun:
         )
         self._asking = Asking(self._config, engine, self._begin)
         self._ledger = Ledger(self.model_ids, self._price_of, looks_of(settings))
+        lines = ItemLines(self._config, settings.against)
+        self._config.pluginmanager.register(lines, "upskill-item-lines")
 
     def _require_models(self) -> None:
         asked = {**self._specs, **self._judges}
@@ -269,7 +272,7 @@ class UpskillRun:
         self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
     ) -> None:
         for problem in self._trouble:  # also where nobody wants a summary
-            terminalreporter.write_line(f"upskill: {problem}", red=True)
+            terminalreporter.write_line(f"upskill: {harmless(problem)}", red=True)
         if self._ledger and self._results and self._asking.engine and not config.option.no_summary:
             notes = self._notes(self._ledger, self._asking.engine)
             showing.write_regressions(terminalreporter, self._compared)
@@ -297,9 +300,4 @@ class UpskillRun:
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:
         """Why a gate did not pass is the last thing that is said."""
-        reporter = config.pluginmanager.getplugin("terminalreporter")
-        if reporter:
-            for line in ci.annotation_lines(self._compared, self._gate, config.rootpath):
-                reporter.write_line(line)
-            for reason in self._gate:
-                reporter.write_line(f"upskill: gate: {harmless(reason)}", red=True)
+        showing.write_gate(config, self._compared, self._gate)
