@@ -19,7 +19,7 @@ from ..settings import Settings
 from ..skills import find_skills
 from ..texts import harmless
 from ..trials import Plan, Question
-from . import accepting, ci, files, paths, prepare, showing
+from . import accepting, ci, files, junit, paths, prepare, showing
 from .asking import Asking
 from .collect import SkillFile, SkillFolder, SkillSource, relative, sources_of
 from .frugal import FrugalRuns, looks_of
@@ -219,9 +219,11 @@ class UpskillRun:
             del report.wasxfail
         return report
 
+    @pytest.hookimpl(tryfirst=True)  # before JUnit's file is told of it
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if self._ledger:
             self._ledger.add_report(report)
+            junit.add_to_test(report, self._ledger, self._config)
         if self._session and (self._session.shouldfail or self._session.shouldstop):
             self._asking.stop()
 
@@ -240,6 +242,7 @@ class UpskillRun:
             self._compared = results.comparisons
             self._gate = results.gate or []
             accepting.run_again_by_lf(self._compared, ledger, self._config)
+            junit.add_to_suite(results, self._config)
         except InputError as error:
             self._trouble.append(str(error))
             return False
