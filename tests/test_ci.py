@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit import case, write_script, write_skill
+from made import made_run
 from pytest_upskill.plugin.options import OPTIONS
-from pytest_upskill.reports.markdown import escaped, markdown_summary
+from pytest_upskill.reports.markdown import MARKER, markdown_summary
+from pytest_upskill.reports.markdown_text import escaped
 
 PAGE = (Path(__file__).parents[1] / "docs/ci.md").read_text()
 CASES = [case("Open?", "gate up", id="open"), case("Shut?", "gate up", id="shut")]
@@ -34,8 +36,8 @@ def test_the_summary_of_a_job_is_added_once_to_what_is_there(
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     pytester.runpytest_inprocess(*args, workers, "--skill-min-lift", "1", "--skill-confident")
     lines = summary.read_text().splitlines()
-    assert lines[:4] == ["Before.", "## Skills", "", "**Not passed:**"]
-    assert lines[5].startswith("- gate on scripted:a.json: lowest likely lift is ")
+    assert lines[:5] == ["Before.", MARKER, "## Skills", "", "**Not passed:**"]
+    assert lines[6].startswith("- gate on scripted:a.json: lowest likely lift is ")
     rows = [line for line in lines if line.startswith("|")]
     assert rows[0] == "| model | without | with | lift | tokens | $/1000 | verdict |"
     assert rows[2].startswith("| scripted:a.json | 0% | 100% | +100 (")
@@ -125,6 +127,6 @@ def test_the_workflows_are_yaml_and_their_commands_have_options_that_exist() -> 
 
 
 def test_a_job_in_which_tests_failed_did_not_pass() -> None:
-    assert "**Passed.**" in markdown_summary([], [], [])
-    failed = markdown_summary([], [], [], failed=2)
+    assert "**Passed.**" in markdown_summary(made_run())
+    failed = markdown_summary(made_run(), failed=2)
     assert "**Not passed:**\n\n- 2 tests failed or had errors" in failed

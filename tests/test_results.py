@@ -34,7 +34,7 @@ SCHEMA = {
     "by_case": "case runs baseline_rate skill_rate pass_hat_k flakiness",
     "records": "skill case model arm run outcome output input_tokens output_tokens cached_tokens "
     "seconds stored checks error score judge_calls judge_input_tokens judge_output_tokens cost",
-    "checks": "check passed reason weight required",
+    "checks": "check passed reason weight required asks",
     "gate": "passed reasons",
     "cases": "skill case question tags file line digest threshold compared",
     "tests": "nodeid skill case model accepted new of",

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from .trials import Arm, Trial
@@ -69,6 +69,9 @@ class Grade:
     reason: str
     weight: float = 1.0
     required: bool = True
+    # The argument as it is written, the same for every answer. Not compared: it tells what was
+    # looked for, and a grade is what was found.
+    asks: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,7 @@ class _Check(_Form):
     reason: str
     weight: float = 1.0
     required: bool = True
+    asks: str = ""
 
 
 class _Record(_Form):

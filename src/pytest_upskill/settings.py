@@ -48,6 +48,9 @@ class Settings:
     max_cost: float | None = None
     judge: str | None = None
     json_file: Path | None = None
+    csv_file: Path | None = None
+    markdown_file: Path | None = None
+    benchmark_folder: Path | None = None
     fresh: bool = False
     record_file: Path | None = None
     replay_file: Path | None = None

@@ -82,4 +82,4 @@ def checks_of(
     written = () if case.expected is None else parse_checks(case.expected, kinds, place)
     if any(check.name == name for check in written):
         return written
-    return (*written, Check(registered[name], value))
+    return (*written, Check(registered[name], value, written=value))

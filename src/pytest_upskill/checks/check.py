@@ -1,5 +1,6 @@
 """The checks of a case, and how an answer is held to them."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -27,10 +28,16 @@ class Check:
     case_sensitive: bool = False
     weight: float = 1.0
     required: bool = True
+    written: Any = None  # the argument before it was read
 
     @property
     def name(self) -> str:
         return self.kind.name
+
+    def asks(self, number: int) -> list[str]:
+        """What it looks for, for each of so many things that it says of an answer."""
+        single = not isinstance(self.written, list) or len(self.written) != number
+        return [_as_text(part) for part in ([self.written] * number if single else self.written)]
 
     def said(self, answer: Answer, rulings: Mapping[str, Said]) -> Iterator[Said]:
         """CheckError if the check breaks: then the answer is neither right nor wrong."""
@@ -54,6 +61,13 @@ class Combined:
     weight: float = 1.0
     required: bool = True
 
+    def asks(self, number: int) -> list[str]:
+        groups = [
+            "; ".join(f"{check.name}: {text}" for check in group for text in check.asks(1))
+            for group in self.groups
+        ]
+        return [one_line(" | ".join(groups), _LONGEST_REASON)] * number
+
     def said(self, answer: Answer, rulings: Mapping[str, Said]) -> Iterator[Said]:
         groups = [
             [said for check in group for said in check.said(answer, rulings)]
@@ -69,11 +83,13 @@ def grade(
     checks: Sequence[AnyCheck], answer: Answer, rulings: Mapping[str, Said] | None = None
 ) -> tuple[Grade, ...]:
     """Hold an answer to every check of its case; ``rulings`` are the judge's."""
-    return tuple(
-        Grade(check.name, passed is True, reason, check.weight, check.required)
-        for check in checks
-        for passed, reason in check.said(answer, rulings or {})
-    )
+    grades = []
+    for check in checks:
+        said = list(check.said(answer, rulings or {}))
+        for (passed, reason), asks in zip(said, check.asks(len(said)), strict=True):
+            how = (check.weight, check.required, asks)
+            grades.append(Grade(check.name, passed is True, reason, *how))
+    return tuple(grades)
 
 
 def walk(checks: Iterable[AnyCheck]) -> Iterator[Check]:
@@ -115,6 +131,13 @@ def _not(group: Sequence[Said]) -> Said:
     if unsaid:
         return None, _shortened(unsaid[0])
     return False, _shortened(f"this should not be: {'; '.join(reason for _, reason in group)}")
+
+
+def _as_text(written: Any) -> str:
+    if written is None:
+        return ""
+    text = written if isinstance(written, str) else json.dumps(written, ensure_ascii=False)
+    return one_line(text, _LONGEST_REASON)
 
 
 def _shortened(reason: str) -> str:

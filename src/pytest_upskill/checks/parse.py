@@ -140,4 +140,5 @@ def _named(name: str, argument: Any, around: _Around, loc: Location) -> tuple[An
     value = read_form(kind.argument, argument, loc)
     if kind is JUDGE:
         value = ToJudge(tuple(value), around.judge_votes)
-    return (Check(kind, value, around.case_sensitive, around.weight, around.required),)
+    settings = (around.case_sensitive, around.weight, around.required)
+    return (Check(kind, value, *settings, written=argument),)

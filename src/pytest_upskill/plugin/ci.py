@@ -10,19 +10,17 @@ from ..reports.github import annotations
 from .collect import relative
 
 
-def job_summary_file() -> str | None:
-    """The file that GitHub Actions shows on the page of the run."""
-    return os.environ.get("GITHUB_STEP_SUMMARY")
-
-
-def append_job_summary(file: str, text: str) -> str | None:
-    """After what others wrote there; tells what kept it from being written, if something did."""
+def tell_job(text: str) -> list[str]:
+    """Add a text to what GitHub Actions shows on the page of the run; what went wrong."""
+    file = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not file:
+        return []
     try:
         with Path(file).open("a", encoding="utf-8", errors="backslashreplace") as summary:
             summary.write(f"{text}\n")
     except OSError as error:
-        return f"the summary of the job (GITHUB_STEP_SUMMARY) could not be written: {error}"
-    return None
+        return [f"the summary of the job (GITHUB_STEP_SUMMARY) could not be written: {error}"]
+    return []
 
 
 def annotation_lines(

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final
@@ -41,7 +42,7 @@ class Ledger:
         looks: tuple[int, ...] = (),
     ) -> None:
         self.model_ids = model_ids
-        self._price_of = price_of  # asked only for a summary, since it may import much
+        self._price_of = cache(price_of)  # asked only for a report, since it may import much
         self._looks = looks  # of frugal runs
         self._started = datetime.now(UTC)
         self._clock = monotonic()
@@ -95,9 +96,13 @@ class Ledger:
 
     def records(self) -> list[Record]:
         """All records in the order of the plan, however workers finished them."""
-        known = [record for nodeid in self._planned for record in self._records.get(nodeid, ())]
-        prices = {model: self._price_of(model) for model in {record.model for record in known}}
-        return [replace(record, cost=cost(prices[record.model], record.usage)) for record in known]
+        return [record for nodeid in self._planned for record in self.priced_records_of(nodeid)]
+
+    def priced_records_of(self, nodeid: str) -> list[Record]:
+        return [
+            replace(record, cost=cost(self._price_of(record.model), record.usage))
+            for record in self.records_of(nodeid)
+        ]
 
     def results(self, settings: Settings, root: Path) -> RunResults:
         """All of it, when the last report is in."""

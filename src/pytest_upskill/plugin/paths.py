@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -107,3 +108,14 @@ def require_writable(flag: str, file: Path) -> None:
         raise SettingsError(
             f"{flag} {file}", problem, "Name a file in a folder of yours."
         ) from None
+
+
+def require_folder(flag: str, folder: Path) -> None:
+    """The same for a report that is a folder."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=folder):
+            pass
+    except OSError as error:
+        problem = f"this can't be written: {error.strerror or error}"
+        raise SettingsError(f"{flag} {folder}", problem, "Name a folder of yours.") from None

@@ -21,7 +21,7 @@ from ..models.prices import Price
 from ..settings import Gates, Settings
 from ..upskill_config import read_config
 from .local_weights import fetch_with_bar
-from .paths import require_writable
+from .paths import require_folder, require_writable
 
 PriceOf = Callable[[str], Price | None]
 
@@ -109,10 +109,14 @@ def require_all(specs: Specs, settings: Settings, config: pytest.Config) -> None
                 raise _of_model(error, spec, settings) from None
     for flag, file in (
         ("--skill-json", settings.json_file),
+        ("--skill-csv", settings.csv_file),
+        ("--skill-markdown", settings.markdown_file),
         ("--skill-record", settings.record_file),
     ):
         if file:
             require_writable(flag, file)
+    if settings.benchmark_folder:
+        require_folder("--skill-benchmark", settings.benchmark_folder)
 
 
 def _require(spec: ModelSpec, config: pytest.Config) -> None:

@@ -1,6 +1,6 @@
 """The run, as one object registered with pytest: its hooks in the order in which pytest calls."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from ..settings import Settings
 from ..skills import find_skills
 from ..texts import harmless
 from ..trials import Plan, Question
-from . import accepting, ci, files, paths, prepare, screen, showing
+from . import accepting, ci, files, junit, paths, prepare, screen, showing
 from .asking import Asking
 from .collect import SkillFile, SkillFolder, SkillSource, relative, sources_of
 from .frugal import FrugalRuns, looks_of
@@ -224,9 +224,11 @@ class UpskillRun:
             del report.wasxfail
         return report
 
+    @pytest.hookimpl(tryfirst=True)  # before JUnit's file is told of it
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if self._ledger:
             self._ledger.add_report(report)
+            junit.add_to_test(report, self._ledger, self._config)
         if self._session and (self._session.shouldfail or self._session.shouldstop):
             self._asking.stop()
 
@@ -245,28 +247,22 @@ class UpskillRun:
             self._compared = results.comparisons
             self._gate = results.gate or []
             accepting.run_again_by_lf(self._compared, ledger, self._config)
-            files.write(self.settings, results)
-            if self.settings.record_file:
-                ledger.write_recording(self.settings.record_file, engine)
-            if self.settings.accept:
-                self._accepted = accepting.accept(ledger)
-            self._tell_ci(ledger, results)
+            junit.add_to_suite(results, self._config)
         except InputError as error:
             self._trouble.append(str(error))
             return False
-        except OSError as error:
-            self._trouble.append(f"a report could not be written: {error}")
-            return False
-        return not self._gate
+        problems = files.tried(self._accepting(ledger))
+        notes = [*accepting.notes(ledger, self._compared, self._config), *self._accepted]
+        failed = self._session.testsfailed if self._session else 0
+        text = markdown_summary(results, notes, failed)
+        problems += files.tried(files.reports(self.settings, results, text))
+        problems += files.tried(files.recording(self.settings, ledger, engine))
+        self._trouble += [*problems, *(ci.tell_job(text) if results.verdicts else [])]
+        return not problems and not self._gate
 
-    def _tell_ci(self, ledger: Ledger, results: RunResults) -> None:
-        file = ci.job_summary_file()
-        if file and results.verdicts:
-            notes = [*accepting.notes(ledger, self._compared, self._config), *self._accepted]
-            failed = self._session.testsfailed if self._session else 0
-            text = markdown_summary(results.skills, results.verdicts, results.gate, notes, failed)
-            if problem := ci.append_job_summary(file, text):
-                self._trouble.append(problem)
+    def _accepting(self, ledger: Ledger) -> Iterator[files.Writer]:
+        if self.settings.accept:
+            yield "--skill-accept", lambda: self._accepted.extend(accepting.accept(ledger))
 
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, config: pytest.Config

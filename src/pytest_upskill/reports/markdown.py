@@ -1,50 +1,110 @@
 """The summary for people who read a pull request, as Markdown of GitHub's kind."""
 
-import html
-import re
-from collections.abc import Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Final
 
-from ..texts import counted, harmless
+from ..results import RunResults
+from ..texts import counted, points
 from ..trials import SkillInfo
 from ..verdict import Verdict, sweet_spot
+from .markdown_cases import ToLookAt, failed_cases, folded, regressions
+from .markdown_text import escaped
+
+MARKER: Final = "<!-- pytest-upskill -->"  # by which a job finds its own comment
+# GitHub refuses a comment of more than 65,536 characters.
+LIMIT: Final = 60_000
+_ROOM_FOR_REASONS: Final = 10_000
+_ROOM_FOR_TABLES: Final = 30_000
+_ROOM_FOR_NOTES: Final = 5_000
+_ROOM_FOR_LAST_LINES: Final = 1_000
+_LONGEST_TEXT: Final = 500
 
 _HEADERS: Final = ("model", "without", "with", "lift", "tokens", "$/1000", "verdict")
 _UNKNOWN: Final = "–"
 
 
-def markdown_summary(
-    skills: Sequence[SkillInfo],
-    verdicts: Sequence[Verdict],
-    gate: Sequence[str] | None = None,
-    notes: Sequence[str] = (),
-    failed: int = 0,
-) -> str:
-    """The verdict first, then a table for each skill.
+class _Page:
+    """Blocks of Markdown, as far as there is room; what has none is left out whole."""
 
-    ``gate`` are the reasons not to pass; ``failed`` is how many tests failed or had errors.
+    def __init__(self) -> None:
+        self._blocks: list[str] = []
+        self._length = 0
+
+    def add(self, block: str, up_to: int = LIMIT - _ROOM_FOR_LAST_LINES) -> bool:
+        """Whether the page is still shorter than this with the block."""
+        length = self._length + len(block) + 2
+        if length > up_to:
+            return False
+        self._blocks.append(block)
+        self._length = length
+        return True
+
+    def add_most(self, number: int, block_of: Callable[[int], str], up_to: int) -> int:
+        """A block of so many parts, or of half as many, and so on; how many it has."""
+        while number and not self.add(block_of(number), up_to):
+            number //= 2
+        return number
+
+    def text(self) -> str:
+        return "\n\n".join(self._blocks) + "\n"
+
+
+def markdown_summary(results: RunResults, notes: Sequence[str] = (), failed: int = 0) -> str:
+    """The verdict first, then a table for each skill, then what to look at, folded.
+
+    ``failed`` is how many tests failed or had errors.
     """
+    page = _Page()
     failures = [f"{counted(failed, 'test')} failed or had errors"] if failed else []
-    reasons = [*failures, *(gate or ())]
-    blocks = ["## Skills", "**Not passed:**" if reasons else "**Passed.**"]
-    blocks += [_list(reasons)] if reasons else []
-    for name, group in groupby(verdicts, key=lambda verdict: verdict.summary.skill):
-        skill = next(skill for skill in skills if skill.name == name)
-        blocks += _skill(skill, list(group))
-    blocks += [_list(notes)] if notes else []
-    return "\n\n".join(blocks) + "\n"
+    reasons = [*failures, *(results.gate or ())]
+    passed = "**Passed.**" if results.records else "**Nothing was tested.**"
+    page.add(f"{MARKER}\n## Skills\n\n{'**Not passed:**' if reasons else passed}")
+    page.add_most(len(reasons), partial(_list, reasons), _ROOM_FOR_REASONS)
+    _add_tables(page, results)
+    page.add_most(len(notes), partial(_list, notes), _ROOM_FOR_TABLES + _ROOM_FOR_NOTES)
+    _add_folded(page, "Regressions", results, regressions(results))
+    _add_folded(page, "Failed cases", results, failed_cases(results))
+    return page.text()
 
 
-def _skill(skill: SkillInfo, verdicts: Sequence[Verdict]) -> list[str]:
+def _add_tables(page: _Page, results: RunResults) -> None:
+    left_out = 0
+    for skill in results.skills:
+        rows = [verdict for verdict in results.verdicts if verdict.summary.skill == skill.name]
+        shown = page.add_most(len(rows), partial(_skill, skill, rows), _ROOM_FOR_TABLES)
+        left_out += len(rows) - shown
+    if left_out:
+        more = counted(left_out, "more row")
+        page.add(f"And {more} (a skill on a model) for which there is no room.")
+
+
+def _add_folded(page: _Page, title: str, results: RunResults, cases: Iterable[ToLookAt]) -> None:
+    heading, left_out = f"### {title}\n\n", 0
+    for case in cases:
+        if not left_out and page.add(heading + folded(results, case)):
+            heading = ""
+        else:
+            left_out += 1
+    if left_out:
+        page.add(f"{title}: {left_out:,} left out for which there is no room.", LIMIT)
+
+
+def _skill(skill: SkillInfo, verdicts: Sequence[Verdict], number: int) -> str:
+    """The first so many rows of a skill."""
     rows = [verdict.summary for verdict in verdicts]
     cases, runs = max(row.cases for row in rows), max(row.runs for row in rows)
     size = f"{counted(cases, 'case')} × {counted(runs, 'run')}"
-    title = f"### {escaped(skill.name)}\n\n{size}, about {counted(skill.tokens, 'token')}."
-    told = [f"{verdict.summary.model}: {_told(verdict)}." for verdict in verdicts]
+    told = [f"{verdict.summary.model}: {_told(verdict)}." for verdict in verdicts[:number]]
     spot = sweet_spot(verdicts)
-    lines = [_row(_HEADERS), _row(["---"] * len(_HEADERS)), *map(_model, verdicts)]
-    return [title, _list([*told, *([f"Sweet spot: {spot}"] if spot else [])]), "\n".join(lines)]
+    lines = [_row(_HEADERS), _row(["---"] * len(_HEADERS)), *map(_model, verdicts[:number])]
+    blocks = [
+        f"### {escaped(skill.name, 100)}",
+        f"{size}, about {counted(skill.tokens, 'token')}.",
+        _list([*told, *([f"Sweet spot: {spot}"] if spot else [])]),
+        "\n".join(lines),
+    ]
+    return "\n\n".join(blocks)
 
 
 def _told(verdict: Verdict) -> str:
@@ -55,10 +115,10 @@ def _told(verdict: Verdict) -> str:
 def _model(verdict: Verdict) -> str:
     row, lift = verdict.summary, verdict.lift
     cells = (
-        escaped(row.model),
+        escaped(row.model, 100),
         _percent(row.baseline_rate),
         _percent(row.skill_rate),
-        f"{_points(lift.lift)} ({_points(lift.low)} to {_points(lift.high)})" if lift else _UNKNOWN,
+        f"{points(lift.lift)} ({points(lift.low)} to {points(lift.high)})" if lift else _UNKNOWN,
         _change(row.baseline_tokens, row.skill_tokens, ",.0f"),
         _change(_thousand(row.baseline_cost), _thousand(row.skill_cost), ".2g"),
         verdict.word or _UNKNOWN,
@@ -70,16 +130,15 @@ def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _list(texts: Sequence[str]) -> str:
-    return "\n".join(f"- {escaped(text)}" for text in texts)
+def _list(texts: Sequence[str], number: int | None = None) -> str:
+    """All of some texts, or the first so many of them."""
+    shown = [f"- {escaped(text, _LONGEST_TEXT)}" for text in texts[:number]]
+    more = len(texts) - len(shown)
+    return "\n".join([*shown, *([f"- and {more:,} more"] if more else [])])
 
 
 def _percent(rate: float | None) -> str:
     return _UNKNOWN if rate is None else f"{rate:.0%}"
-
-
-def _points(share: float) -> str:
-    return f"{round(share * 100):+d}" if round(share * 100) else "0"
 
 
 def _change(before: float | None, after: float | None, form: str) -> str:
@@ -89,11 +148,3 @@ def _change(before: float | None, after: float | None, form: str) -> str:
 
 def _thousand(cost: float | None) -> float | None:
     return None if cost is None else 1000 * cost
-
-
-def escaped(text: str) -> str:
-    """Text from outside as plain words: no markup, no HTML, no row of a table, no mention."""
-    flat = " ".join(harmless(text).split())
-    marked = re.sub(r"([\\`*_{}\[\]|~#!])", r"\\\1", html.escape(flat, quote=False))
-    # An invisible character after them keeps a mention from calling people, a link from forming.
-    return re.sub(r"@|://|www\.", lambda match: f"{match.group()}&#8203;", marked)

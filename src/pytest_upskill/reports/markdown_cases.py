@@ -1,0 +1,82 @@
+"""Cases to look at, each folded: what was asked, what was answered, and why that does not pass."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from ..accepted import case_result
+from ..records import Record
+from ..regressions import standing_of
+from ..results import AskedCase, RunResults
+from ..texts import shortened
+from .markdown_text import escaped, fenced, in_html
+
+_QUESTION_LIMIT: Final = 1500
+_ANSWER_LIMIT: Final = 3000
+_MOST_REASONS: Final = 10
+
+
+@dataclass(frozen=True)
+class ToLookAt:
+    """A case on a model, and what is to be said of it in a few words."""
+
+    test: AskedCase
+    told: str
+
+
+def regressions(results: RunResults) -> Iterator[ToLookAt]:
+    """What got worse than was accepted, by itself or together with others."""
+    tests = {test.nodeid: test for test in results.tests}
+    for comparison in results.comparisons:
+        for case in comparison.to_run_again:
+            test, now = tests[case.nodeid], case.result.count
+            known = case.expected
+            was = f"accepted {known.was} on {known.date}, " if known else ""
+            yield ToLookAt(test, f"{was}now {now}")
+
+
+def failed_cases(results: RunResults) -> Iterator[ToLookAt]:
+    """Cases of which nothing is accepted and that do not pass, or were not answered."""
+    for test in results.tests:
+        records = results.records_of(test)
+        if any(record.outcome == "errored" for record in records):
+            yield ToLookAt(test, "not answered, or not graded")
+            continue
+        result = case_result(records, test.info.digest)
+        if result and test.info.compared:
+            count = result.count
+            if standing_of(count, test.info.threshold, test.expected).kind == "failed":
+                yield ToLookAt(test, f"passed {count}")
+
+
+def folded(results: RunResults, case: ToLookAt) -> str:
+    test = case.test
+    skill = f"{test.skill}: " if len(results.skills) > 1 else ""
+    title = f"{skill}{test.case} on {test.model}"
+    blocks = [
+        f"<details><summary>{in_html(title, 200)}: {in_html(case.told, 200)}</summary>",
+        "Question:",
+        fenced(shortened(results.questions.get((test.skill, test.case), ""), _QUESTION_LIMIT)),
+        *_answer(results.records_of(test)),
+        "</details>",
+    ]
+    return "\n\n".join(blocks)
+
+
+def _answer(records: list[Record]) -> Iterator[str]:
+    """Of the first trial that has no answer, else of the first run with the skill that failed."""
+    wrong = [record for record in records if record.outcome != "passed"]
+    wrong.sort(key=lambda record: (record.outcome != "errored", record.arm != "skill"))
+    if not wrong:
+        return
+    first = wrong[0]
+    arm = {"skill": "with the skill", "baseline": "without the skill"}.get(first.arm, "before")
+    if first.output is not None:
+        yield f"Answer {arm}, run {first.run}:"
+        yield fenced(shortened(first.output, _ANSWER_LIMIT))
+    told = [first.error] if first.error else []
+    told += [f"{grade.check}: {grade.reason}" for grade in first.checks if not grade.passed]
+    if told:
+        more = len(told) - _MOST_REASONS
+        shown = [f"- {escaped(reason, 300)}" for reason in told[:_MOST_REASONS]]
+        yield "\n".join([*shown, *([f"- and {more} more"] if more > 0 else [])])
