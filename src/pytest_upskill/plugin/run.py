@@ -240,6 +240,8 @@ class UpskillRun:
             self._compared = results.comparisons
             self._gate = results.gate or []
             accepting.run_again_by_lf(self._compared, ledger, self._config)
+            if problem := files.keep(self.settings, results, self._config.rootpath):
+                self._trouble.append(problem)
             files.write(self.settings, results)
             if self.settings.record_file:
                 ledger.write_recording(self.settings.record_file, engine)
