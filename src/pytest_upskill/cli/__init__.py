@@ -12,6 +12,7 @@ from .answers import answers_text, days
 from .judge import add_judge
 from .lint import add_lint
 from .models import models_text
+from .runs import add_runs
 
 # What a command does with its arguments: the text to print, and its exit status.
 Run = Callable[[argparse.Namespace], tuple[str, int]]
@@ -36,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     answers.set_defaults(run=lambda given: (answers_text(given.prune, given.clear), 0))
     add_judge(commands)
     add_lint(commands)
+    add_runs(commands)
     schema = commands.add_parser("schema", help="print the JSON schema of skill_meta.json")
     schema.set_defaults(run=lambda _: (schema_text().rstrip("\n"), 0))
     parsed = parser.parse_args(arguments)
