@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 
 from kit import case, write_script, write_skill
 from made import helps, made_record, made_run
-from pytest_upskill.plugin.files import add_benchmark
 from pytest_upskill.records import Grade
 from pytest_upskill.reports.benchmark import benchmark_places, folder_names
 from pytest_upskill.results import RunResults
+from pytest_upskill.writing import add_benchmark
 
 METRICS = ("pass_rate", "time_seconds", "tokens")
 

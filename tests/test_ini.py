@@ -37,6 +37,9 @@ INI = """
     skill_fresh = true
     skill_record = answers.jsonl
     skill_allow_code = true
+    skill_no_history = true
+    skill_runs_dir = kept
+    skill_history_size = 5
     skill_prices =
         one 1000000 0
         two 0 1000000 0
@@ -68,6 +71,9 @@ TOML = """
     skill_fresh = true
     skill_record = "answers.jsonl"
     skill_allow_code = true
+    skill_no_history = true
+    skill_runs_dir = "kept"
+    skill_history_size = 5
     skill_prices = ["one 1000000 0", "two 0 1000000 0"]
 """
 
@@ -105,6 +111,8 @@ def test_the_ini_file_says_what_the_command_line_does_not(
     assert list(accepted["models"]) == ["one", "two"]
     assert len((pytester.path / "answers.jsonl").read_text().splitlines()) == 8
     assert [row["skill_cost"] for row in data["summary"]] == [10, 5]  # USD 1 a token
+    assert not (pytester.path / "kept").exists()
+    assert not (pytester.path / ".upskill/runs").exists()
     assert server.most_in_flight == 1
     assert {asked.body["max_tokens"] for asked in server.asked} == {7}
     assert {asked.headers["x-stainless-read-timeout"] for asked in server.asked} == {"33.0"}

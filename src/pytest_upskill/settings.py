@@ -10,6 +10,7 @@ MOST_RUNS: Final = 1000
 DEFAULT_MAX_OUTPUT: Final = 2048
 DEFAULT_TIMEOUT: Final = 120.0
 DEFAULT_CONCURRENCY: Final = 64
+DEFAULT_HISTORY_MB: Final = 200
 
 
 @dataclass(frozen=True)
@@ -59,3 +60,6 @@ class Settings:
     gates: Gates = Gates()
     case_threshold: float | None = None  # None is more than half of the runs
     prices: tuple[str, ...] = ()  # as written; models/prices reads them
+    history: bool = True  # whether the run is kept
+    runs_folder: Path | None = None  # where; None is where history says
+    history_mb: int = DEFAULT_HISTORY_MB

@@ -5,6 +5,7 @@ import math
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,14 +13,20 @@ from typing import Final
 
 from ..errors import SettingsError, shown
 from ..merging import Source, merged
+from ..reports.markdown import markdown_summary
 from ..reports.terminal import marks_for, summary_lines
 from ..results import RunResults
 from ..results_file import read_run
-from ..results_json import results_bytes
 from ..settings import Gates
 from ..texts import counted, harmless
+from ..writing import ReportFiles, report_writers, tried
 from .output import painter
 
+_FILES: Final = {
+    "json": "all of it as JSON",
+    "markdown": "a comment for a pull request",
+    "csv": "a row for each answer",
+}
 _GATES: Final = {
     "--min-lift": (-1.0, 1.0),
     "--min-pass-rate": (0.0, 1.0),
@@ -28,9 +35,15 @@ _GATES: Final = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", type=Path, nargs="+", metavar="RUN.json", help="of --skill-json")
-    for kind in ("json",):
-        parser.add_argument(f"--{kind}", type=Path, metavar="FILE", help=f"write it as {kind}")
+    parser.usage = "%(prog)s FILE ... [options]"
+    parser.add_argument(
+        "files", type=Path, nargs="+", metavar="FILE", help="of --skill-json, or kept runs"
+    )
+    for kind, what in _FILES.items():
+        parser.add_argument(f"--{kind}", type=Path, metavar="FILE", help=f"write {what}")
+    parser.add_argument(
+        "--benchmark", type=Path, metavar="DIR", help="write skill-creator's layout"
+    )
     for flag, (low, high) in _GATES.items():
         number = partial(_number, low=low, high=high)
         parser.add_argument(flag, type=number, metavar="R", help="a gate, in place of the run's")
@@ -55,10 +68,12 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     gates = _gates(given)
     sources = [Source(shown(file), _with_gates(read_run(file), gates)) for file in given.files]
     results, notes = merged(sources, subset=given.subset)
+    files = ReportFiles(**{kind: getattr(given, kind) for kind in (*_FILES, "benchmark")})
+    text = markdown_summary(results, notes, len(results.failed))
+    for problem in tried(report_writers(files, results, text, "--")):
+        raise SettingsError(problem, "nothing more is done", "Name a file that can be written.")
     problems = _problems(results)
-    if given.json:
-        _write(given.json, results_bytes(results))
-    return "\n".join([*_screen(results), *notes, *problems]), 1 if problems else 0
+    return "\n".join([*_screen(results, notes), *problems]), 1 if problems else 0
 
 
 def _gates(given: argparse.Namespace) -> Gates:
@@ -80,18 +95,12 @@ def _problems(results: RunResults) -> list[str]:
     return [f"upskill: {harmless(line)}" for line in lines]
 
 
-def _screen(results: RunResults) -> list[str]:
+def _screen(results: RunResults, notes: Sequence[str]) -> list[str]:
     return summary_lines(
         results.skills,
         results.verdicts,
         width=shutil.get_terminal_size().columns,
         marks=marks_for(sys.stdout.encoding or "ascii"),
         paint=painter(sys.stdout, os.environ),
+        notes=notes,
     )
-
-
-def _write(file: Path, data: bytes) -> None:
-    try:
-        file.write_bytes(data)
-    except OSError as error:
-        raise SettingsError(shown(file), f"this can't be written: {error}") from None

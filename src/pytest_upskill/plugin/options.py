@@ -8,6 +8,7 @@ import pytest
 from ..errors import InputError, SettingsError
 from ..settings import (
     DEFAULT_CONCURRENCY,
+    DEFAULT_HISTORY_MB,
     DEFAULT_MAX_OUTPUT,
     DEFAULT_RUNS,
     DEFAULT_TIMEOUT,
@@ -15,7 +16,7 @@ from ..settings import (
     Gates,
     Settings,
 )
-from .option import INI_TYPES, Option, written
+from .option import INI_TYPES, Kind, Option, written
 
 SKILL: Final = Option(
     "--skill",
@@ -200,6 +201,20 @@ OPTIONS: Final = (
         "Write the results as skill-creator lays them out, in a new DIR/iteration-N.",
     ),
     Option(
+        "--skill-no-history",
+        "skill_no_history",
+        "switch",
+        None,
+        "Do not keep this run for `pytest-upskill runs`.",
+    ),
+    Option(
+        "--skill-runs-dir",
+        "skill_runs_dir",
+        "path",
+        "DIR",
+        "Where runs are kept (default .upskill/runs in the rootdir).",
+    ),
+    Option(
         "--skill-allow-code",
         "skill_allow_code",
         "switch",
@@ -209,16 +224,24 @@ OPTIONS: Final = (
 )
 # The keys of the ini file that no option has: what they say holds for more than one run.
 PRICES_KEY: Final = "skill_prices"
-INI_KEYS: Final = {
-    PRICES_KEY: "What models cost, one a line: NAME INPUT OUTPUT [CACHED], USD per million tokens.",
+HISTORY_SIZE_KEY: Final = "skill_history_size"
+INI_KEYS: Final[dict[str, tuple[Kind, str]]] = {
+    PRICES_KEY: (
+        "names",
+        "What models cost, one a line: NAME INPUT OUTPUT [CACHED], USD per million tokens.",
+    ),
+    HISTORY_SIZE_KEY: (
+        "int",
+        f"MB that kept runs may take (default {DEFAULT_HISTORY_MB}); the oldest are forgotten.",
+    ),
 }
 
 
 def add_options(group: pytest.OptionGroup, parser: pytest.Parser) -> None:
     for option in OPTIONS:
         option.add_to(group, parser)
-    for key, text in INI_KEYS.items():
-        parser.addini(key, text, type=INI_TYPES["names"], default=None)
+    for key, (kind, text) in INI_KEYS.items():
+        parser.addini(key, text, type=INI_TYPES[kind], default=None)
 
 
 def is_asked_for(config: pytest.Config) -> bool:
@@ -294,4 +317,7 @@ def read_settings(config: pytest.Config) -> Settings:
         case_threshold=value["--skill-case-threshold"],
         allow_code=bool(value["--skill-allow-code"]),
         prices=tuple(written(config, PRICES_KEY, "names") or ()),
+        history=not value["--skill-no-history"],
+        runs_folder=value["--skill-runs-dir"],
+        history_mb=written(config, HISTORY_SIZE_KEY, "int") or DEFAULT_HISTORY_MB,
     )

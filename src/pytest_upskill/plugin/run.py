@@ -19,6 +19,7 @@ from ..settings import Settings
 from ..skills import find_skills
 from ..texts import harmless
 from ..trials import Plan, Question
+from ..writing import Writer, tried
 from . import accepting, ci, files, junit, paths, prepare, screen, showing
 from .asking import Asking
 from .collect import SkillFile, SkillFolder, SkillSource, relative, sources_of
@@ -72,7 +73,7 @@ class UpskillRun:
         self.asks = not any(getattr(self._config.option, look, False) for look in looks)
         try:
             settings = read_settings(self._config)
-            self.settings = prepare.with_upskill_models(settings, paths.ini_folder(self._config))
+            self.settings = prepare.with_upskill_config(settings, paths.ini_folder(self._config))
             self._find_skills()
             self._name_models()
             if not hasattr(self._config, "workerinput"):
@@ -251,16 +252,18 @@ class UpskillRun:
         except InputError as error:
             self._trouble.append(str(error))
             return False
-        problems = files.tried(self._accepting(ledger))
+        problems = tried(self._accepting(ledger))
         notes = [*accepting.notes(ledger, self._compared, self._config), *self._accepted]
         failed = self._session.testsfailed if self._session else 0
         text = markdown_summary(results, notes, failed)
-        problems += files.tried(files.reports(self.settings, results, text))
-        problems += files.tried(files.recording(self.settings, ledger, engine))
+        problems += tried(files.reports(self.settings, results, text))
+        problems += tried(files.recording(self.settings, ledger, engine))
         self._trouble += [*problems, *(ci.tell_job(text) if results.verdicts else [])]
+        if problem := files.keep(self.settings, results, self._config.rootpath):
+            self._trouble.append(problem)
         return not problems and not self._gate
 
-    def _accepting(self, ledger: Ledger) -> Iterator[files.Writer]:
+    def _accepting(self, ledger: Ledger) -> Iterator[Writer]:
         if self.settings.accept:
             yield "--skill-accept", lambda: self._accepted.extend(accepting.accept(ledger))
 

@@ -1,0 +1,124 @@
+"""A run as its history keeps it: the JSON of --skill-json, compressed, and its head.
+
+gzip has room for a comment in front of what is compressed. There stands what a list of runs
+needs, so that hundreds of them are listed without being unpacked; no index can be out of step
+with the files, and zcat shows the plain JSON.
+"""
+
+import json
+import struct
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import AwareDatetime, TypeAdapter, ValidationError
+
+from .git import Commit
+from .results_file import GZIP_MAGIC, read_run
+from .results_json import in_bytes, results_report
+
+_COMMENT: Final = 16  # the flag of gzip's header that says that there is one
+_START: Final = GZIP_MAGIC + bytes([8, _COMMENT, 0, 0, 0, 0, 0, 255])  # no time, any system
+_LONGEST_HEAD: Final = 8_000_000
+_LEVEL: Final = 3  # of 9: half as quick would save a tenth of the bytes
+
+
+@dataclass(frozen=True)
+class Row:
+    """A skill on a model, as in ``summary`` of the JSON."""
+
+    skill: str
+    model: str
+    model_id: str
+    cases: int
+    runs: int
+    errored: int
+    baseline_rate: float | None
+    skill_rate: float | None
+    lift: float | None
+    lift_low: float | None
+    lift_high: float | None
+    baseline_tokens: float | None
+    skill_tokens: float | None
+    token_change: float | None
+    baseline_cost: float | None
+    skill_cost: float | None
+    verdict: str | None
+    skill_rate_low: float | None = None
+    skill_rate_high: float | None = None
+    digest: str = ""  # of the skill
+    of: int = 0  # cases that the skill has; fewer may have been asked, by -k or --lf
+
+    @property
+    def subset(self) -> bool:
+        return self.cases < self.of
+
+
+@dataclass(frozen=True)
+class Head:
+    """What is known of a run without reading its records."""
+
+    started: AwareDatetime
+    seconds: float
+    commit: Commit | None
+    passed: bool | None  # its gates; None if it had none
+    rows: tuple[Row, ...]
+
+
+_FORM: Final = TypeAdapter(Head)
+
+
+def packed(report: Mapping[str, Any]) -> bytes:
+    """The file of a run, of its JSON as values."""
+    head = _FORM.dump_python(_head(report), mode="json", warnings=False)
+    data = in_bytes(json.dumps(report, ensure_ascii=False))
+    pack = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    end = struct.pack("<LL", zlib.crc32(data), len(data) & 0xFFFFFFFF)
+    # As ASCII, since the comment is of Latin-1 and ends with the first zero byte.
+    comment = json.dumps(head).encode("ascii")
+    return b"".join([_START, comment, b"\0", pack.compress(data), pack.flush(), end])
+
+
+def read_head(file: Path) -> Head:
+    """The head of a kept run; ResultsError if it can't be read.
+
+    A file without one, say a copy of what --skill-json wrote, is read as a whole.
+    """
+    try:
+        with file.open("rb") as stream:
+            if stream.read(len(_START)) == _START:
+                comment = _until_zero(stream)
+                return _FORM.validate_json(comment)
+    except (OSError, ValidationError):
+        pass  # what is wrong with the file as a whole is told by what reads it
+    return _head(results_report(read_run(file)))
+
+
+def _until_zero(stream: Any) -> bytes:
+    found = b""
+    while b"\0" not in found and len(found) < _LONGEST_HEAD:
+        more = stream.read(1 << 16)
+        if not more:
+            break
+        found += more
+    return found.partition(b"\0")[0]
+
+
+def _head(report: Mapping[str, Any]) -> Head:
+    digests = {skill["name"]: skill["digest"] for skill in report["skills"]}
+    sizes: dict[tuple[str, str], int] = {}
+    for test in report["tests"]:
+        pair = (test["skill"], test["model"])
+        sizes[pair] = max(sizes.get(pair, 0), test["of"])
+    rows = [
+        {
+            **row,
+            "digest": digests[row["skill"]],
+            "of": sizes.get((row["skill"], row["model"]), 0),
+        }
+        for row in report["summary"]
+    ]
+    values = {key: report[key] for key in ("started", "seconds", "commit")}
+    return _FORM.validate_python({**values, "passed": report["gate"]["passed"], "rows": rows})
