@@ -7,6 +7,7 @@ import pytest
 
 from kit import case, commit_all, write_script, write_skill
 from loopback import Fault, LoopbackServer, Reply
+from pytest_upskill.cli import main
 from pytest_upskill.history import runs
 from pytest_upskill.results_file import read_run
 
@@ -111,3 +112,33 @@ def test_a_folder_that_cannot_be_written_is_told_and_changes_no_colour(
     told = [line for line in result.outlines if "this run is not kept: file: " in line]
     assert len(told) == 1
     assert (pytester.path / "file").read_text() == "no folder"
+
+
+def test_the_folder_of_upskill_config_yaml_counts_where_the_ini_file_names_none(
+    pytester: pytest.Pytester, args: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (pytester.path / "upskill.config.yaml").write_text("runs_dir: kept\n")
+    pytester.runpytest_inprocess(*args)
+    assert len(list((pytester.path / "kept").iterdir())) == 1
+    capsys.readouterr()
+    assert main(["runs"]) == 0
+    assert "scripted:a.json" in capsys.readouterr().out
+    pytester.makeini("[pytest]\nskill_runs_dir = mine\n")
+    pytester.runpytest_inprocess(*args)
+    assert len(list((pytester.path / "mine").iterdir())) == 1
+    assert len(list((pytester.path / "kept").iterdir())) == 1
+
+
+def test_the_list_of_skills_has_the_last_run_of_each_model(
+    pytester: pytest.Pytester, args: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytester.runpytest_inprocess(*args, "--skill-accept")
+    capsys.readouterr()
+    assert main(["list", "skills"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "last run scripted:a.json 100%, 0% without (20" in shown
+    assert "edited since" not in shown
+    assert "accepted" not in shown
+    write_skill(pytester.path / "skills/gate", body="Another text.")
+    main(["list", "skills"])
+    assert "edited since" in " ".join(capsys.readouterr().out.split())
