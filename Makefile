@@ -10,7 +10,7 @@ DEMO_SKILL := skills/wick
 # The tests start Python hundreds of times, which is quicker with compiled modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test format lint types layers tests wheel bench clean
+.PHONY: demo test format lint types layers tests wheel bench pictures clean
 
 demo: $(VENV)/.user
 	$(BIN)/pytest --skill $(DEMO_SKILL) --model local --skill-max-output 120
@@ -47,6 +47,10 @@ wheel: $(VENV)/.dev
 # Takes some minutes and wants a machine to itself; BENCH=calls runs one of them.
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/bench.py $(BENCH)
+
+# The pictures of docs/reports.md; wants Chromium.
+pictures: $(VENV)/.dev
+	PYTHONPATH=tests $(BIN)/python docs/pictures/make.py
 
 # What a user has: the package and the embedded model.
 $(VENV)/.user: pyproject.toml

@@ -86,10 +86,24 @@ def test_a_command_of_the_documentation_works(command: str, project: Path) -> No
                 assert "Cohen's kappa" in run(project, judge, (0,), **address)
         case ["pytest-upskill", "lint", *args]:
             shown = run(project, [str(TOOLS / "pytest-upskill"), "lint", *args])
-            assert '"few-cases"' in shown if "json" in args else "0 errors" in shown
+            json_wanted = "json" in args or "--json" in args
+            assert '"few-cases"' in shown if json_wanted else "0 errors" in shown
+        case ["pytest-upskill", "eval" | "benchmark", *_]:
+            shown = run_with_servers(project, words)
+            assert shown.startswith("pytest --skill skills/wick --model haiku --model sonnet")
+            assert re.search(r"\d+ (passed|x?failed)", shown), shown
+        case ["pytest-upskill", "list", *args]:
+            # Not in the project, where other commands accept results.
+            shown = run(ROOT, [str(TOOLS / "pytest-upskill"), "list", *args])
+            page = (ROOT / "docs/commands.md").read_text()
+            assert f"```text\n{shown}```" in page
+        case ["pytest-upskill", "completion", shell, ">", _]:
+            assert "pytest-upskill" in run(
+                project, [str(TOOLS / "pytest-upskill"), "completion", shell]
+            )
         case ["pytest-upskill", *args]:
             shown = run(project, [str(TOOLS / "pytest-upskill"), *args])
-            assert ("haiku" if args == ["models"] else "answer") in shown
+            assert ("haiku" if args[0] == "models" else "answer") in shown
         case ["pytest", *args]:
             check_pytest(project, args)
         case _:
@@ -117,11 +131,20 @@ def check_pytest(project: Path, args: list[str]) -> None:
         check_pytest(project, ["--skill-record" if a == "--skill-replay" else a for a in args])
     if "local" in args:
         args = [*args[: args.index("--skill-max-output")], "--skill-max-output", "8", "-k", "owner"]
+    shown = run_with_servers(project, ["pytest", *args, "-p", "no:cacheprovider"])
+    if "--collect-only" in args:
+        assert "a run would make" in shown
+    else:
+        assert re.search(r"\d+ (passed|x?failed)", shown), shown
+        assert " error" not in shown.splitlines()[-1], shown
+
+
+def run_with_servers(project: Path, words: list[str]) -> str:
     with LoopbackServer(answer) as server:
-        args = [f"{server.url}/v1" if arg.startswith("http://localhost") else arg for arg in args]
-        shown = run(
+        words = [f"{server.url}/v1" if w.startswith("http://localhost") else w for w in words]
+        return run(
             project,
-            [str(TOOLS / "pytest"), *args, "-p", "no:cacheprovider"],
+            [str(TOOLS / words[0]), *words[1:]],
             codes=(0, 1),  # the answers here are not good ones, and need not be
             ANTHROPIC_API_KEY="key",
             ANTHROPIC_BASE_URL=server.url,
@@ -129,11 +152,6 @@ def check_pytest(project: Path, args: list[str]) -> None:
             OPENAI_BASE_URL=f"{server.url}/v1",
             OLLAMA_HOST=server.url,
         )
-    if "--collect-only" in args:
-        assert "a run would make" in shown
-    else:
-        assert re.search(r"\d+ (passed|x?failed)", shown), shown
-        assert " error" not in shown.splitlines()[-1], shown
 
 
 def answer(asked: Asked) -> Reply:

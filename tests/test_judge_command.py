@@ -67,6 +67,22 @@ def test_agreement_is_measured_and_every_difference_shown(
     ]
 
 
+def test_agreement_as_json(
+    server: LoopbackServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["judge", "l.jsonl", "--model", "m", "--base-url", f"{server.url}/v1", "--json"]
+    labelled(tmp_path / "l.jsonl", ("good", True), ("good?", False), ("maybe", True))
+    assert main(command) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["model"], data["labels"], data["agreement"]) == ("m", 2, 0.5)
+    assert (data["false_passes"], data["failed_by_people"], data["false_fails"]) == (1, 1, 0)
+    assert (len(data["differ"]), len(data["no_ruling"])) == (1, 1)
+    labelled(tmp_path / "l.jsonl", ("maybe", True))
+    assert main(command) == 1
+    data = json.loads(capsys.readouterr().out)
+    assert (data["labels"], data["agreement"], data["kappa"]) == (0, None, None)
+
+
 def test_the_example_file_can_be_judged_and_is_stored(
     server: LoopbackServer, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,14 +9,14 @@ import pytest
 from pytest_upskill.records import Grade, Record
 from pytest_upskill.reports.failure import failure_text
 from pytest_upskill.reports.terminal import ASCII_MARKS, Marks, marks_for, summary_lines
-from pytest_upskill.summary import Summary
+from pytest_upskill.summary import CaseSummary, Summary
 from pytest_upskill.trials import SkillInfo
 from pytest_upskill.verdict import verdicts_of
 
 PAID: dict[str, Any] = {"baseline_cost": 0.0142, "skill_cost": 1.2345}
 LONG_MODEL = "unsloth/GLM-4.7-Flash-GGUF:Q4_0"
 GATE = SkillInfo("gate", "skills/gate", "0" * 64, 1234)
-widths = pytest.mark.parametrize("width", [80, 100, 120, 200])
+widths = pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
 models = pytest.mark.parametrize(
     "model", ["haiku", LONG_MODEL, "x" * 60, "openrouter:meta-llama/llama-4-maverick-17b-128e"]
 )
@@ -54,10 +54,11 @@ def plain(text: str, **_: bool) -> str:
     return text
 
 
-def lines(*rows: Summary, width: int = 120, marks: Marks | None = None) -> list[str]:
-    skills = [GATE, SkillInfo("door", "skills/door", "1" * 64, 99)]
+def lines(*rows: Summary, width: int = 120, marks: Marks | None = None, **more: Any) -> list[str]:
+    names = dict.fromkeys(row.skill for row in rows)
+    skills = [GATE, *(SkillInfo(n, f"skills/{n}", "1" * 64, 99) for n in names if n != "gate")]
     verdicts = verdicts_of(rows)
-    return summary_lines(skills, verdicts, width=width, marks=marks or Marks(), paint=plain)
+    return summary_lines(skills, verdicts, width=width, marks=marks or Marks(), paint=plain, **more)
 
 
 def name_in(table: list[str]) -> str:
@@ -85,7 +86,7 @@ def test_the_table_is_never_broader_than_the_terminal(width: int, model: str) ->
 def test_the_rate_at_a_git_ref_has_a_column_only_where_there_is_one() -> None:
     compared = summary(against="feature/gate-with-keys", previous_rate=0.5)
     header, _, row = lines(compared)[2:5]
-    assert header.split()[:4] == ["model", "without", "feature/gate-w…", "with"]
+    assert header.split()[:4] == ["model", "without", "feature/gate-wit…", "with"]
     assert [text for text in row.split() if "%" in text] == ["42%", "50%", "83%", "+90%"]
     assert lines(summary())[2].split()[:3] == ["model", "without", "with"]
     short = lines(replace(compared, against="main"), width=80)[2]
@@ -104,9 +105,50 @@ def test_a_title_and_a_note_are_never_broader_than_the_terminal() -> None:
 def test_every_number_and_the_whole_name_are_in_the_table(width: int, model: str) -> None:
     shown = lines(summary(model, errored=7, skill_rate=1.0), width=width)
     text = "\n".join(shown)
-    for number in ("42%", "100%", "+41", "2.5/3", "12,345", "23,456", "+90%", "12.3", "45.6", "7"):
+    numbers = ["42%", "100%", "+41", "12,345", "23,456", "+90%", "7"]
+    numbers += ["2.5/3", "12.3", "45.6"] if width >= 100 else []  # they go first
+    for number in numbers:
         assert re.search(rf"(?<!\d){re.escape(number)}(?!\d)", text), number
     assert name_in(shown[:-1]) == model
+
+
+def headers_at(width: int, *rows: Summary) -> list[str]:
+    return next(line.split() for line in lines(*rows, width=width) if line.startswith("model"))
+
+
+def test_what_matters_least_goes_first_where_there_is_no_room() -> None:
+    everything = ["model", "without", "with", "lift", "checks", "tokens", "seconds", "errors"]
+    small: dict[str, Any] = {"baseline_tokens": 115.0, "skill_tokens": 192.0}
+    assert headers_at(80, summary(**small)) == everything
+    gone = [
+        [name for name in everything if name not in headers_at(width, summary(**small))]
+        for width in range(80, 50, -1)
+    ]
+    assert [gone[n] for n in range(len(gone)) if n == 0 or gone[n] != gone[n - 1]][:4] == [
+        [],
+        ["seconds"],
+        ["checks", "seconds"],
+        ["checks", "seconds", "errors"],
+    ]
+    assert headers_at(60, summary(**small, errored=1))[-1] == "errors"
+
+
+def test_a_row_is_one_line_at_80_columns() -> None:
+    for row in (summary(), summary(**PAID), summary("openai:gpt-5.4-mini", errored=3)):
+        shown = lines(row, width=80)
+        assert shown[5] == ""
+
+
+def test_where_there_is_room_bars_are_long_and_the_interval_has_a_column() -> None:
+    cases = tuple(CaseSummary(f"c{n}", 1, 0.0, 1.0, 9.0, 9.0) for n in range(10))
+    row = summary(LONG_MODEL, baseline_rate=0.0, skill_rate=1.0, lift=1.0, by_case=cases, runs=1)
+    header, _, shown = lines(row, width=140)[2:5]
+    assert header.split()[3:6] == ["lift", "interval", "checks"]
+    at = slice(header.index("interval"), header.index("checks"))
+    assert shown[at].strip() == "+61 to +100"
+    assert shown.startswith(LONG_MODEL)
+    assert "█" * 12 in lines(row, width=150)[4]
+    assert "interval" not in headers_at(80, row)
 
 
 @widths
@@ -117,6 +159,7 @@ def test_what_is_not_known_is_a_dash(width: int) -> None:
     unknown |= {"baseline_seconds": None, "skill_seconds": None, "graded": 0}
     row = lines(summary(**unknown), width=width)[4]
     assert row.split() == ["haiku", *["-"] * 6, "0"]
+    assert not any("interval" in line for line in lines(summary(**unknown), width=width))
 
 
 @widths
@@ -154,7 +197,8 @@ def test_without_a_baseline_only_the_side_of_the_skill_is_shown() -> None:
         ["baseline_rate", "lift", "token_change", "baseline_tokens", "baseline_seconds"]
     )
     row = lines(summary(**unknown))[4]
-    assert row.split() == ["haiku", "-", "████████░░", "83%", "-", "2.5/3", "23,456", "45.6", "0"]
+    bar = "█" * 17 + "░" * 3
+    assert row.split() == ["haiku", "-", bar, "83%", "-", "2.5/3", "23,456", "45.6", "0"]
 
 
 def test_each_skill_has_a_block_with_its_models() -> None:
@@ -166,16 +210,32 @@ def test_each_skill_has_a_block_with_its_models() -> None:
         "door · about 99 tokens · 1 case × 1 run",
     ]
     first = [line.split()[0] for line in shown if line and line not in titles]
-    verdicts = ["haiku:", "opus:"]
-    assert first[:6] == ["model", "─" * len(shown[3]), "haiku", "opus", *verdicts]
-    assert first[6:] == ["model", first[7], "haiku", "haiku:"]
+    rule = "─" * len(shown[3])
+    assert first[:7] == ["model", rule, "haiku", "opus", "model", first[5], "haiku"]
+    assert [line.split(":")[0] for line in shown[-3:]] == [
+        "gate on haiku",
+        "gate on opus",
+        "door on haiku",
+    ]
+
+
+def test_notes_stand_between_the_tables_and_the_verdicts() -> None:
+    note = "Two calls were made again \x1b[2J" + ", and again" * 10
+    rows = [summary("haiku", "gate"), summary("haiku", "door")]
+    shown = lines(*rows, width=80, notes=[note])
+    start = next(n for n, line in enumerate(shown) if line.startswith("Two calls"))
+    assert shown[start - 1] == ""
+    assert shown[start].startswith("Two calls were made again \\x1b[2J, and again")
+    assert shown[start + 2] == ""
+    assert shown[-2].startswith("gate on haiku: ")
+    assert max(map(len, shown)) <= 80
 
 
 @pytest.mark.parametrize(
     ("rate", "bar"), [(0.0, "░░░░░░░░░░   0%"), (0.5, "█████░░░░░  50%"), (1.0, "██████████ 100%")]
 )
 def test_a_rate_is_drawn_as_a_bar(rate: float, bar: str) -> None:
-    assert bar in lines(summary(skill_rate=rate))[4]
+    assert bar in lines(summary(skill_rate=rate), width=97)[4]
 
 
 @pytest.mark.parametrize(("lift", "shown"), [(0.004, "0"), (-0.25, "-25"), (1.0, "+100")])

@@ -36,8 +36,8 @@ SCHEMA = {
     "seconds stored checks error score judge_calls judge_input_tokens judge_output_tokens cost",
     "checks": "check passed reason weight required asks",
     "gate": "passed reasons",
-    "cases": "skill case question tags file line digest threshold compared of",
-    "tests": "nodeid skill case model accepted new",
+    "cases": "skill case question tags file line digest threshold compared",
+    "tests": "nodeid skill case model accepted new of",
 }
 
 
@@ -210,3 +210,18 @@ def test_questions_and_tags_of_cases_and_of_tests_in_python_are_in_the_file(
     tags = {test.case: test.info.tags for test in results.tests}
     assert tags == {"a": ("easy",), "test_gate::test_open": ()}
     assert set(results.versions) == {"pytest-upskill", "pytest", "python", "platform"}
+
+
+def test_a_case_that_is_for_another_model_is_not_missing_from_this_one(
+    pytester: pytest.Pytester,
+) -> None:
+    for_one = case("Shut?", "gate up", id="b", models=["scripted:a*"])
+    write_skill(pytester.path / "skills/gate", [case("Open?", "gate up", id="a"), for_one])
+    models = [write_script(pytester.path / name) for name in ("a.json", "b.json")]
+    named = [word for model in models for word in ("--model", model)]
+    shown = pytester.runpytest_inprocess("--skill", "skills", *named, "--skill-json", "run.json")
+    of = {
+        (test.case, test.model): test.info.of for test in read_run(pytester.path / "run.json").tests
+    }
+    assert of == {("a", models[0]): 2, ("b", models[0]): 2, ("a", models[1]): 1}
+    assert "a subset" not in shown.stdout.str()

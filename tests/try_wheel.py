@@ -32,6 +32,10 @@ def main() -> None:
         assert "+100" in shown, shown
         shown = run(folder, tools / "pytest", "--skill", "skills", "--model", model, "-n", "2")
         assert "1 passed" in shown, shown
+        shown = run(folder, tools / "pytest-upskill", "eval", "gate", "-m", model)
+        assert "1 passed in" in shown, shown  # without a warning
+        assert "1 skill," in run(folder, tools / "pytest-upskill", "list", "skills")
+        assert "complete" in run(folder, tools / "pytest-upskill", "completion", "bash")
     # The project's own folder, where pytest loads the conftest files of its tests too.
     demo = run(str(ROOT), tools / "pytest", "--skill", "skills", "--model", "haiku", "--co", "-q")
     assert "upskill: a run would make" in demo, demo

@@ -101,6 +101,11 @@ class RunResults:
         ]
 
     @cached_property
+    def failed(self) -> list[AskedCase]:
+        """Tests that were answered wrongly or not at all, though nobody expected them to fail."""
+        return [test for test in self.tests if self._is_failed(test)]
+
+    @cached_property
     def gate(self) -> list[str] | None:
         """Why the run does not pass, by its gates and by what was accepted; None if it has
         neither."""
@@ -108,6 +113,12 @@ class RunResults:
             return None
         regressions = [reason for found in self.comparisons for reason in found.reasons]
         return [*gate_reasons(self.verdicts, self.gates), *regressions]
+
+    def _is_failed(self, test: AskedCase) -> bool:
+        if any(record.outcome == "errored" for record in self.records_of(test)):
+            return True
+        found = self._compared(test)
+        return found is not None and found.standing.kind in ("failed", "regressed")
 
     def _compared(self, test: AskedCase) -> Compared | None:
         """A case that was answered; one with an xfail of its own is not compared."""

@@ -94,7 +94,6 @@ class _Case(_Form):
     digest: str = ""
     threshold: float | None = None
     compared: bool = True
-    of: int = 0
 
 
 class _Accepted(_Form):
@@ -111,6 +110,7 @@ class _Test(_Form):
     model: str
     accepted: _Accepted | None = None
     new: bool = False
+    of: int = 0
 
 
 class _Commit(_Form):
@@ -192,12 +192,12 @@ def _test(form: _Test, case: _Case | None) -> AskedCase:
         form.skill,
         form.case,
         form.model,
-        _info(case) if case else CaseInfo(),
+        _info(case, form.of) if case else CaseInfo(of=form.of),
         expected,
         form.new,
     )
 
 
-def _info(case: _Case) -> CaseInfo:
+def _info(case: _Case, of: int) -> CaseInfo:
     known = case.model_dump(exclude={"skill", "case", "question"})
-    return CaseInfo(**{**known, "tags": tuple(case.tags)})
+    return CaseInfo(**{**known, "tags": tuple(case.tags), "of": of})

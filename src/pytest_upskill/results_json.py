@@ -50,7 +50,6 @@ def _cases(results: RunResults) -> list[dict[str, Any]]:
             "digest": test.info.digest,
             "threshold": test.info.threshold,
             "compared": test.info.compared,
-            "of": test.info.of,
         }
         for test in reversed(once.values())
     ]
@@ -71,6 +70,7 @@ def _test(test: AskedCase) -> dict[str, Any]:
             "among": known.among,
         },
         "new": test.new,
+        "of": test.info.of,
     }
 
 

@@ -34,6 +34,7 @@ class Settings:
     skill_paths: tuple[Path, ...] = ()
     models: tuple[str, ...] = ()
     models_folder: Path = Path()  # what files in the names of models are relative to
+    models_file: Path | None = None  # of upskill, if nothing of ours names a model
     base_url: str | None = None
     runs: int = DEFAULT_RUNS  # at most, if there are first_runs
     first_runs: int | None = None  # the rest only where the verdict is open

@@ -105,6 +105,11 @@ def find_cases(folder: Path) -> Path | None:
     return next((file for file in files if file.is_file()), None)
 
 
+def is_taught(root: Path, path: Path) -> bool:
+    """Whether a file or folder below a skill's is part of what the skill brings."""
+    return path.relative_to(root).parts[0] not in _NOT_TAUGHT and path.name not in _SKIPPED_FOLDERS
+
+
 def load_skill(file: Path) -> Skill:
     """Read a SKILL.md and hold it to the Agent Skills specification."""
     digest, fields, lines, body = _read(file)

@@ -1,52 +1,35 @@
 """The command ``pytest-upskill``: parse, call, print, exit status."""
 
-import argparse
-import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from .. import __version__
 from ..errors import InputError
-from ..schema import schema_text
-from .answers import answers_text, days
-from .judge import add_judge
-from .lint import add_lint
-from .models import models_text
-
-# What a command does with its arguments: the text to print, and its exit status.
-Run = Callable[[argparse.Namespace], tuple[str, int]]
+from .commands import BY_NAME, make_parser
+from .output import write
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="pytest-upskill",
-        description="Test Agent Skills. The tests themselves are run by pytest: "
-        "pytest --skill PATH --model NAME",
-    )
-    parser.add_argument("--version", action="version", version=f"pytest-upskill {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    models = commands.add_parser("models", help="list the models that --model takes")
-    models.set_defaults(run=lambda _: (models_text(os.environ), 0))
-    answers = commands.add_parser("answers", help="show or clear this project's stored answers")
-    forget = answers.add_mutually_exclusive_group()
-    forget.add_argument(
-        "--prune", type=days, metavar="DAYS", help="forget answers that are older than this"
-    )
-    forget.add_argument("--clear", action="store_true", help="forget them all")
-    answers.set_defaults(run=lambda given: (answers_text(given.prune, given.clear), 0))
-    add_judge(commands)
-    add_lint(commands)
-    schema = commands.add_parser("schema", help="print the JSON schema of skill_meta.json")
-    schema.set_defaults(run=lambda _: (schema_text().rstrip("\n"), 0))
-    parsed = parser.parse_args(arguments)
-    if parsed.command is None:
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    name = next((word for word in words if not word.startswith("-")), "")
+    command = BY_NAME.get(name)
+    for_pytest: list[str] = []
+    if command and command.runs_pytest and "--" in words:
+        cut = words.index("--")
+        words, for_pytest = words[:cut], words[cut + 1 :]
+    parser = make_parser([name])
+    given = parser.parse_args(words)
+    if given.command is None:
         parser.print_help()
         return 2
-    run: Run = parsed.run
+    given.for_pytest = for_pytest
     try:
-        text, status = run(parsed)
+        text, status = given.run(given)
     except InputError as error:
         print(f"pytest-upskill: {error}", file=sys.stderr)
         return 2
-    print(text)
-    return status
+    except KeyboardInterrupt:
+        print("pytest-upskill: interrupted", file=sys.stderr)
+        return 130
+    if text:
+        write(text)
+    return int(status)

@@ -4,9 +4,9 @@ import argparse
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pydantic import TypeAdapter
 from tabulate import tabulate
@@ -47,26 +47,42 @@ class Labelled:
     passed: tuple[bool, ...]
 
 
-def add_judge(commands: Any) -> None:
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "judge", help="measure a judge on answers that people labelled"
-    )
+@dataclass(frozen=True)
+class Agreement:
+    """How far a judge and people agree; what can't be said is None."""
+
+    labels: int
+    agreement: float | None
+    kappa: float | None
+    false_passes: int
+    failed_by_people: int
+    false_fails: int
+    passed_by_people: int
+    differ: tuple[str, ...]
+    no_ruling: tuple[str, ...]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="labelled answers, JSON lines")
     parser.add_argument("--model", required=True, metavar="NAME", help="the judge")
     parser.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible server")
     parser.add_argument("--votes", type=int, default=1, metavar="N", help="votes on each (1)")
-    parser.set_defaults(run=_run)
+    parser.add_argument("--json", action="store_true", help="as JSON")
 
 
-def _run(given: argparse.Namespace) -> tuple[str, int]:
+def run(given: argparse.Namespace) -> tuple[str, int]:
     if given.votes < 1:
         raise SettingsError(f"--votes {given.votes}", "this is not 1 or more", "Use 1, 3 or 5.")
     examples = load_labelled(given.file)
     trouble: list[str] = []
     rulings = _ask_judge(examples, given.model, given.base_url, given.votes, trouble)
-    judged = any(ruling.problem is None for ruling in rulings)
-    text = judge_text(given.model, examples, rulings)
-    return "\n".join([*trouble, text]), 0 if judged else 1
+    found = compared(examples, rulings)
+    if given.json:
+        data = {"model": given.model, "votes": given.votes, **asdict(found), "trouble": trouble}
+        text = json.dumps(data, indent=2)
+    else:
+        text = "\n".join([*trouble, _text(given.model, found)])
+    return text, 0 if found.labels else 1
 
 
 def load_labelled(file: Path) -> list[Labelled]:
@@ -129,8 +145,8 @@ def _ask_judge(
         engine.close()
 
 
-def judge_text(name: str, examples: Sequence[Labelled], rulings: Sequence[Rulings]) -> str:
-    """Agreement in numbers, then every case where the judge and the people differ."""
+def compared(examples: Sequence[Labelled], rulings: Sequence[Rulings]) -> Agreement:
+    """Agreement in numbers, and every case where the judge and the people differ."""
     people, judged, differ, silent = list[bool](), list[bool](), list[str](), list[str]()
     for example, ruling in zip(examples, rulings, strict=True):
         if ruling.problem:
@@ -144,17 +160,31 @@ def judge_text(name: str, examples: Sequence[Labelled], rulings: Sequence[Ruling
                 kind = "false pass" if passed else "false fail"
                 differ.append(f"{example.place}: {kind}: {one_line(reason, 300)}")
     agreed = sum(one == other for one, other in zip(people, judged, strict=True))
-    kappa = cohens_kappa(people, judged)
+    return Agreement(
+        labels=len(people),
+        agreement=agreed / len(people) if people else None,
+        kappa=cohens_kappa(people, judged),
+        false_passes=_false(judged, people),
+        failed_by_people=people.count(False),
+        false_fails=_false(people, judged),
+        passed_by_people=people.count(True),
+        differ=tuple(differ),
+        no_ruling=tuple(silent),
+    )
+
+
+def _text(name: str, found: Agreement) -> str:
+    rate, kappa = found.agreement, found.kappa
     rows = [
-        ("labels", len(people)),
-        ("agreement", f"{agreed / len(people):.0%}" if people else "none judged"),
+        ("labels", found.labels),
+        ("agreement", "none judged" if rate is None else f"{rate:.0%}"),
         ("Cohen's kappa", "not defined" if kappa is None else f"{kappa:.2f}"),
-        ("false passes", f"{_false(judged, people)} of {people.count(False)} that people failed"),
-        ("false fails", f"{_false(people, judged)} of {people.count(True)} that people passed"),
-        ("no ruling", len(silent)),
+        ("false passes", f"{found.false_passes} of {found.failed_by_people} that people failed"),
+        ("false fails", f"{found.false_fails} of {found.passed_by_people} that people passed"),
+        ("no ruling", len(found.no_ruling)),
     ]
     table = tabulate(rows, (f"judge {name}", ""), tablefmt="simple", disable_numparse=True)
-    return "\n".join([table, *differ, *silent])
+    return "\n".join([table, *found.differ, *found.no_ruling])
 
 
 def _false(said: Sequence[bool], true: Sequence[bool]) -> int:

@@ -7,27 +7,21 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from ..errors import SettingsError, shown
 from ..lint import Finding, lint_skill
 from ..skills import CASES_NAME, EVALS_NAME, SKILL_NAMES, find_skills
 from ..texts import counted, harmless, one_line
+from .ini import INI_FILES
 
-_INI_FILES: Final = (
-    *("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini"),
-    *("pyproject.toml", "tox.ini", "setup.cfg"),
-)
 _JUDGE_SET: Final = re.compile(
     r"""^[^#;\n]*(?:\bskill_judge[ \t]*=[ \t]*["']?\w|--skill-judge\b)""", re.M
 )
 _LONGEST_MESSAGE: Final = 1000
 
 
-def add_lint(commands: Any) -> None:
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "lint", help="find what is wrong in skills and their cases, without asking a model"
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths",
         type=Path,
@@ -37,11 +31,17 @@ def add_lint(commands: Any) -> None:
     )
     parser.add_argument("--strict", action="store_true", help="exit with 1 on warnings too")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="(text)")
+    parser.add_argument(
+        "--json",
+        dest="format",
+        action="store_const",
+        const="json",
+        help="the same as --format json",
+    )
     parser.add_argument("--judge", metavar="MODEL", help="the judge that rubrics will have")
     parser.add_argument(
         "--lift", type=_lift, default=0.2, metavar="R", help="the lift to be shown (0.2)"
     )
-    parser.set_defaults(run=_run)
 
 
 def _lift(written: str) -> float:
@@ -54,7 +54,7 @@ def _lift(written: str) -> float:
     return lift
 
 
-def _run(given: argparse.Namespace) -> tuple[str, int]:
+def run(given: argparse.Namespace) -> tuple[str, int]:
     skills = list(_skill_files(given.paths or [Path()]))
     judge = bool(given.judge) or _judge_is_set(Path())
     found = [
@@ -90,7 +90,7 @@ def _skill_of(path: Path) -> Path:
 
 
 def _judge_is_set(folder: Path) -> bool:
-    for name in _INI_FILES:
+    for name in INI_FILES:
         try:
             text = (folder / name).read_text("utf-8", errors="replace")
         except OSError:

@@ -1,7 +1,7 @@
 """The controller's side of accepted results: compared when all has run, written if accepted."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -21,8 +21,10 @@ from ..accepted import (
 )
 from ..errors import shown
 from ..regressions import AcceptedComparison, Compared
+from ..settings import Settings
 from ..texts import counted, one_line
 from ..trials import PlannedItem
+from .files import Writer
 from .ledger import Ledger
 
 _MOST_NAMES: Final = 10
@@ -63,6 +65,12 @@ def _results(ledger: Ledger, items: Sequence[PlannedItem]) -> dict[str, CaseResu
         if item.case.compared
     }
     return {nodeid: result for nodeid, result in found.items() if result}
+
+
+def writer(settings: Settings, ledger: Ledger, told: list[str]) -> Iterator[Writer]:
+    """What accepts the results, if that is asked for, and tells what it did."""
+    if settings.accept:
+        yield "--skill-accept", lambda: told.extend(accept(ledger))
 
 
 def accept(ledger: Ledger) -> list[str]:
@@ -114,16 +122,23 @@ def notes(ledger: Ledger, found: Sequence[AcceptedComparison], config: pytest.Co
         to_accept = to_accept or bool(better or unknown)
         if better:
             lines.append(f"{where}: better than accepted: {_all_told(better)}.")
-        if chance := comparison.of_kind("perhaps chance"):
-            lines.append(
-                f"{where}: worse than accepted, no evidence by itself: {_all_told(chance)}."
-            )
+        lines += worse_notes([comparison])
         if unknown:
             names = _names([case.case for case in unknown])
             lines.append(f"{where}: no accepted result (new or changed): {names}.")
     if to_accept and not any(comparison.reasons for comparison in found):
         lines.append(f"To accept: {command_that_accepts(config)}")
     return lines
+
+
+def worse_notes(found: Sequence[AcceptedComparison]) -> list[str]:
+    """What may be chance and may be not."""
+    return [
+        f"{comparison.skill} on {comparison.model}: worse than accepted, no evidence by itself: "
+        f"{_all_told(chance)}."
+        for comparison in found
+        if (chance := comparison.of_kind("perhaps chance"))
+    ]
 
 
 def _all_told(cases: Sequence[Compared]) -> str:

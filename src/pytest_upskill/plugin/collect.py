@@ -110,7 +110,7 @@ class SkillFile(pytest.File):
     accepted: Results
     cases_path: str  # seen from the rootdir
     siblings: tuple[str, ...]  # the ids of the skill's own cases
-    runnable: int  # of all cases, how many are not to be skipped
+    runnable: dict[str, int]  # by model: how many cases are for it and not to be skipped
     ihook = property(hooks_of_parent)
 
     @classmethod
@@ -138,7 +138,10 @@ class SkillFile(pytest.File):
         self.cases_path = relative(self.source.cases_file or self.path, root)
         own = self.source.cases_file == self.path
         self.siblings = tuple(case.id for case, _ in cases) if own else ()
-        self.runnable = sum(not case.skip for case, _ in cases)
+        self.runnable = {
+            model: sum(not case.skip and _is_for(case, model, model_id) for case, _ in cases)
+            for model, model_id in self.run.model_ids.items()
+        }
         for tag in sorted({tag for case, _ in cases for tag in case.tags}):
             self.config.addinivalue_line("markers", f"{tag}: a tag of a skill's cases.")
         items = [

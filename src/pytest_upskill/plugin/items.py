@@ -179,7 +179,7 @@ class CaseItem(pytest.Item):
             threshold=self.case.threshold or settings.case_threshold,
             compared=not any(self.iter_markers("xfail")),
             siblings=file.siblings,
-            of=file.runnable,
+            of=file.runnable[self.trials[0].model],
             tags=self.case.tags,
         )
 

@@ -14,6 +14,11 @@ from .options import SKILL
 Guarded = dict[Path, list[SkillSource]]
 
 
+def ini_folder(config: pytest.Config) -> Path:
+    """Where the settings of the project are kept."""
+    return config.inipath.parent if config.inipath else config.rootpath
+
+
 def add_to_args(config: pytest.Config, sources: Sequence[SkillSource]) -> Guarded:
     """Let pytest collect the skills, as --skill and skill_paths promise.
 

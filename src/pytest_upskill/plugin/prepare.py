@@ -3,7 +3,9 @@
 import os
 import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -17,10 +19,23 @@ from ..models import ModelSpec
 from ..models.names import require_key, resolve
 from ..models.prices import Price
 from ..settings import Gates, Settings
+from ..upskill_config import read_config
 from .local_weights import fetch_with_bar
 from .paths import require_folder, require_writable
 
 PriceOf = Callable[[str], Price | None]
+
+
+def with_upskill_models(settings: Settings, folder: Path) -> Settings:
+    """Where nothing of ours names a model, upskill.config.yaml may."""
+    if settings.models:
+        return settings
+    theirs = read_config(folder, os.environ)
+    if not theirs.eval_models:
+        return settings
+    return replace(
+        settings, models=theirs.eval_models, models_folder=folder, models_file=theirs.file
+    )
 
 
 def resolve_models(names: tuple[str, ...], settings: Settings) -> dict[str, ModelSpec]:
@@ -31,7 +46,10 @@ def resolve_models(names: tuple[str, ...], settings: Settings) -> dict[str, Mode
             "Add --model NAME (llama-server takes any name).",
         )
     folder = settings.models_folder
-    return {name: resolve(name, settings.base_url, os.environ, folder) for name in names}
+    try:
+        return {name: resolve(name, settings.base_url, os.environ, folder) for name in names}
+    except SettingsError as error:
+        raise _as_named(error, settings) from None
 
 
 def resolve_judge(settings: Settings) -> dict[str, ModelSpec]:
@@ -56,10 +74,18 @@ def _refuse_without_baseline(gates: Gates) -> None:
             raise SettingsError(flag, "this does not go with --skill-no-baseline", "Drop one.")
 
 
-def _of_judge(error: SettingsError, spec: ModelSpec, settings: Settings) -> SettingsError:
-    """The error by the option that named the model."""
+def _of_model(error: SettingsError, spec: ModelSpec, settings: Settings) -> SettingsError:
+    """The error by what named the model."""
     only_judge = spec.name == settings.judge and spec.name not in settings.models
-    return _as_judge(error) if only_judge else error
+    return _as_judge(error) if only_judge else _as_named(error, settings)
+
+
+def _as_named(error: SettingsError, settings: Settings) -> SettingsError:
+    """By upskill.config.yaml, if it named the model."""
+    if settings.models_file is None:
+        return error
+    where = error.where.replace("--model", f"{shown(settings.models_file)}: eval_model:", 1)
+    return SettingsError(where, error.problem, error.mend)
 
 
 def _as_judge(error: SettingsError) -> SettingsError:
@@ -80,7 +106,7 @@ def require_all(specs: Specs, settings: Settings, config: pytest.Config) -> None
             try:
                 _require(spec, config)
             except SettingsError as error:
-                raise _of_judge(error, spec, settings) from None
+                raise _of_model(error, spec, settings) from None
     for flag, file in (
         ("--skill-json", settings.json_file),
         ("--skill-csv", settings.csv_file),

@@ -1,6 +1,6 @@
 """The run, as one object registered with pytest: its hooks in the order in which pytest calls."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from ..settings import Settings
 from ..skills import find_skills
 from ..texts import harmless
 from ..trials import Plan, Question
-from . import accepting, ci, files, junit, paths, prepare, showing
+from . import accepting, ci, files, junit, paths, prepare, screen, showing, telemetry
 from .asking import Asking
 from .collect import SkillFile, SkillFolder, SkillSource, relative, sources_of
 from .frugal import FrugalRuns, looks_of
@@ -59,6 +59,7 @@ class UpskillRun:
         self._results: RunResults | None = None
         self._compared: list[AcceptedComparison] = []
         self._accepted: list[str] = []
+        self._sent: list[str] = []
         self._gate: list[str] = []
         config.pluginmanager.register(MarkedTests(self, self._label_of), "upskill-marked")
 
@@ -70,7 +71,8 @@ class UpskillRun:
         looks = ("collectonly", "setuponly", "setupplan")  # some plugin of pytest may be off
         self.asks = not any(getattr(self._config.option, look, False) for look in looks)
         try:
-            self.settings = read_settings(self._config)
+            settings = read_settings(self._config)
+            self.settings = prepare.with_upskill_models(settings, paths.ini_folder(self._config))
             self._find_skills()
             self._name_models()
             if not hasattr(self._config, "workerinput"):
@@ -144,6 +146,7 @@ class UpskillRun:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: object) -> None:
         self._asking.tell_worker(node)
+        screen.tell_worker(self._config, node)
 
     # Collecting.
 
@@ -246,18 +249,15 @@ class UpskillRun:
         except InputError as error:
             self._trouble.append(str(error))
             return False
-        problems = files.tried(self._accepting(ledger))
+        problems = files.tried(accepting.writer(self.settings, ledger, self._accepted))
         notes = [*accepting.notes(ledger, self._compared, self._config), *self._accepted]
         failed = self._session.testsfailed if self._session else 0
         text = markdown_summary(results, notes, failed)
         problems += files.tried(files.reports(self.settings, results, text))
         problems += files.tried(files.recording(self.settings, ledger, engine))
         self._trouble += [*problems, *(ci.tell_job(text) if results.verdicts else [])]
+        self._sent = telemetry.tell(results, self._specs, ledger, engine)
         return not problems and not self._gate
-
-    def _accepting(self, ledger: Ledger) -> Iterator[files.Writer]:
-        if self.settings.accept:
-            yield "--skill-accept", lambda: self._accepted.extend(accepting.accept(ledger))
 
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
@@ -265,15 +265,7 @@ class UpskillRun:
         for problem in self._trouble:  # also where nobody wants a summary
             terminalreporter.write_line(f"upskill: {problem}", red=True)
         if self._ledger and self._results and self._asking.engine and not config.option.no_summary:
-            notes = [
-                *accepting.notes(self._ledger, self._compared, config),
-                *self._accepted,
-                *([] if self.settings.replay_file else self._ledger.stored_notes()),
-                *self._ledger.judge_notes(self.settings.judge),
-                *showing.new_skill_notes(self._ledger.skills, self.settings.against),
-                *showing.retry_notes(self._asking.engine.retries()),
-                *small_model_notes(self._specs.values()),
-            ]
+            notes = self._notes(self._ledger, self._asking.engine)
             showing.write_regressions(terminalreporter, self._compared)
             showing.write_summary(terminalreporter, config, self._results, notes)
         chosen = self._sources or terminalreporter.stats.get("deselected")
@@ -281,6 +273,22 @@ class UpskillRun:
         tested = not self._ledger or self._ledger.has_plan
         if MODEL.is_given(config) and not (tested or chosen or failed):
             terminalreporter.write_line(_NO_SKILL)
+
+    def _notes(self, ledger: Ledger, engine: Engine) -> list[str]:
+        """What else there is to say; to who wants it quiet only what may be trouble."""
+        retries = showing.retry_notes(engine.retries())
+        if self._config.get_verbosity() < 0:
+            return [*accepting.worse_notes(self._compared), *self._accepted, *retries]
+        return [
+            *accepting.notes(ledger, self._compared, self._config),
+            *self._accepted,
+            *([] if self.settings.replay_file else ledger.stored_notes()),
+            *ledger.judge_notes(self.settings.judge),
+            *showing.new_skill_notes(ledger.skills, self.settings.against),
+            *retries,
+            *small_model_notes(self._specs.values()),
+            *self._sent,
+        ]
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:
         """Why a gate did not pass is the last thing that is said."""

@@ -1,18 +1,19 @@
 """What a run says on the terminal: before the first call, and at its end."""
 
-import textwrap
 from collections.abc import Mapping, Sequence
 
 import pytest
 
+from ..errors import shown
 from ..models import ModelSpec, model_id_of
 from ..regressions import AcceptedComparison
-from ..reports.terminal import marks_for, summary_lines
+from ..reports.terminal import summary_lines
 from ..results import RunResults
 from ..settings import Settings
 from ..texts import counted, harmless, one_line
 from ..trials import PlannedItem, SkillInfo
 from .collect import SkillSource
+from .screen import screen_of
 
 Specs = Mapping[str, ModelSpec]
 
@@ -25,6 +26,8 @@ def header_lines(
         for name, spec in specs.items()
     ]
     default = "" if settings.models else ", the default as no --model is given"
+    if settings.models_file:
+        default = f", from {shown(settings.models_file)}"
     skills = ", ".join(source.label for source in sources)
     lines = [f"upskill: {one_line(skills, 100)} on {', '.join(names)}{default}"]
     tested = {model_id_of(spec) for spec in specs.values()}
@@ -75,19 +78,23 @@ def write_summary(
     results: RunResults,
     notes: Sequence[str],
 ) -> None:
-    if not results.verdicts:
+    verbosity = config.get_verbosity()
+    if not results.verdicts or verbosity < -1:  # with -qq pytest itself says nothing here either
         return
     writer = config.get_terminal_writer()
+    screen = screen_of(config)
     lines = summary_lines(
         results.skills,
         results.verdicts,
-        width=writer.fullwidth,
-        marks=marks_for(getattr(writer._file, "encoding", None) or "ascii"),
+        width=screen.width,
+        marks=screen.marks,
         paint=writer.markup,
+        notes=notes,
+        verbosity=verbosity,
     )
-    for note in notes:
-        lines += textwrap.wrap(note, writer.fullwidth)
-    reporter.write_sep("=", "skills")
+    # With -q the few lines stand right below the dots, unless there is something between.
+    if verbosity >= 0 or any(reporter.stats.get(kind) for kind in ("failed", "error", "warnings")):
+        reporter.write_sep("=", "skills")
     for line in lines:
         reporter.write_line(line)
 

@@ -1,0 +1,56 @@
+"""What the ini file of pytest says, for commands that do not load pytest for it."""
+
+import configparser
+import tomllib
+from pathlib import Path
+from typing import Any, Final
+
+# In the order in which pytest looks, each with the tables of pytest in it.
+_TABLES: Final = {
+    "pytest.toml": (("pytest",),),
+    ".pytest.toml": (("pytest",),),
+    "pytest.ini": (("pytest",),),
+    ".pytest.ini": (("pytest",),),
+    "pyproject.toml": (("tool", "pytest", "ini_options"), ("tool", "pytest")),
+    "tox.ini": (("pytest",),),
+    "setup.cfg": (("tool:pytest",),),
+}
+INI_FILES: Final = tuple(_TABLES)
+
+
+def ini_paths(start: Path, key: str) -> list[Path]:
+    """The paths under a key of the ini file that pytest would read if it were called here.
+
+    A file that can't be read counts as none: pytest tells what is wrong with it, better than
+    here.
+    """
+    for folder in (start, *start.parents):
+        for name, tables in _TABLES.items():
+            table = _table(folder / name, tables)
+            if table is not None:
+                value = table.get(key, [])
+                names = value.split() if isinstance(value, str) else value
+                return [folder / name for name in names] if isinstance(names, list) else []
+    return []
+
+
+def _table(file: Path, tables: tuple[tuple[str, ...], ...]) -> dict[str, Any] | None:
+    """What stands in the file for pytest; None if nothing does."""
+    try:
+        text = file.read_text("utf-8-sig")
+        data = tomllib.loads(text) if file.suffix == ".toml" else _ini(text)
+    except (OSError, ValueError, configparser.Error):
+        return None
+    for path in tables:
+        here: Any = data
+        for step in path:
+            here = here.get(step) if isinstance(here, dict) else None
+        if isinstance(here, dict):
+            return here
+    return {} if "pytest" in file.stem else None  # such a file is pytest's own, even if empty
+
+
+def _ini(text: str) -> dict[str, Any]:
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    parser.read_string(text)
+    return {name: dict(parser[name]) for name in parser.sections()}

@@ -1,0 +1,48 @@
+"""The standard output as the commands see it: with colours or not, and perhaps closed."""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Final, TextIO
+
+_CODES: Final = {"bold": 1, "faint": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
+
+
+def painter(stream: TextIO, env: Mapping[str, str]) -> Callable[..., str]:
+    """What makes text bold or red: ``paint(text, bold=True)``; nothing at all for a pipe."""
+    return _coloured if has_colours(stream, env) else _plain
+
+
+def has_colours(stream: TextIO, env: Mapping[str, str]) -> bool:
+    """As no-color.org wants it; old consoles of Windows would show the codes as they are."""
+    if env.get("NO_COLOR") or env.get("TERM") == "dumb":
+        return False
+    return stream.isatty() and (sys.platform != "win32" or "WT_SESSION" in env)
+
+
+def _coloured(text: str, **how: bool) -> str:
+    codes = ";".join(str(_CODES[name]) for name, wanted in how.items() if wanted)
+    return f"\x1b[{codes}m{text}\x1b[0m" if codes else text
+
+
+def _plain(text: str, **_: bool) -> str:
+    return text
+
+
+def write(text: str) -> None:
+    """One text and a newline, also if some characters can't be shown or nobody reads any more."""
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        sys.stdout.write(text.encode(encoding, "replace").decode(encoding) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        forget_output()
+
+
+def forget_output() -> None:
+    """Nobody reads it any more; Python would write the rest at its end, and fail once more."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    with suppress(OSError, ValueError):
+        os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

@@ -1,0 +1,97 @@
+"""``pytest-upskill report``: any report of files of --skill-json; several become one run."""
+
+import argparse
+import math
+import os
+import shutil
+import sys
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from ..errors import SettingsError, shown
+from ..merging import Source, merged
+from ..reports.terminal import marks_for, summary_lines
+from ..results import RunResults
+from ..results_file import read_run
+from ..results_json import results_bytes
+from ..settings import Gates
+from ..texts import counted, harmless
+from .output import painter
+
+_GATES: Final = {
+    "--min-lift": (-1.0, 1.0),
+    "--min-pass-rate": (0.0, 1.0),
+    "--max-token-growth": (-math.inf, math.inf),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", type=Path, nargs="+", metavar="RUN.json", help="of --skill-json")
+    for kind in ("json",):
+        parser.add_argument(f"--{kind}", type=Path, metavar="FILE", help=f"write it as {kind}")
+    for flag, (low, high) in _GATES.items():
+        number = partial(_number, low=low, high=high)
+        parser.add_argument(flag, type=number, metavar="R", help="a gate, in place of the run's")
+    parser.add_argument("--confident", action="store_true", help="hold the bounds to the gates")
+    parser.add_argument(
+        "--subset", action="store_true", help="cases that no file has are left out on purpose"
+    )
+
+
+def _number(text: str, *, low: float, high: float) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not low <= number <= high or math.isinf(number):
+        limits = f"within {low:g} and {high:g}" if high < math.inf else "a number"
+        raise argparse.ArgumentTypeError(f"{text!r} is not {limits}")
+    return number
+
+
+def run(given: argparse.Namespace) -> tuple[str, int]:
+    gates = _gates(given)
+    sources = [Source(shown(file), _with_gates(read_run(file), gates)) for file in given.files]
+    results, notes = merged(sources, subset=given.subset)
+    problems = _problems(results)
+    if given.json:
+        _write(given.json, results_bytes(results))
+    return "\n".join([*_screen(results), *notes, *problems]), 1 if problems else 0
+
+
+def _gates(given: argparse.Namespace) -> Gates:
+    """Those of the command line, which replace all that the files have."""
+    return Gates(given.min_lift, given.min_pass_rate, given.max_token_growth, given.confident)
+
+
+def _with_gates(results: RunResults, gates: Gates) -> RunResults:
+    return replace(results, gates=gates) if gates.any() else results
+
+
+def _problems(results: RunResults) -> list[str]:
+    failed = [f"{counted(len(results.failed), 'test')} failed or had errors"]
+    missing = [
+        f"{skill} on {model}: {counted(number, 'case')} in none of the files"
+        for (skill, model), number in results.missing.items()
+    ]
+    lines = [*(failed if results.failed else []), *missing, *(results.gate or ())]
+    return [f"upskill: {harmless(line)}" for line in lines]
+
+
+def _screen(results: RunResults) -> list[str]:
+    return summary_lines(
+        results.skills,
+        results.verdicts,
+        width=shutil.get_terminal_size().columns,
+        marks=marks_for(sys.stdout.encoding or "ascii"),
+        paint=painter(sys.stdout, os.environ),
+    )
+
+
+def _write(file: Path, data: bytes) -> None:
+    try:
+        file.write_bytes(data)
+    except OSError as error:
+        raise SettingsError(shown(file), f"this can't be written: {error}") from None

@@ -1,0 +1,88 @@
+"""Text by the columns that it takes on a terminal, which are not its characters."""
+
+import unicodedata
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Final
+
+_NO_COLUMN: Final = ("Mn", "Me", "Cf")  # marks above and below a letter, and what is not seen
+
+
+def width_of(text: str) -> int:
+    return len(text) if text.isascii() else sum(map(_width, text))
+
+
+def _width(character: str) -> int:
+    if unicodedata.category(character) in _NO_COLUMN:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def padded(text: str, width: int, *, right: bool = False) -> str:
+    """Blanks up to the width, behind the text or (``right``) before it."""
+    blanks = " " * (width - width_of(text))
+    return blanks + text if right else text + blanks
+
+
+def cut(text: str, width: int, mark: str) -> str:
+    """The beginning of a text that is too broad."""
+    if width_of(text) <= width:
+        return text
+    return text[: _end(text, 0, width - width_of(mark))] + mark
+
+
+def cut_inside(text: str, width: int, mark: str) -> str:
+    """The beginning and the end of a name that is too broad: they tell most."""
+    if width_of(text) <= width:
+        return text
+    room = max(width - width_of(mark), 0)
+    head = text[: _end(text, 0, room - room // 2)]
+    tail = text[::-1][: _end(text[::-1], 0, room // 2)][::-1]
+    return f"{head}{mark}{tail}"
+
+
+def wrapped(line: str, width: int, *, first: str = "", rest: str = "") -> list[str]:
+    """A line as several, broken at a blank where there is one; each begins as told."""
+    lines, start, lead = list[str](), 0, first
+    while True:
+        end = _end(line, start, width - width_of(lead))
+        if end == len(line):
+            return [*lines, lead + line[start:]]
+        end = max(end, start + 1)  # a room of no column would be endless
+        blank = line.rfind(" ", start, end + 1)
+        if blank > start + (end - start) // 3:
+            end, after = blank, blank + 1
+        else:
+            after = end
+        lines.append(lead + line[start:end])
+        start, lead = after, rest
+
+
+def broken(name: str, width: int) -> list[str]:
+    """A long name on several lines, broken where its own punctuation allows it."""
+    lines, start = list[str](), 0
+    while (end := _end(name, start, width)) < len(name):
+        end = max(end, start + 1)
+        at = max(name.rfind(mark, start, end) for mark in "/:-_.") + 1
+        at = at if at > start + width // 3 else end
+        lines.append(name[start:at])
+        start = at
+    return [*lines, name[start:]]
+
+
+def beside(blocks: Sequence[Sequence[str]], width: int, wall: str) -> list[str]:
+    """Blocks of lines side by side; none of their lines may be broader than the width."""
+    rows = zip_longest(*blocks, fillvalue="")
+    return [wall.join(padded(line, width) for line in row).rstrip() for row in rows]
+
+
+def _end(text: str, start: int, width: int) -> int:
+    """Where a text must end that begins at ``start`` and takes so many columns at most."""
+    if text.isascii():
+        return min(start + max(width, 0), len(text))
+    taken = 0
+    for number in range(start, len(text)):
+        taken += _width(text[number])
+        if taken > width:
+            return number
+    return len(text)

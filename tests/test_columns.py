@@ -1,0 +1,83 @@
+"""Text by the columns that it takes on a terminal."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_upskill.reports.columns import (
+    beside,
+    broken,
+    cut,
+    cut_inside,
+    padded,
+    width_of,
+    wrapped,
+)
+
+texts = st.text(alphabet="ab -/_:.日本é\u0301🎉", max_size=60)
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [("", 0), ("gate", 4), ("é", 1), ("e\u0301", 1), ("日本", 4), ("ｇ", 2), ("🎉", 2), ("→█", 2)],
+)
+def test_a_text_takes_the_columns_that_a_terminal_gives_it(text: str, columns: int) -> None:
+    assert width_of(text) == columns
+
+
+def test_blanks_are_put_before_or_behind() -> None:
+    assert padded("日本", 6) == "日本  "
+    assert padded("e\u0301", 3, right=True) == "  e\u0301"
+    assert padded("long", 2) == "long"
+
+
+def test_a_text_that_is_too_broad_is_cut_at_its_end_or_inside() -> None:
+    assert cut("gate up", 7, "…") == "gate up"
+    assert cut("gate up", 5, "…") == "gate…"
+    assert cut("日本語", 4, "…") == "日…"
+    assert cut_inside("conventional-commits", 9, "…") == "conv…mits"
+    assert cut_inside("日本語です", 5, "…") == "日…す"
+
+
+@given(texts, st.integers(4, 30))
+def test_what_is_cut_is_never_broader_than_it_may_be(text: str, width: int) -> None:
+    for shown in (cut(text, width, "…"), cut_inside(text, width, "…"), cut(text, width, "~")):
+        assert width_of(shown) <= width
+    if width_of(text) <= width:
+        assert cut(text, width, "…") == cut_inside(text, width, "…") == text
+
+
+@given(texts, st.integers(6, 30))
+def test_lines_and_names_are_wrapped_without_a_loss(text: str, width: int) -> None:
+    lines = wrapped(text, width, first="> ", rest="    ")
+    assert all(width_of(line) <= width for line in lines)
+    whole = lines[0][2:] + "".join(line[4:] for line in lines[1:])
+    assert whole.replace(" ", "") == text.replace(" ", "")
+    pieces = broken(text, width)
+    assert "".join(pieces) == text
+    assert all(width_of(piece) <= width for piece in pieces)
+
+
+def test_a_line_is_broken_at_blanks_and_keeps_those_inside() -> None:
+    assert wrapped("one two  three", 8) == ["one two ", "three"]
+    assert wrapped("    x = 1", 20) == ["    x = 1"]
+    assert wrapped("a" * 10, 4) == ["aaaa", "aaaa", "aa"]
+    assert wrapped("", 4, first="| ") == ["| "]
+
+
+def test_a_very_long_line_is_wrapped_in_one_pass() -> None:
+    """A copy of the rest for every piece would take minutes."""
+    assert len(wrapped("a" * 2_000_000, 50)) == 40_000
+    assert len(wrapped("ä" * 200_000, 50)) == 4_000
+
+
+def test_a_name_is_broken_where_it_has_a_mark() -> None:
+    assert broken("unsloth/GLM-4.7-Flash", 10) == ["unsloth/", "GLM-4.7-", "Flash"]
+
+
+def test_blocks_stand_side_by_side_whatever_their_characters() -> None:
+    assert beside([["日本", "a"], ["b", "c", "d"]], 6, "│ ") == [
+        "日本  │ b",
+        "a     │ c",
+        "      │ d",
+    ]
