@@ -37,7 +37,9 @@ def everything_loaded() -> None:
 @pytest.fixture(autouse=True)
 def no_settings_of_the_developer(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
-        if name.startswith(("ANTHROPIC_", "OPENAI_", "OPENROUTER_", "HF_", "GENERIC_", "OLLAMA_")):
+        if name.startswith(
+            ("ANTHROPIC_", "OPENAI_", "OPENROUTER_", "HF_", "GENERIC_", "OLLAMA_", "OTEL_")
+        ):
             monkeypatch.delenv(name)
     others = ("PYTEST_UPSKILL_MODEL", "UPSKILL_CONFIG", "PYTEST_ADDOPTS", "COLUMNS", "NO_COLOR")
     for name in (*others, *GITHUB):

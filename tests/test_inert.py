@@ -12,7 +12,7 @@ LOADED = """
 
     def pytest_unconfigure(config):
         names = ("anthropic", "openai", "pydantic", "yaml", "tabulate", "asyncio", "xllamacpp")
-        names += ("genai_prices", "httpx2", "aiohttp", "regex", "jsonschema")
+        names += ("genai_prices", "httpx2", "aiohttp", "regex", "jsonschema", "opentelemetry")
         loaded = [name for name in sys.modules if name in names or name[:14] == "pytest_upskill"]
         (config.rootpath / "loaded.json").write_text(json.dumps(sorted(loaded)))
 """
@@ -54,7 +54,7 @@ def test_no_sdk_is_loaded_before_a_model_needs_it(
     result = pytester.runpytest_subprocess("--skill", "skills", *args)
     assert result.ret == 0
     heavy = {"anthropic", "openai", "xllamacpp", "genai_prices", "httpx2", "aiohttp"}
-    heavy |= {"regex", "jsonschema"}
+    heavy |= {"regex", "jsonschema", "opentelemetry"}
     assert not set(loaded(pytester)) & heavy
 
 

@@ -48,6 +48,7 @@ class Answer:
     stop: str = "end"
     seconds: float = 0.0
     stored: bool = False
+    asked_at: float | None = field(default=None, compare=False)  # by time.time(); not kept on disk
 
 
 @dataclass(frozen=True)

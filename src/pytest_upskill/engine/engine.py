@@ -232,7 +232,7 @@ class Engine:
         """Ask once. None if the question will be asked again."""
         assert lane.model is not None
         assert lane.limit is not None
-        now = time.monotonic()
+        now, asked_at = time.monotonic(), time.time()
         job.started = job.started or now
         job.attempts += 1
         try:
@@ -249,7 +249,7 @@ class Engine:
             return NoAnswer(_told(lane, bug))
         lane.answered = True
         lane.limit.answered()
-        answer = replace(answer, seconds=time.monotonic() - now)
+        answer = replace(answer, seconds=time.monotonic() - now, asked_at=asked_at)
         if is_worth_keeping(job.question, answer):
             self._answers.put(job.question, answer)
         return answer

@@ -1,7 +1,7 @@
 """The controller's side of accepted results: compared when all has run, written if accepted."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -21,8 +21,10 @@ from ..accepted import (
 )
 from ..errors import shown
 from ..regressions import AcceptedComparison, Compared
+from ..settings import Settings
 from ..texts import counted, one_line
 from ..trials import PlannedItem
+from ..writing import Writer
 from .ledger import Ledger
 
 _MOST_NAMES: Final = 10
@@ -63,6 +65,12 @@ def _results(ledger: Ledger, items: Sequence[PlannedItem]) -> dict[str, CaseResu
         if item.case.compared
     }
     return {nodeid: result for nodeid, result in found.items() if result}
+
+
+def writer(settings: Settings, ledger: Ledger, told: list[str]) -> Iterator[Writer]:
+    """What accepts the results, if that is asked for, and tells what it did."""
+    if settings.accept:
+        yield "--skill-accept", lambda: told.extend(accept(ledger))
 
 
 def accept(ledger: Ledger) -> list[str]:

@@ -22,6 +22,7 @@ from ..git import commit_of
 from ..judging import all_questions
 from ..models.prices import Price, cost
 from ..records import Answer, Record, Usage, errored_record, load_records, total_usage
+from ..reports.telemetry import TrialKey
 from ..results import AskedCase, RunResults
 from ..settings import Settings
 from ..texts import counted, dollars
@@ -181,18 +182,33 @@ class Ledger:
             for nodeid, item in self._planned.items()
         )
 
+    def answers(self, engine: Engine) -> dict[TrialKey, list[Answer]]:
+        """What the models under test said in each trial, in the order in which it was asked."""
+        return {
+            TrialKey.of(trial): [
+                reply
+                for key in (self._open_keys(nodeid, trial) or [trial.question.key])
+                if isinstance(reply := engine.known_reply(key), Answer)
+            ]
+            for nodeid, item in self._planned.items()
+            for trial in item.trials
+        }
+
     def _recorded(self, engine: Engine) -> Iterator[Recorded]:
         """Every answer that was used, those of a judge too."""
         for nodeid, item in self._planned.items():
             for trial in item.trials:
-                place = (trial.arm, trial.run)
-                known = self._asked.get(nodeid, ())
-                asked = [key for arm, run, key, _ in known if (arm, run) == place]
+                asked = self._open_keys(nodeid, trial)
                 keys = asked if trial.is_open else _asked_in(trial, engine)
                 for step, key in enumerate(keys):
                     reply = engine.known_reply(key)
                     if isinstance(reply, Answer):
                         yield Recorded(trial, step, key, reply)
+
+    def _open_keys(self, nodeid: str, trial: Trial) -> list[str]:
+        """The keys of what a test in Python asked in a trial."""
+        place, known = (trial.arm, trial.run), self._asked.get(nodeid, ())
+        return [key for arm, run, key, _ in known if (arm, run) == place]
 
 
 def _asked_case(item: PlannedItem, accepted: Mapping[str, Results]) -> AskedCase:

@@ -1,6 +1,6 @@
 """The run, as one object registered with pytest: its hooks in the order in which pytest calls."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -19,8 +19,8 @@ from ..settings import Settings
 from ..skills import find_skills
 from ..texts import harmless
 from ..trials import Plan, Question
-from ..writing import Writer, tried
-from . import accepting, ci, files, junit, paths, prepare, screen, showing
+from ..writing import tried
+from . import accepting, ci, files, junit, paths, prepare, screen, showing, telemetry
 from .asking import Asking
 from .collect import SkillFile, SkillFolder, SkillSource, relative, sources_of
 from .frugal import FrugalRuns, looks_of
@@ -61,6 +61,7 @@ class UpskillRun:
         self._results: RunResults | None = None
         self._compared: list[AcceptedComparison] = []
         self._accepted: list[str] = []
+        self._sent: list[str] = []
         self._gate: list[str] = []
         config.pluginmanager.register(MarkedTests(self, self._label_of), "upskill-marked")
 
@@ -252,7 +253,7 @@ class UpskillRun:
         except InputError as error:
             self._trouble.append(str(error))
             return False
-        problems = tried(self._accepting(ledger))
+        problems = tried(accepting.writer(self.settings, ledger, self._accepted))
         notes = [*accepting.notes(ledger, self._compared, self._config), *self._accepted]
         failed = self._session.testsfailed if self._session else 0
         text = markdown_summary(results, notes, failed)
@@ -261,11 +262,8 @@ class UpskillRun:
         self._trouble += [*problems, *(ci.tell_job(text) if results.verdicts else [])]
         if problem := files.keep(self.settings, results, self._config.rootpath):
             self._trouble.append(problem)
+        self._sent = telemetry.tell(results, self._specs, ledger, engine)
         return not problems and not self._gate
-
-    def _accepting(self, ledger: Ledger) -> Iterator[Writer]:
-        if self.settings.accept:
-            yield "--skill-accept", lambda: self._accepted.extend(accepting.accept(ledger))
 
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
@@ -295,6 +293,7 @@ class UpskillRun:
             *showing.new_skill_notes(ledger.skills, self.settings.against),
             *retries,
             *small_model_notes(self._specs.values()),
+            *self._sent,
         ]
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:

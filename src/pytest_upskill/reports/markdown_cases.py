@@ -6,7 +6,6 @@ from typing import Final
 
 from ..accepted import case_result
 from ..records import Record
-from ..regressions import standing_of
 from ..results import AskedCase, RunResults
 from ..texts import shortened
 from .markdown_text import escaped, fenced, in_html
@@ -36,17 +35,13 @@ def regressions(results: RunResults) -> Iterator[ToLookAt]:
 
 
 def failed_cases(results: RunResults) -> Iterator[ToLookAt]:
-    """Cases of which nothing is accepted and that do not pass, or were not answered."""
-    for test in results.tests:
-        records = results.records_of(test)
-        if any(record.outcome == "errored" for record in records):
-            yield ToLookAt(test, "not answered, or not graded")
-            continue
-        result = case_result(records, test.info.digest)
-        if result and test.info.compared:
-            count = result.count
-            if standing_of(count, test.info.threshold, test.expected).kind == "failed":
-                yield ToLookAt(test, f"passed {count}")
+    """The others that do not pass, or were not answered, though nobody expected it."""
+    worse = {case.nodeid for found in results.comparisons for case in found.to_run_again}
+    for test in results.failed:
+        if test.nodeid not in worse:
+            result = case_result(results.records_of(test), test.info.digest)
+            told = f"passed {result.count}" if result else "not answered, or not graded"
+            yield ToLookAt(test, told)
 
 
 def folded(results: RunResults, case: ToLookAt) -> str:

@@ -1,0 +1,162 @@
+"""Spans for OpenTelemetry, where the environment says to whom (the extra ``otel`` sends them).
+
+Nothing of OpenTelemetry is imported, and nothing is said, where it does not.
+"""
+
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Final
+
+from .. import __version__
+from ..engine import Engine
+from ..models import ModelSpec
+from ..reports.telemetry import EVALUATION, Known, SpanData, run_span, trial_spans
+from ..results import RunResults
+from ..texts import counted, one_line
+from .ledger import Ledger
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import ReadableSpan
+    from opentelemetry.sdk.trace.export import SpanExporter
+    from opentelemetry.trace import Span
+
+_ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+_PROTOCOLS: Final = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+_TIMEOUTS: Final = ("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT")
+_CONTENT: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+_INSTALL: Final = 'pip install "pytest-upskill[otel]"'
+_SECONDS: Final = 3.0  # that one request may take; a run must not wait for a server that is gone
+_SECONDS_IN_ALL: Final = 20.0
+_BATCH: Final = 200
+
+
+def exporters_wanted(env: Mapping[str, str]) -> list[str]:
+    """The names of the exporters that the variables of OpenTelemetry ask for."""
+    if env.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return []
+    given = env.get("OTEL_TRACES_EXPORTER", "").strip()
+    if not given and not any(env.get(name, "").strip() for name in _ENDPOINTS):
+        return []
+    names = [name.strip() for name in (given or "otlp").split(",")]
+    protocol = next((env[name] for name in _PROTOCOLS if env.get(name)), "http/protobuf")
+    otlp = "otlp_proto_grpc" if protocol.strip() == "grpc" else "otlp_proto_http"
+    wanted = [otlp if name == "otlp" else name for name in names if name not in ("", "none")]
+    return list(dict.fromkeys(wanted))
+
+
+def captures_content(env: Mapping[str, str]) -> bool:
+    return env.get(_CONTENT, "").strip().lower() in ("true", "span_only", "span_and_event")
+
+
+def tell(
+    results: RunResults, specs: Mapping[str, ModelSpec], ledger: Ledger, engine: Engine
+) -> list[str]:
+    """Send the spans of a run if somebody wants them; what there is to say if that went wrong."""
+    wanted = exporters_wanted(os.environ)
+    if not wanted or not results.records:
+        return []
+    known = Known(specs, ledger.answers(engine), captures_content(os.environ))
+    try:
+        spans = _spans(results, known)
+    except ImportError:
+        return [f"No trace was sent: OpenTelemetry is asked for, but not installed. {_INSTALL}"]
+    return [note for name in wanted for note in _send(spans, name)]
+
+
+def _send(spans: "Sequence[ReadableSpan]", name: str) -> Iterator[str]:
+    found = list(entry_points(group="opentelemetry_traces_exporter", name=name))
+    if not found:
+        yield f"No trace was sent: OpenTelemetry has no exporter {name!r} here. {_INSTALL}"
+        return
+    sent = 0
+    with _log_kept() as log:
+        try:
+            sent = _exported(spans, _exporter(name, found[0].load()))
+        except Exception as error:  # of other people's code: whatever it does, the run stands
+            log.append(repr(error))
+    if sent < len(spans):
+        share = f"{sent:,} of {counted(len(spans), 'span')}"
+        why = f": {one_line(log[-1], 200)}" if log else ""
+        yield f"The trace is not whole: {name} took {share}{why}"
+
+
+def _exporter(name: str, make: "Callable[..., SpanExporter]") -> "SpanExporter":
+    timed = any(os.environ.get(variable) for variable in _TIMEOUTS)
+    return make(timeout=_SECONDS) if name.startswith("otlp") and not timed else make()
+
+
+def _exported(spans: "Sequence[ReadableSpan]", exporter: "SpanExporter") -> int:
+    """How many were sent, up to the first that were not."""
+    from opentelemetry.sdk.trace.export import SpanExportResult
+
+    until = time.monotonic() + _SECONDS_IN_ALL
+    sent = 0
+    try:
+        while sent < len(spans) and time.monotonic() < until:
+            batch = spans[sent : sent + _BATCH]
+            if exporter.export(batch) is not SpanExportResult.SUCCESS:
+                break
+            sent += len(batch)
+    finally:
+        exporter.shutdown()
+    return sent
+
+
+@contextmanager
+def _log_kept() -> Iterator[list[str]]:
+    """What OpenTelemetry has to say goes into one line of ours, not into the terminal."""
+    kept: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: kept.append(record.getMessage())  # type: ignore[method-assign]
+    logger = logging.getLogger("opentelemetry")
+    propagate, logger.propagate = logger.propagate, False
+    logger.addHandler(handler)
+    try:
+        yield kept
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = propagate
+
+
+def _spans(results: RunResults, known: Known) -> "Sequence[ReadableSpan]":
+    """Made by a provider of their own: what the tests of a project set up is left alone."""
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+    from opentelemetry.trace import SpanKind, set_span_in_context
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+    env = os.environ
+    named = "OTEL_SERVICE_NAME" in env or "service.name" in env.get("OTEL_RESOURCE_ATTRIBUTES", "")
+    resource = Resource.create({} if named else {"service.name": "pytest-upskill"})
+    memory = InMemorySpanExporter()
+    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(memory))
+    tracer = provider.get_tracer("pytest_upskill", __version__)
+    # A CI job that is traced itself tells of its span by this variable.
+    outer = TraceContextTextMapPropagator().extract({"traceparent": env.get("TRACEPARENT", "")})
+    whole = run_span(results)
+    parent = tracer.start_span(whole.name, outer, SpanKind.INTERNAL, start_time=whole.start)
+    _fill(parent, whole)
+    inside = set_span_in_context(parent)
+    for data in trial_spans(results, known):
+        span = tracer.start_span(data.name, inside, SpanKind.CLIENT, start_time=data.start)
+        _fill(span, data)
+        span.end(data.end)
+    parent.end(whole.end)
+    return memory.get_finished_spans()
+
+
+def _fill(span: "Span", data: SpanData) -> None:
+    from opentelemetry.trace import StatusCode
+
+    span.set_attributes(dict(data.attributes))
+    for event in data.events:
+        span.add_event(EVALUATION, dict(event), data.end)
+    if data.error is not None:
+        span.set_status(StatusCode.ERROR, data.error)
