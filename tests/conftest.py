@@ -9,6 +9,7 @@ import pytest
 # Nothing of the developers' tools is imported up here: pytest loads this file for `make demo`
 # too, whose environment has none.
 
+PREFIXES = ("ANTHROPIC_", "OPENAI_", "OPENROUTER_", "HF_", "GENERIC_", "OLLAMA_", "OTEL_")
 GITHUB = ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE")
 
 
@@ -37,9 +38,7 @@ def everything_loaded() -> None:
 @pytest.fixture(autouse=True)
 def no_settings_of_the_developer(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
-        if name.startswith(
-            ("ANTHROPIC_", "OPENAI_", "OPENROUTER_", "HF_", "GENERIC_", "OLLAMA_", "OTEL_")
-        ):
+        if name.startswith(PREFIXES):
             monkeypatch.delenv(name)
     others = ("PYTEST_UPSKILL_MODEL", "UPSKILL_CONFIG", "PYTEST_ADDOPTS", "COLUMNS", "NO_COLOR")
     for name in (*others, *GITHUB):

@@ -282,18 +282,17 @@ class UpskillRun:
 
     def _notes(self, ledger: Ledger, engine: Engine) -> list[str]:
         """What else there is to say; to who wants it quiet only what may be trouble."""
-        retries = showing.retry_notes(engine.retries())
+        trouble = [*showing.retry_notes(engine.retries()), *self._sent]
         if self._config.get_verbosity() < 0:
-            return [*accepting.worse_notes(self._compared), *self._accepted, *retries]
+            return [*accepting.worse_notes(self._compared), *self._accepted, *trouble]
         return [
             *accepting.notes(ledger, self._compared, self._config),
             *self._accepted,
             *([] if self.settings.replay_file else ledger.stored_notes()),
             *ledger.judge_notes(self.settings.judge),
             *showing.new_skill_notes(ledger.skills, self.settings.against),
-            *retries,
+            *trouble,
             *small_model_notes(self._specs.values()),
-            *self._sent,
         ]
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:

@@ -80,8 +80,8 @@ def _send(spans: "Sequence[ReadableSpan]", name: str) -> Iterator[str]:
             log.append(repr(error))
     if sent < len(spans):
         share = f"{sent:,} of {counted(len(spans), 'span')}"
-        why = f": {one_line(log[-1], 200)}" if log else ""
-        yield f"The trace is not whole: {name} took {share}{why}"
+        told = f"Only {share} were sent by {name}" if sent else f"No trace was sent by {name}"
+        yield told + (f": {one_line(log[-1], 200)}" if log else "")
 
 
 def _exporter(name: str, make: "Callable[..., SpanExporter]") -> "SpanExporter":
