@@ -22,6 +22,7 @@ INI = """
     skill_timeout = 33
     skill_concurrency = 1
     skill_json = out.json
+    skill_html = out.html
     skill_case_threshold = 0.5
     skill_min_pass_rate = 0.01
     skill_confident = true
@@ -50,6 +51,7 @@ TOML = """
     skill_timeout = 33
     skill_concurrency = 1
     skill_json = "out.json"
+    skill_html = "out.html"
     skill_case_threshold = 0.5
     skill_min_pass_rate = 0.01
     skill_confident = true
@@ -96,6 +98,7 @@ def test_the_ini_file_says_what_the_command_line_does_not(
     assert list(accepted["models"]) == ["one", "two"]
     assert len((pytester.path / "answers.jsonl").read_text().splitlines()) == 8
     assert [row["skill_cost"] for row in data["summary"]] == [10, 5]  # USD 1 a token
+    assert (pytester.path / "out.html").read_text().startswith("<!doctype html>")
     assert server.most_in_flight == 1
     assert {asked.body["max_tokens"] for asked in server.asked} == {7}
     assert {asked.headers["x-stainless-read-timeout"] for asked in server.asked} == {"33.0"}

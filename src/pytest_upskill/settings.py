@@ -47,6 +47,7 @@ class Settings:
     max_cost: float | None = None
     judge: str | None = None
     json_file: Path | None = None
+    html_file: Path | None = None
     fresh: bool = False
     record_file: Path | None = None
     replay_file: Path | None = None

@@ -185,6 +185,13 @@ OPTIONS: Final = (
     ),
     Option("--skill-json", "skill_json", "path", "FILE", "Write all results as JSON."),
     Option(
+        "--skill-html",
+        "skill_html",
+        "path",
+        "FILE",
+        "Write a page to look at: plots, verdicts, every case with its answers; one file.",
+    ),
+    Option(
         "--skill-allow-code",
         "skill_allow_code",
         "switch",
@@ -262,6 +269,7 @@ def read_settings(config: pytest.Config) -> Settings:
         max_cost=value["--skill-max-cost"],
         judge=value["--skill-judge"] or None,
         json_file=value["--skill-json"],
+        html_file=value["--skill-html"],
         fresh=bool(value["--skill-fresh"]),
         record_file=value["--skill-record"],
         replay_file=value["--skill-replay"],

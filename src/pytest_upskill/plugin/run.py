@@ -240,7 +240,7 @@ class UpskillRun:
             self._compared = results.comparisons
             self._gate = results.gate or []
             accepting.run_again_by_lf(self._compared, ledger, self._config)
-            files.write(self.settings, results)
+            files.write(self.settings, results, self._notes(ledger, engine))
             if self.settings.record_file:
                 ledger.write_recording(self.settings.record_file, engine)
             if self.settings.accept:
@@ -253,6 +253,17 @@ class UpskillRun:
             self._trouble.append(f"a report could not be written: {error}")
             return False
         return not self._gate
+
+    def _notes(self, ledger: Ledger, engine: Engine) -> list[str]:
+        return [
+            *accepting.notes(ledger, self._compared, self._config),
+            *self._accepted,
+            *([] if self.settings.replay_file else ledger.stored_notes()),
+            *ledger.judge_notes(self.settings.judge),
+            *showing.new_skill_notes(ledger.skills, self.settings.against),
+            *showing.retry_notes(engine.retries()),
+            *small_model_notes(self._specs.values()),
+        ]
 
     def _tell_ci(self, ledger: Ledger, results: RunResults) -> None:
         file = ci.job_summary_file()
@@ -269,15 +280,7 @@ class UpskillRun:
         for problem in self._trouble:  # also where nobody wants a summary
             terminalreporter.write_line(f"upskill: {problem}", red=True)
         if self._ledger and self._results and self._asking.engine and not config.option.no_summary:
-            notes = [
-                *accepting.notes(self._ledger, self._compared, config),
-                *self._accepted,
-                *([] if self.settings.replay_file else self._ledger.stored_notes()),
-                *self._ledger.judge_notes(self.settings.judge),
-                *showing.new_skill_notes(self._ledger.skills, self.settings.against),
-                *showing.retry_notes(self._asking.engine.retries()),
-                *small_model_notes(self._specs.values()),
-            ]
+            notes = self._notes(self._ledger, self._asking.engine)
             showing.write_regressions(terminalreporter, self._compared)
             showing.write_summary(terminalreporter, config, self._results, notes)
         chosen = self._sources or terminalreporter.stats.get("deselected")
