@@ -4,6 +4,7 @@ import random
 from dataclasses import replace
 
 from made import Passes, accepted_count, made_record, made_run
+from pytest_upskill.git import Commit
 from pytest_upskill.records import Grade, Record
 from pytest_upskill.results import AskedCase, RunResults
 from pytest_upskill.settings import Gates
@@ -151,3 +152,72 @@ def _named(test: AskedCase) -> AskedCase:
     return replace(
         test, case=CASES[number], info=info, nodeid=test.nodeid.replace(test.case, CASES[number])
     )
+
+
+PAYLOADS = (
+    "<script>window.hit = 1; alert(1)</script>",
+    "</script><script>window.hit = 2</script>",
+    "</textarea></title></style><img src=x onerror='window.hit = 3'>",
+    "<svg onload='window.hit = 4'><animate onbegin='window.hit = 4' attributeName=x /></svg>",
+    "<a href='javascript:window.hit = 5' autofocus onfocus='window.hit = 5'>x</a>",
+    "[x](javascript:window.hit=6) javascript:window.hit=6",
+    "--><img src='http://example.org/beacon.png'><!--",
+    "${window.hit = 7} {{constructor.constructor('window.hit = 7')()}}",
+    "\u2028\u2029\u202e\x00\x1b[31m\r\ud800 lone",
+    "<base href='http://example.org/'><meta http-equiv=refresh content='0;url=http://example.org'>",
+    "<iframe srcdoc='<script>parent.hit = 9</script>'></iframe>",
+    "' onmouseover='window.hit = 10' x='",
+    '" autofocus onfocus="window.hit = 11',
+    "__proto__",
+    "]]>&lt;script&gt;window.hit = 12&lt;/script&gt;",
+)
+ALL_PAYLOADS = "\n".join(PAYLOADS)
+
+
+def hostile_run() -> RunResults:
+    """Whatever text a run holds tries to become more than text."""
+    models = (PAYLOADS[0], PAYLOADS[12])
+    skills = (PAYLOADS[1], PAYLOADS[3], "__proto__")
+    made = made_run(skills=skills, models=models, cases=len(PAYLOADS), runs=2)
+
+    def named(case: str) -> str:
+        return PAYLOADS[int(case.removeprefix("case-"))]
+
+    def record(old: Record) -> Record:
+        checks = (Grade(PAYLOADS[2], False, ALL_PAYLOADS),)
+        error = ALL_PAYLOADS if old.run == 2 else None
+        outcome = "errored" if old.run == 2 else old.outcome
+        answer = f"{old.arm}\n{ALL_PAYLOADS}"
+        new = replace(old, case=named(old.case), output=answer, checks=checks, error=error)
+        return replace(new, outcome=outcome)
+
+    def test(old: AskedCase) -> AskedCase:
+        info = replace(old.info, tags=PAYLOADS, file=PAYLOADS[6])
+        expected = accepted_count(1)._replace(date=PAYLOADS[3])
+        return replace(old, case=named(old.case), info=info, expected=expected, nodeid=PAYLOADS[4])
+
+    return replace(
+        made,
+        skills=tuple(replace(s, path=ALL_PAYLOADS, against=PAYLOADS[2]) for s in made.skills),
+        model_ids=dict.fromkeys(models, ALL_PAYLOADS),
+        records=tuple(map(record, made.records)),
+        tests=tuple(map(test, made.tests)),
+        questions={(s, c): ALL_PAYLOADS for s in skills for c in PAYLOADS},
+        gates=Gates(min_lift=0.9),
+        commit=Commit(PAYLOADS[0], True),
+        versions={PAYLOADS[0]: PAYLOADS[1]},
+    )
+
+
+def large_run(cases: int = 200) -> RunResults:
+    """Answers of some 1,500 characters each, no two alike, of words that nobody compresses well."""
+    luck = random.Random(7)
+    letters = "abcdefghijklmnoprstuvwyz"
+    words = ["".join(luck.choices(letters, k=luck.randint(2, 11))) for _ in range(6000)]
+    made = made_run(models=("haiku", "sonnet", "opus"), cases=cases, runs=3)
+    records = [
+        replace(record, output=" ".join(luck.choices(words, k=luck.randint(150, 250))))
+        for record in made.records
+    ]
+    questions = {key: " ".join(luck.choices(words, k=25)) for key in made.questions}
+    return replace(made, records=tuple(records), questions=questions)

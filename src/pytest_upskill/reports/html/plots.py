@@ -18,6 +18,7 @@ _HEIGHT: Final = 230  # of the plane of the frontier
 _TOP: Final = 16
 _MOST_SPREAD: Final = 20.0  # from there on the scale is logarithmic
 _NARROW: Final = 300.0  # the width in pixels in which no labels may collide
+_BESIDE: Final = 10.0  # pixels between a point and its name
 _LETTER: Final = 7.2  # the width of a letter, at most
 
 
@@ -224,7 +225,7 @@ def _labels(found: Sequence[Point], scale: Scale) -> list[str]:
         side, down, box = _free_place(x, y, len(name) * _LETTER, taken)
         taken.append(box)
         anchor = {-1: "end", 0: "middle", 1: "start"}[side]
-        shift = 13 * side
+        shift = _BESIDE * side
         parts.append(words(scale.at(point.x), y + down + 4, name, "name small", anchor, shift))
     return parts
 
@@ -235,9 +236,9 @@ Box = tuple[float, float, float, float]
 def _free_place(x: float, y: float, width: float, taken: Sequence[Box]) -> tuple[int, float, Box]:
     """To which side of a point its name goes, and how far below: the first that is free."""
     options: list[tuple[int, float, Box]] = []
-    for down in (0, 20, -18, 34, -32, 48, 62):
+    for down in (-16, 18, 0, 34, -32, 50, 66):
         for side in (1, -1, 0) if down else (1, -1):
-            left = {1: x + 13, -1: x - 13 - width, 0: x - width / 2}[side]
+            left = {1: x + _BESIDE, -1: x - _BESIDE - width, 0: x - width / 2}[side]
             options.append((side, down, (left, y + down - 8, left + width, y + down + 8)))
     inside = [o for o in options if o[2][0] >= -8 and o[2][2] <= _NARROW + 8 and o[2][1] >= 0]
     for option in inside:

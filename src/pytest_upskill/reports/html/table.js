@@ -208,8 +208,9 @@ for (const test of tests) {
   table.append(test.body);
 }
 document.getElementById("table").append(
-  el("div", { class: "filters", role: "search" }, search, ...selects,
-    el("div", { class: "group", role: "group", "aria-label": "State" }, ...stateButtons), clear, shownCount),
+  el("div", { class: "filters", role: "search" },
+    el("div", {}, search, ...selects),
+    el("div", {}, group("State", stateButtons), clear, shownCount)),
   table,
 );
 document.addEventListener("keydown", (event) => {
