@@ -39,5 +39,5 @@ def no_settings_of_the_developer(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith(("ANTHROPIC_", "OPENAI_", "OPENROUTER_", "HF_", "GENERIC_", "OLLAMA_")):
             monkeypatch.delenv(name)
-    for name in ("PYTEST_UPSKILL_MODEL", "PYTEST_ADDOPTS", "COLUMNS", *GITHUB):
+    for name in ("PYTEST_UPSKILL_MODEL", "PYTEST_ADDOPTS", "COLUMNS", "CI", *GITHUB):
         monkeypatch.delenv(name, raising=False)

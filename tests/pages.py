@@ -214,7 +214,12 @@ def large_run(cases: int = 200) -> RunResults:
     luck = random.Random(7)
     letters = "abcdefghijklmnoprstuvwyz"
     words = ["".join(luck.choices(letters, k=luck.randint(2, 11))) for _ in range(6000)]
-    made = made_run(models=("haiku", "sonnet", "opus"), cases=cases, runs=3)
+
+    def passes(case: int, _model: str, arm: Arm, _run: int) -> bool:
+        return case % 3 == 0 if arm == "baseline" else case % 6 != 5
+
+    models = ("haiku", "sonnet", "opus")
+    made = made_run(models=models, cases=cases, runs=3, passes=passes)
     records = [
         replace(record, output=" ".join(luck.choices(words, k=luck.randint(150, 250))))
         for record in made.records

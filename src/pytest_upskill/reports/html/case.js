@@ -74,7 +74,7 @@ function question(test) {
 function longText(cut, otherwise) {
   if (cut == null || cut[0] === "") return el("p", { class: "note" }, cut == null ? otherwise : "empty");
   const [text, length] = cut;
-  const shown = el("pre", { dir: "auto", tabindex: "0" }, text.slice(0, MOST_SHOWN));
+  const shown = el("pre", { tabindex: "0" }, text.slice(0, MOST_SHOWN));
   const box = el("div", {}, shown);
   if (text.length > MOST_SHOWN) {
     const all = `Show all ${text.length.toLocaleString("en")} characters`;
@@ -181,7 +181,7 @@ function diffOf(before, after = "") {
     notes.push(`Only the first ${number(MOST_LETTERS)} characters are compared.`);
   }
   const tags = { same: "span", gone: "del", new: "ins" };
-  const shown = el("pre", { class: "diff", dir: "auto", tabindex: "0" },
-    ...pieces.map(([kind, text]) => el(tags[kind], {}, text)));
+  const shown = el("pre", { class: "diff", tabindex: "0" });
+  for (const [kind, text] of pieces) shown.append(el(tags[kind], {}, text));
   return el("div", {}, notes.length ? el("p", { class: "note" }, notes.join(" ")) : null, shown);
 }

@@ -1,7 +1,7 @@
 // What changed between two texts: lines first, then words inside of lines that differ. How much is
 // looked at is bounded, so that no answer, however long, can hang the page.
 
-const MOST_LETTERS = 100_000;
+const MOST_LETTERS = 50_000;
 const MOST_CELLS = 3_000_000;
 const ALIKE = 0.4; // the share of two passages that must be the same to be compared by words
 const ISLAND = 4; // fewer letters that are the same between two changes are part of the change
@@ -12,23 +12,41 @@ function difference(before, after) {
   const lines = aligned(linesOf(before), linesOf(after), budget);
   const pieces = [];
   for (let i = 0; i < lines.length; i++) {
-    const [kind, text] = lines[i];
-    const next = lines[i + 1];
-    const words = kind === "gone" && next?.[0] === "new" ? byWords(text, next[1], budget) : null;
-    if (words) {
-      pieces.push(...words);
+    if (lines[i][0] === "gone" && lines[i + 1]?.[0] === "new") {
+      replace(pieces, linesOf(lines[i][1]), linesOf(lines[i + 1][1]), budget);
       i += 1;
     } else {
-      // The last line of a text may lack its end; what is new starts on a line of its own.
-      const apart = kind === "gone" && next?.[0] === "new" && !text.endsWith("\n") ? "\n" : "";
-      pieces.push([kind, text + apart]);
+      pieces.push(lines[i]);
     }
   }
   return { pieces, rough: budget.rough };
 }
 
+/** Some lines in the place of others: from both ends on, those that are alike are told by words. */
+function replace(pieces, gone, come, budget) {
+  let head = 0;
+  let [goneEnd, comeEnd] = [gone.length, come.length];
+  const tail = [];
+  for (; head < Math.min(goneEnd, comeEnd); head++) {
+    const words = byWords(gone[head], come[head], budget);
+    if (!words) break;
+    for (const piece of words) pieces.push(piece);
+  }
+  for (; head < Math.min(goneEnd, comeEnd); goneEnd--, comeEnd--) {
+    const words = byWords(gone[goneEnd - 1], come[comeEnd - 1], budget);
+    if (!words) break;
+    tail.push(words);
+  }
+  add(pieces, "gone", gone.slice(head, goneEnd));
+  add(pieces, "new", come.slice(head, comeEnd));
+  for (const words of tail.reverse()) {
+    for (const piece of words) pieces.push(piece);
+  }
+}
+
+/** Each with its end, the last one too, so that it is the same line wherever it stands. */
 function linesOf(text) {
-  return text.slice(0, MOST_LETTERS).match(/[^\n]*\n|[^\n]+/g) ?? [];
+  return text ? `${text.slice(0, MOST_LETTERS).replace(/\n$/, "")}\n`.match(/[^\n]*\n/g) : [];
 }
 
 function wordsOf(text) {
