@@ -41,5 +41,5 @@ def no_settings_of_the_developer(monkeypatch: pytest.MonkeyPatch) -> None:
         if name.startswith(PREFIXES):
             monkeypatch.delenv(name)
     others = ("PYTEST_UPSKILL_MODEL", "UPSKILL_CONFIG", "PYTEST_ADDOPTS", "COLUMNS", "NO_COLOR")
-    for name in (*others, *GITHUB):
+    for name in (*others, "CI", *GITHUB):
         monkeypatch.delenv(name, raising=False)

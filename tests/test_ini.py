@@ -25,6 +25,7 @@ INI = """
     skill_csv = out.csv
     skill_markdown = out.md
     skill_benchmark = bench
+    skill_html = out.html
     skill_case_threshold = 0.5
     skill_min_pass_rate = 0.01
     skill_confident = true
@@ -59,6 +60,7 @@ TOML = """
     skill_csv = "out.csv"
     skill_markdown = "out.md"
     skill_benchmark = "bench"
+    skill_html = "out.html"
     skill_case_threshold = 0.5
     skill_min_pass_rate = 0.01
     skill_confident = true
@@ -113,6 +115,7 @@ def test_the_ini_file_says_what_the_command_line_does_not(
     assert [row["skill_cost"] for row in data["summary"]] == [10, 5]  # USD 1 a token
     assert not (pytester.path / "kept").exists()
     assert not (pytester.path / ".upskill/runs").exists()
+    assert (pytester.path / "out.html").read_text().startswith("<!doctype html>")
     assert server.most_in_flight == 1
     assert {asked.body["max_tokens"] for asked in server.asked} == {7}
     assert {asked.headers["x-stainless-read-timeout"] for asked in server.asked} == {"33.0"}

@@ -52,6 +52,7 @@ class Settings:
     csv_file: Path | None = None
     markdown_file: Path | None = None
     benchmark_folder: Path | None = None
+    html_file: Path | None = None
     fresh: bool = False
     record_file: Path | None = None
     replay_file: Path | None = None

@@ -3,7 +3,7 @@
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ class ReportFiles:
     json: Path | None = None
     csv: Path | None = None
     markdown: Path | None = None
+    html: Path | None = None
     benchmark: Path | None = None  # a folder
 
 
@@ -41,7 +42,7 @@ def tried(writers: Iterable[Writer]) -> list[str]:
 
 
 def report_writers(
-    files: ReportFiles, results: RunResults, markdown: str, flags: str
+    files: ReportFiles, results: RunResults, markdown: str, notes: Sequence[str], flags: str
 ) -> Iterator[Writer]:
     """``flags`` is how the options begin that named the files."""
     if files.json:
@@ -50,6 +51,11 @@ def report_writers(
         yield f"{flags}csv", partial(replace_file, files.csv, encoded(csv_text(results)))
     if files.markdown:
         yield f"{flags}markdown", partial(replace_file, files.markdown, encoded(markdown))
+    if files.html:
+        from .reports.html import html_report  # what few runs want is loaded for them alone
+
+        page = html_report(results, notes).encode()
+        yield f"{flags}html", partial(replace_file, files.html, page)
     if files.benchmark:
         yield f"{flags}benchmark", partial(add_benchmark, files.benchmark, results)
 

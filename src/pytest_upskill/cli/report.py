@@ -24,6 +24,7 @@ from .output import painter
 
 _FILES: Final = {
     "json": "all of it as JSON",
+    "html": "a page to look at",
     "markdown": "a comment for a pull request",
     "csv": "a row for each answer",
 }
@@ -70,7 +71,7 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     results, notes = merged(sources, subset=given.subset)
     files = ReportFiles(**{kind: getattr(given, kind) for kind in (*_FILES, "benchmark")})
     text = markdown_summary(results, notes, len(results.failed))
-    for problem in tried(report_writers(files, results, text, "--")):
+    for problem in tried(report_writers(files, results, text, notes, "--")):
         raise SettingsError(problem, "nothing more is done", "Name a file that can be written.")
     problems = _problems(results)
     return "\n".join([*_screen(results, notes), *problems]), 1 if problems else 0

@@ -1,6 +1,6 @@
 """What a run writes at its end, if it was asked for, and its place in the history."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -18,14 +18,17 @@ def recording(settings: Settings, ledger: Ledger, engine: Engine) -> Iterator[Wr
         yield "--skill-record", partial(ledger.write_recording, settings.record_file, engine)
 
 
-def reports(settings: Settings, results: RunResults, markdown: str) -> Iterator[Writer]:
+def reports(
+    settings: Settings, results: RunResults, markdown: str, notes: Sequence[str]
+) -> Iterator[Writer]:
     files = ReportFiles(
         json=settings.json_file,
         csv=settings.csv_file,
         markdown=settings.markdown_file,
+        html=settings.html_file,
         benchmark=settings.benchmark_folder,
     )
-    return report_writers(files, results, markdown, "--skill-")
+    return report_writers(files, results, markdown, notes, "--skill-")
 
 
 def keep(settings: Settings, results: RunResults, root: Path) -> str | None:

@@ -215,6 +215,13 @@ OPTIONS: Final = (
         "Where runs are kept (default .upskill/runs in the rootdir).",
     ),
     Option(
+        "--skill-html",
+        "skill_html",
+        "path",
+        "FILE",
+        "Write a page to look at: plots, verdicts, every case with its answers; one file.",
+    ),
+    Option(
         "--skill-allow-code",
         "skill_allow_code",
         "switch",
@@ -303,6 +310,7 @@ def read_settings(config: pytest.Config) -> Settings:
         csv_file=value["--skill-csv"],
         markdown_file=value["--skill-markdown"],
         benchmark_folder=value["--skill-benchmark"],
+        html_file=value["--skill-html"],
         fresh=bool(value["--skill-fresh"]),
         record_file=value["--skill-record"],
         replay_file=value["--skill-replay"],

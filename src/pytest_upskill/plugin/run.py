@@ -257,7 +257,7 @@ class UpskillRun:
         notes = [*accepting.notes(ledger, self._compared, self._config), *self._accepted]
         failed = self._session.testsfailed if self._session else 0
         text = markdown_summary(results, notes, failed)
-        problems += tried(files.reports(self.settings, results, text))
+        problems += tried(files.reports(self.settings, results, text, self._notes(ledger, engine)))
         problems += tried(files.recording(self.settings, ledger, engine))
         self._trouble += [*problems, *(ci.tell_job(text) if results.verdicts else [])]
         if problem := files.keep(self.settings, results, self._config.rootpath):
