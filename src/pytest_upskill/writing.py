@@ -74,6 +74,8 @@ def replace_file(file: Path, content: bytes) -> None:
     try:
         draft.write_bytes(content)
         draft.replace(target)
+    except OSError as error:  # of a file that nobody has heard of
+        raise OSError(error.errno, error.strerror, str(file)) from None
     finally:
         draft.unlink(missing_ok=True)
 
