@@ -243,7 +243,7 @@ def test_the_page_may_run_and_fetch_nothing() -> None:
 
 
 def test_names_from_outside_are_only_text() -> None:
-    hostile = entry(0, row(0.5, skill=HOSTILE, model=HOSTILE), HOSTILE)
+    hostile = entry(0, row(0.5, skill=HOSTILE, model=HOSTILE, verdict=HOSTILE), f"\n{HOSTILE}")
     text = trend_page([hostile, *ENTRIES], METRICS["lift"])
     assert "<script" not in text
     assert "\x1b" not in text

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import AwareDatetime, TypeAdapter, ValidationError
+from pydantic import AwareDatetime, FiniteFloat, TypeAdapter, ValidationError
 
+from .errors import ResultsError
 from .git import Commit
 from .results_file import GZIP_MAGIC, read_run
 from .results_json import in_bytes, results_report
@@ -35,19 +36,19 @@ class Row:
     cases: int
     runs: int
     errored: int
-    baseline_rate: float | None
-    skill_rate: float | None
-    lift: float | None
-    lift_low: float | None
-    lift_high: float | None
-    baseline_tokens: float | None
-    skill_tokens: float | None
-    token_change: float | None
-    baseline_cost: float | None
-    skill_cost: float | None
+    baseline_rate: FiniteFloat | None
+    skill_rate: FiniteFloat | None
+    lift: FiniteFloat | None
+    lift_low: FiniteFloat | None
+    lift_high: FiniteFloat | None
+    baseline_tokens: FiniteFloat | None
+    skill_tokens: FiniteFloat | None
+    token_change: FiniteFloat | None
+    baseline_cost: FiniteFloat | None
+    skill_cost: FiniteFloat | None
     verdict: str | None
-    skill_rate_low: float | None = None
-    skill_rate_high: float | None = None
+    skill_rate_low: FiniteFloat | None = None
+    skill_rate_high: FiniteFloat | None = None
     digest: str = ""  # of the skill
     of: int = 0  # cases that the skill has; fewer may have been asked, by -k or --lf
 
@@ -61,7 +62,7 @@ class Head:
     """What is known of a run without reading its records."""
 
     started: AwareDatetime
-    seconds: float
+    seconds: FiniteFloat
     commit: Commit | None
     passed: bool | None  # its gates; None if it had none
     rows: tuple[Row, ...]
@@ -71,7 +72,7 @@ _FORM: Final = TypeAdapter(Head)
 
 
 def packed(report: Mapping[str, Any]) -> bytes:
-    """The file of a run, of its JSON as values."""
+    """The file of a run, of its JSON as values; ValueError if a number is none."""
     head = _FORM.dump_python(_head(report), mode="json", warnings=False)
     data = in_bytes(json.dumps(report, ensure_ascii=False))
     pack = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
@@ -93,7 +94,11 @@ def read_head(file: Path) -> Head:
                 return _FORM.validate_json(comment)
     except (OSError, ValidationError):
         pass  # what is wrong with the file as a whole is told by what reads it
-    return _head(results_report(read_run(file)))
+    try:
+        return _head(results_report(read_run(file)))
+    except ValidationError as error:
+        problem = f"a number is out of bounds: {error.errors()[0]['loc']}"
+        raise ResultsError(file, problem, "Delete it.") from None
 
 
 def _until_zero(stream: Any) -> bytes:

@@ -7,6 +7,7 @@ from ..errors import shown
 from ..results import RunResults
 from ..results_json import results_bytes
 from ..settings import Settings
+from ..texts import one_line
 
 
 def write(settings: Settings, results: RunResults) -> None:
@@ -21,6 +22,7 @@ def keep(settings: Settings, results: RunResults, root: Path) -> str | None:
     folder = settings.runs_folder or history.default_folder(root)
     try:
         history.keep(results, folder, settings.history_mb * 1_000_000)
-    except OSError as error:
-        return f"this run is not kept: {shown(folder)}: {error.strerror or error}"
+    except (OSError, ValueError) as error:
+        problem = getattr(error, "strerror", None) or str(error)
+        return f"this run is not kept: {shown(folder)}: {one_line(problem, 200)}"
     return None

@@ -100,7 +100,7 @@ def _cells(entry: Entry, longest: int, look: Look, paint: Paint) -> dict[str, st
         "lift": lift if lift in ("-", "0") else paint(lift, green=good, red=not good),
         "tokens": "-" if row.skill_tokens is None else f"{row.skill_tokens:,.0f}",
         "$/1000": "-" if row.skill_cost is None else money(1000 * row.skill_cost),
-        "verdict": paint(row.verdict or "-", **({colour: True} if colour else {})),
+        "verdict": paint(one_line(row.verdict or "-", 20), **({colour: True} if colour else {})),
     }
 
 
