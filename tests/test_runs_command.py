@@ -1,7 +1,9 @@
 """The command pytest-upskill runs."""
 
 import json
+import os
 import re
+import sys
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -17,6 +19,7 @@ from pytest_upskill.results import RunResults
 from pytest_upskill.results_file import read_run
 from pytest_upskill.results_json import results_bytes
 from pytest_upskill.settings import Gates
+from terminal import run_on_terminal, seen
 
 BIG = 10**9
 
@@ -243,6 +246,22 @@ def test_names_of_models_do_nothing_to_the_terminal(
         assert "\x1b" not in text
         assert "\u202e" not in text
         assert "m\\x1b" in text
+
+
+@pytest.mark.parametrize(("columns", "headers"), [(80, 9), (120, 12)])
+def test_a_terminal_has_colours_and_is_filled_but_not_passed(
+    project: Path, columns: int, headers: int
+) -> None:
+    command = [sys.executable, "-c", "from pytest_upskill.cli import main; main(['runs'])"]
+    env = {**os.environ, "TERM": "xterm", "PYTHONIOENCODING": "utf-8"}
+    written = run_on_terminal(command, project, env, 24, columns)
+    lines = seen(written, 24, columns)
+    assert len(lines[0].split()) == headers
+    assert lines[1].startswith("───")
+    assert lines[2].split()[-3:] == ["no", "effect", "shown"]
+    assert not any(lines[7:])
+    assert "\x1b[32m+50\x1b[0m" in written
+    assert "\x1b" not in run_on_terminal(command, project, {**env, "NO_COLOR": "1"}, 24, columns)
 
 
 @pytest.mark.parametrize("command", [[], ["show"], ["compare"]])

@@ -25,7 +25,7 @@ _NONE: Final = (
     "No runs are kept here yet. Make one: pytest --skill PATH --model NAME\n"
     "(they are looked for in .upskill/runs, here and above; --dir names another folder)"
 )
-_CODES: Final = {"bold": 1, "red": 31, "green": 32, "yellow": 33}
+_CODES: Final = {"bold": 1, "light": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
 
 
 def add_runs(commands: Any) -> None:
@@ -172,5 +172,5 @@ def _plain(text: str, **_: bool) -> str:
 
 
 def _painted(text: str, **how: bool) -> str:
-    codes = ";".join(str(_CODES[name]) for name, wanted in how.items() if wanted)
+    codes = ";".join(str(_CODES[name]) for name in _CODES if how.get(name))
     return f"\x1b[{codes}m{text}\x1b[0m" if codes else text

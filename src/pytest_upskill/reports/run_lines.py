@@ -30,7 +30,7 @@ def run_lines(name: str, results: RunResults, look: Look) -> list[str]:
     title = look.paint(one_line(name, 60), bold=True)
     lines = [
         f" {look.marks.dot} ".join([title, _moment(results, look), f"{results.seconds:,.1f} s"]),
-        *([_commit(results)] if results.commit else []),
+        _commit(results),
         *([one_line(", ".join(versions), look.width)] if versions else []),
         "",
         *_summary(results, look),
