@@ -9,7 +9,8 @@ import json
 import struct
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,11 +18,10 @@ from pydantic import AwareDatetime, FiniteFloat, TypeAdapter, ValidationError
 
 from .errors import ResultsError
 from .git import Commit
-from .results_file import GZIP_MAGIC, read_run
 from .results_json import in_bytes, results_report
 
-_COMMENT: Final = 16  # the flag of gzip's header that says that there is one
-_START: Final = GZIP_MAGIC + bytes([8, _COMMENT, 0, 0, 0, 0, 0, 255])  # no time, any system
+# The header of gzip: its mark, deflated, with a comment, of no time, of any system.
+_START: Final = bytes([0x1F, 0x8B, 8, 16, 0, 0, 0, 0, 0, 255])
 _LONGEST_HEAD: Final = 8_000_000
 _LEVEL: Final = 3  # of 9: half as quick would save a tenth of the bytes
 
@@ -68,18 +68,20 @@ class Head:
     rows: tuple[Row, ...]
 
 
-_FORM: Final = TypeAdapter(Head)
+@cache
+def _form() -> TypeAdapter[Head]:
+    """Made when a run is read: who only keeps one does not wait for it."""
+    return TypeAdapter(Head)
 
 
 def packed(report: Mapping[str, Any]) -> bytes:
-    """The file of a run, of its JSON as values; ValueError if a number is none."""
-    head = _FORM.dump_python(_head(report), mode="json", warnings=False)
+    """The file of a run, of its JSON as values; ValueError if a number is infinite."""
+    # As ASCII, since the comment is of Latin-1 and ends with the first zero byte.
+    head = json.dumps(_head(report), allow_nan=False).encode("ascii")
     data = in_bytes(json.dumps(report, ensure_ascii=False))
     pack = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
     end = struct.pack("<LL", zlib.crc32(data), len(data) & 0xFFFFFFFF)
-    # As ASCII, since the comment is of Latin-1 and ends with the first zero byte.
-    comment = json.dumps(head).encode("ascii")
-    return b"".join([_START, comment, b"\0", pack.compress(data), pack.flush(), end])
+    return b"".join([_START, head, b"\0", pack.compress(data), pack.flush(), end])
 
 
 def read_head(file: Path) -> Head:
@@ -90,12 +92,13 @@ def read_head(file: Path) -> Head:
     try:
         with file.open("rb") as stream:
             if stream.read(len(_START)) == _START:
-                comment = _until_zero(stream)
-                return _FORM.validate_json(comment)
+                return _form().validate_json(_until_zero(stream))
     except (OSError, ValidationError):
         pass  # what is wrong with the file as a whole is told by what reads it
+    from .results_file import read_run  # takes its time, and is seldom needed
+
     try:
-        return _head(results_report(read_run(file)))
+        return _form().validate_python(_head(results_report(read_run(file))))
     except ValidationError as error:
         problem = f"a number is out of bounds: {error.errors()[0]['loc']}"
         raise ResultsError(file, problem, "Delete it.") from None
@@ -111,14 +114,19 @@ def _until_zero(stream: Any) -> bytes:
     return found.partition(b"\0")[0]
 
 
-def _head(report: Mapping[str, Any]) -> Head:
+def _head(report: Mapping[str, Any]) -> dict[str, Any]:
+    """What a Head is made of."""
     digests = {skill["name"]: skill["digest"] for skill in report["skills"]}
     sizes: dict[str, int] = {}
     for case in report["cases"]:
         sizes[case["skill"]] = max(sizes.get(case["skill"], 0), case["of"])
     rows = [
-        {**row, "digest": digests[row["skill"]], "of": sizes.get(row["skill"], 0)}
+        {
+            **{field.name: row[field.name] for field in fields(Row) if field.name in row},
+            "digest": digests[row["skill"]],
+            "of": sizes.get(row["skill"], 0),
+        }
         for row in report["summary"]
     ]
-    values = {key: report[key] for key in ("started", "seconds", "commit")}
-    return _FORM.validate_python({**values, "passed": report["gate"]["passed"], "rows": rows})
+    known = {key: report[key] for key in ("started", "seconds", "commit")}
+    return {**known, "passed": report["gate"]["passed"], "rows": rows}
