@@ -97,6 +97,22 @@ def test_whatever_happens_to_a_file_is_told_as_damage_at_worst(
             read(file)
 
 
+def test_a_number_without_bounds_is_damage_and_nothing_more(tmp_path: Path) -> None:
+    whole = keep(made_run(), tmp_path, BIG)
+    data, changed = re.subn(rb'"lift": [\d.]+', b'"lift": Infinity', whole.read_bytes(), count=1)
+    assert changed
+    whole.write_bytes(data)
+    damaged = results_text(made_run()).replace('"cost": 0.0015', '"cost": Infinity')
+    (tmp_path / "other.json").write_text(damaged)
+    assert read_head(whole).rows[0].lift is not None  # by its records
+    with pytest.raises(ResultsError, match="skill_cost"):
+        read_head(tmp_path / "other.json")
+    infinite = made_record("gate", "case-0", "haiku", "skill", 1, cost=float("inf"))
+    with pytest.raises(ValueError, match=r"(?i)out of range"):
+        keep(made_run(records=(infinite,)), tmp_path / "new", BIG)
+    assert runs(tmp_path / "new") == []
+
+
 @given(st.text(min_size=1), st.text(min_size=1))
 def test_any_names_are_kept(
     tmp_path_factory: pytest.TempPathFactory, skill: str, model: str

@@ -1,7 +1,9 @@
 """The command pytest-upskill runs."""
 
 import json
+import os
 import re
+import sys
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -17,6 +19,7 @@ from pytest_upskill.results import RunResults
 from pytest_upskill.results_file import read_run
 from pytest_upskill.results_json import results_bytes
 from pytest_upskill.settings import Gates
+from terminal import run_on_terminal, seen
 
 BIG = 10**9
 
@@ -101,7 +104,9 @@ def test_filters(
 def test_no_match_and_more_runs_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert "No kept run has such a skill" in shown(capsys, "--skill", "window")
     assert "older ones; -n 4 shows more" in shown(capsys, "-n", "2")
+    assert "older ones; -n 8 shows more" in shown(capsys, "-n", "4")
     assert "older" not in shown(capsys, "-n", "5")
+    assert "older" not in shown(capsys, "-n", "1", "--skill", "door")
 
 
 def test_a_damaged_run_is_left_out_and_told(
@@ -115,6 +120,9 @@ def test_a_damaged_run_is_left_out_and_told(
     assert "\x1b" not in lines[-1]
     data = json.loads(shown(capsys, "--json"))
     assert (len(data["rows"]), len(data["damaged"])) == (3, 1)
+    for run in runs(project / ".upskill/runs"):
+        run.path.write_bytes(b"")
+    assert shown(capsys).splitlines()[0] == "None of the kept runs can be read."
     assert main(["runs", "show", "last~1"]) == 2
     assert damaged.path.name in capsys.readouterr().err
 
@@ -133,8 +141,21 @@ def test_files_are_written_with_all_rows(project: Path, capsys: pytest.CaptureFi
     assert page.count("<section>") == 2
     assert "1000000+" in page
     assert len(shown(capsys).splitlines()) == 2 + 20 + 2
+    data = shown(capsys, "--json", "--csv", "again.csv", "--metric", "tokens")
+    assert len(json.loads(data)["rows"]) == 32
+    assert (project / "again.csv").read_text() == (project / "out/runs.csv").read_text()
     assert main(["runs", "--csv", "."]) == 2
     assert "can't be written" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("project")
+def test_answers_do_nothing_to_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    bad = "\x1b[31m\x9b31m\u202e\ud800"
+    record = made_record("gate", "case-0", "haiku", "skill", 1, passed=False, output=bad)
+    keep(later(9, cases=1, records=(record,)), Path(".upskill/runs"), BIG)
+    data = shown(capsys, "show", "last", "--json")
+    assert data.isascii()
+    assert json.loads(data)["records"][0]["output"] == bad
 
 
 @pytest.mark.usefixtures("project")
@@ -243,6 +264,22 @@ def test_names_of_models_do_nothing_to_the_terminal(
         assert "\x1b" not in text
         assert "\u202e" not in text
         assert "m\\x1b" in text
+
+
+@pytest.mark.parametrize(("columns", "headers"), [(80, 9), (120, 12)])
+def test_a_terminal_has_colours_and_is_filled_but_not_passed(
+    project: Path, columns: int, headers: int
+) -> None:
+    command = [sys.executable, "-c", "from pytest_upskill.cli import main; main(['runs'])"]
+    env = {**os.environ, "TERM": "xterm", "PYTHONIOENCODING": "utf-8"}
+    written = run_on_terminal(command, project, env, 24, columns)
+    lines = seen(written, 24, columns)
+    assert len(lines[0].split()) == headers
+    assert lines[1].startswith("───")
+    assert lines[2].split()[-3:] == ["no", "effect", "shown"]
+    assert not any(lines[7:])
+    assert "\x1b[32m+50\x1b[0m" in written
+    assert "\x1b" not in run_on_terminal(command, project, {**env, "NO_COLOR": "1"}, 24, columns)
 
 
 @pytest.mark.parametrize("command", [[], ["show"], ["compare"]])

@@ -106,6 +106,9 @@ def test_where_there_is_little_room_the_least_important_columns_go(width: int, k
     headers = lines[0].split()
     assert len(headers) >= kept
     assert {"run", "skill", "model", "with", "lift"} <= set(headers)
+    # That only some of the cases were asked is said in any case.
+    assert ("5/12" in lines[3]) != (" 50%*" in lines[3])
+    assert ("5/12" in lines[3]) != (lines[-1] == "* of some of its cases only")
 
 
 def test_colours_are_of_the_lift_and_the_verdict() -> None:
@@ -240,7 +243,7 @@ def test_the_page_may_run_and_fetch_nothing() -> None:
 
 
 def test_names_from_outside_are_only_text() -> None:
-    hostile = entry(0, row(0.5, skill=HOSTILE, model=HOSTILE), HOSTILE)
+    hostile = entry(0, row(0.5, skill=HOSTILE, model=HOSTILE, verdict=HOSTILE), f"\n{HOSTILE}")
     text = trend_page([hostile, *ENTRIES], METRICS["lift"])
     assert "<script" not in text
     assert "\x1b" not in text

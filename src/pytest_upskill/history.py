@@ -3,6 +3,7 @@
 import re
 import secrets
 import time
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -61,7 +62,7 @@ def worth_keeping(results: RunResults) -> bool:
 def keep(results: RunResults, folder: Path, size_limit: int) -> Path:
     """Write a run into the history and forget the oldest beyond so many bytes.
 
-    OSError if that can't be done.
+    OSError or ValueError if that can't be done.
     """
     if folder.parent.name == FOLDER:  # another folder was chosen, perhaps to be committed
         make_folder(folder.parent)
@@ -107,11 +108,9 @@ def runs(folder: Path) -> list[KeptRun]:
 
 def short_ids(known: Sequence[KeptRun]) -> dict[str, str]:
     """The least that names each run: the end of its id, unless another has the same."""
-    ends = [run.id.rpartition("-")[2] for run in known]
-    return {
-        run.id: end if ends.count(end) == 1 else run.id
-        for run, end in zip(known, ends, strict=True)
-    }
+    ends = {run.id: run.id.rpartition("-")[2] for run in known}
+    often = Counter(ends.values())
+    return {run_id: end if often[end] == 1 else run_id for run_id, end in ends.items()}
 
 
 def find(known: Sequence[KeptRun], text: str) -> KeptRun:

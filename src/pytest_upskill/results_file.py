@@ -19,7 +19,7 @@ from .results import AskedCase, RunResults
 from .settings import Gates
 from .trials import Arm, CaseInfo, SkillInfo
 
-GZIP_MAGIC: Final = b"\x1f\x8b"
+_GZIP_MAGIC: Final = b"\x1f\x8b"
 _MEND: Final = "Name a file that --skill-json or a run's history wrote."
 
 
@@ -162,7 +162,7 @@ def unpacked(file: Path) -> bytes:
     """What is in a file, compressed or not. OSError if it can't be read, ValueError if it is
     damaged."""
     data = file.read_bytes()
-    if not data.startswith(GZIP_MAGIC):
+    if not data.startswith(_GZIP_MAGIC):
         return data
     try:
         return gzip.decompress(data)

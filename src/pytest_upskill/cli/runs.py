@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from fnmatch import fnmatchcase
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +28,7 @@ _NONE: Final = (
     "No runs are kept here yet. Make one: pytest --skill PATH --model NAME\n"
     "(they are looked for in .upskill/runs, here and above; --dir names another folder)"
 )
+_NO_MATCH: Final = "No kept run has such a skill or model; pytest-upskill runs lists all."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,16 +68,14 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     damaged: list[str] = []
     wanted = _entries(given, kept, damaged)
     limit = given.limit or (None if given.json or given.html or given.csv else _ROWS)
-    entries: list[Entry] = []
-    for entry in wanted:
-        entries.append(entry)
-        if len(entries) == limit:
-            break
+    entries = list(islice(wanted, limit))
+    written = _written(given, entries)
     if given.json:
         data = {"schema": 1, "rows": [entry_data(entry) for entry in entries], "damaged": damaged}
         return json.dumps(data, indent=2), 0
-    left = kept[-1].id != entries[-1].id if entries else False
-    lines = _shown(given, entries, look, more=left and len(entries) == limit)
+    lines = written if written and not given.plot else [*written, *_shown(given, entries, look)]
+    if next(wanted, None):
+        lines += ["", f"There are older ones; -n {2 * len(entries)} shows more."]
     return "\n".join([*lines, *(f"left out, damaged: {line}" for line in damaged)]), 0
 
 
@@ -99,26 +99,26 @@ def _is_wanted(name: str, patterns: Sequence[str] | None) -> bool:
     return not patterns or any(name == one or fnmatchcase(name, one) for one in patterns)
 
 
-def _shown(
-    given: argparse.Namespace, entries: Sequence[Entry], look: Look, *, more: bool
-) -> list[str]:
-    if not entries:
-        return ["No kept run has such a skill or model; pytest-upskill runs lists all."]
-    metric = METRICS[given.metric]
+def _written(given: argparse.Namespace, entries: Sequence[Entry]) -> list[str]:
+    """The files that were asked for are there; a line for each of them."""
+    metric, size = METRICS[given.metric], counted(len(entries), "line")
     lines = []
-    if given.html:
+    if given.html and entries:
         _write(given.html, trend_page(entries, metric))
-        lines.append(f"{shown(given.html)}: {metric.title}, {counted(len(entries), 'line')}")
-    if given.csv:
+        lines.append(f"{shown(given.html)}: {metric.title}, {size}")
+    if given.csv and entries:
         _write(given.csv, csv_text(entries, metric))
-        lines.append(f"{shown(given.csv)}: {counted(len(entries), 'line')}")
-    if given.plot:
-        lines += plot_lines(entries, metric, look)
-    elif not lines:
-        lines = table_lines(entries, look)
-    if more:
-        lines += ["", f"There are older ones; -n {2 * len(entries)} shows more."]
+        lines.append(f"{shown(given.csv)}: {size}")
     return lines
+
+
+def _shown(given: argparse.Namespace, entries: Sequence[Entry], look: Look) -> list[str]:
+    if not entries:
+        filtered = given.skill or given.model
+        return [_NO_MATCH if filtered else "None of the kept runs can be read."]
+    if given.plot:
+        return plot_lines(entries, METRICS[given.metric], look)
+    return table_lines(entries, look)
 
 
 def _write(file: Path, text: str) -> None:

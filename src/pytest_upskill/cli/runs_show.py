@@ -1,6 +1,7 @@
 """``pytest-upskill runs show ID``: all that came of a kept run."""
 
 import argparse
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,8 @@ def show(given: argparse.Namespace, kept: Sequence[KeptRun], look: Look) -> tupl
     name, file = file_of(given.id, kept)
     results = read_run(file)
     if given.json:
-        return unpacked(file).decode("utf-8-sig").rstrip("\n"), 0
+        # Answers may hold what a terminal would obey: as ASCII they can't.
+        return json.dumps(json.loads(unpacked(file)), indent=1), 0
     return "\n".join(run_lines(name, results, look)), 0
 
 

@@ -9,6 +9,7 @@ from ..engine import Engine
 from ..errors import shown
 from ..results import RunResults
 from ..settings import Settings
+from ..texts import one_line
 from ..writing import ReportFiles, Writer, report_writers
 from .ledger import Ledger
 
@@ -38,6 +39,7 @@ def keep(settings: Settings, results: RunResults, root: Path) -> str | None:
     folder = settings.runs_folder or history.default_folder(root)
     try:
         history.keep(results, folder, settings.history_mb * 1_000_000)
-    except OSError as error:
-        return f"this run is not kept: {shown(folder)}: {error.strerror or error}"
+    except (OSError, ValueError) as error:
+        problem = getattr(error, "strerror", None) or str(error)
+        return f"this run is not kept: {shown(folder)}: {one_line(problem, 200)}"
     return None

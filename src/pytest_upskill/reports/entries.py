@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ..git import Commit
 from ..kept_run import Row
-from ..texts import harmless, points
+from ..texts import harmless, one_line, points
 
 _SHORT: Final = 7  # digits of a commit
 _DANGEROUS: Final = ("=", "+", "-", "@", "\t", "\r")  # what makes a spreadsheet reckon
@@ -34,7 +34,7 @@ def short_commit(commit: Commit | None) -> str:
     """As short as git shows it; a plus where something was not committed."""
     if not commit:
         return "-"
-    return harmless(commit.id[:_SHORT]) + ("+" if commit.dirty else "")
+    return one_line(commit.id[:_SHORT], 40) + ("+" if commit.dirty else "")
 
 
 @dataclass(frozen=True)

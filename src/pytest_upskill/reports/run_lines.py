@@ -27,10 +27,10 @@ _NOTHING: Final = "The runs have no skill and model in common: there is nothing 
 def run_lines(name: str, results: RunResults, look: Look) -> list[str]:
     """What came of a run: its tables and verdicts, what failed and why, its gate."""
     versions = [f"{key} {value}" for key, value in results.versions.items()]
+    title = look.paint(one_line(name, 60), bold=True)
     lines = [
-        f"{look.paint(name, bold=True)} {look.marks.dot} {_moment(results, look)} {look.marks.dot} "
-        f"{results.seconds:,.1f} s",
-        *([_commit(results)] if results.commit else []),
+        f" {look.marks.dot} ".join([title, _moment(results, look), f"{results.seconds:,.1f} s"]),
+        _commit(results),
         *([one_line(", ".join(versions), look.width)] if versions else []),
         "",
         *_summary(results, look),
@@ -66,7 +66,7 @@ def _commit(results: RunResults) -> str:
     if not results.commit:
         return "no commit"
     dirty = ", with changes that are not committed" if results.commit.dirty else ""
-    return f"commit {harmless(results.commit.id)}{dirty}"
+    return f"commit {one_line(results.commit.id, 64)}{dirty}"
 
 
 def _failed(results: RunResults) -> Iterator[str]:
@@ -98,7 +98,7 @@ def comparison_lines(
 ) -> list[str]:
     """The two runs, then a table and the cases that changed for each skill."""
     rows = [
-        [letter, name, _moment(run, look)[:-3], short_commit(run.commit)]
+        [letter, one_line(name, 40), _moment(run, look)[:-3], short_commit(run.commit)]
         for letter, (name, run) in zip("AB", both, strict=True)
     ]
     head = tabulate(rows, tablefmt="plain", disable_numparse=True).splitlines()

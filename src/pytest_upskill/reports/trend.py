@@ -27,7 +27,8 @@ _COLUMNS: Final = {
     "verdict": "left",
 }
 # What is left out where there is little room, first the least important.
-_DROPPED: Final = ("cases", "$/1000", "commit", "tokens", "without", "when", "verdict")
+_DROPPED: Final = ("cases", "$/1000", "tokens", "commit", "without", "when", "verdict")
+_SOME: Final = "* of some of its cases only"
 _NAMES: Final = (40, 24, 16, 12)  # how long names may be, tried from the longest
 _COLOURS: Final = {"helps": "green", "hurts": "red", "incomplete": "red"}
 _STEPS: Final = "▁▂▃▄▅▆▇█"
@@ -54,8 +55,14 @@ def table_lines(entries: Sequence[Entry], look: Look) -> list[str]:
             broad = max(map(len, lines))
             if broad <= look.width:
                 header, *body = _table(entries, headers, longest, look, look.paint)
-                return [header, look.marks.rule * broad, *body]
+                note = ["", _SOME] if _is_marked(entries, headers) else []
+                return [header, look.marks.rule * broad, *body, *note]
     return lines
+
+
+def _is_marked(entries: Sequence[Entry], headers: Sequence[str]) -> bool:
+    """Where there is no room for the number of cases, a star says that some were left out."""
+    return "cases" not in headers and any(entry.row.subset for entry in entries)
 
 
 def _table(
@@ -67,6 +74,8 @@ def _table(
         cells = _cells(entry, longest, look, paint)
         if entry.id == before:
             cells |= {"run": "", "when": "", "commit": ""}
+        if _is_marked([entry], headers):
+            cells["with"] += "*"
         before = entry.id
         table.append([cells[header] for header in headers])
     align = [_COLUMNS[header] for header in headers]
@@ -91,7 +100,7 @@ def _cells(entry: Entry, longest: int, look: Look, paint: Paint) -> dict[str, st
         "lift": lift if lift in ("-", "0") else paint(lift, green=good, red=not good),
         "tokens": "-" if row.skill_tokens is None else f"{row.skill_tokens:,.0f}",
         "$/1000": "-" if row.skill_cost is None else money(1000 * row.skill_cost),
-        "verdict": paint(row.verdict or "-", **({colour: True} if colour else {})),
+        "verdict": paint(one_line(row.verdict or "-", 20), **({colour: True} if colour else {})),
     }
 
 

@@ -98,7 +98,7 @@ def _cells(entry: Entry) -> Sequence[str]:
         f"{lift[0]} ({lift[1]} to {lift[2]})" if len(lift) == 3 else "".join(lift) or _UNKNOWN,
         _UNKNOWN if row.skill_tokens is None else f"{row.skill_tokens:,.0f}",
         _UNKNOWN if row.skill_cost is None else money(1000 * row.skill_cost),
-        row.verdict or _UNKNOWN,
+        harmless(row.verdict or _UNKNOWN),
     )
 
 

@@ -16,6 +16,7 @@ _WIDTH: Final = 760
 _HEIGHT: Final = 300
 _LEFT: Final = 64
 _RIGHT: Final = 16
+_ROOM: Final = _WIDTH - _LEFT - _RIGHT
 _TOP: Final = 16
 _BOTTOM: Final = 84
 _MOST_LABELS: Final = 24
@@ -31,8 +32,7 @@ class _Scale:
     high: float
 
     def x(self, entry: Entry) -> float:
-        room = _WIDTH - _LEFT - _RIGHT
-        return round(_LEFT + room * (self.runs[entry.id] + 0.5) / len(self.runs), 1)
+        return round(_LEFT + _ROOM * (self.runs[entry.id] + 0.5) / len(self.runs), 1)
 
     def y(self, value: float) -> float:
         share = (value - self.low) / (self.high - self.low)
@@ -52,7 +52,9 @@ def trend_svg(entries: Sequence[Entry], metric: Metric, title: str) -> str:
     scale = _Scale({run: number for number, run in enumerate(ids)}, low, high or 1.0)
     parts = [*_axis(scale, metric), *_labels(order, scale)]
     for number, own in enumerate(lines.values()):
-        parts += _line(own, metric, scale, number)
+        # A little beside each other, so that the intervals of models can be told apart.
+        aside = (number - (len(lines) - 1) / 2) * min(4, _ROOM / len(ids) / 2 / len(lines))
+        parts += _line(own, metric, scale, number, aside)
     return (
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(title)}">'
         f"{''.join(parts)}</svg>"
@@ -100,10 +102,10 @@ def _labels(entries: Sequence[Entry], scale: _Scale) -> list[str]:
     return parts
 
 
-def _line(entries: Sequence[Entry], metric: Metric, scale: _Scale, number: int) -> list[str]:
+def _line(
+    entries: Sequence[Entry], metric: Metric, scale: _Scale, number: int, aside: float
+) -> list[str]:
     known = [(e, value) for e in entries if (value := metric.value(e.row)) is not None]
-    # A little to the side for each model, so that their intervals can be told apart.
-    aside = (number % COLOURS) * 3 - 6
     points = [(round(scale.x(e) + aside, 1), scale.y(value)) for e, value in known]
     path = " ".join(f"{x},{y}" for x, y in points)
     parts = [f'<polyline points="{path}"/>']
