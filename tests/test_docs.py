@@ -23,7 +23,7 @@ from pytest_upskill.history import default_folder, keep
 from pytest_upskill.models.names import resolve
 from pytest_upskill.models.prices import parse_prices
 from pytest_upskill.models.scripted import load_script
-from pytest_upskill.plugin.options import INI_KEYS, OPTIONS
+from pytest_upskill.plugin.option_table import INI_KEYS, OPTIONS
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]

@@ -6,7 +6,7 @@ import pytest
 
 from kit import case, commit_all, write_script, write_skill
 from loopback import LoopbackServer, Reply
-from pytest_upskill.plugin.options import INI_KEYS, OPTIONS
+from pytest_upskill.plugin.option_table import INI_KEYS, OPTIONS
 
 INI = """
     [pytest]

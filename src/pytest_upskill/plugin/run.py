@@ -29,7 +29,8 @@ from .item_lines import ItemLines
 from .items import CaseItem, NotAnswered
 from .ledger import Ledger
 from .local_weights import small_model_notes
-from .options import MODEL, as_written, read_settings
+from .option_table import MODEL
+from .options import as_written, read_settings
 from .planning import planned_items
 from .progress import Tally
 
@@ -70,6 +71,7 @@ class UpskillRun:
     @pytest.hookimpl(wrapper=True)
     def pytest_sessionstart(self, session: pytest.Session) -> Generator[None]:
         self._session = session
+        screen.screen_of(self._config)
         looks = ("collectonly", "setuponly", "setupplan")  # some plugin of pytest may be off
         self.asks = not any(getattr(self._config.option, look, False) for look in looks)
         try:
