@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.records import Grade, Record
-from pytest_upskill.reports.failure import failure_text
 from pytest_upskill.reports.terminal import ASCII_MARKS, Marks, marks_for, summary_lines
 from pytest_upskill.summary import CaseSummary, Summary
 from pytest_upskill.trials import SkillInfo
@@ -288,88 +286,3 @@ def test_colours_come_only_from_the_function_given() -> None:
     assert ("+41", {"green": True, "bold": True}) in painted
     assert ("2", {"red": True}) in painted
     assert re.sub(r"\x1b\[[01]m", "", "\n".join(shown)) == "\n".join(lines(row))
-
-
-def record(arm: Any = "skill", run: int = 1, output: str = "No idea.", **more: Any) -> Record:
-    reason = '"gate up" is not in the answer'
-    checks = (Grade("contains", False, reason), Grade("not_contains", True, "fine"))
-    values = {"outcome": "failed", "output_tokens": 1234, "seconds": 1.26, "checks": checks}
-    return Record("gate", "open", "haiku", arm, run, output=output, **{**values, **more})
-
-
-def test_a_failure_shows_question_checks_and_both_answers() -> None:
-    baseline = record("baseline", output="Type gate up.", outcome="passed", checks=())
-    assert failure_text("How?\nSay it.", [baseline, record()]).split("\n") == [
-        '"gate up" is not in the answer',
-        "",
-        "Question:",
-        "  | How?",
-        "  | Say it.",
-        "",
-        "With the skill: failed",
-        '  FAIL contains: "gate up" is not in the answer',
-        "  ok   not_contains: fine",
-        "  Answer (1,234 tokens, 1.3 s):",
-        "  | No idea.",
-        "",
-        "Without it: passed",
-        "  Answer (1,234 tokens, 1.3 s):",
-        "  | Type gate up.",
-    ]
-
-
-def test_a_failure_shows_the_answer_at_the_git_ref_too() -> None:
-    before = record("previous", output="Type gate up.", outcome="passed", checks=())
-    text = failure_text("How?", [before, record()], against="main")
-    assert text.index("With the skill: failed") < text.index("With the skill at main: passed")
-
-
-def test_a_check_that_is_not_required_is_a_miss_and_not_in_the_headline() -> None:
-    grades = (
-        Grade("max_words", False, "90 words", required=False),
-        Grade("words", False, '"up" is not a word'),
-        Grade("contains", True, "fine", required=False),
-    )
-    shown = failure_text("How?", [record(checks=grades)]).split("\n")
-    assert shown[0] == '"up" is not a word'
-    assert shown[6:9] == [
-        "  miss max_words: 90 words",
-        '  FAIL words: "up" is not a word',
-        "  ok   contains: fine",
-    ]
-
-
-def test_a_failure_without_a_baseline_shows_one_answer() -> None:
-    text = failure_text("How?", [record(output_tokens=None, seconds=None)])
-    assert "Without it" not in text
-    assert "  Answer:\n  | No idea." in text
-
-
-def test_a_failure_is_harmless() -> None:
-    evil = "\x1b[2J\u202e\x9b\ud800"
-    grades = (Grade("contains", False, evil),)
-    text = failure_text(evil, [record(output=evil, checks=grades), record("baseline", output=evil)])
-    assert not set(text) & set(evil) - set("[2J")
-    assert text.count("\\x1b[2J\\u202e\\x9b\\ud800") == 5
-
-
-def test_a_long_failure_is_shortened_unless_it_is_wanted_whole() -> None:
-    question, answer = "q" * 2_600, "a" * 11_600
-    short = failure_text(question, [record(output=answer)])
-    assert "[… 2,000 characters left out …]" in short
-    assert "[… 10,000 characters left out …]" in short
-    assert len(short) < 3_000
-    whole = failure_text(question, [record(output=answer)], whole=True)
-    assert question in whole
-    assert answer in whole
-    assert "left out" not in whole
-
-
-def test_of_several_runs_the_first_that_failed_is_shown() -> None:
-    skill = [record(run=1, output="good", outcome="passed"), record(run=2, output="bad")]
-    baseline = [record("baseline", run, f"base {run}", outcome="passed") for run in (1, 2)]
-    text = failure_text("How?", [*baseline, *skill])
-    assert "With the skill: passed 1 of 2 runs; this is run 2" in text
-    assert "Without it: passed 2 of 2 runs; this is run 1" in text
-    assert "| bad" in text
-    assert "| good" not in text

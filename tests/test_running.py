@@ -45,12 +45,14 @@ def test_a_failure_shows_the_question_the_checks_and_both_answers(
             '"gate up" is not in the answer',
             "Question:",
             "  | How do I open the gate?",
+            "Expected (what checks found is marked »so«):",
+            '  contains: "gate up"',
             "With the skill: failed",
             '  FAIL contains: "gate up" is not in the answer',
             "  | Push it.",
             "Without it: passed",
             '  ok   contains: "gate up" is in the answer',
-            "  | gate up, I guess",
+            "  | »gate up«, I guess",
             "*-100*",
             'FAILED skills/gate/skill_meta.json::open-gate?scripted:a.json? - "gate up*',
         ]
@@ -127,7 +129,9 @@ def test_a_case_passes_when_more_than_half_of_its_runs_do(pytester: pytest.Pytes
     args = ["--skill", "skills", "--model", "scripted:fake.py:answer", "--skill-runs", "4"]
     result = pytester.runpytest_inprocess(*args, "-rA")
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["With the skill: passed 2 of 4 runs; this is run 3"])
+    result.stdout.fnmatch_lines(
+        ["With the skill: passed 2 of 4 runs. *", "Run 3, with the skill: failed"]
+    )
     result.stdout.fnmatch_lines(["PASSED*passes-3-of-4*"])
     result.stdout.fnmatch_lines(["gate · * · 2 cases × 4 runs"])
 

@@ -21,6 +21,8 @@ INVISIBLE = "\u200b\u200c\u200d\u2060\u2028\u2029\ufeff"
     [
         ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
         ("\x1b]0;title\x07", "\\x1b]0;title\\x07"),
+        ("\x1b]8;;http://a\x1b\\link\x1b]8;;\x07", "\\x1b]8;;http://a\\x1b\\link\\x1b]8;;\\x07"),
+        ("\x9d8;;http://a\x9clink", "\\x9d8;;http://a\\x9clink"),
         ("\x9b2J", "\\x9b2J"),
         ("a\x00b\x7f", "a\\x00b\\x7f"),
         ("safe\rgone", "safe\\x0dgone"),

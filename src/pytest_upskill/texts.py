@@ -39,10 +39,10 @@ def shortened(text: str, limit: int) -> str:
     return f"{text[:head]}\n[… {left_out:,} characters left out …]\n{text[len(text) - tail :]}"
 
 
-def one_line(text: str, limit: int) -> str:
+def one_line(text: str, limit: int | None) -> str:
     """Text on one line, harmless and at most ``limit`` long."""
-    flat = " ".join(harmless(text[:_LOOKED_AT]).split())
-    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+    flat = " ".join(harmless(text if limit is None else text[:_LOOKED_AT]).split())
+    return flat if limit is None or len(flat) <= limit else flat[: limit - 1] + "…"
 
 
 def counted(number: int, word: str) -> str:

@@ -7,9 +7,9 @@ from typing import Final
 from ..cases import Case, load_cases
 from ..forms import FormError, Problem, cases_error
 from . import code, data, judged, text, whole
-from .check import AnyCheck, Check, Combined, grade, walk
+from .check import AnyCheck, Check, Combined, grade, spans, walk
 from .judged import rubric_of
-from .kind import Kind
+from .kind import Kind, Span
 from .parse import RESERVED, parse_checks
 from .python import CheckFunction, python_kind, registered_kinds
 
@@ -22,6 +22,7 @@ __all__ = [
     "CheckedCase",
     "Combined",
     "Kind",
+    "Span",
     "checks_of",
     "grade",
     "load_checked_cases",
@@ -29,6 +30,7 @@ __all__ = [
     "python_kind",
     "registered_kinds",
     "rubric_of",
+    "spans",
     "walk",
 ]
 

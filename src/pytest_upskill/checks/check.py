@@ -8,7 +8,8 @@ from typing import Any, Final, Literal
 from ..errors import CheckError
 from ..records import Answer, Grade
 from ..texts import one_line
-from .kind import Given, Kind, Said
+from .found import merged
+from .kind import Given, Kind, Said, Span
 
 _WHY: Final = {
     "length": " (it was cut off by --skill-max-output)",
@@ -99,6 +100,16 @@ def walk(checks: Iterable[AnyCheck]) -> Iterator[Check]:
         else:
             for group in check.groups:
                 yield from walk(group)
+
+
+def spans(checks: Iterable[AnyCheck], text: str) -> list[Span]:
+    """Where in an answer these checks found what they look for, wanted there or not."""
+    return merged(
+        span
+        for check in walk(checks)
+        if check.kind.find
+        for span in check.kind.find(text, check.argument, check.case_sensitive)
+    )
 
 
 def _any_of(groups: Sequence[Sequence[Said]]) -> Said:

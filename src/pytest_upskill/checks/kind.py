@@ -26,6 +26,8 @@ class Given:
 
 
 Hold = Callable[[Answer, Any, Given], Iterable[Said]]
+Span = tuple[int, int]
+Find = Callable[[str, Any, bool], Iterable[Span | None]]  # text, argument, whether case counts
 
 
 @dataclass(frozen=True)
@@ -33,12 +35,14 @@ class Kind:
     """``hold`` says one thing or more of an answer: one for each text of a list, say.
 
     ``argument`` has the form in which the argument is written, and makes of it what ``hold``
-    takes: a compiled pattern of a text, a list of a single text.
+    takes: a compiled pattern of a text, a list of a single text. ``find`` tells where in the answer
+    that is which it looks for, where there is such a place.
     """
 
     name: str
     argument: TypeAdapter[Any]
     hold: Hold
+    find: Find | None = None
 
 
 def quoted(text: str) -> str:

@@ -57,6 +57,14 @@ def _unrolled(text: str) -> int:
     return sum(sizes)
 
 
+def word_pattern(text: str) -> "regex.Pattern[str]":
+    """A text as whole words, however they are spaced."""
+    import regex  # whose \w knows the vowel signs of Hindi, unlike that of re
+
+    spaced = r"\s+".join(map(regex.escape, text.split()))
+    return regex.compile(rf"(?<!\w){spaced}(?!\w)")
+
+
 def search(pattern: "regex.Pattern[str]", text: str) -> "regex.Match[str] | None":
     """TimeoutError after a second, which took_too_long tells."""
     return pattern.search(text, timeout=SECONDS)

@@ -1,66 +1,51 @@
-"""Checks of the text of an answer.
+"""Checks of the text of an answer."""
 
-Texts are compared in Unicode's form NFC: é is é, however it is made up. Not in NFKC, for which
-10² is 102. Case is folded as Unicode says, so that STRASSE is Straße.
-"""
-
-import unicodedata
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, TypeAdapter
 
 from ..records import Answer
 from ..texts import counted, one_line
+from . import found
+from .folding import folded
 from .kind import COUNT, TEXT, TEXTS, Given, Hold, Kind, Said, Text, one_or_more, quoted
-from .patterns import compiled, search, took_too_long
+from .patterns import compiled, search, took_too_long, word_pattern
 
 Pattern = tuple[str, dict[bool, Any]]  # as written, and compiled by whether case counts
 
 
-@lru_cache(maxsize=8)  # the checks of a case ask for the same answer, which may be long
-def _folded(text: str, case_sensitive: bool) -> str:
-    if not case_sensitive:
-        text = text if text.isascii() else unicodedata.normalize("NFD", text)
-        text = text.casefold()
-    return unicodedata.normalize("NFC", text)
-
-
 def _both(answer: Answer, text: str, given: Given) -> tuple[str, str]:
-    return _folded(answer.text, given.case_sensitive), _folded(text, given.case_sensitive)
+    return folded(answer.text, given.case_sensitive), folded(text, given.case_sensitive)
 
 
 def _contains(answer: Answer, texts: list[str], given: Given) -> Iterator[Said]:
     for text in texts:
         whole, part = _both(answer, text, given)
-        found = part in whole
-        yield found, f"{quoted(text)} is {'' if found else 'not '}in the answer"
+        inside = part in whole
+        yield inside, f"{quoted(text)} is {'' if inside else 'not '}in the answer"
 
 
 def _not_contains(answer: Answer, texts: list[str], given: Given) -> Iterator[Said]:
-    return ((not found, reason) for found, reason in _contains(answer, texts, given))
+    return ((not inside, reason) for inside, reason in _contains(answer, texts, given))
 
 
 def _contains_any(answer: Answer, texts: list[str], given: Given) -> Iterator[Said]:
     said = list(_contains(answer, texts, given))
-    found = [reason for passed, reason in said if passed]
+    inside = [reason for passed, reason in said if passed]
     names = one_line(", ".join(map(quoted, texts)), 200)
-    yield bool(found), found[0] if found else f"none of {names} is in the answer"
+    yield bool(inside), inside[0] if inside else f"none of {names} is in the answer"
 
 
 def _words(answer: Answer, texts: list[str], given: Given) -> Iterator[Said]:
-    import regex  # whose \w knows the vowel signs of Hindi, unlike that of re
-
     for text in texts:
         whole, part = _both(answer, text, given)
-        spaced = r"\s+".join(map(regex.escape, part.split()))
         try:
-            found = search(regex.compile(rf"(?<!\w){spaced}(?!\w)"), whole)
+            is_word = search(word_pattern(part), whole) is not None
         except TimeoutError:
             yield took_too_long(text)
             continue
-        if found:
+        if is_word:
             yield True, f"{quoted(text)} is a word of the answer"
         elif part in whole:
             yield False, f"{quoted(text)} is in the answer only as a part of other words"
@@ -83,7 +68,7 @@ def _matched(wanted: bool) -> Hold:
     def hold(answer: Answer, patterns: list[Pattern], given: Given) -> Iterator[Said]:
         for text, pattern in patterns:
             try:
-                match = search(pattern[given.case_sensitive], _folded(answer.text, True))
+                match = search(pattern[given.case_sensitive], folded(answer.text, True))
             except TimeoutError:
                 yield took_too_long(text)
                 continue
@@ -111,7 +96,7 @@ def _words_in(text: str) -> int:
 
 
 def _characters_in(text: str) -> int:
-    return len(_folded(text, True).strip())
+    return len(folded(text, True).strip())
 
 
 def _with_its_pattern(text: str) -> Pattern:
@@ -123,15 +108,20 @@ _PATTERNS: TypeAdapter[Any] = TypeAdapter(
 )
 
 KINDS = (
-    Kind("contains", TEXTS, _contains),
-    Kind("contains_any", TEXTS, _contains_any),
-    Kind("not_contains", TEXTS, _not_contains),
-    Kind("words", TEXTS, _words),
+    Kind("contains", TEXTS, _contains, found.texts),
+    Kind("contains_any", TEXTS, _contains_any, found.texts),
+    Kind("not_contains", TEXTS, _not_contains, found.texts),
+    Kind("words", TEXTS, _words, found.words),
     Kind("equals", TEXT, _compared("is", "is not", str.__eq__)),
-    Kind("starts_with", TEXT, _compared("starts with", "does not start with", str.startswith)),
-    Kind("ends_with", TEXT, _compared("ends with", "does not end with", str.endswith)),
-    Kind("regex", _PATTERNS, _matched(wanted=True)),
-    Kind("not_regex", _PATTERNS, _matched(wanted=False)),
+    Kind(
+        "starts_with",
+        TEXT,
+        _compared("starts with", "does not start with", str.startswith),
+        found.start,
+    ),
+    Kind("ends_with", TEXT, _compared("ends with", "does not end with", str.endswith), found.end),
+    Kind("regex", _PATTERNS, _matched(wanted=True), found.patterns),
+    Kind("not_regex", _PATTERNS, _matched(wanted=False), found.patterns),
     Kind("min_words", COUNT, _min_words),
     Kind("max_words", COUNT, _at_most("word", _words_in)),
     Kind("max_chars", COUNT, _at_most("character", _characters_in)),

@@ -10,16 +10,18 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from ..errors import SettingsError, shown
+from ..errors import shown
 from ..merging import Source, merged
+from ..report_files import report_writers, tried
+from ..reports.markdown import markdown_summary
 from ..reports.terminal import marks_for, summary_lines
 from ..results import RunResults
 from ..results_file import read_run
-from ..results_json import results_bytes
 from ..settings import Gates
 from ..texts import counted, harmless
 from .output import painter
 
+_KINDS: Final = {"json": "FILE", "csv": "FILE", "markdown": "FILE", "benchmark": "DIR"}
 _GATES: Final = {
     "--min-lift": (-1.0, 1.0),
     "--min-pass-rate": (0.0, 1.0),
@@ -29,8 +31,8 @@ _GATES: Final = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", type=Path, nargs="+", metavar="RUN.json", help="of --skill-json")
-    for kind in ("json",):
-        parser.add_argument(f"--{kind}", type=Path, metavar="FILE", help=f"write it as {kind}")
+    for kind, metavar in _KINDS.items():
+        parser.add_argument(f"--{kind}", type=Path, metavar=metavar, help=f"write it as {kind}")
     for flag, (low, high) in _GATES.items():
         number = partial(_number, low=low, high=high)
         parser.add_argument(flag, type=number, metavar="R", help="a gate, in place of the run's")
@@ -56,8 +58,10 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     sources = [Source(shown(file), _with_gates(read_run(file), gates)) for file in given.files]
     results, notes = merged(sources, subset=given.subset)
     problems = _problems(results)
-    if given.json:
-        _write(given.json, results_bytes(results))
+    wanted = {f"--{kind}": getattr(given, kind) for kind in _KINDS}
+    text = markdown_summary(results, notes, len(results.failed))
+    if problem := next(iter(tried(report_writers(results, text, wanted))), None):
+        raise problem
     return "\n".join([*_screen(results), *notes, *problems]), 1 if problems else 0
 
 
@@ -88,10 +92,3 @@ def _screen(results: RunResults) -> list[str]:
         marks=marks_for(sys.stdout.encoding or "ascii"),
         paint=painter(sys.stdout, os.environ),
     )
-
-
-def _write(file: Path, data: bytes) -> None:
-    try:
-        file.write_bytes(data)
-    except OSError as error:
-        raise SettingsError(shown(file), f"this can't be written: {error}") from None

@@ -1,94 +1,25 @@
 """The files that a run writes at its end, each if it was asked for."""
 
-import os
-import re
-import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 from ..engine import Engine
-from ..errors import InputError
-from ..reports.benchmark import benchmark_places
-from ..reports.csv_report import csv_text
+from ..report_files import Writer, report_writers
 from ..results import RunResults
-from ..results_json import results_bytes
 from ..settings import Settings
 from .ledger import Ledger
 
-Writer = tuple[str, Callable[[], object]]  # what is written, by its option, and how
 
-
-def tried(writers: Iterable[Writer]) -> list[str]:
-    """Write each, whatever became of those before; what went wrong, in lines."""
-    problems = []
-    for what, how in writers:
-        try:
-            how()
-        except InputError as error:
-            problems.append(str(error))
-        except OSError as error:
-            problems.append(f"{what} could not be written: {error}")
-    return problems
+def reports(settings: Settings, results: RunResults, markdown: str) -> Iterator[Writer]:
+    wanted = {
+        "--skill-json": settings.json_file,
+        "--skill-csv": settings.csv_file,
+        "--skill-markdown": settings.markdown_file,
+        "--skill-benchmark": settings.benchmark_folder,
+    }
+    yield from report_writers(results, markdown, wanted)
 
 
 def recording(settings: Settings, ledger: Ledger, engine: Engine) -> Iterator[Writer]:
     if settings.record_file:
         yield "--skill-record", partial(ledger.write_recording, settings.record_file, engine)
-
-
-def reports(settings: Settings, results: RunResults, markdown: str) -> Iterator[Writer]:
-    if settings.json_file:
-        yield "--skill-json", partial(replace_file, settings.json_file, results_bytes(results))
-    if settings.csv_file:
-        content = _encoded(csv_text(results))
-        yield "--skill-csv", partial(replace_file, settings.csv_file, content)
-    if settings.markdown_file:
-        content = _encoded(markdown)
-        yield "--skill-markdown", partial(replace_file, settings.markdown_file, content)
-    if settings.benchmark_folder:
-        yield "--skill-benchmark", partial(add_benchmark, settings.benchmark_folder, results)
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "backslashreplace")
-
-
-def replace_file(file: Path, content: bytes) -> None:
-    """Whole or not at all: who is interrupted keeps the old file."""
-    if file.exists() and not file.is_file():  # a pipe, or a device as /dev/stdout
-        file.write_bytes(content)
-        return
-    target = file.resolve()  # a link stays one
-    draft = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        draft.write_bytes(content)
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def add_benchmark(folder: Path, results: RunResults) -> None:
-    """A new iteration, with the same number for all that the run has; none is written over."""
-    places = {folder / place.folder: place.files for place in benchmark_places(results)}
-    number = 1 + max(map(_last_iteration, places), default=0)
-    for place, files in places.items():
-        _add_folder(place / f"iteration-{number}", files)
-
-
-def _last_iteration(place: Path) -> int:
-    names = [entry.name for entry in place.iterdir()] if place.is_dir() else []
-    found = [re.fullmatch(r"iteration-(\d{1,9})", name, re.ASCII) for name in names]
-    return max((int(match[1]) for match in found if match), default=0)
-
-
-def _add_folder(folder: Path, files: Mapping[str, str]) -> None:
-    draft = folder.with_name(f".{folder.name}.{os.getpid()}")
-    try:
-        for name, text in files.items():
-            file = draft / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(_encoded(text))
-        draft.rename(folder)  # fails where another run took the number meanwhile
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)

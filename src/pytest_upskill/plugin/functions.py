@@ -31,7 +31,7 @@ from ..records import (
 )
 from ..settings import Settings
 from ..skills import Skill, find_skills, load_skill
-from ..texts import one_line
+from ..texts import harmless, one_line
 from ..trials import CaseInfo, Question, SkillInfo, Trial, open_trials, system_of
 from .collect import info_of, relative
 from .items import ASKED_PROPERTY, RECORDS_PROPERTY, NotAnswered, Run, judge_present
@@ -244,11 +244,11 @@ def _run_all(item: pytest.Function, asker: Asker, settings: Settings) -> BaseExc
     if not any(failure for _, failure in outcomes) and not asker.asked:
         errors.append(_NOTHING_ASKED)
     if errors:
-        raise NotAnswered("\n".join(dict.fromkeys(errors)), pytrace=False)
+        raise NotAnswered("\n".join(dict.fromkeys(map(harmless, errors))), pytrace=False)
     with_skill = [failure for trial, failure in outcomes if trial.arm == "skill"]
     failures = [failure for failure in with_skill if failure]
     now = Count(len(with_skill) - len(failures), len(with_skill))
     standing = judge_present(item, settings, asker.case, now, asker.expected)
     if standing and standing.kind == "regressed":
-        failures[0].add_note(standing.reason)
+        failures[0].add_note(harmless(standing.reason))
     return failures[0] if standing else None

@@ -8,7 +8,7 @@ import pytest
 
 from ..accepted import Count, Expectation, case_digest, case_result
 from ..cases import Case
-from ..checks import AnyCheck, grade, rubric_of
+from ..checks import AnyCheck, grade, rubric_of, spans
 from ..errors import CheckError
 from ..judging import JUDGE_MAX_OUTPUT, Ask, Rulings, judge
 from ..records import (
@@ -22,10 +22,12 @@ from ..records import (
     with_judge,
 )
 from ..regressions import Standing, standing_of
-from ..reports.failure import failure_text
+from ..reports.failure import Look, failure_text
 from ..settings import Settings
 from ..skills import Skill
+from ..texts import harmless
 from ..trials import Arm, CaseInfo, Question, Rubric, Trial, trials_of
+from .screen import screen_of
 
 if TYPE_CHECKING:
     from .collect import SkillFile
@@ -95,7 +97,7 @@ def judge_present(
     if settings.accept:
         standing = Standing("accepted as failing", f"accepted as failing ({now})")
     if standing.kind in ("accepted as failing", "perhaps chance"):
-        item.add_marker(pytest.mark.xfail(reason=standing.reason))
+        item.add_marker(pytest.mark.xfail(reason=harmless(standing.reason)))
     return standing
 
 
@@ -133,9 +135,9 @@ class CaseItem(pytest.Item):
         for mark in ("skill", *case.tags):
             item.add_marker(mark)
         if case.skip:
-            item.add_marker(pytest.mark.skip(reason=case.skip))
+            item.add_marker(pytest.mark.skip(reason=harmless(case.skip)))
         if case.xfail:
-            item.add_marker(pytest.mark.xfail(reason=case.xfail, raises=WrongAnswer))
+            item.add_marker(pytest.mark.xfail(reason=harmless(case.xfail), raises=WrongAnswer))
         return item
 
     def setup(self) -> None:
@@ -147,7 +149,7 @@ class CaseItem(pytest.Item):
         errors = [record.error for record in self._records if record.error is not None]
         if errors:
             self._send_records()  # of the other trials too: what was answered is not lost
-            told = "\n".join(dict.fromkeys(errors))
+            told = "\n".join(dict.fromkeys(map(harmless, errors)))
             replayed = self.parent.run.settings.replay_file
             raise NotAnswered(f"{self.name}: {told}" if replayed else told, pytrace=False)
 
@@ -159,13 +161,24 @@ class CaseItem(pytest.Item):
         assert result, "an answer is missing, which is told in the setup"
         standing = judge_present(self, settings, info, result.count, self.expected)
         if standing:
-            question = self.trials[0].question.messages[-1][1]
-            whole = self.config.get_verbosity() >= 2
-            against = self.parent.info.against
-            text = failure_text(question, self._records, whole=whole, against=against)
+            text = self._failure_text()
             if standing.kind == "regressed":
-                text = f"{standing.reason}: {text}"
+                text = f"{harmless(standing.reason)}: {text}"
             raise WrongAnswer(text, pytrace=False)
+
+    def _failure_text(self) -> str:
+        screen = screen_of(self.config)
+        expected = [self.case.expected]
+        if self.case.validator:
+            expected.append(dict([self.case.validator]))
+        return failure_text(
+            self.trials[0].question.messages[-1][1],
+            self._records,
+            expected=expected,
+            found=lambda answer: spans(self.checks, answer),
+            against=self.parent.info.against,
+            look=Look(screen.width, self.config.get_verbosity(), screen.marks),
+        )
 
     @property
     def info(self) -> CaseInfo:

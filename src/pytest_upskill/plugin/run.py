@@ -13,6 +13,7 @@ from ..models.prices import Price, parse_prices, price_of
 from ..previous import require_ref
 from ..records import Reply
 from ..regressions import AcceptedComparison
+from ..report_files import tried
 from ..reports.markdown import markdown_summary
 from ..results import RunResults
 from ..settings import Settings
@@ -24,6 +25,7 @@ from .asking import Asking
 from .collect import SkillFile, SkillFolder, SkillSource, relative, sources_of
 from .frugal import FrugalRuns, looks_of
 from .functions import MarkedTests
+from .item_lines import ItemLines
 from .items import CaseItem, NotAnswered
 from .ledger import Ledger
 from .local_weights import small_model_notes
@@ -118,6 +120,8 @@ class UpskillRun:
         )
         self._asking = Asking(self._config, engine, self._begin)
         self._ledger = Ledger(self.model_ids, self._price_of, looks_of(settings))
+        lines = ItemLines(self._config, settings.against)
+        self._config.pluginmanager.register(lines, "upskill-item-lines")
 
     def _require_models(self) -> None:
         asked = {**self._specs, **self._judges}
@@ -249,13 +253,13 @@ class UpskillRun:
         except InputError as error:
             self._trouble.append(str(error))
             return False
-        problems = files.tried(accepting.writer(self.settings, ledger, self._accepted))
+        problems = tried(accepting.writer(self.settings, ledger, self._accepted))
         notes = [*accepting.notes(ledger, self._compared, self._config), *self._accepted]
         failed = self._session.testsfailed if self._session else 0
         text = markdown_summary(results, notes, failed)
-        problems += files.tried(files.reports(self.settings, results, text))
-        problems += files.tried(files.recording(self.settings, ledger, engine))
-        self._trouble += [*problems, *(ci.tell_job(text) if results.verdicts else [])]
+        problems += tried(files.reports(self.settings, results, text))
+        problems += tried(files.recording(self.settings, ledger, engine))
+        self._trouble += [*map(str, problems), *(ci.tell_job(text) if results.verdicts else [])]
         self._sent = telemetry.tell(results, self._specs, ledger, engine)
         return not problems and not self._gate
 
@@ -263,7 +267,7 @@ class UpskillRun:
         self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
     ) -> None:
         for problem in self._trouble:  # also where nobody wants a summary
-            terminalreporter.write_line(f"upskill: {problem}", red=True)
+            terminalreporter.write_line(f"upskill: {harmless(problem)}", red=True)
         if self._ledger and self._results and self._asking.engine and not config.option.no_summary:
             notes = self._notes(self._ledger, self._asking.engine)
             showing.write_regressions(terminalreporter, self._compared)
@@ -291,9 +295,4 @@ class UpskillRun:
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:
         """Why a gate did not pass is the last thing that is said."""
-        reporter = config.pluginmanager.getplugin("terminalreporter")
-        if reporter:
-            for line in ci.annotation_lines(self._compared, self._gate, config.rootpath):
-                reporter.write_line(line)
-            for reason in self._gate:
-                reporter.write_line(f"upskill: gate: {harmless(reason)}", red=True)
+        showing.write_gate(config, self._compared, self._gate)

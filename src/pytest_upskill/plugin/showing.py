@@ -12,6 +12,7 @@ from ..results import RunResults
 from ..settings import Settings
 from ..texts import counted, harmless, one_line
 from ..trials import PlannedItem, SkillInfo
+from .ci import annotation_lines
 from .collect import SkillSource
 from .screen import screen_of
 
@@ -97,6 +98,17 @@ def write_summary(
         reporter.write_sep("=", "skills")
     for line in lines:
         reporter.write_line(line)
+
+
+def write_gate(
+    config: pytest.Config, compared: Sequence[AcceptedComparison], gate: Sequence[str]
+) -> None:
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    if reporter:
+        for line in annotation_lines(compared, gate, config.rootpath):
+            reporter.write_line(line)
+        for reason in gate:
+            reporter.write_line(f"upskill: gate: {harmless(reason)}", red=True)
 
 
 def new_skill_notes(skills: Sequence[SkillInfo], against: str | None) -> list[str]:

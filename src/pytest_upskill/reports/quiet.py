@@ -23,10 +23,10 @@ class _Layout:
 
 
 _LAYOUTS: Final = (
-    *(_Layout(name) for name in (60, 36, 24, 16, 12)),
-    *(_Layout(name, gap="") for name in (16, 12)),
-    *(_Layout(name, gap="", interval=False) for name in (24, 16, 12)),
-    *(_Layout(name, gap="", interval=False, tokens=False) for name in (24, 16, 12, 8)),
+    *(_Layout(name) for name in range(60, 15, -4)),
+    *(_Layout(name, gap="") for name in range(24, 11, -2)),
+    *(_Layout(name, gap="", interval=False) for name in range(24, 11, -2)),
+    *(_Layout(name, gap="", interval=False, tokens=False) for name in range(24, 6, -2)),
 )
 
 

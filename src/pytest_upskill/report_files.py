@@ -1,0 +1,91 @@
+"""Reports written to disk: whole or not at all, each whatever becomes of the others."""
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+from .errors import InputError, SettingsError
+from .reports.benchmark import benchmark_places
+from .reports.csv_report import csv_text
+from .results import RunResults
+from .results_json import results_bytes
+
+Writer = tuple[str, Callable[[], object]]  # what is written, by its option, and how
+
+
+def tried(writers: Iterable[Writer]) -> list[InputError]:
+    """Write each, whatever became of those before; what went wrong."""
+    problems: list[InputError] = []
+    for what, how in writers:
+        try:
+            how()
+        except InputError as error:
+            problems.append(error)
+        except OSError as error:
+            problems.append(SettingsError(what, f"this can't be written: {error}"))
+    return problems
+
+
+def report_writers(
+    results: RunResults, markdown: str, wanted: Mapping[str, Path | None]
+) -> Iterator[Writer]:
+    """``wanted`` says where each goes, by its option, which ends with the kind of report."""
+    for option, path in wanted.items():
+        if path is None:
+            continue
+        match option.rpartition("-")[2]:
+            case "json":
+                yield option, partial(replace_file, path, results_bytes(results))
+            case "csv":
+                yield option, partial(replace_file, path, _encoded(csv_text(results)))
+            case "markdown":
+                yield option, partial(replace_file, path, _encoded(markdown))
+            case "benchmark":
+                yield option, partial(add_benchmark, path, results)
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace")
+
+
+def replace_file(file: Path, content: bytes) -> None:
+    """Whole or not at all: who is interrupted keeps the old file."""
+    if file.exists() and not file.is_file():  # a pipe, or a device as /dev/stdout
+        file.write_bytes(content)
+        return
+    target = file.resolve()  # a link stays one
+    draft = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        draft.write_bytes(content)
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def add_benchmark(folder: Path, results: RunResults) -> None:
+    """A new iteration, with the same number for all that the run has; none is written over."""
+    places = {folder / place.folder: place.files for place in benchmark_places(results)}
+    number = 1 + max(map(_last_iteration, places), default=0)
+    for place, files in places.items():
+        _add_folder(place / f"iteration-{number}", files)
+
+
+def _last_iteration(place: Path) -> int:
+    names = [entry.name for entry in place.iterdir()] if place.is_dir() else []
+    found = [re.fullmatch(r"iteration-(\d{1,9})", name, re.ASCII) for name in names]
+    return max((int(match[1]) for match in found if match), default=0)
+
+
+def _add_folder(folder: Path, files: Mapping[str, str]) -> None:
+    draft = folder.with_name(f".{folder.name}.{os.getpid()}")
+    try:
+        for name, text in files.items():
+            file = draft / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(_encoded(text))
+        draft.rename(folder)  # fails where another run took the number meanwhile
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
