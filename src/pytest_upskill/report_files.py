@@ -53,7 +53,8 @@ def _encoded(text: str) -> bytes:
 
 def replace_file(file: Path, content: bytes) -> None:
     """Whole or not at all: who is interrupted keeps the old file."""
-    if file.exists() and not file.is_file():  # a pipe, or a device as /dev/stdout
+    # A pipe or a device, such as /dev/stdout, even where that leads to a file.
+    if (file.exists() and not file.is_file()) or file.parts[:2] == ("/", "dev"):
         file.write_bytes(content)
         return
     target = file.resolve()  # a link stays one
