@@ -5,6 +5,8 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
+import opentelemetry.exporter.otlp.proto.http.trace_exporter
+import opentelemetry.sdk.trace.export.in_memory_span_exporter  # noqa: F401  so that pytester keeps them
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 

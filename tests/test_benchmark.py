@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from kit import case, write_script, write_skill
 from made import helps, made_record, made_run
 from pytest_upskill.records import Grade
+from pytest_upskill.report_files import add_benchmark
 from pytest_upskill.reports.benchmark import benchmark_places, folder_names
 from pytest_upskill.results import RunResults
-from pytest_upskill.writing import add_benchmark
 
 METRICS = ("pass_rate", "time_seconds", "tokens")
 
@@ -348,7 +348,7 @@ def test_a_report_that_can_not_be_written_does_not_keep_others_from_it(
     assert result.ret == 1
     result.assert_outcomes(passed=1)
     for flag in broken:
-        result.stdout.fnmatch_lines([f"upskill: {flag} could not be written: *No space left*"])
+        result.stdout.fnmatch_lines([f"upskill: {flag}: this can't be written: *No space left*"])
     assert (pytester.path / "bench/iteration-1/benchmark.json").is_file()
     assert (pytester.path / "answers.jsonl").is_file()
     assert not list(pytester.path.glob(".r.*"))

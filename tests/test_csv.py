@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from kit import case, write_script, write_skill
 from made import made_record, made_run
 from pytest_upskill.records import Grade
+from pytest_upskill.report_files import replace_file
 from pytest_upskill.reports.csv_report import COLUMNS, csv_text
 from pytest_upskill.results import RunResults
 
@@ -127,3 +129,23 @@ def test_the_file_of_a_run(pytester: pytest.Pytester, workers: str) -> None:
 def test_all_records_are_there() -> None:
     results: RunResults = made_run(skills=("gate", "door"), models=("a", "b"), cases=3, runs=2)
     assert len(rows(csv_text(results))) == len(results.records) == 48
+
+
+@pytest.mark.parametrize("kind", ["new", "old", "link", "pipe"])
+def test_a_file_is_replaced_and_a_pipe_is_written_to(tmp_path: Path, kind: str) -> None:
+    file, target = tmp_path / "r.csv", tmp_path / "there.csv"
+    if kind == "old":
+        file.write_text("longer than what comes")
+    if kind == "link":
+        file.symlink_to(target)
+    if kind != "pipe":
+        replace_file(file, b"short")
+        assert file.read_bytes() == b"short"
+        assert file.is_symlink() == (kind == "link")
+        assert not list(tmp_path.glob(".*"))
+        return
+    os.mkfifo(file)
+    reader = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
+    replace_file(file, b"short")
+    assert os.read(reader, 99) == b"short"
+    os.close(reader)

@@ -384,4 +384,6 @@ def test_a_page_that_can_not_be_written_is_told(pytester: pytest.Pytester) -> No
     args = ["--skill", "skills", "--model", model, "--skill-html", "nowhere/page.html"]
     result = pytester.runpytest_inprocess(*args)
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["upskill: --skill-html could not be written: *nowhere/page.html*"])
+    result.stdout.fnmatch_lines(
+        ["upskill: --skill-html: this can't be written: *nowhere/page.html*"]
+    )

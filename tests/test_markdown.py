@@ -99,6 +99,11 @@ def test_a_run_that_passes_has_nothing_folded() -> None:
     assert "**Nothing was tested.**" in markdown_summary(made_run(cases=0))
 
 
+def test_cases_that_no_shard_has_are_a_reason_not_to_pass() -> None:
+    text = markdown_summary(made_run(missing={("gate", "haiku"): 2}))
+    assert "**Not passed:**\n\n- gate on haiku: 2 cases in none of the files" in text
+
+
 def test_a_case_that_was_not_answered_says_why() -> None:
     made = made_run(cases=2, passes=lambda *_: True)
     lost = made_record("gate", "case-0", "haiku", "baseline", 1, outcome="errored", output=None)

@@ -8,6 +8,8 @@ import pytest
 from kit import case, write_script, write_skill
 from made import made_run
 from pytest_upskill.cli import main
+from pytest_upskill.reports.csv_report import csv_text
+from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.results import RunResults
 from pytest_upskill.results_file import read_run
 from pytest_upskill.results_json import results_bytes
@@ -125,9 +127,21 @@ def test_a_gate_that_is_no_number_and_no_file_are_usage_errors(args: list[str]) 
     assert caught.value.code == 2
 
 
+def test_any_report_is_made_of_a_file(tmp_path: Path) -> None:
+    results = made_run()
+    run = write(tmp_path / "run.json", results)
+    files = {"csv": "r.csv", "markdown": "r.md", "benchmark": "bench", "json": "r.json"}
+    wanted = [word for kind, name in files.items() for word in (f"--{kind}", str(tmp_path / name))]
+    main(["report", run, *wanted])
+    assert (tmp_path / "r.csv").read_bytes().decode() == csv_text(results)
+    assert (tmp_path / "r.md").read_text() == markdown_summary(results, [], len(results.failed))
+    assert (tmp_path / "bench/iteration-1/benchmark.json").is_file()
+    assert (tmp_path / "r.json").read_bytes() == results_bytes(results)
+
+
 def test_what_can_not_be_written_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = write(tmp_path / "run.json", made_run(passes=good))
     assert main(["report", run, "--json", str(tmp_path)]) == 2
-    assert "--json could not be written" in capsys.readouterr().err
+    assert "--json: this can't be written" in capsys.readouterr().err

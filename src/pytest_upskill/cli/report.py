@@ -11,22 +11,23 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from ..errors import SettingsError, shown
+from ..errors import shown
 from ..merging import Source, merged
+from ..report_files import report_writers, tried
 from ..reports.markdown import markdown_summary
 from ..reports.terminal import marks_for, summary_lines
 from ..results import RunResults
 from ..results_file import read_run
 from ..settings import Gates
 from ..texts import counted, harmless
-from ..writing import ReportFiles, report_writers, tried
 from .output import painter
 
-_FILES: Final = {
-    "json": "all of it as JSON",
-    "html": "a page to look at",
-    "markdown": "a comment for a pull request",
-    "csv": "a row for each answer",
+_KINDS: Final = {
+    "json": ("FILE", "all of it as JSON"),
+    "html": ("FILE", "a page to look at"),
+    "markdown": ("FILE", "a comment for a pull request"),
+    "csv": ("FILE", "a row for each answer"),
+    "benchmark": ("DIR", "skill-creator's layout"),
 }
 _GATES: Final = {
     "--min-lift": (-1.0, 1.0),
@@ -40,11 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "files", type=Path, nargs="+", metavar="FILE", help="of --skill-json, or kept runs"
     )
-    for kind, what in _FILES.items():
-        parser.add_argument(f"--{kind}", type=Path, metavar="FILE", help=f"write {what}")
-    parser.add_argument(
-        "--benchmark", type=Path, metavar="DIR", help="write skill-creator's layout"
-    )
+    for kind, (metavar, what) in _KINDS.items():
+        parser.add_argument(f"--{kind}", type=Path, metavar=metavar, help=f"write {what}")
     for flag, (low, high) in _GATES.items():
         number = partial(_number, low=low, high=high)
         parser.add_argument(flag, type=number, metavar="R", help="a gate, in place of the run's")
@@ -69,11 +67,11 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     gates = _gates(given)
     sources = [Source(shown(file), _with_gates(read_run(file), gates)) for file in given.files]
     results, notes = merged(sources, subset=given.subset)
-    files = ReportFiles(**{kind: getattr(given, kind) for kind in (*_FILES, "benchmark")})
-    text = markdown_summary(results, notes, len(results.failed))
-    for problem in tried(report_writers(files, results, text, notes, "--")):
-        raise SettingsError(problem, "nothing more is done", "Name a file that can be written.")
     problems = _problems(results)
+    wanted = {f"--{kind}": getattr(given, kind) for kind in _KINDS}
+    text = markdown_summary(results, notes, len(results.failed))
+    if problem := next(iter(tried(report_writers(results, text, notes, wanted))), None):
+        raise problem
     return "\n".join([*_screen(results, notes), *problems]), 1 if problems else 0
 
 

@@ -21,10 +21,10 @@ from ..accepted import (
 )
 from ..errors import shown
 from ..regressions import AcceptedComparison, Compared
+from ..report_files import Writer
 from ..settings import Settings
 from ..texts import counted, one_line
 from ..trials import PlannedItem
-from ..writing import Writer
 from .ledger import Ledger
 
 _MOST_NAMES: Final = 10

@@ -7,29 +7,29 @@ from pathlib import Path
 from .. import history
 from ..engine import Engine
 from ..errors import shown
+from ..report_files import Writer, report_writers
 from ..results import RunResults
 from ..settings import Settings
 from ..texts import one_line
-from ..writing import ReportFiles, Writer, report_writers
 from .ledger import Ledger
-
-
-def recording(settings: Settings, ledger: Ledger, engine: Engine) -> Iterator[Writer]:
-    if settings.record_file:
-        yield "--skill-record", partial(ledger.write_recording, settings.record_file, engine)
 
 
 def reports(
     settings: Settings, results: RunResults, markdown: str, notes: Sequence[str]
 ) -> Iterator[Writer]:
-    files = ReportFiles(
-        json=settings.json_file,
-        csv=settings.csv_file,
-        markdown=settings.markdown_file,
-        html=settings.html_file,
-        benchmark=settings.benchmark_folder,
-    )
-    return report_writers(files, results, markdown, notes, "--skill-")
+    wanted = {
+        "--skill-json": settings.json_file,
+        "--skill-csv": settings.csv_file,
+        "--skill-markdown": settings.markdown_file,
+        "--skill-html": settings.html_file,
+        "--skill-benchmark": settings.benchmark_folder,
+    }
+    return report_writers(results, markdown, notes, wanted)
+
+
+def recording(settings: Settings, ledger: Ledger, engine: Engine) -> Iterator[Writer]:
+    if settings.record_file:
+        yield "--skill-record", partial(ledger.write_recording, settings.record_file, engine)
 
 
 def keep(settings: Settings, results: RunResults, root: Path) -> str | None:

@@ -13,13 +13,13 @@ from ..models.prices import Price, parse_prices, price_of
 from ..previous import require_ref
 from ..records import Reply
 from ..regressions import AcceptedComparison
+from ..report_files import tried
 from ..reports.markdown import markdown_summary
 from ..results import RunResults
 from ..settings import Settings
 from ..skills import find_skills
 from ..texts import harmless
 from ..trials import Plan, Question
-from ..writing import tried
 from . import accepting, ci, files, junit, paths, prepare, screen, showing, telemetry
 from .asking import Asking
 from .collect import SkillFile, SkillFolder, SkillSource, relative, sources_of
@@ -261,7 +261,7 @@ class UpskillRun:
         text = markdown_summary(results, notes, failed)
         problems += tried(files.reports(self.settings, results, text, self._notes(ledger, engine)))
         problems += tried(files.recording(self.settings, ledger, engine))
-        self._trouble += [*problems, *(ci.tell_job(text) if results.verdicts else [])]
+        self._trouble += [*map(str, problems), *(ci.tell_job(text) if results.verdicts else [])]
         if problem := files.keep(self.settings, results, self._config.rootpath):
             self._trouble.append(problem)
         self._sent = telemetry.tell(results, self._specs, ledger, engine)

@@ -57,7 +57,11 @@ def markdown_summary(results: RunResults, notes: Sequence[str] = (), failed: int
     """
     page = _Page()
     failures = [f"{counted(failed, 'test')} failed or had errors"] if failed else []
-    reasons = [*failures, *(results.gate or ())]
+    missing = [
+        f"{skill} on {model}: {counted(number, 'case')} in none of the files"
+        for (skill, model), number in results.missing.items()
+    ]
+    reasons = [*failures, *missing, *(results.gate or ())]
     passed = "**Passed.**" if results.records else "**Nothing was tested.**"
     page.add(f"{MARKER}\n## Skills\n\n{'**Not passed:**' if reasons else passed}")
     page.add_most(len(reasons), partial(_list, reasons), _ROOM_FOR_REASONS)

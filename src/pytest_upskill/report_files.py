@@ -1,14 +1,13 @@
-"""Reports to files, each whole or not at all."""
+"""Reports written to disk: whole or not at all, each whatever becomes of the others."""
 
 import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from .errors import InputError
+from .errors import InputError, SettingsError
 from .reports.benchmark import benchmark_places
 from .reports.csv_report import csv_text
 from .results import RunResults
@@ -17,56 +16,56 @@ from .results_json import results_bytes
 Writer = tuple[str, Callable[[], object]]  # what is written, by its option, and how
 
 
-@dataclass(frozen=True)
-class ReportFiles:
-    """Where each kind of report is wanted."""
-
-    json: Path | None = None
-    csv: Path | None = None
-    markdown: Path | None = None
-    html: Path | None = None
-    benchmark: Path | None = None  # a folder
-
-
-def tried(writers: Iterable[Writer]) -> list[str]:
-    """Write each, whatever became of those before; what went wrong, in lines."""
-    problems = []
+def tried(writers: Iterable[Writer]) -> list[InputError]:
+    """Write each, whatever became of those before; what went wrong."""
+    problems: list[InputError] = []
     for what, how in writers:
         try:
             how()
         except InputError as error:
-            problems.append(str(error))
+            problems.append(error)
         except OSError as error:
-            problems.append(f"{what} could not be written: {error}")
+            problems.append(SettingsError(what, f"this can't be written: {error}"))
     return problems
 
 
 def report_writers(
-    files: ReportFiles, results: RunResults, markdown: str, notes: Sequence[str], flags: str
+    results: RunResults,
+    markdown: str,
+    notes: Sequence[str],
+    wanted: Mapping[str, Path | None],
 ) -> Iterator[Writer]:
-    """``flags`` is how the options begin that named the files."""
-    if files.json:
-        yield f"{flags}json", partial(replace_file, files.json, results_bytes(results))
-    if files.csv:
-        yield f"{flags}csv", partial(replace_file, files.csv, encoded(csv_text(results)))
-    if files.markdown:
-        yield f"{flags}markdown", partial(replace_file, files.markdown, encoded(markdown))
-    if files.html:
-        from .reports.html import html_report  # what few runs want is loaded for them alone
+    """``wanted`` says where each goes, by its option, which ends with the kind of report."""
+    for option, path in wanted.items():
+        if path is None:
+            continue
+        match option.rpartition("-")[2]:
+            case "json":
+                yield option, partial(replace_file, path, results_bytes(results))
+            case "csv":
+                yield option, partial(replace_file, path, _encoded(csv_text(results)))
+            case "markdown":
+                yield option, partial(replace_file, path, _encoded(markdown))
+            case "html":
+                yield option, partial(replace_file, path, _page(results, notes))
+            case "benchmark":
+                yield option, partial(add_benchmark, path, results)
 
-        page = html_report(results, notes).encode()
-        yield f"{flags}html", partial(replace_file, files.html, page)
-    if files.benchmark:
-        yield f"{flags}benchmark", partial(add_benchmark, files.benchmark, results)
+
+def _page(results: RunResults, notes: Sequence[str]) -> bytes:
+    from .reports.html import html_report  # what few runs want is loaded for them alone
+
+    return html_report(results, notes).encode()
 
 
-def encoded(text: str) -> bytes:
+def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
 def replace_file(file: Path, content: bytes) -> None:
     """Whole or not at all: who is interrupted keeps the old file."""
-    if file.exists() and not file.is_file():  # a pipe, or a device as /dev/stdout
+    # A pipe or a device, such as /dev/stdout, even where that leads to a file.
+    if (file.exists() and not file.is_file()) or file.parts[:2] == ("/", "dev"):
         file.write_bytes(content)
         return
     target = file.resolve()  # a link stays one
@@ -100,7 +99,7 @@ def _add_folder(folder: Path, files: Mapping[str, str]) -> None:
         for name, text in files.items():
             file = draft / name
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(encoded(text))
+            file.write_bytes(_encoded(text))
         draft.rename(folder)  # fails where another run took the number meanwhile
     finally:
         shutil.rmtree(draft, ignore_errors=True)
