@@ -416,8 +416,10 @@ def test_the_page_is_as_wide_as_its_window(page: Page, report: Path, width: int)
 
 
 def test_printed_it_has_the_opened_case_and_no_controls(page: Page, report: Path) -> None:
+    page.size(700)  # a sheet of A4 without its margins
     page.open(report, f"#{LINKED}")
     page.media(kind="print")
+    assert page.js("document.documentElement.scrollWidth") == 700
     assert page.texts(".filters, .controls, nav, .share") == []
     assert len(page.texts(".card")) == 2
     assert len(page.texts("pre")) == 3
