@@ -359,6 +359,35 @@ def test_cost_is_drawn_where_prices_are_known_else_tokens() -> None:
     assert "cost is not drawn" in html_report(results)
 
 
+@given(st.lists(st.floats(1e-4, 1e6), min_size=1, max_size=8), st.booleans())
+@settings(deadline=None, max_examples=50)
+def test_any_amounts_have_a_scale_with_some_round_numbers(costs: list[float], free: bool) -> None:
+    """Also where answers without the skill cost nothing."""
+    models = [f"model-{n}" for n in range(len(costs))]
+    prices = dict(zip(models, costs, strict=True))
+    made = made_run(models=models, cases=1)
+    records = [
+        replace(record, cost=0.0 if free and record.arm == "baseline" else prices[record.model])
+        for record in made.records
+    ]
+    page = html_report(replace(made, records=tuple(records)))
+    (plane,) = re.findall(r'<svg class="plot plane".*?</desc>(.*?)</svg>', page)
+    ticks = re.findall(r'<text class="tick" x="([\d.]+)%" [^>]*text-anchor="middle"', plane)
+    assert 1 <= len(ticks) <= 6
+    places = re.findall(r'x[12]?="(-?[\d.]+)%"', plane)
+    assert all(0 <= float(place) <= 100 for place in places)
+
+
+def test_a_model_that_never_answered_does_not_hide_the_others() -> None:
+    made = made_run(models=("a", "b"))
+    records = [
+        replace(r, outcome="errored", cost=None, output=None) if r.model == "b" else r
+        for r in made.records
+    ]
+    page = html_report(replace(made, records=tuple(records)))
+    assert page.count('class="dot skill"') == 2  # of the model a, in either plot
+
+
 # The option.
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from browser import Browser, Page, running_browser
+from browser import Browser, Page, chromium, running_browser
 from made import made_run
 from pages import CASES, PAYLOADS, hostile_run, large_run, readable_run
 from pytest_upskill.reports.html import html_report, shell
@@ -100,6 +100,15 @@ def is_quiet(page: Page) -> bool:
     assert [url.partition("#")[0] for url in page.requests] == page.requests[:1]
     assert page.requests[0].startswith("file:")
     return True
+
+
+def test_without_a_browser_ci_fails_and_a_developer_skips(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(pytest.skip.Exception, match="no Chromium: "):
+        chromium()
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="no Chromium: "):
+        chromium()
 
 
 def test_the_plots_are_drawn_where_the_numbers_say(page: Page, report: Path) -> None:
@@ -234,7 +243,6 @@ def test_a_case_opens_by_click_with_all_there_is_to_say(page: Page, report: Path
     (text,) = page.texts(opened)
     for told in (
         "skills/release-notes/skill_meta.json:67",
-        "accepted: 12 of 12 on 2026-01-01",
         "regression: accepted 12 of 12 on 2026-01-01, now 0 of 3",
         "Mind: two-issues.",
         "Without the skill ✓ passed",
@@ -247,6 +255,8 @@ def test_a_case_opens_by_click_with_all_there_is_to_say(page: Page, report: Path
     ):
         assert told.casefold() in text.casefold(), told
     assert page.js("location.hash") == f"#{LINKED}"
+    page.click(f"{opened} .share button")
+    page.wait("document.querySelector('.share [role=status]').textContent")
     page.click(f"{opened} [data-run='3']")
     assert "two-issues, run 3" in page.texts(f"{opened} .card")[0]
     page.click(f"{opened} [data-show=diff]")

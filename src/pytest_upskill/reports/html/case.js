@@ -47,9 +47,8 @@ function about(test) {
   const facts = [
     test.place && el("code", {}, test.place),
     test.tags.length && `tags: ${test.tags.join(", ")}`,
-    test.accepted && `accepted: ${test.accepted}`,
+    test.standing || (test.accepted && `accepted: ${test.accepted}`),
     test.new && "nothing is accepted of it yet",
-    test.standing,
   ].filter(Boolean);
   const line = el("p", { class: "facts" });
   facts.forEach((fact, index) => line.append(index ? " · " : "", fact));
@@ -162,7 +161,7 @@ function spent(trial) {
     cached ? `${number(cached)} of them cached` : null,
     output != null && `${number(output)} out`,
     trial.seconds != null && `${trial.seconds.toFixed(1)} s`,
-    trial.cost != null && `$${Number(trial.cost.toPrecision(2))}`,
+    trial.cost && `$${Number(trial.cost.toPrecision(2))}`,
     score != null && score > 0 && score < 1 && `score ${score.toFixed(2)}`,
     trial.stored ? "stored answer" : null,
   ].filter(Boolean).join(" · ");

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import log10
+from math import floor, log10
 from typing import Final
 
 from ...stats import wilson
@@ -124,12 +124,12 @@ class Scale:
 
 def points_of(verdicts: Sequence[Verdict]) -> tuple[list[Point], Scale] | None:
     """By cost where all prices are known, else by tokens; None where neither is."""
-    rows = [verdict.summary for verdict in verdicts]
+    rows = [verdict.summary for verdict in verdicts if verdict.summary.skill_rate is not None]
     for is_cost in (True, False):
         found = [point for row in rows for point in _points(row, is_cost)]
         amounts = [point.x for point in found]
         models = {point.model for point in found if point.arm == "skill"}
-        if len(models) == len(rows) and max(amounts) > 0:
+        if rows and len(models) == len(rows) and max(amounts) > 0:
             height = min(_HIGHEST, max(_LOWEST, _ROW * len(rows)))
             return found, _scale(amounts, is_cost, height)
     return None
@@ -215,14 +215,13 @@ def _axes(scale: Scale) -> list[str]:
 def _ticks(scale: Scale) -> list[float]:
     """Three to six round numbers."""
     if scale.is_log:
-        decades = range(int(log10(scale.low)) - 1, int(log10(scale.high)) + 2)
+        decades = range(floor(log10(scale.low)), floor(log10(scale.high)) + 1)
         amounts = [10.0**decade for decade in decades]
         inside = [amount for amount in amounts if scale.low <= amount <= scale.high]
         return inside[:: -(-len(inside) // 5)]
-    rough = scale.high / 4
-    size = 10.0 ** (len(str(int(rough))) - 1 if rough >= 1 else -int(-log10(rough) + 1))
-    step = next(size * factor for factor in (1, 2, 2.5, 5, 10) if size * factor >= rough)
-    return [step * number for number in range(1, 6) if step * number <= scale.high]
+    size = 10.0 ** floor(log10(scale.high / 4))
+    step = max(size * factor for factor in (1, 2, 2.5, 5) if size * factor <= scale.high / 3)
+    return [step * number for number in range(1, 7) if step * number <= scale.high]
 
 
 def _labels(found: Sequence[Point], scale: Scale) -> list[str]:

@@ -93,7 +93,11 @@ function stateWord(state) {
   return el("span", { class: `state ${state.replace(" ", "-")}` }, state);
 }
 
-const tests = testsOf(await unpacked());
+const data = await unpacked().catch((error) => {
+  document.getElementById("table").append("This browser can't unpack the cases: it is too old.");
+  throw error;
+});
+const tests = testsOf(data);
 const columns = columnsOf(tests);
 const filters = { states: new Set(), model: "", skill: "", tag: "", text: "" };
 const sorting = { column: null, down: false };
