@@ -1,11 +1,19 @@
 """Runs to look at as pages: one as people have them, one that is hostile, one that is large."""
 
+import base64
+import json
 import random
+import re
+import zlib
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from made import Passes, accepted_count, made_record, made_run
 from pytest_upskill.git import Commit
 from pytest_upskill.records import Grade, Record
+from pytest_upskill.reports.html import html_report
 from pytest_upskill.results import AskedCase, RunResults
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials import Arm
@@ -47,6 +55,20 @@ WITH = """## 2.4.0
 - No crash on empty input any more (#815, #816)
 
 Migration: write `--color=always` where you had `--color`."""
+
+
+def write_page(results: RunResults, folder: Path, notes: Sequence[str] = ()) -> Path:
+    file = folder / "report.html"
+    file.write_bytes(html_report(results, notes).encode())
+    return file
+
+
+def data_of(page: str) -> dict[str, Any]:
+    """What is packed into a page for its script."""
+    found = re.search(r'<script type="text/plain" id="data">([^<]*)</script>', page)
+    assert found
+    data: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(found[1])))
+    return data
 
 
 def dice(*seed: object) -> float:
