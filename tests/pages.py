@@ -105,7 +105,7 @@ def readable_record(record: Record, number: int) -> Record:
     cost = MODELS[record.model][0] * more / 1000 * (0.9 + 0.2 * dice(number, record.run))
     return replace(
         record,
-        output=about + (WITH if passed and is_skill else WITHOUT),
+        output=about + (WITH if passed else WITHOUT),
         checks=checks,
         score=1.0 if passed else 0.4,
         input_tokens=round((640 if is_skill else 210) + 90 * dice(number)),

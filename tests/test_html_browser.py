@@ -101,11 +101,16 @@ def test_headers_sort_and_say_so(page: Page, report: Path) -> None:
     numbers = [int(lift.replace("−", "-")) for lift in lifts if lift != "–"]
     assert numbers == sorted(numbers)
     assert numbers[0] < 0 < numbers[-1]
+    page.click(".cases th:nth-child(7) button")
+    costs = [text.split(" → ") for text in page.texts(".cases td[data-name^='$']")]
+    assert {len(pair) for pair in costs} == {2}  # an answer that is missing costs nothing
+    after = [float(pair[1]) for pair in costs]
+    assert after == sorted(after)
     sorts = page.js(
         "[...document.querySelectorAll('.cases th')].map(head => head.getAttribute('aria-sort'))"
     )
-    assert [number for number, sort in enumerate(sorts) if sort != "none"] == [4]
-    assert sorts[4] == "ascending"
+    assert [number for number, sort in enumerate(sorts) if sort != "none"] == [6]
+    assert sorts[6] == "ascending"
 
 
 def test_a_case_opens_by_click_with_all_there_is_to_say(page: Page, report: Path) -> None:

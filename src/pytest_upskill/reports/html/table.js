@@ -20,7 +20,8 @@ function testsOf(data) {
     const about = data.cases[test.case];
     const [without, previous, now] = test.rates ?? [null, null, null];
     const cost = (arm) => {
-      const one = mean(trialsOf(test, arm).map((trial) => trial.cost));
+      const answered = trialsOf(test, arm).filter((trial) => trial.outcome !== "errored");
+      const one = mean(answered.map((trial) => trial.cost));
       return one == null ? null : 1000 * one;
     };
     return {
