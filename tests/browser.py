@@ -182,6 +182,20 @@ class Page:
         )
         return found
 
+    def boxes(self, selector: str) -> list[dict[str, float]]:
+        """Where the elements are, in pixels of the window."""
+        found: list[dict[str, float]] = self.js(
+            f"[...document.querySelectorAll({json.dumps(selector)})]"
+            ".map(element => element.getBoundingClientRect().toJSON())"
+        )
+        return found
+
+    def assert_quiet(self) -> None:
+        """Nothing was logged, nothing asked for but the file itself."""
+        assert self.problems == []
+        assert len(self.requests) == 1
+        assert self.requests[0].startswith("file:")
+
     def click(self, selector: str) -> None:
         """A real click into the middle of the first such element."""
         x, y = self.js(

@@ -1,11 +1,19 @@
 """Runs to look at as pages: one as people have them, one that is hostile, one that is large."""
 
+import base64
+import json
 import random
+import re
+import zlib
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from made import Passes, accepted_count, made_record, made_run
 from pytest_upskill.git import Commit
 from pytest_upskill.records import Grade, Record
+from pytest_upskill.reports.html import html_report
 from pytest_upskill.results import AskedCase, RunResults
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials import Arm
@@ -49,6 +57,20 @@ WITH = """## 2.4.0
 Migration: write `--color=always` where you had `--color`."""
 
 
+def write_page(results: RunResults, folder: Path, notes: Sequence[str] = ()) -> Path:
+    file = folder / "report.html"
+    file.write_bytes(html_report(results, notes).encode())
+    return file
+
+
+def data_of(page: str) -> dict[str, Any]:
+    """What is packed into a page for its script."""
+    found = re.search(r'<script type="text/plain" id="data">([^<]*)</script>', page)
+    assert found
+    data: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(found[1])))
+    return data
+
+
 def dice(*seed: object) -> float:
     """A number that is the same in every run of the tests."""
     return random.Random(repr(seed)).random()
@@ -83,7 +105,7 @@ def readable_record(record: Record, number: int) -> Record:
     cost = MODELS[record.model][0] * more / 1000 * (0.9 + 0.2 * dice(number, record.run))
     return replace(
         record,
-        output=about + (WITH if passed and is_skill else WITHOUT),
+        output=about + (WITH if passed else WITHOUT),
         checks=checks,
         score=1.0 if passed else 0.4,
         input_tokens=round((640 if is_skill else 210) + 90 * dice(number)),

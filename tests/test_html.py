@@ -1,14 +1,11 @@
-"""The HTML report, as text: what is in it, what can't get into it, how large it is."""
+"""The HTML report, as text: what is in it, and what can't get into it."""
 
 import base64
 import hashlib
-import json
 import re
-import zlib
 from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,10 +13,9 @@ from hypothesis import strategies as st
 
 from kit import case, write_script, write_skill
 from made import accepted_count, made_record, made_run
-from pages import PAYLOADS, hostile_run, large_run, readable_run
+from pages import PAYLOADS, data_of, hostile_run, readable_run
 from pytest_upskill.reports.html import html_report, shell
 from pytest_upskill.reports.html.data import rows_of
-from pytest_upskill.reports.html.plots import Point, efficient, points_of
 from pytest_upskill.reports.html.shell import packed, resource
 from pytest_upskill.results import RunResults
 from pytest_upskill.settings import Gates
@@ -52,13 +48,6 @@ class Elements(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.texts.setdefault(self.open[-1] if self.open else "", []).append(data)
-
-
-def data_of(page: str) -> dict[str, Any]:
-    found = re.search(r'<script type="text/plain" id="data">([^<]*)</script>', page)
-    assert found
-    data: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(found[1])))
-    return data
 
 
 def states(results: RunResults) -> dict[str, list[str]]:
@@ -263,100 +252,6 @@ def test_any_text_is_packed_whole(answer: str, name: str) -> None:
     page.encode()
     assert data_of(page) == {"answer": text}
     assert Elements(page).texts.get("p") is None
-
-
-# Sizes.
-
-
-@pytest.fixture(scope="module")
-def large() -> tuple[RunResults, str]:
-    results = large_run()
-    return results, html_report(results)
-
-
-def shown_lengths(results: RunResults, page: str) -> tuple[list[int], list[int]]:
-    """How much is shown of each answer, of cases that failed and of others; every cut is told."""
-    ordinary: list[int] = []
-    telling: list[int] = []
-    data = data_of(page)
-    rows = zip(data["tests"], rows_of(results), strict=True)
-    for test, row in rows:
-        for trial, record in zip(test["trials"], row.records, strict=True):
-            whole, (shown, *length) = record.output or "", trial["answer"]
-            (telling if row.is_telling else ordinary).append(len(shown))
-            if shown == whole:
-                assert not length
-                continue
-            assert length == [len(whole)]
-            left_out = re.search(r"\n\[… ([\d,]+) characters left out …\]\n", shown)
-            assert left_out
-            head, tail = shown[: left_out.start()], shown[left_out.end() :]
-            assert len(head) + len(tail) + int(left_out[1].replace(",", "")) == len(whole)
-            assert whole.startswith(head)
-            assert whole.endswith(tail)
-    return ordinary, telling
-
-
-def test_a_large_run_stays_below_a_megabyte_and_says_what_is_cut(
-    large: tuple[RunResults, str],
-) -> None:
-    results, page = large
-    assert len(results.records) == 3600
-    size = len(page.encode())
-    assert 700_000 < size < 950_000
-    ordinary, telling = shown_lengths(results, page)
-    assert max(ordinary) < min(telling)
-    (told,) = re.findall(r"small, ([\d,]+) of 3,600 answers are cut", page)
-    trials = [trial for test in data_of(page)["tests"] for trial in test["trials"]]
-    assert int(told.replace(",", "")) == sum(len(trial["answer"]) > 1 for trial in trials)
-
-
-def test_a_run_that_fits_is_not_cut() -> None:
-    page = html_report(large_run(cases=20))
-    assert len(page.encode()) < 900_000
-    assert "are cut" not in page
-    assert all(len(t["answer"]) == 1 for test in data_of(page)["tests"] for t in test["trials"])
-
-
-def test_answers_of_megabytes_and_questions_too_are_cut_to_fit() -> None:
-    made = large_run(cases=2)
-    words = " ".join(record.output or "" for record in made.records)
-    records = [replace(record, output=words[n:] * 40) for n, record in enumerate(made.records)]
-    noise = base64.b85encode(hashlib.shake_256(b"seed").digest(2_000_000)).decode()
-    questions = {key: noise[n:] for n, key in enumerate(made.questions)}
-    results = replace(made, records=tuple(records), questions=questions)
-    page = html_report(results)
-    assert len(page.encode()) < 1_000_000
-    shown_lengths(results, page)
-    (question, length) = data_of(page)["cases"][0]["question"]
-    assert len(question) < length == 2_500_000
-
-
-# Plots.
-
-
-def test_the_efficient_frontier_has_what_nothing_is_cheaper_and_better_than() -> None:
-    def point(x: float, rate: float) -> Point:
-        return Point("m", "skill", x, rate)
-
-    found = [point(3, 0.9), point(1, 0.2), point(2, 0.1), point(3, 0.5), point(4, 0.9)]
-    assert efficient(found) == [point(1, 0.2), point(3, 0.9)]
-
-
-def test_cost_is_drawn_where_prices_are_known_else_tokens() -> None:
-    known = points_of(readable_run().verdicts)
-    assert known
-    assert known[1].is_cost
-    assert known[1].is_log  # from 0.06 to 33 USD
-    free = made_run(models=("a", "b"))
-    records = [replace(record, cost=None) for record in free.records]
-    known = points_of(replace(free, records=tuple(records)).verdicts)
-    assert known
-    assert (known[1].is_cost, known[1].is_log) == (False, False)
-    records = [replace(record, input_tokens=None) for record in records]
-    results = replace(free, records=tuple(records))
-    assert points_of(results.verdicts) is None
-    assert "cost is not drawn" in html_report(results)
 
 
 # The option.

@@ -47,9 +47,8 @@ function about(test) {
   const facts = [
     test.place && el("code", {}, test.place),
     test.tags.length && `tags: ${test.tags.join(", ")}`,
-    test.accepted && `accepted: ${test.accepted}`,
+    test.standing || (test.accepted && `accepted: ${test.accepted}`),
     test.new && "nothing is accepted of it yet",
-    test.standing,
   ].filter(Boolean);
   const line = el("p", { class: "facts" });
   facts.forEach((fact, index) => line.append(index ? " · " : "", fact));
@@ -77,15 +76,15 @@ function longText(cut, otherwise) {
   const shown = el("pre", { tabindex: "0" }, text.slice(0, MOST_SHOWN));
   const box = el("div", {}, shown);
   if (text.length > MOST_SHOWN) {
-    const all = `Show all ${text.length.toLocaleString("en")} characters`;
+    const all = `Show all ${number(text.length)} characters`;
     box.append(button(all, { class: "more" }, (event) => {
       shown.textContent = text;
       event.target.remove();
     }));
   }
   if (length) {
-    const told = `Cut to keep this file small: the whole text has ${length.toLocaleString("en")} characters.`;
-    box.append(el("p", { class: "note" }, told));
+    const told = `the whole text has ${number(length)} characters`;
+    box.append(el("p", { class: "note" }, `Cut to keep this file small: ${told}.`));
   }
   return box;
 }
@@ -105,7 +104,8 @@ function controls(test, arms, runs, state, draw) {
     })));
   }
   if (arms.length > 2) {
-    row.append(choice("Compare", arms, state, "left", draw), choice("with", arms, state, "right", draw));
+    const named = arms.map((arm) => [arm, armName(arm, test.against)]);
+    row.append(choice("Compare", named, state, "left", draw), choice("with", named, state, "right", draw));
   }
   if (arms.length > 1) {
     row.append(group("Show", [["answers", false], ["diff", true]].map(([label, diff]) =>
@@ -121,7 +121,8 @@ function group(label, buttons) {
 }
 
 function choice(label, arms, state, key, draw) {
-  const options = arms.map((arm) => el("option", { value: arm, selected: state[key] === arm }, armName(arm)));
+  const options = arms.map(([arm, name]) =>
+    el("option", { value: arm, selected: state[key] === arm }, name));
   return el("label", {}, `${label} `, el("select", {
     change: (event) => {
       state[key] = event.target.value;
@@ -131,11 +132,17 @@ function choice(label, arms, state, key, draw) {
 }
 
 function armName(arm, ref) {
-  return { baseline: "without the skill", previous: ref ? `with it at ${ref}` : "as it was", skill: "with the skill" }[arm];
+  const names = {
+    baseline: "without the skill",
+    previous: `with it at ${ref ?? "an earlier state"}`,
+    skill: "with the skill",
+  };
+  return names[arm];
 }
 
 function trials(test, state) {
-  const pair = [...new Set([state.left, state.right])].map((arm) => [arm, trialOf(test, arm, state.run)]);
+  const arms = [...new Set([state.left, state.right])];
+  const pair = arms.map((arm) => [arm, trialOf(test, arm, state.run)]);
   const cards = pair.map(([arm, trial]) => card(armName(arm, test.against), trial, !state.diff));
   const box = el("div", {}, el("div", { class: "pair" }, ...cards));
   if (state.diff) box.append(diffOf(...pair.map(([, trial]) => trial?.answer?.[0] ?? "")));
@@ -144,10 +151,13 @@ function trials(test, state) {
 
 function card(title, trial, whole) {
   const head = el("h3", {}, title);
-  if (!trial) return el("section", { class: "card" }, head, el("p", { class: "note" }, "was not asked in this run"));
-  head.append(" ", el("span", { class: `outcome-word ${trial.outcome}` }, `${MARKS[trial.outcome]} ${trial.outcome}`));
-  const checks = trial.checks.map(([mark, name, reason]) =>
-    el("li", { class: mark.toLowerCase() }, el("b", {}, mark), el("span", {}, el("code", {}, name), " ", reason)));
+  if (!trial) {
+    return el("section", { class: "card" }, head, el("p", { class: "note" }, "was not asked in this run"));
+  }
+  const outcome = `${MARKS[trial.outcome]} ${trial.outcome}`;
+  head.append(" ", el("span", { class: `outcome-word ${trial.outcome}` }, outcome));
+  const checks = trial.checks.map(([mark, name, reason]) => el("li", { class: mark.toLowerCase() },
+    el("b", {}, mark), el("span", {}, el("code", {}, name), " ", reason)));
   return el("section", { class: "card" }, head, el("p", { class: "facts" }, spent(trial)),
     trial.error ? el("p", { class: "error" }, trial.error) : null,
     checks.length ? el("ul", { class: "checks" }, ...checks) : null,
@@ -162,7 +172,7 @@ function spent(trial) {
     cached ? `${number(cached)} of them cached` : null,
     output != null && `${number(output)} out`,
     trial.seconds != null && `${trial.seconds.toFixed(1)} s`,
-    trial.cost != null && `$${Number(trial.cost.toPrecision(2))}`,
+    trial.cost && `$${Number(trial.cost.toPrecision(2))}`,
     score != null && score > 0 && score < 1 && `score ${score.toFixed(2)}`,
     trial.stored ? "stored answer" : null,
   ].filter(Boolean).join(" · ");

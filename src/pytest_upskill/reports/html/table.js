@@ -20,7 +20,8 @@ function testsOf(data) {
     const about = data.cases[test.case];
     const [without, previous, now] = test.rates ?? [null, null, null];
     const cost = (arm) => {
-      const one = mean(trialsOf(test, arm).map((trial) => trial.cost));
+      const answered = trialsOf(test, arm).filter((trial) => trial.outcome !== "errored");
+      const one = mean(answered.map((trial) => trial.cost));
       return one == null ? null : 1000 * one;
     };
     return {
@@ -54,7 +55,8 @@ function columnsOf(tests) {
     { name: "tokens", by: (test) => test.after, kind: "num",
       cell: (test) => arrow([test.before, test.after], number) },
     tests.some((test) => test.costs[0] || test.costs[1]) && { name: "$ per 1000", kind: "num",
-      by: (test) => test.costs[1], cell: (test) => arrow(test.costs, (value) => `${Number(value.toPrecision(2))}`) },
+      by: (test) => test.costs[1],
+      cell: (test) => arrow(test.costs, (value) => `${Number(value.toPrecision(2))}`) },
     { name: "state", by: (test) => STATES.findIndex((state) => test.states.includes(state)) + 1 || null,
       cell: (test) => el("span", { class: "states" }, ...test.states.map(stateWord)) },
   ].filter(Boolean);
@@ -93,34 +95,44 @@ function stateWord(state) {
   return el("span", { class: `state ${state.replace(" ", "-")}` }, state);
 }
 
-const tests = testsOf(await unpacked());
+const data = await unpacked().catch((error) => {
+  document.getElementById("table").append("This browser can't unpack the cases: it is too old.");
+  throw error;
+});
+const tests = testsOf(data);
 const columns = columnsOf(tests);
 const filters = { states: new Set(), model: "", skill: "", tag: "", text: "" };
 const sorting = { column: null, down: false };
 const shownCount = el("p", { role: "status", class: "count" });
-const heads = columns.map((column) => el("th", { scope: "col", role: "columnheader", class: column.kind, "aria-sort": "none" },
+const heads = columns.map((column) => el("th",
+  { scope: "col", role: "columnheader", class: column.kind, "aria-sort": "none" },
   button(column.name, {}, () => sortBy(column))));
 const table = el("table", { class: "cases", role: "table", "aria-label": "Cases" },
   el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, ...heads)));
-const search = el("input", { type: "search", "aria-label": "Text in case, question or answers", placeholder: "Search text  ( / )",
-  input: (event) => filter("text", event.target.value.toLowerCase()) });
-const stateButtons = STATES.filter((state) => state !== "not run" || tests.some((test) => test.states.includes(state)))
-  .map((state) => {
-    const count = tests.filter((test) => test.states.includes(state)).length;
-    return button(state, { "aria-pressed": "false", disabled: count === 0, "data-state": state },
-      () => toggleState(state));
-  });
-for (const one of stateButtons) {
-  const own = tests.filter((test) => test.states.includes(one.dataset.state)).length;
-  one.append(" ", el("b", {}, number(own)));
-}
+const search = el("input", {
+  type: "search",
+  placeholder: "Search text  ( / )",
+  "aria-label": "Text in case, question or answers",
+  input: (event) => filter("text", event.target.value.toLowerCase()),
+});
+const stateButtons = STATES.map(stateButton).filter(Boolean);
 const selects = [select("model"), select("skill"), select("tag")].filter(Boolean);
 const clear = button("Clear", { class: "clear", hidden: true }, () => reset());
+
+function stateButton(state) {
+  const count = tests.filter((test) => test.states.includes(state)).length;
+  if (state === "not run" && count === 0) return null;
+  const made = button(`${state} `, { "aria-pressed": "false", disabled: count === 0, "data-state": state },
+    () => toggleState(state));
+  made.append(el("b", {}, number(count)));
+  return made;
+}
 
 function select(key) {
   const values = [...new Set(tests.flatMap((test) => (key === "tag" ? test.tags : [test[key]])))].sort();
   if (values.length < (key === "tag" ? 1 : 2)) return null;
-  return el("select", { "aria-label": key, "data-key": key, change: (event) => filter(key, event.target.value) },
+  const choose = (event) => filter(key, event.target.value);
+  return el("select", { "aria-label": key, "data-key": key, change: choose },
     el("option", { value: "" }, `every ${key}`),
     ...values.map((value) => el("option", { value }, value)));
 }
@@ -154,7 +166,9 @@ function refresh() {
     test.body.hidden = !fits(test);
     shown += test.body.hidden ? 0 : 1;
   }
-  for (const one of stateButtons) one.setAttribute("aria-pressed", filters.states.has(one.dataset.state));
+  for (const one of stateButtons) {
+    one.setAttribute("aria-pressed", filters.states.has(one.dataset.state));
+  }
   clear.hidden = shown === tests.length;
   shownCount.textContent = `${number(shown)} of ${number(tests.length)} shown`;
 }
@@ -175,7 +189,8 @@ function sortBy(column) {
 }
 
 function bodyOf(test) {
-  const cells = columns.map((column) => el("td", { role: "cell", class: column.kind, "data-name": column.name }, column.cell(test)));
+  const cells = columns.map((column) => el("td",
+    { role: "cell", class: column.kind, "data-name": column.name }, column.cell(test)));
   const row = el("tr", { id: test.id, role: "row", click: (event) => {
     if (!event.target.closest("button, a") && !getSelection().toString()) toggle(test);
   } }, ...cells);
