@@ -1,7 +1,5 @@
 """The trend over commits as one page: no script, nothing fetched, light and dark."""
 
-import base64
-import hashlib
 from collections.abc import Sequence
 from datetime import UTC
 from html import escape
@@ -10,6 +8,7 @@ from typing import Final
 
 from ..texts import harmless, points
 from .entries import Entry, Metric, interval_text, money, percent
+from .html.shell import resource, shell
 from .trend import by_pair
 from .trend_svg import COLOURS, trend_svg
 
@@ -18,36 +17,12 @@ _HEADERS: Final = (
     *("run", "when (UTC)", "commit", "model", "cases"),
     *("without", "with", "lift", "tokens", "$/1000", "verdict"),
 )
-_STYLE: Final = """
-:root { color-scheme: light dark; --ink: #1c1e21; --paper: #fff; --faint: #6a6f76; --rule: #d9dce0;
-  --c0: #0b62c4; --c1: #b4560a; --c2: #1a7f45; --c3: #8a3fb0; --c4: #b0274b; --c5: #5d6470; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e8eb; --paper: #16181b; --faint: #9aa0a8;
-  --rule: #363b42; --c0: #6cb0ff; --c1: #f0a35e; --c2: #5fce8f; --c3: #cf94f0; --c4: #ff8aa5;
-  --c5: #b4bac4; } }
-body { margin: 2rem auto; max-width: 66rem; padding: 0 1rem; color: var(--ink);
-  background: var(--paper); font: 15px/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.4rem; } h2 { font-size: 1.15rem; margin-top: 2.5rem; }
-p, .legend { color: var(--faint); } svg { width: 100%; height: auto; }
-.legend { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; }
-.legend b { font-size: 1.2em; }
-.scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: 13px; }
-th, td { padding: .25rem .6rem; text-align: left; border-bottom: 1px solid var(--rule);
-  white-space: nowrap; } .n { text-align: right; font-variant-numeric: tabular-nums; }
-code { font: 12px ui-monospace, monospace; }
-.grid { stroke: var(--rule); } .zero { stroke: var(--faint); } text { fill: var(--faint);
-  font: 12px system-ui, sans-serif; } .tick, .label { text-anchor: end; }
-.line { fill: none; stroke-width: 2; } .interval { stroke-width: 1.5; opacity: .45; }
-circle, rect { stroke: var(--paper); stroke-width: 1.5; }
-""" + "\n".join(
-    f".c{n} {{ stroke: var(--c{n}); color: var(--c{n}); }} "
-    f".c{n} circle, .c{n} rect {{ fill: var(--c{n}); }}"
-    for n in range(COLOURS)
-)
 
 
 def trend_page(entries: Sequence[Entry], metric: Metric) -> str:
     """The whole page."""
-    return _shell(f"Skills: {metric.title}", trend_body(entries, metric))
+    title = f"Skills: {metric.title}"
+    return shell(title, trend_body(entries, metric), style=resource("trend.css"))
 
 
 def trend_body(entries: Sequence[Entry], metric: Metric) -> str:
@@ -74,10 +49,10 @@ def _section(skill: str, entries: Sequence[Entry], metric: Metric) -> str:
     newest = sorted(entries, key=lambda entry: (entry.started, entry.id), reverse=True)
     return "\n".join(
         [
-            f"<section><h2>{escape(name)}</h2>",
-            f'<ul class="legend">{legend}</ul>',
+            f'<section class="trend"><h2>{escape(name)}</h2>',
+            f'<ul class="models">{legend}</ul>',
             drawing or f"<p>Not known of any run: {escape(metric.title)}.</p>",
-            f'<div class="scroll"><table><thead>{_row("th", _HEADERS)}</thead><tbody>',
+            f'<div class="runs"><table><thead>{_row("th", _HEADERS)}</thead><tbody>',
             *(_row("td", _cells(entry)) for entry in newest),
             "</tbody></table></div></section>",
         ]
@@ -110,16 +85,3 @@ def _row(tag: str, cells: Sequence[str]) -> str:
         kind = "" if header in ("run", "when (UTC)", "commit", "model", "verdict") else ' class="n"'
         made.append(f"<{tag}{kind}>{shown}</{tag}>")
     return f"<tr>{''.join(made)}</tr>"
-
-
-def _shell(title: str, body: str) -> str:
-    """A page that may do nothing but look as it does."""
-    digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head>\n"
-        f"<body>\n{body}\n</body></html>\n"
-    )

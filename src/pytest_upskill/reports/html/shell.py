@@ -18,13 +18,14 @@ _ICON: Final = (
 )
 
 
-def shell(title: str, body: str, script: str = "", data: str = "") -> str:
+def shell(title: str, body: str, script: str = "", data: str = "", style: str = "") -> str:
     """A whole page. The script runs and the style counts by their hashes alone, and nothing is
     fetched, so whatever else got into the body could do nothing.
 
-    ``data`` is what ``packed`` made; the script finds it in the element ``data``.
+    ``data`` is what ``packed`` made; the script finds it in the element ``data``. ``style`` is
+    what this page has besides the look of all.
     """
-    style = resource("page.css")
+    style = resource("page.css") + style
     policy = (
         "default-src 'none'",
         f"script-src {_hash(script)}" if script else "script-src 'none'",
