@@ -16,10 +16,6 @@ HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parents[1]
 PRICES: Final = {"small": "0.10 0.40", "medium": "1.00 5.00", "large": "5.00 25.00"}
 COMMANDS: Final = {
-    "summary-80": (
-        80,
-        "pytest --skill skills/wick --model scripted:m.py:small --tb=no --no-header",
-    ),
     "summary-120": (
         120,
         "pytest --skill skills/wick --model scripted:m.py:small --model scripted:m.py:medium "
@@ -27,7 +23,8 @@ COMMANDS: Final = {
     ),
     "failure-120": (
         120,
-        "pytest --skill skills/wick --model scripted:m.py:small --skill-runs 3 -k staging",
+        "pytest --skill skills/wick --model scripted:m.py:small --skill-runs 3 -k undo-command "
+        "--no-header",
     ),
 }
 
