@@ -30,6 +30,7 @@ _GATES: Final = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "%(prog)s [options] RUN.json [RUN.json ...]"  # else five lines of the screen
     parser.add_argument("files", type=Path, nargs="+", metavar="RUN.json", help="of --skill-json")
     for kind, metavar in _KINDS.items():
         parser.add_argument(f"--{kind}", type=Path, metavar=metavar, help=f"write it as {kind}")
