@@ -10,7 +10,7 @@ DEMO_SKILL := skills/wick
 # The tests start Python hundreds of times, which is quicker with compiled modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test format lint types layers tests wheel bench pictures clean
+.PHONY: demo test format lint types layers browser tests wheel bench pictures clean
 
 demo: $(VENV)/.user
 	$(BIN)/pytest --skill $(DEMO_SKILL) --model local --skill-max-output 120
@@ -31,7 +31,16 @@ types: $(VENV)/.dev
 layers: $(VENV)/.dev
 	$(BIN)/lint-imports
 
-tests: $(VENV)/.dev
+# Tests of the HTML report need a browser. A machine of CI is new and gets one; on a developer's
+# that has none they are skipped.
+browser:
+	@if [ -n "$$CI" ] && ! command -v chromium >/dev/null && command -v apt-get >/dev/null; then \
+	  as_root=$$([ "$$(id -u)" = 0 ] || command -v sudo || true); \
+	  $$as_root apt-get update -qq && \
+	  $$as_root apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; \
+	fi
+
+tests: $(VENV)/.dev browser
 	$(BIN)/python -m coverage erase
 	$(BIN)/python -m coverage run -m pytest -n 2 --dist loadgroup
 	$(BIN)/python -m coverage combine --quiet

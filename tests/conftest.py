@@ -2,9 +2,15 @@
 
 import asyncio
 import os
+from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from browser import Browser, Page
 
 # Nothing of the developers' tools is imported up here: pytest loads this file for `make demo`
 # too, whose environment has none.
@@ -41,5 +47,31 @@ def no_settings_of_the_developer(monkeypatch: pytest.MonkeyPatch) -> None:
         if name.startswith(PREFIXES):
             monkeypatch.delenv(name)
     others = ("PYTEST_UPSKILL_MODEL", "UPSKILL_CONFIG", "PYTEST_ADDOPTS", "COLUMNS", "NO_COLOR")
-    for name in (*others, *GITHUB):
+    for name in (*others, "CI", *GITHUB):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Browser]":
+    from browser import running_browser
+
+    with running_browser(tmp_path_factory.mktemp("chromium")) as browser:
+        yield browser
+
+
+@pytest.fixture
+def page(browser: "Browser") -> "Iterator[Page]":
+    page = browser.new_page()
+    page.size(1280)
+    page.media()
+    yield page
+    page.close()
+
+
+@pytest.fixture(scope="session")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run as people have them, as an HTML page."""
+    from pages import readable_run, write_page
+
+    notes = ["144 of 288 answers re-used, which saved 57,000 tokens. --skill-fresh asks anew."]
+    return write_page(readable_run(), tmp_path_factory.mktemp("report"), notes)

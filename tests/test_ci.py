@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kit import case, write_script, write_skill
 from made import made_run
-from pytest_upskill.plugin.options import OPTIONS
+from pytest_upskill.plugin.option_table import OPTIONS
 from pytest_upskill.reports.markdown import MARKER, markdown_summary
 from pytest_upskill.reports.markdown_text import escaped
 

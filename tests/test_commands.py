@@ -46,7 +46,8 @@ def run(*words: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
 
 def test_every_command_has_a_parser_of_its_own() -> None:
     names = [parser.prog for parser in parsers(make_parser())]
-    assert names == ["pytest-upskill", *(f"pytest-upskill {name}" for name in BY_NAME)]
+    whole = [name for name in names if name.count(" ") < 2]  # runs has some of its own
+    assert whole == ["pytest-upskill", *(f"pytest-upskill {name}" for name in BY_NAME)]
     assert {"eval", "benchmark", "list", "lint", "models", "answers"} <= set(BY_NAME)
 
 

@@ -9,18 +9,21 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from kit import commit_all
 from loopback import Asked, LoopbackServer, Reply
+from made import STARTED, made_run
 from pytest_upskill.cases import load_cases
 from pytest_upskill.cli.judge import load_labelled
+from pytest_upskill.history import default_folder, keep
 from pytest_upskill.models.names import resolve
 from pytest_upskill.models.prices import parse_prices
 from pytest_upskill.models.scripted import load_script
-from pytest_upskill.plugin.options import INI_KEYS, OPTIONS
+from pytest_upskill.plugin.option_table import INI_KEYS, OPTIONS
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
@@ -101,6 +104,12 @@ def test_a_command_of_the_documentation_works(command: str, project: Path) -> No
             assert "pytest-upskill" in run(
                 project, [str(TOOLS / "pytest-upskill"), "completion", shell]
             )
+        case ["pytest-upskill", "runs", *args]:
+            for minutes in range(3):
+                started = STARTED + timedelta(minutes=minutes)
+                keep(made_run(skills=("wick",), started=started), default_folder(project), 10**9)
+            shown = run(project, [str(TOOLS / "pytest-upskill"), "runs", *args])
+            assert any(told in shown for told in ("wick", "lines")), shown
         case ["pytest-upskill", *args]:
             shown = run(project, [str(TOOLS / "pytest-upskill"), *args])
             assert ("haiku" if args[0] == "models" else "answer") in shown

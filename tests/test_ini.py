@@ -6,7 +6,7 @@ import pytest
 
 from kit import case, commit_all, write_script, write_skill
 from loopback import LoopbackServer, Reply
-from pytest_upskill.plugin.options import INI_KEYS, OPTIONS
+from pytest_upskill.plugin.option_table import INI_KEYS, OPTIONS
 
 INI = """
     [pytest]
@@ -25,6 +25,7 @@ INI = """
     skill_csv = out.csv
     skill_markdown = out.md
     skill_benchmark = bench
+    skill_html = out.html
     skill_case_threshold = 0.5
     skill_min_pass_rate = 0.01
     skill_confident = true
@@ -37,6 +38,9 @@ INI = """
     skill_fresh = true
     skill_record = answers.jsonl
     skill_allow_code = true
+    skill_no_history = true
+    skill_runs_dir = kept
+    skill_history_size = 5
     skill_prices =
         one 1000000 0
         two 0 1000000 0
@@ -56,6 +60,7 @@ TOML = """
     skill_csv = "out.csv"
     skill_markdown = "out.md"
     skill_benchmark = "bench"
+    skill_html = "out.html"
     skill_case_threshold = 0.5
     skill_min_pass_rate = 0.01
     skill_confident = true
@@ -68,6 +73,9 @@ TOML = """
     skill_fresh = true
     skill_record = "answers.jsonl"
     skill_allow_code = true
+    skill_no_history = true
+    skill_runs_dir = "kept"
+    skill_history_size = 5
     skill_prices = ["one 1000000 0", "two 0 1000000 0"]
 """
 
@@ -105,6 +113,9 @@ def test_the_ini_file_says_what_the_command_line_does_not(
     assert list(accepted["models"]) == ["one", "two"]
     assert len((pytester.path / "answers.jsonl").read_text().splitlines()) == 8
     assert [row["skill_cost"] for row in data["summary"]] == [10, 5]  # USD 1 a token
+    assert not (pytester.path / "kept").exists()
+    assert not (pytester.path / ".upskill/runs").exists()
+    assert (pytester.path / "out.html").read_text().startswith("<!doctype html>")
     assert server.most_in_flight == 1
     assert {asked.body["max_tokens"] for asked in server.asked} == {7}
     assert {asked.headers["x-stainless-read-timeout"] for asked in server.asked} == {"33.0"}

@@ -311,5 +311,7 @@ def test_a_folder_that_can_not_be_written_is_told(
     monkeypatch.setattr(Path, "replace", refuse)
     result = project.run({"a": 1}, "--skill-accept")
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["upskill: * could not be written: *Permission denied*"])
+    result.stdout.fnmatch_lines(
+        ["upskill: --skill-accept: this can't be written: *Permission denied*"]
+    )
     assert sorted(file.name for file in project.folder.iterdir()) == ["SKILL.md", "skill_meta.json"]

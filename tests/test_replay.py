@@ -50,7 +50,7 @@ def test_a_replay_needs_no_key_and_no_server(
     result.stdout.fnmatch_lines(["haiku * 0 *1/1*15→15*"])
     result.stdout.no_fnmatch_line("*re-used*")
     assert recorded.is_file()
-    assert not (pytester.path / ".upskill").exists()
+    assert not (pytester.path / ".upskill/answers.sqlite").exists()
 
 
 def test_a_replay_loads_no_sdk(pytester: pytest.Pytester, recorded: Path) -> None:

@@ -144,4 +144,4 @@ def test_what_can_not_be_written_is_told(
 ) -> None:
     run = write(tmp_path / "run.json", made_run(passes=good))
     assert main(["report", run, "--json", str(tmp_path)]) == 2
-    assert "this can't be written" in capsys.readouterr().err
+    assert "--json: this can't be written" in capsys.readouterr().err

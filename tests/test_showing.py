@@ -137,6 +137,19 @@ def test_the_percentage_stands_at_the_end_of_a_terminal_line(
     assert [("baseline" in name) for name in names] == [columns == 120] * 3
 
 
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_the_answers_of_both_arms_stand_side_by_side_on_a_broad_terminal(
+    pytester: pytest.Pytester, workers: str
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    model = write_script(pytester.path / "a.json", knows="Push it.")
+    args = ["--skill", "skills", "--model", model, workers]
+    broad = shown_on_terminal(pytester.path, 120, *args)
+    assert any(re.search("With the skill: failed +│ Without it", line) for line in broad)
+    narrow = shown_on_terminal(pytester.path, 100, *args)
+    assert "With the skill: failed" in narrow
+
+
 def test_q_is_one_line_right_below_the_dots(pytester: pytest.Pytester, args: list[str]) -> None:
     result = pytester.runpytest_inprocess(*args, "-q", "-k", "opens")
     assert result.outlines[-3].startswith(".")

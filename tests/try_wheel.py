@@ -27,9 +27,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         write_skill(Path(folder, "skills/gate"))
         model = write_script(Path(folder, "answers.json"))
-        shown = run(folder, tools / "pytest", "--skill", "skills", "--model", model)
+        page = ("--skill-html", "page.html")
+        shown = run(folder, tools / "pytest", "--skill", "skills", "--model", model, *page)
         assert "1 passed" in shown, shown
         assert "+100" in shown, shown
+        assert "<style>" in Path(folder, "page.html").read_text(encoding="utf-8")
         shown = run(folder, tools / "pytest", "--skill", "skills", "--model", model, "-n", "2")
         assert "1 passed" in shown, shown
         shown = run(folder, tools / "pytest-upskill", "eval", "gate", "-m", model)

@@ -66,7 +66,7 @@ def overview(file: Path) -> SkillOverview:
     except InputError as error:
         errors.append(error)
     try:
-        results = last_results(skill)
+        results = accepted_results(skill)
     except InputError as error:
         errors.append(error)
     return SkillOverview(
@@ -74,8 +74,8 @@ def overview(file: Path) -> SkillOverview:
     )
 
 
-def last_results(skill: Skill) -> list[LastResult]:
-    """What it last reached, model by model: here, what was accepted."""
+def accepted_results(skill: Skill) -> list[LastResult]:
+    """What was accepted of it, model by model."""
     found = []
     for model, accepted in read_results(skill.file.parent).items():
         counts = list(accepted.cases.values())

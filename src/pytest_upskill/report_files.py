@@ -3,7 +3,7 @@
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -30,7 +30,10 @@ def tried(writers: Iterable[Writer]) -> list[InputError]:
 
 
 def report_writers(
-    results: RunResults, markdown: str, wanted: Mapping[str, Path | None]
+    results: RunResults,
+    markdown: str,
+    notes: Sequence[str],
+    wanted: Mapping[str, Path | None],
 ) -> Iterator[Writer]:
     """``wanted`` says where each goes, by its option, which ends with the kind of report."""
     for option, path in wanted.items():
@@ -43,8 +46,16 @@ def report_writers(
                 yield option, partial(replace_file, path, _encoded(csv_text(results)))
             case "markdown":
                 yield option, partial(replace_file, path, _encoded(markdown))
+            case "html":
+                yield option, partial(replace_file, path, _page(results, notes))
             case "benchmark":
                 yield option, partial(add_benchmark, path, results)
+
+
+def _page(results: RunResults, notes: Sequence[str]) -> bytes:
+    from .reports.html import html_report  # what few runs want is loaded for them alone
+
+    return html_report(results, notes).encode()
 
 
 def _encoded(text: str) -> bytes:
@@ -62,6 +73,8 @@ def replace_file(file: Path, content: bytes) -> None:
     try:
         draft.write_bytes(content)
         draft.replace(target)
+    except OSError as error:  # of a file that nobody has heard of
+        raise OSError(error.errno, error.strerror, str(file)) from None
     finally:
         draft.unlink(missing_ok=True)
 

@@ -1,6 +1,8 @@
 """A file of --skill-json read back: what its records say is worked out anew."""
 
+import gzip
 import json
+import zlib
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -17,6 +19,7 @@ from .results import AskedCase, RunResults
 from .settings import Gates
 from .trials import Arm, CaseInfo, SkillInfo
 
+_GZIP_MAGIC: Final = b"\x1f\x8b"
 _MEND: Final = "Name a file that --skill-json or a run's history wrote."
 
 
@@ -139,7 +142,7 @@ _FORM: Final = TypeAdapter(_Results)
 def read_run(file: Path) -> RunResults:
     """The results of a run, or ResultsError with the place that is wrong."""
     try:
-        text = file.read_bytes().decode("utf-8-sig")
+        text = unpacked(file).decode("utf-8-sig")
         form: _Results = read_form(_FORM, json.loads(text))
     except OSError as error:
         raise ResultsError(file, error.strerror or str(error), "Check the path.") from None
@@ -153,6 +156,18 @@ def read_run(file: Path) -> RunResults:
     except (RecursionError, ValueError) as error:  # not UTF-8, nested too deep
         raise ResultsError(file, f"this can't be read: {error}", _MEND) from None
     return _run(form)
+
+
+def unpacked(file: Path) -> bytes:
+    """What is in a file, compressed or not. OSError if it can't be read, ValueError if it is
+    damaged."""
+    data = file.read_bytes()
+    if not data.startswith(_GZIP_MAGIC):
+        return data
+    try:
+        return gzip.decompress(data)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"the compressed file is damaged: {error}") from None
 
 
 def _run(form: _Results) -> RunResults:

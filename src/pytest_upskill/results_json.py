@@ -10,10 +10,10 @@ from .summary import CaseSummary
 from .verdict import Verdict
 
 
-def results_text(results: RunResults) -> str:
-    """The whole run as JSON text. What is not known is null."""
+def results_report(results: RunResults) -> dict[str, Any]:
+    """The whole run as JSON's own values. What is not known is null."""
     gate = results.gate
-    report = {
+    return {
         "schema": 1,
         "started": results.started.isoformat(timespec="seconds"),
         "seconds": round(results.seconds, 3),
@@ -28,12 +28,19 @@ def results_text(results: RunResults) -> str:
         "commit": results.commit and asdict(results.commit),
         "versions": dict(results.versions),
     }
-    return json.dumps(report, indent=1, ensure_ascii=False) + "\n"
+
+
+def results_text(results: RunResults) -> str:
+    return json.dumps(results_report(results), indent=1, ensure_ascii=False) + "\n"
 
 
 def results_bytes(results: RunResults) -> bytes:
+    return in_bytes(results_text(results))
+
+
+def in_bytes(text: str) -> bytes:
     # A lone surrogate in an answer becomes \udXXX, which JSON reads back as the same.
-    return results_text(results).encode("utf-8", "backslashreplace")
+    return text.encode("utf-8", "backslashreplace")
 
 
 def _cases(results: RunResults) -> list[dict[str, Any]]:

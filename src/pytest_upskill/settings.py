@@ -10,6 +10,7 @@ MOST_RUNS: Final = 1000
 DEFAULT_MAX_OUTPUT: Final = 2048
 DEFAULT_TIMEOUT: Final = 120.0
 DEFAULT_CONCURRENCY: Final = 64
+DEFAULT_HISTORY_MB: Final = 200
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class Settings:
     csv_file: Path | None = None
     markdown_file: Path | None = None
     benchmark_folder: Path | None = None
+    html_file: Path | None = None
     fresh: bool = False
     record_file: Path | None = None
     replay_file: Path | None = None
@@ -59,3 +61,6 @@ class Settings:
     gates: Gates = Gates()
     case_threshold: float | None = None  # None is more than half of the runs
     prices: tuple[str, ...] = ()  # as written; models/prices reads them
+    history: bool = True  # whether the run is kept
+    runs_folder: Path | None = None  # where; None is where history says
+    history_mb: int = DEFAULT_HISTORY_MB

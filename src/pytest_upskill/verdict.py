@@ -150,6 +150,29 @@ def _what_would_show(row: Summary, smallest: float | None, level: float) -> str:
 
 def sweet_spot(verdicts: Sequence[Verdict]) -> str | None:
     """Of one skill: the cheapest model that with it is as good as the best, by known prices."""
+    if not (spot := _sweet_spot(verdicts)):
+        return None
+    cheapest, best, is_cheapest_of_all = spot
+    told = f"{cheapest.model} with the skill ({cheapest.skill_rate:.0%}) is"
+    if cheapest is not best:
+        return (
+            f"{told} the cheapest that is as good as the best "
+            f"({best.model}, {best.skill_rate:.0%}): "
+            f"{_price(cheapest)} instead of {_price(best)} per 1000 answers."
+        )
+    if is_cheapest_of_all:
+        return f"{told} the best and the cheapest."
+    return f"{told} the best, and none that is cheaper comes within {_AS_GOOD:.0%} of it."
+
+
+def sweet_spot_model(verdicts: Sequence[Verdict]) -> str | None:
+    """The model that the sentence above names."""
+    spot = _sweet_spot(verdicts)
+    return spot[0].model if spot else None
+
+
+def _sweet_spot(verdicts: Sequence[Verdict]) -> tuple[Summary, Summary, bool] | None:
+    """The cheapest good one, the best one, and whether that is the cheapest of all too."""
     known = [
         verdict.summary
         for verdict in verdicts
@@ -162,16 +185,7 @@ def sweet_spot(verdicts: Sequence[Verdict]) -> str | None:
     best = max(known, key=lambda row: (row.skill_rate or 0.0, -(row.skill_cost or 0.0)))
     good = [row for row in known if (row.skill_rate or 0.0) >= (best.skill_rate or 0.0) - _AS_GOOD]
     cheapest = min(good, key=lambda row: row.skill_cost or 0.0)
-    told = f"{cheapest.model} with the skill ({cheapest.skill_rate:.0%}) is"
-    if cheapest is not best:
-        return (
-            f"{told} the cheapest that is as good as the best "
-            f"({best.model}, {best.skill_rate:.0%}): "
-            f"{_price(cheapest)} instead of {_price(best)} per 1000 answers."
-        )
-    if best.skill_cost == min(row.skill_cost or 0.0 for row in known):
-        return f"{told} the best and the cheapest."
-    return f"{told} the best, and none that is cheaper comes within {_AS_GOOD:.0%} of it."
+    return cheapest, best, best.skill_cost == min(row.skill_cost or 0.0 for row in known)
 
 
 def _price(row: Summary) -> str:

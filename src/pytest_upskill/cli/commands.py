@@ -61,11 +61,16 @@ COMMANDS: Final = (
         module="listing",
     ),
     Command(
+        "runs",
+        "show how skills did over time, or compare two runs",
+        "pytest-upskill runs --skill wick --metric pass-rate --plot",
+        f"0 fine, 1 worse (compare --fail-if-worse), {_INPUT}",
+    ),
+    Command(
         "report",
         "make reports of files of --skill-json; shards become one run",
         "pytest-upskill report shard-*.json --markdown comment.md --min-lift 0.2",
-        "0 passed, 1 a test failed, a case is missing or a gate did not hold,\n"
-        f"             {_INPUT}",
+        "0 passed, 1 a failure, a missing case or a gate, 2 bad input",
     ),
     Command(
         "lint",

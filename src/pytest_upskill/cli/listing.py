@@ -5,18 +5,20 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import SettingsError, shown
-from ..overview import SkillOverview, overview
+from ..history import KeptRow, newest
+from ..overview import LastResult, SkillOverview, overview
 from ..reports.skill_tree import look_for, total_line, tree_lines
 from ..skills import find_skills
 from ..upskill_config import read_config
 from .ini import ini_paths
 from .output import painter
+from .places import runs_folder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,10 +41,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> tuple[str, int]:
     named = [*given.folders, *(given.dir or ())] or default_folders()
     folders = [Path(os.path.abspath(folder)) for folder in named]  # noqa: PTH100
-    found = [(folder, [overview(file) for file in _skill_files(folder)]) for folder in folders]
+    kept = newest(runs_folder(None, Path.cwd()))
+    found = [
+        (folder, [_with_history(overview(file), kept) for file in _skill_files(folder)])
+        for folder in folders
+    ]
     skills = [skill for _, group in found for skill in group]
     text = _json(skills) if given.json else _text(found, given.verbose)
     return text, 1 if any(skill.errors for skill in skills) else 0
+
+
+def _with_history(found: SkillOverview, kept: Mapping[str, Mapping[str, KeptRow]]) -> SkillOverview:
+    """What its last runs reached comes first; what was accepted stays where there was no run."""
+    if not found.skill:
+        return found
+    rows, digest = kept.get(found.folder.name, {}), found.skill.digest
+    results = [
+        LastResult(
+            model=model,
+            rate=row.skill_rate,
+            baseline_rate=row.baseline_rate,
+            date=f"{kept_row.run.head.started.astimezone():%Y-%m-%d %H:%M}",
+            edited_since=row.digest != digest,
+            kind="last run",
+        )
+        for model, kept_row in rows.items()
+        if (row := kept_row.row).skill_rate is not None
+    ]
+    known = {result.model for result in results}
+    rest = [result for result in found.results if result.model not in known]
+    return replace(found, results=(*results, *rest))
 
 
 def default_folders() -> list[Path]:

@@ -5,6 +5,7 @@ import math
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +22,13 @@ from ..settings import Gates
 from ..texts import counted, harmless
 from .output import painter
 
-_KINDS: Final = {"json": "FILE", "csv": "FILE", "markdown": "FILE", "benchmark": "DIR"}
+_KINDS: Final = {
+    "json": ("FILE", "all of it as JSON"),
+    "html": ("FILE", "a page to look at"),
+    "markdown": ("FILE", "a comment for a pull request"),
+    "csv": ("FILE", "a row for each answer"),
+    "benchmark": ("DIR", "skill-creator's layout"),
+}
 _GATES: Final = {
     "--min-lift": (-1.0, 1.0),
     "--min-pass-rate": (0.0, 1.0),
@@ -30,10 +37,12 @@ _GATES: Final = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "%(prog)s [options] RUN.json [RUN.json ...]"  # else five lines of the screen
-    parser.add_argument("files", type=Path, nargs="+", metavar="RUN.json", help="of --skill-json")
-    for kind, metavar in _KINDS.items():
-        parser.add_argument(f"--{kind}", type=Path, metavar=metavar, help=f"write it as {kind}")
+    parser.usage = "%(prog)s FILE ... [options]"
+    parser.add_argument(
+        "files", type=Path, nargs="+", metavar="FILE", help="of --skill-json, or kept runs"
+    )
+    for kind, (metavar, what) in _KINDS.items():
+        parser.add_argument(f"--{kind}", type=Path, metavar=metavar, help=f"write {what}")
     for flag, (low, high) in _GATES.items():
         number = partial(_number, low=low, high=high)
         parser.add_argument(flag, type=number, metavar="R", help="a gate, in place of the run's")
@@ -61,9 +70,9 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     problems = _problems(results)
     wanted = {f"--{kind}": getattr(given, kind) for kind in _KINDS}
     text = markdown_summary(results, notes, len(results.failed))
-    if problem := next(iter(tried(report_writers(results, text, wanted))), None):
+    if problem := next(iter(tried(report_writers(results, text, notes, wanted))), None):
         raise problem
-    return "\n".join([*_screen(results), *notes, *problems]), 1 if problems else 0
+    return "\n".join([*_screen(results, notes), *problems]), 1 if problems else 0
 
 
 def _gates(given: argparse.Namespace) -> Gates:
@@ -85,11 +94,12 @@ def _problems(results: RunResults) -> list[str]:
     return [f"upskill: {harmless(line)}" for line in lines]
 
 
-def _screen(results: RunResults) -> list[str]:
+def _screen(results: RunResults, notes: Sequence[str]) -> list[str]:
     return summary_lines(
         results.skills,
         results.verdicts,
         width=shutil.get_terminal_size().columns,
         marks=marks_for(sys.stdout.encoding or "ascii"),
         paint=painter(sys.stdout, os.environ),
+        notes=notes,
     )

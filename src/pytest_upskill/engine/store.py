@@ -43,6 +43,14 @@ class StoreSize:
     oldest: float | None
 
 
+def make_folder(folder: Path) -> None:
+    """The folder of what a project keeps from run to run; git is told to leave it alone."""
+    folder.mkdir(parents=True, exist_ok=True)
+    ignore = folder / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("# Made by pytest-upskill: nothing here belongs into git.\n*\n")
+
+
 class Store:
     """The answers of a project. Opened by the thread that uses it."""
 
@@ -96,10 +104,7 @@ class Store:
             self._connection = None
 
     def _opened(self) -> sqlite3.Connection:
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        ignore = self._file.parent / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("# Made by pytest-upskill: nothing here belongs into git.\n*\n")
+        make_folder(self._file.parent)
         connection = self._connected()
         try:
             [version] = connection.execute("PRAGMA user_version").fetchone()

@@ -55,9 +55,10 @@ class ItemLines:
 
         Not in a log, whose lines have no end; nor under xdist, where the test's name comes last.
         """
+        line = f"{word} {numbers}"
         reporter = self._config.pluginmanager.getplugin("terminalreporter")
+        if reporter is None or not reporter.isatty or hasattr(report, "node"):
+            return line
         writer = self._config.get_terminal_writer()
-        taken = writer.width_of_current_line + width_of(f"{word} {numbers}") + _PERCENT
-        if hasattr(report, "node") or not reporter.isatty or taken < writer.fullwidth:
-            return f"{word} {numbers}"
-        return f"{word}\n{_INDENT}{numbers}"
+        fits = writer.width_of_current_line + width_of(line) + _PERCENT < writer.fullwidth
+        return line if fits else f"{word}\n{_INDENT}{numbers}"

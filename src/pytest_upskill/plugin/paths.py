@@ -9,7 +9,7 @@ import pytest
 from ..errors import SettingsError, shown
 from .collect import SkillSource, relative
 from .option import absolute
-from .options import SKILL
+from .option_table import SKILL
 
 Guarded = dict[Path, list[SkillSource]]
 

@@ -26,12 +26,12 @@ from .paths import require_folder, require_writable
 PriceOf = Callable[[str], Price | None]
 
 
-def with_upskill_models(settings: Settings, folder: Path) -> Settings:
-    """Where nothing of ours names a model, upskill.config.yaml may."""
-    if settings.models:
-        return settings
+def with_upskill_config(settings: Settings, folder: Path) -> Settings:
+    """Where nothing of ours names a model or the folder of kept runs, upskill.config.yaml may."""
     theirs = read_config(folder, os.environ)
-    if not theirs.eval_models:
+    if not settings.runs_folder:
+        settings = replace(settings, runs_folder=theirs.runs_dir)
+    if settings.models or not theirs.eval_models:
         return settings
     return replace(
         settings, models=theirs.eval_models, models_folder=folder, models_file=theirs.file

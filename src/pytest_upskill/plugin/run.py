@@ -29,7 +29,8 @@ from .item_lines import ItemLines
 from .items import CaseItem, NotAnswered
 from .ledger import Ledger
 from .local_weights import small_model_notes
-from .options import MODEL, as_written, read_settings
+from .option_table import MODEL
+from .options import as_written, read_settings
 from .planning import planned_items
 from .progress import Tally
 
@@ -70,11 +71,12 @@ class UpskillRun:
     @pytest.hookimpl(wrapper=True)
     def pytest_sessionstart(self, session: pytest.Session) -> Generator[None]:
         self._session = session
+        screen.screen_of(self._config)
         looks = ("collectonly", "setuponly", "setupplan")  # some plugin of pytest may be off
         self.asks = not any(getattr(self._config.option, look, False) for look in looks)
         try:
             settings = read_settings(self._config)
-            self.settings = prepare.with_upskill_models(settings, paths.ini_folder(self._config))
+            self.settings = prepare.with_upskill_config(settings, paths.ini_folder(self._config))
             self._find_skills()
             self._name_models()
             if not hasattr(self._config, "workerinput"):
@@ -257,9 +259,11 @@ class UpskillRun:
         notes = [*accepting.notes(ledger, self._compared, self._config), *self._accepted]
         failed = self._session.testsfailed if self._session else 0
         text = markdown_summary(results, notes, failed)
-        problems += tried(files.reports(self.settings, results, text))
+        problems += tried(files.reports(self.settings, results, text, self._notes(ledger, engine)))
         problems += tried(files.recording(self.settings, ledger, engine))
         self._trouble += [*map(str, problems), *(ci.tell_job(text) if results.verdicts else [])]
+        if problem := files.keep(self.settings, results, self._config.rootpath):
+            self._trouble.append(problem)
         self._sent = telemetry.tell(results, self._specs, ledger, engine)
         return not problems and not self._gate
 

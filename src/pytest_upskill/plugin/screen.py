@@ -17,16 +17,24 @@ class Screen:
     marks: Marks
 
 
+_SCREEN: Final = pytest.StashKey[Screen]()
+
+
 def screen_of(config: pytest.Config) -> Screen:
-    """The terminal of the run: in a worker, that of the controller."""
+    """The terminal of the run: in a worker, that of the controller.
+
+    It is looked at once, before the first test: while output is captured it can't be seen.
+    """
     if told := getattr(config, "workerinput", {}).get(_KEY):
         width, drawn = told
         return Screen(width, UNICODE_MARKS if drawn else ASCII_MARKS)
     if not config.pluginmanager.hasplugin("terminalreporter"):
         return Screen(_WIDTH, UNICODE_MARKS)
-    writer = config.get_terminal_writer()
-    encoding = getattr(writer._file, "encoding", None) or "ascii"
-    return Screen(writer.fullwidth, marks_for(encoding))
+    if _SCREEN not in config.stash:
+        writer = config.get_terminal_writer()
+        encoding = getattr(writer._file, "encoding", None) or "ascii"
+        config.stash[_SCREEN] = Screen(writer.fullwidth, marks_for(encoding))
+    return config.stash[_SCREEN]
 
 
 def tell_worker(config: pytest.Config, node: object) -> None:

@@ -1,0 +1,179 @@
+"""RunResults → what the table of cases is made of, as JSON."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from ...accepted import Count, case_result
+from ...records import Record
+from ...regressions import Standing, reaches, standing_of
+from ...results import AskedCase, Pair, RunResults
+from ...summary import CaseSummary
+from ...texts import digest, one_line, shortened, slug
+
+_NAME_LIMIT: Final = 200
+_REASON_LIMIT: Final = 1000
+_LEAST_REASON: Final = 120
+# Answers worth most to a reader: they are the last to be cut.
+_TELLING: Final = frozenset({"failed", "regressed", "worse", "errored"})
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How many characters of a text are shown; ``telling`` is for answers of cases that failed."""
+
+    ordinary: int
+    telling: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """A case on a model, and what became of it."""
+
+    test: AskedCase
+    records: Sequence[Record]
+    summary: CaseSummary | None  # of the runs of which every arm was answered
+    regressed: bool
+
+    @cached_property
+    def states(self) -> list[str]:
+        if not self.records:
+            return ["not run"]
+        rates = self.summary and (self.summary.baseline, self.summary.skill)
+        found = {
+            "failed": self.count is not None and not reaches(self.count, self.test.info.threshold),
+            "regressed": self.regressed,
+            "worse": bool(rates and rates[0] is not None and rates[1] < rates[0]),
+            "errored": any(record.outcome == "errored" for record in self.records),
+            "flaky": any(self._varies(arm) for arm in ("baseline", "skill")),
+            "no signal": rates in ((0, 0), (1, 1)),
+        }
+        return [state for state, holds in found.items() if holds]
+
+    @property
+    def count(self) -> Count | None:
+        """The runs with the skill that were answered."""
+        done = [r for r in self.records if r.arm == "skill" and r.outcome != "errored"]
+        passed = sum(record.outcome == "passed" for record in done)
+        return Count(passed, len(done)) if done else None
+
+    @property
+    def standing(self) -> Standing | None:
+        """What the test came to; None if it was not answered, or has an xfail of its own."""
+        result = case_result(self.records, self.test.info.digest)
+        if not result or not self.test.info.compared:
+            return None
+        return standing_of(result.count, self.test.info.threshold, self.test.expected)
+
+    @property
+    def is_telling(self) -> bool:
+        return not _TELLING.isdisjoint(self.states)
+
+    def _varies(self, arm: str) -> bool:
+        outcomes = {record.outcome for record in self.records if record.arm == arm}
+        return outcomes >= {"passed", "failed"}
+
+
+def rows_of(results: RunResults) -> list[Row]:
+    """All tests, in the order of the run."""
+    summaries: dict[Pair, dict[str, CaseSummary]] = {
+        (row.skill, row.model): {case.case: case for case in row.by_case}
+        for row in results.summaries
+    }
+    worse = {
+        (found.skill, case.case, found.model)
+        for found in results.comparisons
+        for case in found.to_run_again
+    }
+    return [
+        Row(
+            test,
+            results.records_of(test),
+            summaries.get((test.skill, test.model), {}).get(test.case),
+            (test.skill, test.case, test.model) in worse,
+        )
+        for test in results.tests
+    ]
+
+
+def anchor(*names: str) -> str:
+    """What a link ends in: it hangs on the names alone, so it holds for later runs too."""
+    words = [part for name in names if (part := slug(name, 30))]
+    return "-".join([*words, digest(*names)[:10]])
+
+
+def page_data(results: RunResults, rows: Sequence[Row], limits: Limits) -> dict[str, Any]:
+    cases = list(dict.fromkeys((row.test.skill, row.test.case) for row in rows))
+    number = {case: index for index, case in enumerate(cases)}
+    infos = {(row.test.skill, row.test.case): row.test.info for row in rows}
+    return {
+        "against": {_name(skill.name): skill.against for skill in results.skills},
+        "cases": [
+            {
+                "skill": _name(skill),
+                "name": _name(case),
+                "question": _cut(results.questions.get((skill, case)), limits.telling),
+                "tags": [_name(tag) for tag in infos[skill, case].tags],
+                "place": _name(_place(infos[skill, case].file, infos[skill, case].line)),
+            }
+            for skill, case in cases
+        ],
+        "tests": [_test(row, number, limits) for row in rows],
+    }
+
+
+def _test(row: Row, cases: Mapping[tuple[str, str], int], limits: Limits) -> dict[str, Any]:
+    test, summary, accepted = row.test, row.summary, row.test.expected
+    answers = limits.telling if row.is_telling else limits.ordinary
+    reasons = min(_REASON_LIMIT, max(_LEAST_REASON, limits.telling))
+    return {
+        "id": f"case-{anchor(test.skill, test.case, test.model)}",
+        "case": cases[test.skill, test.case],
+        "model": _name(test.model),
+        "states": row.states,
+        "rates": summary and [summary.baseline, summary.previous, summary.skill],
+        "tokens": summary and [summary.baseline_tokens, summary.skill_tokens],
+        "accepted": accepted and f"{accepted.was} on {one_line(accepted.date, 20)}",
+        "new": test.new,
+        "standing": row.standing.reason if row.standing else "",
+        "trials": [_trial(record, answers, reasons) for record in row.records],
+    }
+
+
+def _trial(record: Record, answers: int, reasons: int) -> dict[str, Any]:
+    return {
+        "arm": record.arm,
+        "run": record.run,
+        "outcome": record.outcome,
+        "answer": _cut(record.output, answers),
+        "tokens": [record.input_tokens, record.output_tokens, record.cached_tokens],
+        "seconds": record.seconds,
+        "cost": record.cost,
+        "score": record.score,
+        "stored": record.stored,
+        "error": record.error and one_line(record.error, reasons),
+        "checks": [
+            [
+                "ok" if grade.passed else "FAIL" if grade.required else "miss",
+                _name(grade.check),
+                one_line(grade.reason, reasons),
+            ]
+            for grade in record.checks
+        ],
+    }
+
+
+def _cut(words: str | None, limit: int) -> list[Any] | None:
+    """A text, and how long it was if not all of it is there."""
+    if words is None:
+        return None
+    return [words] if len(words) <= limit else [shortened(words, limit), len(words)]
+
+
+def _name(words: str) -> str:
+    return one_line(words, _NAME_LIMIT)
+
+
+def _place(file: str, line: int) -> str:
+    return f"{file}:{line}" if file else ""

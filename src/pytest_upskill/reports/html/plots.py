@@ -1,0 +1,269 @@
+"""The two pictures of a skill: what it gains on each model, and what that costs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import floor, log10
+from typing import Final
+
+from ...stats import wilson
+from ...summary import Summary
+from ...texts import dollars, one_line, points
+from ...verdict import Verdict, sweet_spot_model
+from .marks import circle, diamond, drawing, line, words
+
+_LEFT, _SPAN = 7.0, 83.0  # per cent of the width
+_QUARTERS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
+_ROW: Final = 60
+_LOWEST, _HIGHEST = 170.0, 230.0  # of the plane of the frontier, about as high as the rows beside
+_TOP: Final = 16
+_MOST_SPREAD: Final = 20.0  # from there on the scale is logarithmic
+_NARROW: Final = 300.0  # the width in pixels in which no labels may collide
+_BESIDE: Final = 10.0  # pixels between a point and its name
+_MOST_LETTERS: Final = 19  # of a name
+_LETTER: Final = 7.2  # the width of a letter, at most
+
+
+def dumbbell(verdicts: Sequence[Verdict]) -> str:
+    """A row for each model: without the skill → with it, each with its interval."""
+    rows = [verdict for verdict in verdicts if verdict.summary.skill_rate is not None]
+    bottom = len(rows) * _ROW + 8
+    parts = []
+    for share in _QUARTERS:
+        parts.append(words(_at(share), bottom + 14, f"{share:.0%}", "tick", "middle"))
+    for number, verdict in enumerate(rows):
+        parts += _row(verdict, number * _ROW)
+    told = "; ".join(_told(verdict) for verdict in rows)
+    return drawing("dumbbell", bottom + 22, "Pass rate without and with the skill", told, parts)
+
+
+def _row(verdict: Verdict, top: float) -> list[str]:
+    row, lift = verdict.summary, verdict.lift
+    y, skill, baseline = top + 38, row.skill_rate or 0.0, row.baseline_rate
+    parts = [line(_at(share), y - 14, _at(share), y + 14, "grid faint") for share in _QUARTERS]
+    parts.append(words(0, top + 14, _short(row.model), "name"))
+    if lift:
+        told = f"{points(lift.lift)} ({points(lift.low)} to {points(lift.high)})"
+        parts.append(words(100, top + 14, told, "lift", "end"))
+    if baseline is not None:
+        way = "gain" if skill > baseline else "loss" if skill < baseline else "same"
+        parts += _interval(baseline, len(row.by_case), y + 9, "baseline")
+        parts.append(line(_at(baseline), y, _at(skill), y, f"way {way}"))
+    parts += _interval(skill, len(row.by_case), y - 9, "skill")
+    if row.previous_rate is not None:
+        parts.append(diamond(_at(row.previous_rate), y, "dot previous"))
+    if baseline is not None:
+        parts.append(circle(_at(baseline), y, "dot baseline"))
+        side = -1 if baseline < skill else 1
+        if baseline != skill:
+            parts.append(_value(baseline, y, side))
+    parts.append(circle(_at(skill), y, "dot skill"))
+    parts.append(_value(skill, y, -1 if baseline is not None and skill < baseline else 1))
+    return parts
+
+
+def _value(rate: float, y: float, side: int) -> str:
+    anchor = "end" if side < 0 else "start"
+    return words(_at(rate), y + 4, f"{rate:.0%}", "value", anchor, 10 * side)
+
+
+def _interval(rate: float, cases: int, y: float, arm: str) -> list[str]:
+    low, high = map(_at, wilson(rate, cases))
+    ends = [line(x, y - 3, x, y + 3, f"interval {arm}") for x in (low, high)]
+    return [line(low, y, high, y, f"interval {arm}"), *ends]
+
+
+def _at(share: float) -> float:
+    return _LEFT + _SPAN * share
+
+
+def _short(name: str) -> str:
+    """Of a long name both ends: models of a family often differ in the last letters."""
+    flat = one_line(name, 200)
+    return flat if len(flat) <= _MOST_LETTERS else f"{flat[:9]}…{flat[-9:]}"
+
+
+def _told(verdict: Verdict) -> str:
+    row = verdict.summary
+    before = "" if row.baseline_rate is None else f"{row.baseline_rate:.0%} → "
+    return f"{row.model}: {before}{row.skill_rate:.0%}"
+
+
+@dataclass(frozen=True)
+class Point:
+    """A model with the skill or without: what an answer takes, and how many are right."""
+
+    model: str
+    arm: str
+    x: float
+    rate: float
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Where a point stands; ``is_cost`` says whether x is USD per 1000 answers, or tokens."""
+
+    is_cost: bool
+    low: float
+    high: float
+    is_log: bool
+    height: float  # of all, for rates from 0 to 1
+
+    def y(self, rate: float) -> float:
+        return _TOP + self.height * (1 - rate)
+
+    def at(self, amount: float) -> float:
+        if self.is_log:
+            share = log10(amount / self.low) / log10(self.high / self.low)
+        else:
+            share = (amount - self.low) / (self.high - self.low)
+        return _at(share)
+
+    def told(self, amount: float) -> str:
+        return dollars(amount) if self.is_cost else f"{amount:,.0f}"
+
+
+def points_of(verdicts: Sequence[Verdict]) -> tuple[list[Point], Scale] | None:
+    """By cost where all prices are known, else by tokens; None where neither is."""
+    rows = [verdict.summary for verdict in verdicts if verdict.summary.skill_rate is not None]
+    for is_cost in (True, False):
+        found = [point for row in rows for point in _points(row, is_cost)]
+        amounts = [point.x for point in found]
+        models = {point.model for point in found if point.arm == "skill"}
+        if rows and len(models) == len(rows) and max(amounts) > 0:
+            height = min(_HIGHEST, max(_LOWEST, _ROW * len(rows)))
+            return found, _scale(amounts, is_cost, height)
+    return None
+
+
+def _points(row: Summary, is_cost: bool) -> list[Point]:
+    known = [
+        ("baseline", row.baseline_cost if is_cost else row.baseline_tokens, row.baseline_rate),
+        ("skill", row.skill_cost if is_cost else row.skill_tokens, row.skill_rate),
+    ]
+    factor = 1000 if is_cost else 1
+    return [
+        Point(row.model, arm, factor * amount, rate)
+        for arm, amount, rate in known
+        if amount is not None and rate is not None
+    ]
+
+
+def _scale(amounts: Sequence[float], is_cost: bool, height: float) -> Scale:
+    low, high = min(amounts), max(amounts)
+    if low > 0 and high / low > _MOST_SPREAD:
+        return Scale(is_cost, low / 1.3, high * 1.3, True, height)
+    return Scale(is_cost, 0.0, high * 1.1, False, height)
+
+
+def efficient(found: Sequence[Point]) -> list[Point]:
+    """Those that no other is both cheaper and better than, from cheap to good."""
+    best: list[Point] = []
+    for point in sorted(found, key=lambda point: (point.x, -point.rate)):
+        if not best or point.rate > best[-1].rate:
+            best.append(point)
+    return best
+
+
+def frontier(verdicts: Sequence[Verdict]) -> str | None:
+    """What an answer takes against how many pass, both arms of each model."""
+    known = points_of(verdicts)
+    if known is None:
+        return None
+    found, scale = known
+    parts = _axes(scale)
+    steps = efficient(found)
+    for step, after in zip(steps, [*steps[1:], None], strict=True):
+        end = scale.at(after.x) if after else 100.0
+        parts.append(
+            line(scale.at(step.x), scale.y(step.rate), end, scale.y(step.rate), "frontier")
+        )
+        if after:
+            parts.append(line(end, scale.y(step.rate), end, scale.y(after.rate), "frontier"))
+    by_model: dict[str, list[Point]] = {}
+    for point in found:
+        by_model.setdefault(point.model, []).append(point)
+    for one, *rest in by_model.values():
+        for two in rest:
+            ends = (scale.at(one.x), scale.y(one.rate), scale.at(two.x), scale.y(two.rate))
+            parts.append(line(*ends, "joint"))
+    spot = sweet_spot_model(verdicts) if scale.is_cost else None
+    for point in found:
+        x, y = scale.at(point.x), scale.y(point.rate)
+        if point.arm == "skill" and point.model == spot:
+            parts.append(circle(x, y, "spot", 11))
+        parts.append(circle(x, y, f"dot {point.arm}"))
+    parts += _labels(found, scale)
+    title = "Cost and pass rate" if scale.is_cost else "Tokens and pass rate"
+    told = "; ".join(f"{p.model} {p.arm}: {scale.told(p.x)}, {p.rate:.0%}" for p in found)
+    return drawing("plane", scale.y(0) + 24, title, told, parts)
+
+
+def _axes(scale: Scale) -> list[str]:
+    parts = []
+    for share in _QUARTERS:
+        parts.append(
+            line(0, scale.y(share), 100, scale.y(share), "grid" if share == 0 else "grid faint")
+        )
+        parts.append(words(0, scale.y(share) - 4, f"{share:.0%}", "tick"))
+    for amount in _ticks(scale):
+        x = scale.at(amount)
+        parts.append(line(x, scale.y(0), x, scale.y(0) + 4, "grid"))
+        parts.append(words(x, scale.y(0) + 18, scale.told(amount), "tick", "middle"))
+    return parts
+
+
+def _ticks(scale: Scale) -> list[float]:
+    """Three to six round numbers."""
+    if scale.is_log:
+        decades = range(floor(log10(scale.low)), floor(log10(scale.high)) + 1)
+        amounts = [10.0**decade for decade in decades]
+        inside = [amount for amount in amounts if scale.low <= amount <= scale.high]
+        return inside[:: -(-len(inside) // 5)]
+    size = 10.0 ** floor(log10(scale.high / 4))
+    step = max(size * factor for factor in (1, 2, 2.5, 5) if size * factor <= scale.high / 3)
+    return [step * number for number in range(1, 7) if step * number <= scale.high]
+
+
+def _labels(found: Sequence[Point], scale: Scale) -> list[str]:
+    """The name of each model beside its point with the skill, where there is room even on a
+    phone."""
+    dots = [(scale.at(p.x) / 100 * _NARROW, scale.y(p.rate)) for p in found]
+    taken = [(x - 8, y - 8, x + 8, y + 8) for x, y in dots]
+    parts = []
+    for point in (point for point in found if point.arm == "skill"):
+        name = _short(point.model)
+        x, y = scale.at(point.x) / 100 * _NARROW, scale.y(point.rate)
+        side, down, box = _free_place(x, y, len(name) * _LETTER, taken, scale.y(0))
+        taken.append(box)
+        anchor = {-1: "end", 0: "middle", 1: "start"}[side]
+        shift = _BESIDE * side
+        parts.append(words(scale.at(point.x), y + down + 4, name, "name small", anchor, shift))
+    return parts
+
+
+Box = tuple[float, float, float, float]
+
+
+def _free_place(
+    x: float, y: float, width: float, taken: Sequence[Box], bottom: float
+) -> tuple[int, float, Box]:
+    """To which side of a point its name goes, and how far below: the first that is free."""
+    options: list[tuple[int, float, Box]] = []
+    for down in (-16, 18, 0, 34, -32, 50, 66):
+        for side in (1, -1, 0) if down else (1, -1):
+            left = {1: x + _BESIDE, -1: x - _BESIDE - width, 0: x - width / 2}[side]
+            options.append((side, down, (left, y + down - 8, left + width, y + down + 8)))
+    plane = (-8, 0, _NARROW + 8, bottom)
+    inside = [option for option in options if _is_inside(option[2], plane)]
+    for option in inside:
+        if not any(_overlap(option[2], other) for other in taken):
+            return option
+    return (inside or options)[0]
+
+
+def _is_inside(one: Box, two: Box) -> bool:
+    return one[0] >= two[0] and one[1] >= two[1] and one[2] <= two[2] and one[3] <= two[3]
+
+
+def _overlap(one: Box, two: Box) -> bool:
+    return one[0] < two[2] and two[0] < one[2] and one[1] < two[3] and two[1] < one[3]
