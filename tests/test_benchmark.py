@@ -15,7 +15,7 @@ from typing import Any
 
 import cmarkgfm
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit import case, write_script, write_skill
@@ -277,6 +277,7 @@ def test_what_can_not_be_written_leaves_nothing_behind(
     assert list(tmp_path.iterdir()) == []
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(), unique=True, max_size=8))
 def test_folders_of_names_are_all_different_and_plain(names: list[str]) -> None:
     folders = folder_names(names)
@@ -285,6 +286,7 @@ def test_folders_of_names_are_all_different_and_plain(names: list[str]) -> None:
     assert all(re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", folder) for folder in folders.values())
 
 
+@settings(deadline=None)
 @given(st.text(), st.text(), st.text())
 def test_any_text_makes_files_that_can_be_read(name: str, answer: str, reason: str) -> None:
     grades = (Grade("contains", False, reason, asks=reason),)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit import case, write_script, write_skill
@@ -91,6 +91,7 @@ def test_an_answer_fits_into_a_cell_and_says_what_was_cut(letter: str) -> None:
     assert one_row(output="x" * 32_000)["answer"] == "x" * 32_000
 
 
+@settings(deadline=None)
 @given(st.text(), st.text())
 def test_no_text_breaks_a_row_or_is_a_formula(answer: str, error: str) -> None:
     row = one_row(output=answer + "\x00\ud800", error=error)
@@ -101,6 +102,7 @@ def test_no_text_breaks_a_row_or_is_a_formula(answer: str, error: str) -> None:
         assert cell.encode("utf-8").count(b"\x00") == 0
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs"])))
 def test_other_text_is_read_back_as_it_was(answer: str) -> None:
     assert one_row(output=f"He said: {answer}")["answer"] == f"He said: {answer}"

@@ -5,7 +5,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from junitparser import xunit2
 
@@ -167,6 +167,7 @@ def test_a_cost_that_is_not_known_is_left_out() -> None:
     assert "upskill_cost" not in dict(case_properties([known, unknown]))
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(codec="utf-8")), st.text())
 def test_names_of_properties_can_stand_in_xml(skill: str, model: str) -> None:
     made = made_run(skills=(skill,), models=(model,), cases=1)

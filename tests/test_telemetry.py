@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector import Collector
@@ -137,6 +137,7 @@ def test_the_run_has_a_span_with_its_gate() -> None:
     assert "upskill.gate.passed" not in run_span(made_run()).attributes
 
 
+@settings(deadline=None)
 @given(st.text(), st.text())
 def test_no_answer_and_no_question_is_sent_unless_that_is_said(answer: str, question: str) -> None:
     secret, asked = f"s3cret{answer}\ud800", f"qu3stion{question}"
