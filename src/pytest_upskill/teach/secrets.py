@@ -66,7 +66,7 @@ _KEY_OF: Final = re.compile(
     r"(?i:secret|api|access|private|auth|signing|encryption|account|master)[_-]?$|[A-Z0-9]_$"
 )
 _ASSIGNED: Final = re.compile(
-    r"(?P<name>[A-Za-z]+(?:[_-](?:id|Id|ID))?)"
+    rf"(?P<name>{'|'.join(sorted(_SPELLINGS, key=len, reverse=True))})"
     r"(?P<sep>\\*[\"']?\]?\s{0,3}(?::=|=>|[=:](?!=))\s{0,3}|[ ])"
     r"(?P<quote>\\*[\"'`])?"
     r"(?P<value>[^\s\"'`\\<>;,(){}\[\]$|&]{4,100})"
@@ -164,7 +164,7 @@ def _masked_assignments(text: str) -> str:
 def _is_secret(match: re.Match[str]) -> bool:
     """Whether the value of an assignment is one, and not code that gets one, or a word."""
     name, value, start = match["name"], match["value"], match.start()
-    if name.lower() not in _NAMES or match["after"] in ("(", "["):
+    if match["after"] in ("(", "["):
         return False
     if name[:1] in "kK" and not _KEY_OF.search(match.string[max(0, start - 12) : start]):
         return False  # keys of maps, of caches, of keyboards

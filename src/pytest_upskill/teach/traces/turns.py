@@ -184,6 +184,12 @@ def parsed_json(text: str) -> Any:
         return None
 
 
+def word_of(entry: Any, key: str) -> str:
+    """What stands under a key, if that is a text; anything else says nothing."""
+    value = entry.get(key) if isinstance(entry, dict) else None
+    return value if isinstance(value, str) else ""
+
+
 def without(text: str, *tags: str) -> str:
     """A text without what stands in these tags: agents put their own words into what users say."""
     for tag in tags:
