@@ -194,6 +194,29 @@ def test_the_calls_of_codex_in_all_their_shapes(tmp_path: Path) -> None:
     assert trace.skipped == 3
 
 
+@pytest.mark.parametrize(
+    ("output", "failed"),
+    [
+        ("Error: no such file", True),
+        ("Traceback (most recent call last):\n  x", True),
+        ("ModuleNotFoundError: No module named 'x'", True),
+        ("fatal: not a git repository", True),
+        ("Exit code: 1\nOutput:\n", True),
+        ("... lines ...\nCommand exited with code 2", True),
+        ("Exit code: 0\nOutput:\nerror: of others", False),
+        ("The query returned 5 rows", False),
+        ("errors: 0", False),
+        ("def f():\n    raise ValueError", False),
+        ("", False),
+    ],
+)
+def test_a_tool_message_that_tells_of_an_error(tmp_path: Path, output: str, failed: bool) -> None:
+    messages = sessions.openai_messages()
+    messages[4]["content"] = output
+    trace = read(tmp_path, json.dumps(messages))
+    assert trace.turns[3].failed is failed
+
+
 def test_a_rollout_of_events_alone(tmp_path: Path) -> None:
     text = rollout(
         {"type": "user_message", "message": "Fix it."},
@@ -252,6 +275,14 @@ def test_the_labels_of_markdown(tmp_path: Path, pair: tuple[str, str]) -> None:
     trace = read(tmp_path, text)
     assert trace.form == "Markdown transcript"
     assert trace.turns == (Turn("user", f"{ASKED}\n\n## User interface"), Turn("assistant", DONE))
+
+
+def test_a_call_told_under_the_heading_of_the_assistant(tmp_path: Path) -> None:
+    use = '🔧 Using tool: Bash\nInput: {\n  "command": "ls",\n  "description": "List"\n}'
+    trace = read(
+        tmp_path, f"## User\n\nHi.\n\n---\n\n## Claude\n\n{use}\n\n---\n\n## Claude\n\nYes."
+    )
+    assert trace.turns[1:] == (Turn("call", "ls", "Bash"), Turn("assistant", "Yes."))
 
 
 def test_a_fence_that_nobody_closed_hides_nothing(tmp_path: Path) -> None:

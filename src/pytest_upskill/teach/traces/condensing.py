@@ -37,7 +37,7 @@ _SHARES: Final = {
     Rank.THOUGHT: 0.0,
 }
 _BETWEEN: Final = "\n\0\n"  # no pattern of a secret reaches across
-_LEAST: Final = 25  # bytes of a text; less than that says nothing
+_LEAST: Final = 90  # bytes of a text; less than that says nothing
 _ONE_LINE: Final = 300
 _SOME_LINES: Final = 1500
 _WORDS: Final[dict[Kind, str]] = {
@@ -86,10 +86,10 @@ class _Item:
 
     def fitted(self, size: int) -> str | None:
         """What is shown in so many bytes; None if it is left out."""
-        if not size:
+        room = size - _bytes(self.head) - 1
+        if room < 0:
             return None
-        text = self.short if size <= self.size(self.short) else self.whole
-        return fitted(text, size - _bytes(self.head) - 1)
+        return fitted(self.short if size <= self.size(self.short) else self.whole, room)
 
 
 def condensed(trace: Trace, budget: int) -> Condensed:
@@ -110,8 +110,9 @@ def _cleaned(turns: Sequence[Turn]) -> list[Turn]:
     parted = masked(_BETWEEN.join(texts)).split(_BETWEEN)
     if len(parted) != len(texts):
         parted = [masked(text) for text in texts]
+    tools = {tool: masked(_CONTROLS.sub("", _whole(tool))) for tool in {t.tool for t in turns}}
     return [
-        replace(turn, text=text.strip(), tool=masked(_CONTROLS.sub("", _whole(turn.tool))))
+        replace(turn, text=text.strip(), tool=tools[turn.tool])
         for turn, text in zip(turns, parted, strict=True)
     ]
 
@@ -168,7 +169,10 @@ def _allot(items: Sequence[_Item], limit: int) -> list[int]:
         for rank, places in of_rank.items():
             taken = sum(sizes[place] for place in places)
             given = allotted(
-                [max(sizes[place], min(wanted[place], most)) for place in places],
+                [
+                    max(sizes[place], min(wanted[place], max(most, least[place])))
+                    for place in places
+                ],
                 [least[place] for place in places],
                 taken + int(left * shares.get(rank, 1)),
             )
