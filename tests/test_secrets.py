@@ -57,6 +57,8 @@ def test_keys_of_providers_are_masked_wherever_they_stand(key: str, text: str) -
             "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCY",
             "aws_secret_access_key = <SECRET>",
         ),
+        ("AWS_SECRET_ACCESS_KEY=/JalrXUtnFEMI/K7MDENG/bPx", "AWS_SECRET_ACCESS_KEY=<SECRET>"),
+        ("SSH_PRIVATE_KEY=/etc/ssh/id_ed25519", "SSH_PRIVATE_KEY=/etc/ssh/id_ed25519"),
         ("DB_PASSWORD=correcthorse", "DB_PASSWORD=<PASSWORD>"),
         ("password: hunter2", "password: <PASSWORD>"),
         ('"password": "battery staple"', '"password": "<PASSWORD> staple"'),

@@ -328,6 +328,7 @@ def test_what_claude_code_exports(tmp_path: Path) -> None:
         ('{"a": 1}\n{"b": 2}\n', "no trace of a form that is known"),
         ('{"messages": [\n  {"role": ', "neither JSON nor JSON lines"),
         ("[" * 100_000, "nested too deeply"),
+        ('{"body": ' * 900 + "1" + "}" * 900, ""),
         ('[{"role": "system", "content": "x"}]', "nothing was said or done"),
     ],
 )
