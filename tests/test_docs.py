@@ -110,6 +110,10 @@ def test_a_command_of_the_documentation_works(command: str, project: Path) -> No
                 keep(made_run(skills=("wick",), started=started), default_folder(project), 10**9)
             shown = run(project, [str(TOOLS / "pytest-upskill"), "runs", *args])
             assert any(told in shown for told in ("wick", "lines")), shown
+        case ["pytest-upskill", "install", *args]:
+            home = {"HOME": str(project / "home"), "USERPROFILE": str(project / "home")}
+            install = [str(TOOLS / "pytest-upskill"), "install", *args]
+            assert ".claude/skills/wick: " in run(project, install, (0,), **home)
         case ["pytest-upskill", *args]:
             shown = run(project, [str(TOOLS / "pytest-upskill"), *args])
             assert ("haiku" if args[0] == "models" else "answer") in shown

@@ -1,0 +1,1 @@
+"""From a task, a trace or a skill to a skill that was shown to help."""
