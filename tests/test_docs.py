@@ -24,6 +24,8 @@ from pytest_upskill.models.names import resolve
 from pytest_upskill.models.prices import parse_prices
 from pytest_upskill.models.scripted import load_script
 from pytest_upskill.plugin.option_table import INI_KEYS, OPTIONS
+from pytest_upskill.results_json import results_bytes
+from pytest_upskill.trials import Arm
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
@@ -63,8 +65,20 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy
 
 
+def with_skill(_case: int, _model: str, arm: Arm, _run: int) -> bool:
+    return arm == "skill"
+
+
+def _expanded(folder: Path, word: str) -> list[str]:
+    """As a shell does it."""
+    found = (
+        sorted(str(path.relative_to(folder)) for path in folder.glob(word)) if "*" in word else []
+    )
+    return found or [word]
+
+
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_of_the_documentation_works(command: str, project: Path) -> None:
+def test_a_command_of_the_documentation_works(command: str, project: Path, tmp_path: Path) -> None:
     words = shlex.split(command)
     if "--skill-against" in words and not shutil.which("git"):
         pytest.skip("there is no git")
@@ -96,14 +110,25 @@ def test_a_command_of_the_documentation_works(command: str, project: Path) -> No
             assert shown.startswith("pytest --skill skills/wick --model haiku --model sonnet")
             assert re.search(r"\d+ (passed|x?failed)", shown), shown
         case ["pytest-upskill", "list", *args]:
-            # Not in the project, where other commands accept results.
-            shown = run(ROOT, [str(TOOLS / "pytest-upskill"), "list", *args])
+            # Not in the project, where other commands leave results.
+            shutil.copytree(ROOT / "skills", tmp_path / "skills")
+            shown = run(tmp_path, [str(TOOLS / "pytest-upskill"), "list", *args])
             page = (ROOT / "docs/commands.md").read_text()
             assert f"```text\n{shown}```" in page
         case ["pytest-upskill", "completion", shell, ">", _]:
             assert "pytest-upskill" in run(
                 project, [str(TOOLS / "pytest-upskill"), "completion", shell]
             )
+        case ["pytest-upskill", "report", *args]:
+            for shard, model in enumerate(("haiku", "sonnet"), start=1):
+                shutil.rmtree(project / f"shard-{shard}", ignore_errors=True)
+                (project / f"shard-{shard}").mkdir()
+                results = made_run(skills=("wick",), models=(model,), cases=12, passes=with_skill)
+                (project / f"shard-{shard}/results.json").write_bytes(results_bytes(results))
+            files = [name for arg in args for name in _expanded(project, arg)]
+            shown = run(project, [str(TOOLS / "pytest-upskill"), "report", *files])
+            assert "haiku: helps" in shown
+            assert "sonnet: helps" in shown
         case ["pytest-upskill", "runs", *args]:
             for minutes in range(3):
                 started = STARTED + timedelta(minutes=minutes)
