@@ -6,9 +6,10 @@ twice, and the agent says what it did.
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from pytest_upskill.teach.traces import Turn
+from pytest_upskill.teach.traces import Trace, Turn, read_trace
 
 ASKED = "Make a build.toml for H100 and check it."
 PLAN = "I'll look at the kernel first."
@@ -36,6 +37,13 @@ CALLS: list[tuple[str, dict[str, Any], str, bool]] = [
     ("Write", _WRITES[0], "written", False),
     ("Write", _WRITES[1], "written", False),
 ]
+
+
+def read(folder: Path, text: str | bytes, name: str = "trace.bin") -> Trace:
+    """The trace of such a file; what it is called must not matter."""
+    file = folder / name
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_trace(file)
 
 
 def lines(entries: Sequence[Any]) -> str:
