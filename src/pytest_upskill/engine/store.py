@@ -96,10 +96,7 @@ class Store:
             self._connection = None
 
     def _opened(self) -> sqlite3.Connection:
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        ignore = self._file.parent / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("# Made by pytest-upskill: nothing here belongs into git.\n*\n")
+        make_private(self._file.parent)
         connection = self._connected()
         try:
             [version] = connection.execute("PRAGMA user_version").fetchone()
@@ -154,6 +151,14 @@ class Store:
     def _give_up(self, error: Exception) -> None:
         self.close()
         self._tell(f"answers are not stored from here on: {shown(self._file)}: {error}")
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder for what is kept between runs, hidden from git."""
+    folder.mkdir(parents=True, exist_ok=True)
+    ignore = folder / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("# Made by pytest-upskill: nothing here belongs into git.\n*\n")
 
 
 def _rows(
