@@ -6,6 +6,7 @@ UpskillError
 │   ├── CasesError     skill_meta.json or another file of cases
 │   ├── AcceptedError  skill_results.json
 │   ├── ResultsError   a file of results, as --skill-json writes it
+│   ├── TraceError     a trace of an agent that a skill is to be made of
 │   └── SettingsError  an option, an ini value, the name of a model, a key
 ├── ModelError         a model gave no answer to a question
 ├── TeachError         a teacher, a student or an author of cases gave nothing to go on with
@@ -50,6 +51,10 @@ class AcceptedError(InputError):
 
 class ResultsError(InputError):
     """A file of results, as --skill-json writes it."""
+
+
+class TraceError(InputError):
+    """A trace of an agent that a skill is to be made of."""
 
 
 class SettingsError(InputError):

@@ -1,1 +1,1 @@
-"""Teacher and student: a strong model writes a skill and its cases, cheap ones use it."""
+"""From a task, a trace or a skill to a skill that was shown to help."""

@@ -30,10 +30,15 @@ _KNOWN: Final = re.compile(
     r"|AGE-SECRET-KEY-1[0-9A-Z]{50,}|tskey-[a-z]+-[A-Za-z0-9-]{16,}"
     r")"
 )
-_JWT: Final = re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]+)?")
-_BEARER: Final = re.compile(
-    r"(?i:\b(bearer|authorization[\"']?\s?[:=]\s?[\"']?(?:basic|token|digest)))(\s+)"
-    r"(?=[A-Za-z._~+/=-]*\d)[A-Za-z0-9._~+/=-]{16,}"
+# A pattern that begins with a plain text is found ten times faster, so what may not stand before
+# it is asked afterwards.
+_JWT: Final = re.compile(r"eyJ(?<![\w-]eyJ)[A-Za-z0-9_-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]+)?")
+_HEADERS: Final = (
+    re.compile(r"(earer\s{1,3})(?=[A-Za-z._~+/=-]*+\d)[A-Za-z0-9._~+/=-]{16,}"),
+    re.compile(
+        r"(uthorization\\*[\"']?\s?[:=]\s?\\*[\"']?(?i:basic|token|digest)\s{1,3})"
+        r"[A-Za-z0-9._~+/=-]{8,}"
+    ),
 )
 _PEM: Final = re.compile(
     r"-----BEGIN ([A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?)-----"
@@ -44,35 +49,42 @@ _PEM: Final = re.compile(
 _PEM_RUN: Final = re.compile(r"[A-Za-z0-9+/]{40}")
 _URL: Final = re.compile(r"(://[^\s/:@\"'<>`]{0,100}:)([^\s/@\"'<>`{}$%][^\s/@\"'<>`]{0,200})(?=@)")
 _NETRC: Final = re.compile(
-    r"(\bmachine\s{1,9}\S{1,99}\s{1,9}login\s{1,9}\S{1,99}\s{1,9}password\s{1,9})(\S+)"
+    r"(machine\s{1,9}\S{1,99}\s{1,9}login\s{1,9}\S{1,99}\s{1,9}password\s{1,9})(\S+)"
 )
-_EMAIL: Final = re.compile(
-    r"(?<![\w.%+/:-])(?!git@)[A-Za-z0-9][\w.%+-]{0,63}+@(?:[A-Za-z0-9][A-Za-z0-9-]{0,62}\.){1,8}"
-    r"[A-Za-z]{2,24}(?![\w-])"
-)
+_LOCAL_BACKWARDS: Final = re.compile(r"[\w.%+-]{0,63}[A-Za-z0-9](?![\w.%+/:-])")
+_DOMAIN: Final = re.compile(r"@(?:[A-Za-z0-9][A-Za-z0-9-]{0,62}\.){1,8}[A-Za-z]{2,24}(?![\w-])")
 
 # NAME=value, NAME: value, "name": "value", --name value
-_NAME: Final = (
-    r"(?i:(?P<word>passw(?:or)?d|passphrase|pwd)|secret(?:[_-]?access)?[_-]?key|secret"
-    r"|api[_-]?key|access[_-]?key(?:[_-]?id)?|private[_-]?key|auth[_-]?key|signing[_-]?key"
-    r"|encryption[_-]?key|token|credentials?)|[A-Z0-9]_KEY"
+_NAMES: Final = (
+    *("password", "passwd", "passphrase", "pwd", "secret", "token", "key", "key_id", "key-id"),
+    *("credential", "credentials"),
+)
+_SPELLINGS: Final = tuple(
+    spelling for name in _NAMES for spelling in (name, name.capitalize(), name.upper())
+)
+_KEY_OF: Final = re.compile(
+    r"(?i:secret|api|access|private|auth|signing|encryption|account|master)[_-]?$|[A-Z0-9]_$"
 )
 _ASSIGNED: Final = re.compile(
-    rf"(?P<name>{_NAME})"
-    r"(?P<sep>\\*[\"']?\]?\s{0,3}(?::=|=>|[=:](?!=))\s{0,3}|(?<=--(?:\w{5}))[ ]|[ ](?=\S*\d))"
+    r"(?P<name>[A-Za-z]+(?:[_-](?:id|Id|ID))?)"
+    r"(?P<sep>\\*[\"']?\]?\s{0,3}(?::=|=>|[=:](?!=))\s{0,3}|[ ])"
     r"(?P<quote>\\*[\"'`])?"
-    r"(?P<value>[^\s\"'`\\<>;,(){}\[\]$|&]{4,400})"
+    r"(?P<value>[^\s\"'`\\<>;,(){}\[\]$|&]{4,100})"
     r"(?P<after>[(\[]|\\*[\"'`])?"
 )
+_MORE: Final = re.compile(r"[^\s\"'`\\<>;,(){}\[\]$|&]*+")
 _CODE: Final = re.compile(r"[A-Za-z_]+(?:\.[A-Za-z_]+)*\.?")
-_RANDOM: Final = re.compile(r"(?=[^\d]*\d)(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9+/=_~.:@!#%^*?-]{12,}")
+_RANDOM: Final = re.compile(r"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9+/=_~.:@!#%^*?-]{12,}")
 
-_HOMES: Final = re.compile(
-    r"(?<![\w.~-])(?:(?:/mnt|/cygdrive)?/[a-z](?=/Users/))?/(?:home|Users)/[\w.@~-]+"
-    r"|(?<![A-Za-z0-9])[A-Za-z]:(?:\\{1,4}|/)Users(?:\\{1,4}|/)[\w.@~-]+"
+_HOMES: Final = (
+    re.compile(r"/mnt/[a-z]/Users/[\w.@~-]+"),
+    re.compile(r"/home/(?<![\w.~-]/home/)[\w.@~-]+"),
+    re.compile(r"/Users/(?<![\w.~-]/Users/)[\w.@~-]+"),
     # What Claude Code calls the folder of a project.
-    r"|(?<=/projects/)-(?:home|Users)-[A-Za-z0-9]+"
+    re.compile(r"-home-(?<=/projects/-home-)[A-Za-z0-9]+"),
+    re.compile(r"-Users-(?<=/projects/-Users-)[A-Za-z0-9]+"),
 )
+_DRIVE_HOME: Final = re.compile(r"[A-Za-z]:(?:\\{1,4}|/)Users(?:\\{1,4}|/)[\w.@~-]+")
 _TELLING: Final = re.compile(r"(?i)key|token|secret|passw|credential")
 
 
@@ -91,10 +103,8 @@ def _masked_once(text: str, env: Mapping[str, str]) -> str:
     text = _masked_keys(text)
     text = _masked_assignments(text)
     text = _URL.sub(rf"\1{_PASSWORD}", text)
-    if "machine" in text:
-        text = _NETRC.sub(rf"\1{_PASSWORD}", text)
-    if "@" in text:
-        text = _EMAIL.sub("<EMAIL>", text)
+    text = _NETRC.sub(rf"\1{_PASSWORD}", text)
+    text = _masked_addresses(text)
     return _masked_homes(text)
 
 
@@ -109,12 +119,12 @@ def _secrets_of(env: Mapping[str, str]) -> list[str]:
 
 
 def _masked_keys(text: str) -> str:
-    if "PRIVATE KEY" in text:
-        text = _PEM.sub(_masked_pem, text)
+    text = _PEM.sub(_masked_pem, text)
     text = _KNOWN.sub("<API KEY>", text)
-    if "eyJ" in text:
-        text = _JWT.sub("<TOKEN>", text)
-    return _BEARER.sub(r"\1\2<TOKEN>", text)
+    text = _JWT.sub("<TOKEN>", text)
+    for header in _HEADERS:
+        text = header.sub(r"\1<TOKEN>", text)
+    return text
 
 
 def _masked_pem(match: re.Match[str]) -> str:
@@ -122,43 +132,78 @@ def _masked_pem(match: re.Match[str]) -> str:
     return "<PRIVATE KEY>" if _PEM_RUN.search(match[2]) else match[0]
 
 
+def _places(text: str, *wanted: str) -> list[int]:
+    """Where any of these texts begins, in order."""
+    found = set[int]()
+    for one in wanted:
+        place = text.find(one)
+        while place >= 0:
+            found.add(place)
+            place = text.find(one, place + 1)
+    return sorted(found)
+
+
 def _masked_assignments(text: str) -> str:
     """Values by the names that they are given to; the same value elsewhere is masked as well."""
-    found = set[str]()
-
-    def mask(match: re.Match[str]) -> str:
-        value = match["value"]
-        if not _is_secret(match):
-            return match[0]
-        if _RANDOM.fullmatch(value):
-            found.add(value)
-        placeholder = _PASSWORD if match["word"] else _SECRET
-        return f"{match['name']}{match['sep']}{match['quote'] or ''}{placeholder}{match['after'] or ''}"
-
-    text = _ASSIGNED.sub(mask, text)
-    for value in sorted(found, key=len, reverse=True)[:1000]:
+    parts, end, repeated = list[str](), 0, set[str]()
+    for place in _places(text, *_SPELLINGS):
+        match = _ASSIGNED.match(text, place) if place >= end else None
+        if match and _is_secret(match):
+            is_password = match["name"].lower().startswith("p")
+            parts += text[end : match.start("value")], _PASSWORD if is_password else _SECRET
+            more = _MORE.match(text, match.end("value"))
+            end = more.end() if more else match.end("value")
+            if _RANDOM.fullmatch(match["value"]):
+                repeated.add(match["value"])
+    text = "".join([*parts, text[end:]])
+    for value in sorted(repeated, key=len, reverse=True)[:1000]:
         text = text.replace(value, _SECRET)
     return text
 
 
 def _is_secret(match: re.Match[str]) -> bool:
     """Whether the value of an assignment is one, and not code that gets one, or a word."""
-    value, quoted = match["value"], bool(match["quote"])
-    if match["after"] in ("(", "[") or value.startswith(("/", "./", "../", "http")):
+    name, value, start = match["name"], match["value"], match.start()
+    if name.lower() not in _NAMES or match["after"] in ("(", "["):
+        return False
+    if name[:1] in "kK" and not _KEY_OF.search(match.string[max(0, start - 12) : start]):
+        return False  # keys of maps, of caches, of keyboards
+    if value.startswith(("/", "./", "../", "http")):
         return False
     if match["sep"] == " ":
-        return _RANDOM.fullmatch(value) is not None
-    if match["word"]:
-        loud = match["name"].isupper() and match["sep"] == "="
-        return (quoted and len(value) >= 6) or loud or not _CODE.fullmatch(value)
+        flag = "--" in match.string[max(0, start - 12) : start]
+        return flag and _RANDOM.fullmatch(value) is not None
+    if name[:1] in "pP":
+        loud = name.isupper() and match["sep"] == "="
+        return (bool(match["quote"]) and len(value) >= 6) or loud or not _CODE.fullmatch(value)
     if _CODE.fullmatch(value):
-        return len(value) >= 24 and "_" not in value and "." not in value
+        return len(value) >= 24 and not {"_", "."} & {*value}
     return _RANDOM.fullmatch(value) is not None
+
+
+def _masked_addresses(text: str) -> str:
+    """E-mail addresses, from the @ on; git@host is none."""
+    parts, end = list[str](), 0
+    for place in _places(text, "@"):
+        domain = _DOMAIN.match(text, place) if place > end else None
+        local = domain and _LOCAL_BACKWARDS.match(text[max(end, place - 65) : place][::-1])
+        if domain and local and local[0] != "tig":
+            parts += text[end : place - local.end()], "<EMAIL>"
+            end = domain.end()
+    return "".join([*parts, text[end:]])
 
 
 def _masked_homes(text: str) -> str:
     home = os.path.expanduser("~")  # noqa: PTH111  # Path.home() raises where there is none
     if len(home) > 3 and home in text:
-        bounded = re.compile(rf"(?<![\w.~-]){re.escape(home)}(?![\w.-])")
-        text = bounded.sub("<HOME>", text)
-    return _HOMES.sub("<HOME>", text)
+        text = re.sub(rf"{re.escape(home)}(?<![\w.~-]{re.escape(home)})(?![\w.-])", "<HOME>", text)
+    parts, end = list[str](), 0
+    for place in _places(text, ":\\", ":/Users/"):
+        match = _DRIVE_HOME.match(text, place - 1) if place > end else None
+        if match and not text[place - 2 : place - 1].isalnum():
+            parts += text[end : place - 1], "<HOME>"
+            end = match.end()
+    text = "".join([*parts, text[end:]])
+    for pattern in _HOMES:
+        text = pattern.sub("<HOME>", text)
+    return text

@@ -1,0 +1,10 @@
+"""Traces of agents: read, whatever made them, and condensed to what teaches.
+
+Everything that leaves here by ``condensed`` is masked: no key, no password, no path of a home.
+"""
+
+from .condensing import Condensed, condensed
+from .reading import read_trace
+from .turns import Trace, Turn
+
+__all__ = ["Condensed", "Trace", "Turn", "condensed", "read_trace"]

@@ -1,0 +1,93 @@
+"""Rollouts of Codex, of all ages: JSON lines below ~/.codex/sessions, and those of exec --json."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from .items import ITEM_TYPES, add_item
+from .spoken import spoken
+from .turns import Trace, Turns, call_text, command_text, result_text
+
+_WRAPPED: Final = frozenset({"session_meta", "response_item", "event_msg", "turn_context"})
+_STREAMED: Final = frozenset({"item.started", "item.updated", "item.completed"})
+_OLD: Final = ITEM_TYPES | {"message"}
+
+
+def is_codex(entry: Any) -> bool:
+    if not isinstance(entry, dict):
+        return False
+    return (
+        (entry.get("type") in _WRAPPED and isinstance(entry.get("payload"), dict))
+        or (entry.get("type") in _STREAMED and isinstance(entry.get("item"), dict))
+        or entry.get("record_type") == "state"
+    )
+
+
+def is_old_codex(entries: Sequence[Any]) -> bool:
+    """Before items were wrapped, a rollout began with a line about its session."""
+    first = entries[0] if entries and isinstance(entries[0], dict) else {}
+    opens = first.keys() >= {"id", "timestamp"} and not first.keys() & {"role", "type"}
+    return opens and any(_item(entry) for entry in entries)
+
+
+def read_codex(entries: Sequence[Any], skipped: int = 0) -> Trace:
+    """Its turns. What events repeat is dropped, unless nothing but events was kept."""
+    turns = Turns()
+    turns.skipped += skipped
+    items = [_item(entry) for entry in entries]
+    has_messages = any(item and item.get("type") == "message" for item in items)
+    for entry, item in zip(entries, items, strict=True):
+        if item is not None:
+            add_item(turns, item)
+        elif is_codex(entry) and entry.get("type") == "item.completed":
+            _add_streamed(turns, entry["item"])
+        elif is_codex(entry) and entry.get("type") == "event_msg" and not has_messages:
+            _add_event(turns, entry["payload"])
+        else:
+            turns.skipped += 1
+    return turns.trace("Codex rollout")
+
+
+def _item(entry: Any) -> Mapping[str, Any] | None:
+    if not isinstance(entry, dict):
+        return None
+    if entry.get("type") == "response_item" and isinstance(entry.get("payload"), dict):
+        payload: Mapping[str, Any] = entry["payload"]
+        return payload
+    return entry if entry.get("type") in _OLD else None
+
+
+def _add_event(turns: Turns, event: Mapping[str, Any]) -> None:
+    text = str(event.get("message") or event.get("text") or "")
+    match event.get("type"):
+        case "user_message":
+            turns.say("user", spoken(text))
+        case "agent_message":
+            turns.say("assistant", text)
+        case "agent_reasoning":
+            turns.say("thinking", text)
+        case _:
+            turns.skipped += 1
+
+
+def _add_streamed(turns: Turns, item: Mapping[str, Any]) -> None:
+    kind, item_id = item.get("type") or item.get("item_type"), item.get("id")
+    text = str(item.get("text") or "")
+    match kind:
+        case "agent_message" | "assistant_message":
+            turns.say("assistant", text)
+        case "reasoning":
+            turns.say("thinking", text)
+        case "command_execution":
+            turns.call(item_id, "shell", command_text(item.get("command")))
+            failed = item.get("exit_code") not in (0, None) or item.get("status") == "failed"
+            turns.result(item_id, result_text(item.get("aggregated_output")), failed=failed)
+        case "file_change":
+            turns.call(item_id, "apply_patch", call_text(item.get("changes")))
+        case "mcp_tool_call":
+            turns.call(item_id, item.get("tool"), call_text(item.get("arguments")))
+            result = item.get("error") or item.get("result")
+            turns.result(item_id, result_text(result), failed=bool(item.get("error")))
+        case "web_search":
+            turns.call(item_id, "web_search", str(item.get("query") or ""))
+        case _:
+            turns.skipped += 1

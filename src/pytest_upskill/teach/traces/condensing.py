@@ -1,0 +1,215 @@
+"""A trace condensed to what teaches, within a budget of tokens.
+
+Every turn becomes a step with a rank. The ranks are served in order, each with a share of the
+budget at first, then with what is left; within a rank everybody gets the same, so that no single
+item can eat what others need. Nothing is cut off at the end: what is too long keeps its beginning
+and its end, and what was left out is said.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ...skills import estimated_tokens
+from ...texts import counted
+from ..secrets import masked
+from .allotting import allotted, fitted
+from .lessons import Rank, ranked
+from .turns import Kind, Trace, Turn
+
+# Two halves of one character may come in by JSON, and controls of a terminal by any tool.
+_SURROGATES: Final = re.compile("[\ud800-\udfff]")
+_CONTROLS: Final = re.compile(
+    r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*\x07?|[\x00-\x08\x0b-\x1f\x7f]"
+)
+
+# Of what a rank may take before all others were served. The rest goes on to the next.
+_SHARES: Final = {
+    Rank.ASKED: 0.3,
+    Rank.ANSWERED: 0.25,
+    Rank.FAILED: 0.4,
+    Rank.WRITTEN: 0.5,
+    Rank.DECIDED: 0.5,
+    Rank.CALLED: 0.5,
+    Rank.SEEN: 1.0,
+    Rank.THOUGHT: 1.0,
+}
+_LEAST: Final = 25  # bytes of a text; less than that says nothing
+_ONE_LINE: Final = 300
+_SOME_LINES: Final = 1500
+_WORDS: Final[dict[Kind, str]] = {
+    "user": "request",
+    "assistant": "message",
+    "call": "call",
+    "result": "result",
+    "thinking": "thought",
+}
+
+
+@dataclass(frozen=True)
+class Condensed:
+    """What the teacher reads of a trace."""
+
+    text: str  # masked, in numbered steps
+    tokens: int  # estimated
+    left_out: str  # one sentence, "" if nothing was
+
+
+@dataclass(frozen=True)
+class _Item:
+    """A turn as it may be shown: once, however often it occurred."""
+
+    number: int
+    turn: Turn
+    rank: Rank
+    short: str  # as it is shown where room is scarce
+    times: int = 1
+
+    @property
+    def head(self) -> str:
+        times = f" ×{self.times}" if self.times > 1 else ""
+        match self.turn.kind:
+            case "call":
+                return f"{self.number}. call {self.turn.tool[:60] or 'tool'}{times}: "
+            case "result":
+                return f"   {'FAILED' if self.turn.failed else 'result'}{times}: "
+            case kind:
+                return f"{self.number}. {kind}{times}: "
+
+    def size(self, text: str) -> int:
+        """In bytes, as a line of its own."""
+        return _bytes(self.head) + _bytes(text) + 1
+
+    def fitted(self, size: int) -> str | None:
+        """What is shown in so many bytes; None if it is left out."""
+        if not size:
+            return None
+        text = self.short if size <= self.size(self.short) else self.turn.text
+        return fitted(text, size - _bytes(self.head) - 1)
+
+
+def condensed(trace: Trace, budget: int) -> Condensed:
+    """The trace in at most ``budget`` tokens (estimated), whatever it holds."""
+    turns = _cleaned(trace.turns)
+    items = _items(turns)
+    limit = max(0, budget) * 4  # four bytes a token, as estimated_tokens reckons
+    sizes = _allot(items, limit)
+    texts = [item.fitted(size) for item, size in zip(items, sizes, strict=True)]
+    shown = [(item, text) for item, text in zip(items, texts, strict=True) if text is not None]
+    text = "\n".join(item.head + text for item, text in shown)
+    return Condensed(text, estimated_tokens(text) if text else 0, _left_out(items, texts))
+
+
+def _cleaned(turns: Sequence[Turn]) -> list[Turn]:
+    """Texts that can be sent, masked all at once: what is secret in one turn is so in all."""
+    texts = [_CONTROLS.sub("", _whole(turn.text)) for turn in turns]
+    parted = masked("\0".join(texts)).split("\0")
+    if len(parted) != len(texts):
+        parted = [masked(text) for text in texts]
+    return [
+        replace(turn, text=text.strip(), tool=masked(_CONTROLS.sub("", _whole(turn.tool))))
+        for turn, text in zip(turns, parted, strict=True)
+    ]
+
+
+def _whole(text: str) -> str:
+    if not _SURROGATES.search(text):
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _items(turns: Sequence[Turn]) -> list[_Item]:
+    """The turns with their ranks; what occurred several times stands where it did first."""
+    items: list[_Item] = []
+    first: dict[tuple[Turn, ...], list[int]] = {}
+    number = place = 0
+    ranks = ranked(turns)
+    while place < len(turns):
+        # A call and its result are one: the same call with another result is another.
+        has_result = turns[place].kind == "call" and turns[place + 1 : place + 2]
+        width = 2 if has_result and turns[place + 1].kind == "result" else 1
+        step = tuple(turns[place : place + width])
+        number += 1
+        if known := first.get(step):
+            for index in known:
+                items[index] = replace(items[index], times=items[index].times + 1)
+        else:
+            first[step] = [len(items) + offset for offset in range(width)]
+            for offset in range(width):
+                rank = ranks[place + offset]
+                items.append(_Item(number, step[offset], rank, _short(step[offset], rank)))
+        place += width
+    return items
+
+
+def _short(turn: Turn, rank: Rank) -> str:
+    if rank is Rank.CALLED:
+        line = " ".join(turn.text[: _ONE_LINE * 4].split())
+        return line if len(line) <= _ONE_LINE else line[: _ONE_LINE - 1] + "…"
+    return fitted(turn.text, _SOME_LINES) if rank in (Rank.SEEN, Rank.THOUGHT) else turn.text
+
+
+def _allot(items: Sequence[_Item], limit: int) -> list[int]:
+    """How many bytes each item gets; 0 if it is left out."""
+    sizes, left = [0] * len(items), limit
+    short = [item.size(item.short) for item in items]
+    whole = [item.size(item.turn.text) for item in items]
+    least = [_bytes(item.head) + _LEAST for item in items]
+    of_rank = {rank: [p for p, item in enumerate(items) if item.rank is rank] for rank in Rank}
+    for wanted, shares, largest in ((short, _SHARES, 0.2), (short, {}, 0.2), (whole, {}, 0.5)):
+        most = int(limit * largest)
+        for rank, places in of_rank.items():
+            taken = sum(sizes[place] for place in places)
+            given = allotted(
+                [max(sizes[place], min(wanted[place], most)) for place in places],
+                [least[place] for place in places],
+                taken + int(left * shares.get(rank, 1)),
+            )
+            for place, size in zip(places, given, strict=True):
+                sizes[place] = size
+            left += taken - sum(given)
+    return _with_their_calls(items, sizes)
+
+
+def _with_their_calls(items: Sequence[_Item], sizes: list[int]) -> list[int]:
+    """A result whose call is not shown says nothing, and is not shown either."""
+    for place in range(1, len(items)):
+        before, item = items[place - 1], items[place]
+        of_call = item.turn.kind == "result" and before.number == item.number
+        if of_call and not sizes[place - 1]:
+            sizes[place] = 0
+    return sizes
+
+
+def _left_out(items: Sequence[_Item], texts: Sequence[str | None]) -> str:
+    """What a reader of the texts does not see, in one sentence."""
+    parts, lost = [], 0
+    for kind, word in _WORDS.items():
+        of_kind = [
+            (item.turn.text, text)
+            for item, text in zip(items, texts, strict=True)
+            if item.turn.kind == kind
+        ]
+        missing = sum(text is None for _, text in of_kind)
+        lost += sum(_lost(whole, text) for whole, text in of_kind)
+        if missing > 1 and missing == len(of_kind):
+            parts.append(f"all {counted(missing, word)}")
+        elif missing:
+            parts.append(f"{missing:,} of {counted(len(of_kind), word)}")
+    if not parts and not lost:
+        return ""
+    whole = sum(len(item.turn.text) for item in items)
+    told = f"{lost:,} of {counted(whole, 'character')}"
+    return f"left out: {', '.join(parts)} ({told})" if parts else f"left out: {told}"
+
+
+def _lost(whole: str, text: str | None) -> int:
+    """Characters of a text that are not shown; other spaces between its words do not count."""
+    if text is None or text == whole or text.split() == whole.split():
+        return len(whole) if text is None else 0
+    return max(1, len(whole) - len(text))
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))

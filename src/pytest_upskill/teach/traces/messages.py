@@ -1,0 +1,141 @@
+"""Messages of the Anthropic API and of OpenAI's Chat Completions: one walk over both.
+
+Claude Code keeps its turns in the first form. Where it matters, what only one of them has
+(tool_calls, a role tool; blocks tool_use and tool_result) tells them apart.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from .items import add_item, is_item
+from .spoken import spoken
+from .turns import Trace, Turns, call_text, looks_failed, result_text
+
+ROLES: Final = frozenset({"user", "human", "assistant", "model", "tool", "function"})
+_UNSEEN_ROLES: Final = frozenset({"system", "developer"})  # they instruct; nobody said or did them
+_ANTHROPIC_BLOCKS: Final = frozenset(
+    {"tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use"}
+)
+
+
+def is_message(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and value.get("role") in ROLES | _UNSEEN_ROLES
+        and ("content" in value or "tool_calls" in value or "function_call" in value)
+    )
+
+
+def read_messages(entries: Iterable[Any], skipped: int = 0) -> Trace:
+    """Messages, or items of OpenAI's Responses, perhaps mixed, as loops over an API keep them."""
+    turns, forms = Turns(), set[str]()
+    turns.skipped += skipped
+    for entry in entries:
+        if is_item(entry):
+            forms.add("OpenAI messages")
+            add_item(turns, entry)
+        elif is_message(entry):
+            forms |= _form_of(entry)
+            add_message(turns, entry)
+        else:
+            turns.skipped += 1
+    return turns.trace(
+        "Anthropic messages" if forms == {"Anthropic messages"} else "OpenAI messages"
+    )
+
+
+def _form_of(message: Mapping[str, Any]) -> set[str]:
+    """What gives a message's form away; most do not."""
+    if message.keys() & {"tool_calls", "function_call", "tool_call_id"}:
+        return {"OpenAI messages"}
+    content = message.get("content")
+    blocks = content if isinstance(content, list) else []
+    kinds = {block.get("type") for block in blocks if isinstance(block, dict)}
+    if kinds & _ANTHROPIC_BLOCKS or message.get("type") == "message":
+        return {"Anthropic messages"}
+    return {"OpenAI messages"} if message["role"] in _UNSEEN_ROLES | {"tool"} else set()
+
+
+def add_message(turns: Turns, message: Mapping[str, Any]) -> None:
+    role, content = message.get("role"), message.get("content")
+    if role in _UNSEEN_ROLES:
+        turns.skipped += 1
+        return
+    if role in ("tool", "function"):
+        text = result_text(content)
+        turns.result(
+            message.get("tool_call_id"), text, failed=looks_failed(text), tool=message.get("name")
+        )
+        return
+    by_user = role in ("user", "human")
+    for key in ("reasoning_content", "reasoning"):
+        if isinstance(thought := message.get(key), str) and thought.strip():
+            turns.say("thinking", thought)
+            break
+    if isinstance(content, str) and (content.strip() or not message.get("tool_calls")):
+        _say(turns, content, by_user=by_user)
+    elif isinstance(content, list):
+        for block in content:
+            _add_block(turns, block, by_user=by_user)
+    for call in _calls_of(message):
+        function = call.get("function", call.get("custom", call))
+        function = function if isinstance(function, dict) else {}
+        arguments = function.get("arguments", function.get("input"))
+        turns.call(call.get("id"), function.get("name"), call_text(arguments))
+
+
+def _calls_of(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    calls = message.get("tool_calls")
+    old = message.get("function_call")
+    found = calls if isinstance(calls, list) else [old] if old else []
+    return [call for call in found if isinstance(call, dict)]
+
+
+def _say(turns: Turns, text: str, *, by_user: bool) -> None:
+    if by_user:
+        turns.say("user", spoken(text))
+    else:
+        turns.say("assistant", text)
+
+
+def _add_block(turns: Turns, block: Any, *, by_user: bool) -> None:
+    if isinstance(block, str):
+        return _say(turns, block, by_user=by_user)
+    if not isinstance(block, dict):
+        turns.skipped += 1
+        return None
+    kind = str(block.get("type", ""))
+    match kind:
+        case "thinking" | "reasoning":
+            turns.say("thinking", str(block.get("thinking") or block.get("text") or ""))
+        case "tool_use" | "server_tool_use" | "mcp_tool_use":
+            turns.call(block.get("id"), block.get("name"), call_text(block.get("input")))
+        case _ if kind.endswith("tool_result"):
+            text = result_text(block.get("content"))
+            turns.result(block.get("tool_use_id"), text, failed=bool(block.get("is_error")))
+        case _ if isinstance(block.get("text"), str):
+            _say(turns, block["text"], by_user=by_user)
+        case _:
+            turns.skipped += 1
+    return None
+
+
+def messages_in(value: Any) -> list[Any] | None:
+    """The messages that a JSON document holds, wherever the usual tools put them; else None."""
+    if isinstance(value, list):
+        return value if any(is_message(one) or is_item(one) for one in value) else None
+    if not isinstance(value, dict):
+        return None
+    found: list[Any] = []
+    for key in ("messages", "input", "items", "conversation", "history", "output"):
+        if isinstance(inner := value.get(key), list):
+            found += inner
+    choices = value.get("choices")
+    for choice in choices if isinstance(choices, list) else []:
+        if isinstance(choice, dict):
+            found.append(choice.get("message"))
+    for key in ("request", "response", "body"):  # a call that was logged
+        found += messages_in(value.get(key)) or []
+    if not found and (is_message(value) or is_item(value)):
+        found = [value]
+    return found if any(is_message(one) or is_item(one) for one in found) else None
