@@ -5,9 +5,7 @@ student knows those that the skill in its system text names, and no others.
 """
 
 import json
-import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from loopback import Asked, LoopbackServer, Reply
+from pytest_upskill.cli import main
 
 COMMAND = str(Path(sys.executable).with_name("pytest-upskill"))
 TASK = "answer questions about the tool lamp"
@@ -152,24 +153,54 @@ def in_session(school: School) -> Iterator[str]:
         yield f"{server.url}/v1"
 
 
-def command(
-    folder: Path, *words: str, url: str = "", **env: str
-) -> subprocess.CompletedProcess[str]:
-    """The command as users call it: no key, a home of its own that is empty."""
-    home = folder.parent / f"{folder.name}-home"
-    home.mkdir(exist_ok=True)
-    servers = ["--base-url", url] if url else []
-    return subprocess.run(
-        [COMMAND, *words, *servers],
-        cwd=folder,
-        env={**os.environ, "HOME": str(home), "COLUMNS": "80", **env},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+@dataclass
+class Project:
+    """A folder where commands are called in this process, beside a home that must stay empty."""
+
+    folder: Path
+    home: Path
+    capsys: pytest.CaptureFixture[str]
+
+    def run(self, *words: str) -> tuple[int, str, str]:
+        """Exit status, standard output, standard error."""
+        status = main(words)
+        shown = self.capsys.readouterr()
+        return status, shown.out, shown.err
+
+    def generate(self, school: School, *words: str) -> tuple[int, str, str]:
+        with in_session(school) as url:
+            return self.run(*generate_words(url), *words)
+
+    @property
+    def skill(self) -> Path:
+        return self.folder / "skills/lamp-colours"
+
+    @property
+    def workspace(self) -> Path:
+        return self.folder / ".upskill/teach/lamp-colours"
+
+    def files(self) -> list[str]:
+        """All that was written, but for the workspace and the stored answers."""
+        found = (file.relative_to(self.folder) for file in self.folder.rglob("*") if file.is_file())
+        return sorted(file.as_posix() for file in found if file.parts[0] != ".upskill")
 
 
-def generate(folder: Path, url: str, *words: str) -> subprocess.CompletedProcess[str]:
-    names = ["--model", "big", "--eval-model", "small"]
-    return command(folder, "generate", TASK, *names, "--yes", *words, url=url)
+def make_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Project:
+    project = Project(tmp_path / "project", tmp_path / "home", capsys)
+    project.folder.mkdir()
+    project.home.mkdir()
+    monkeypatch.chdir(project.folder)
+    monkeypatch.setenv("HOME", str(project.home))
+    return project
+
+
+def generate_words(url: str) -> list[str]:
+    models = ["--model", "big", "--eval-model", "small", "--base-url", url]
+    return ["generate", TASK, *models, "--yes"]
+
+
+def lines(text: str) -> list[str]:
+    """A screen with single spaces, so that tests are of what it says."""
+    return [" ".join(line.split()) for line in text.splitlines()]

@@ -92,6 +92,10 @@ class Classroom:
         known = [usd for usd in new if usd is not None]
         return sum(known) if len(known) == len(new) else None
 
+    def stop(self) -> None:
+        """Ask nothing more: whoever waits is told so."""
+        self._engine.stop()
+
     def close(self) -> None:
         self._engine.close()
 

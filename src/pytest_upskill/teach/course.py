@@ -37,7 +37,9 @@ class Course:
 
     def draft(self, free_name: Callable[[str], str]) -> Draft:
         """The first version; its name may have to give way to one that is taken."""
-        lesson, start = self.lesson, self.material.start
+        lesson, start, trace = self.lesson, self.material.start, self.material.trace
+        if trace:
+            self.screen.line(f"Trace of {counted(trace.tokens, 'token')}. {trace.left_out}")
         self.screen.begin(f"Generating skill with {self.room.teacher}…")
         prompt = draft_prompt(
             lesson.task, self.material.text, lesson.max_skill_tokens, improves=start is not None

@@ -74,7 +74,7 @@ def generate(lesson: Lesson, how: How) -> Taught:
         lesson = replace(lesson, name=saving.checked_name("-o", how.output.resolve().name))
     elif lesson.name:
         saving.checked_name("--name", lesson.name)
-    with _classroom(lesson, how) as room:
+    with classroom(lesson, how) as room:
         material = gather(lesson, room.provider)
         start = material.start
         known = read_case_file(start.base) if start and start.base else CaseFile()
@@ -114,7 +114,7 @@ def refine(path: Path, lesson: Lesson, how: How) -> Taught:
         )
     if lesson.adversary:
         require_growable(known)
-    with _classroom(lesson, how) as room:
+    with classroom(lesson, how) as room:
         material = Material(start=start)
         steps = Steps(False, 0, len(known.cases))
         _agreed(how, estimate(lesson, room, material, steps))
@@ -132,7 +132,7 @@ def add_cases(path: Path, lesson: Lesson, how: How) -> Taught:
     check(lesson, writes=False)
     start, known = _skill_with_cases(path)
     require_growable(known)
-    with _classroom(lesson, how) as room:
+    with classroom(lesson, how) as room:
         material = gather(lesson, room.provider)
         steps = Steps(False, lesson.cases, len(known.cases))
         _agreed(how, estimate(replace(lesson, attempts=1), room, material, steps))
@@ -172,7 +172,8 @@ def _skill_with_cases(path: Path) -> tuple[Draft, CaseFile]:
 
 
 @contextmanager
-def _classroom(lesson: Lesson, how: How) -> Iterator[Classroom]:
+def classroom(lesson: Lesson, how: How) -> Iterator[Classroom]:
+    """All who are asked; their engine ends with it."""
     room = Classroom(lesson, how.root)
     how.opened(room)
     try:

@@ -24,7 +24,7 @@ class TraceText:
 
     text: str
     tokens: int
-    left_out: str  # in words; nothing if nothing was
+    left_out: str  # a sentence; nothing if nothing was
 
 
 @dataclass(frozen=True)
