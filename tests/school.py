@@ -117,6 +117,7 @@ class School:
     cases: Sequence[str] = (ALL_CASES,)
     attacks: Sequence[str] = ()
     student: Callable[[Asked], str] = knows
+    output_tokens: int = 5  # of a teacher's reply
     asked: list[tuple[str, Asked]] = field(default_factory=list)
 
     def __call__(self, asked: Asked) -> Reply:
@@ -126,7 +127,8 @@ class School:
         if role == "student":
             return Reply(self.student(asked))
         replies = {"teacher": self.drafts, "author": self.cases, "adversary": self.attacks}[role]
-        return Reply(replies[min(before, len(replies) - 1)])
+        text = replies[min(before, len(replies) - 1)]
+        return Reply(text, output_tokens=self.output_tokens)
 
     @staticmethod
     def role(asked: Asked) -> str:

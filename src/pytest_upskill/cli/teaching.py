@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-from ..errors import SettingsError, shown
+from ..errors import SettingsError, TeachError, shown
 from ..teach.consent import Estimate
 from ..teach.lesson import DEFAULT_STUDENT, DEFAULT_TEACHER, Lesson
 from ..teach.report import report_lines
@@ -109,7 +109,10 @@ def teach(given: argparse.Namespace, run: Callable[[How], Taught], **how: Any) -
         taught = run(How(screen=screen, agree=agree, resume=given.resume, **how))
     except NotAgreed:
         return "", 1
-    for line in [*report_lines(taught, width), *result_lines(taught)]:
+    except KeyboardInterrupt:
+        screen.drop()
+        raise TeachError("stopped") from None
+    for line in ["", *report_lines(taught, width), *result_lines(taught)]:
         screen.line(line)
     if given.json:
         write(json.dumps(taught_data(taught), indent=2, ensure_ascii=False))

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack
 
+from ..errors import SettingsError
 from ..evaluating import evaluate_cases
 from ..results import RunResults
 from ..skills import SKILL_NAMES, load_skill
@@ -164,6 +165,8 @@ async def evaluate_async(skill: Path, **options: Any) -> RunResults:
 
 def _evaluate(skill: Path, students: Sequence[str], how: How, wishes: Wishes) -> RunResults:
     read = load_skill(_skill_file(skill))
+    if not students:
+        raise SettingsError("students", "no model is named", "Name one, say students=['haiku'].")
     # Nobody teaches here: a student stands in for the teacher, and is not asked as one.
     lesson = _lesson(read.description, students[0], students, 0, wishes)
     lesson = replace(lesson, teacher_url=lesson.student_url or lesson.teacher_url)

@@ -1,7 +1,7 @@
 """Everybody who is asked for a lesson, behind one engine: teacher, students, authors, judge."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final, Literal
@@ -36,7 +36,8 @@ class Classroom:
     the one that is no student has its role behind its name.
     """
 
-    def __init__(self, lesson: Lesson, root: Path) -> None:
+    def __init__(self, lesson: Lesson, root: Path, tell: Callable[[str], None]) -> None:
+        self._tell = tell
         self.notes: list[str] = []  # what went wrong with the stored answers
         self._specs: dict[str, ModelSpec] = {}
         names = dict.fromkeys(lesson.students)
@@ -105,7 +106,7 @@ class Classroom:
     def _add(self, role: Role, name: str, url: str | None) -> str:
         try:
             spec = resolve(name, url, os.environ, Path.cwd())
-            _require(spec)
+            _require(spec, self._tell)
         except SettingsError as error:
             raise _by_role(error, role) from None
         key = name
@@ -130,15 +131,16 @@ def _url(lesson: Lesson, role: Role) -> str | None:
     return own or lesson.teacher_url
 
 
-def _require(spec: ModelSpec) -> None:
+def _require(spec: ModelSpec, tell: Callable[[str], None]) -> None:
     """Find out before the first call what would make all of them vain."""
     require_key(spec, os.environ)
     if spec.protocol == "local":
         from ..models.local import require_local
-        from ..models.weights import fetch_weights, have_weights
+        from ..models.weights import DOWNLOAD_BYTES, LABEL, fetch_weights, have_weights
 
         require_local(spec)
         if not spec.model_id and not have_weights():
+            tell(f"Fetching {LABEL} ({DOWNLOAD_BYTES / 1e6:.0f} MB, once)…")
             fetch_weights(lambda _done, _total: None)
     elif spec.protocol == "scripted":
         from ..models.scripted import load_script

@@ -34,7 +34,8 @@ class Estimate:
     def __str__(self) -> str:
         price = "cost not known" if self.cost is None else f"about {dollars(self.cost)}"
         money = "free" if self.free else price
-        return f"about {counted(self.calls, 'call')}, {self.tokens:,} tokens, {money}"
+        tokens = round(self.tokens, -3) if self.tokens > 10_000 else self.tokens
+        return f"about {counted(self.calls, 'call')}, {tokens:,} tokens, {money}"
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The steps of a lesson in their order: draft, cases, split, loop, and what decides at the end."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -64,8 +65,9 @@ class Course:
         good, replaced = made.good[:number], made.replaced
         silent: set[str] = set()
         if self.room.students and good:
-            good, silent, others = self._with_signal(author, draft, good, known)
-            replaced += others
+            with suppress(BudgetError):  # the loop will tell, and these cases hold all the same
+                good, silent, others = self._with_signal(author, draft, good, known)
+                replaced += others
         told = f"{len(good)} kept" + (f", {replaced} replaced" if replaced else "")
         if len(good) < number:
             told += f", {number - len(good)} given up"

@@ -67,6 +67,7 @@ def ask_for(room: Classroom, request: Request, read: Callable[[str], Value]) -> 
     try:
         return read(text)
     except NotUsable as error:
+        first: Value | None = error.value
         again = (
             "This can't be used yet:\n"
             + "\n".join(f"- {problem}" for problem in error.problems)
@@ -79,8 +80,8 @@ def ask_for(room: Classroom, request: Request, read: Callable[[str], Value]) -> 
     try:
         return read(answered(room, room.ask([repair])[0]))
     except NotUsable as error:
-        if error.value is not None:
-            value: Value = error.value
+        value: Value | None = first if error.value is None else error.value
+        if value is not None:
             return value
         shown = [one_line(problem, 300) for problem in error.problems[:_MOST_SHOWN]]
         told = "\n  ".join(["its reply can't be used, nor the one after that was said:", *shown])

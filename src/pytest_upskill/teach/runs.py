@@ -132,6 +132,9 @@ def add_cases(path: Path, lesson: Lesson, how: How) -> Taught:
     check(lesson, writes=False)
     start, known = _skill_with_cases(path)
     require_growable(known)
+    if lesson.cases < 1 or lesson.cases + len(known.cases) < FEWEST_CASES:
+        problem = f"a skill needs {FEWEST_CASES} cases or more"
+        raise SettingsError(f"{lesson.cases} cases for {shown(path)}", problem, "Write more.")
     with classroom(lesson, how) as room:
         material = gather(lesson, room.provider)
         steps = Steps(False, lesson.cases, len(known.cases))
@@ -174,7 +177,7 @@ def _skill_with_cases(path: Path) -> tuple[Draft, CaseFile]:
 @contextmanager
 def classroom(lesson: Lesson, how: How) -> Iterator[Classroom]:
     """All who are asked; their engine ends with it."""
-    room = Classroom(lesson, how.root)
+    room = Classroom(lesson, how.root, how.screen.line)
     how.opened(room)
     try:
         yield room

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic import TypeAdapter, ValidationError
+
+from ..case_forms import CaseTag
 from ..cases import Case
 from ..checks import AnyCheck, grade, load_checked_cases, rubric_of
 from ..errors import CasesError, CheckError
@@ -30,6 +33,7 @@ _OFF_TOPIC: Final = (
     "I am not sure about that. The weather was mild in the evening, so we walked along the shore "
     "until the lamps were lit, and talked about the garden."
 )
+_TAG: Final[TypeAdapter[str]] = TypeAdapter(CaseTag)
 _SHOWN: Final = 300
 _MOST_TAGS: Final = 3
 
@@ -115,12 +119,21 @@ def _as_saved(form: CaseReply, taken: set[str]) -> dict[str, Any]:
     data: dict[str, Any] = {"id": name, "input": masked(form.input.strip())}
     if form.files:
         data["context"] = {"files": {file.name: masked(file.text) for file in form.files}}
-    tags = [tag for tag in map(slug, form.tags) if tag and tag not in _OWN_TAGS]
+    tags = [tag for tag in map(slug, form.tags) if tag not in _OWN_TAGS and _is_tag(tag)]
     return {
         **data,
         "expected": _without_empty(form.expected),
         "tags": list(dict.fromkeys(tags))[:_MOST_TAGS],
     }
+
+
+def _is_tag(tag: str) -> bool:
+    """Whether it can be a mark of pytest; a case is not given up for one that can't."""
+    try:
+        _TAG.validate_python(tag)
+    except ValidationError:
+        return False
+    return True
 
 
 def _without_empty(expected: dict[str, Any]) -> dict[str, Any]:
