@@ -127,7 +127,7 @@ async def _in_thread(work: Callable[[], Result]) -> Result:
     def opened(room: Classroom) -> None:
         rooms.append(room)
         if stopped.is_set():
-            room.stop()
+            room.close()
 
     token = _OPENED.set(opened)
     try:
@@ -139,8 +139,8 @@ async def _in_thread(work: Callable[[], Result]) -> Result:
     except asyncio.CancelledError:
         stopped.set()
         for room in rooms:
-            room.stop()
-        await asyncio.wait([task])  # the engine is closed by the thread itself
+            await asyncio.to_thread(room.close)
+        await asyncio.wait([task])
         if not task.cancelled():
             task.exception()  # that it was stopped, which is no news
         raise

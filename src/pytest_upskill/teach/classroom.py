@@ -1,6 +1,7 @@
 """Everybody who is asked for a lesson, behind one engine: teacher, students, authors, judge."""
 
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -38,6 +39,7 @@ class Classroom:
 
     def __init__(self, lesson: Lesson, root: Path, tell: Callable[[str], None]) -> None:
         self._tell = tell
+        self._closing = threading.Lock()
         self.notes: list[str] = []  # what went wrong with the stored answers
         self._specs: dict[str, ModelSpec] = {}
         names = dict.fromkeys(lesson.students)
@@ -93,12 +95,10 @@ class Classroom:
         known = [usd for usd in new if usd is not None]
         return sum(known) if len(known) == len(new) else None
 
-    def stop(self) -> None:
-        """Ask nothing more: whoever waits is told so."""
-        self._engine.stop()
-
     def close(self) -> None:
-        self._engine.close()
+        """End what is being asked, whoever waits for it; from any thread, and more than once."""
+        with self._closing:
+            self._engine.close()
 
     def _other(self, role: Role, name: str | None, lesson: Lesson) -> str | None:
         return self._add(role, name, _url(lesson, role)) if name else None

@@ -107,11 +107,7 @@ def why_stop(attempts: Sequence[Attempt], lesson: Lesson) -> str | None:
     if best.worst_rate >= lesson.target:
         return f"every student reached {lesson.target:.0%}"
     if len(attempts) >= lesson.attempts:
-        return (
-            f"{lesson.attempts} attempts were made"
-            if lesson.attempts > 1
-            else "one attempt was made"
-        )
+        return f"no more than {lesson.attempts} were allowed (--attempts)"
     if len(attempts) - best.number >= _PLATEAU:
         return f"{_PLATEAU} attempts in a row did no better"
     return None

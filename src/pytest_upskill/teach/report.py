@@ -124,7 +124,7 @@ def _of_memory(name: str, learning: Verdict, held: Verdict) -> Iterator[str]:
     """Whether it only learnt its cases: said where held-out cases show it, and else left open.
 
     It did so if it does much on the learning part and nearly nothing on the other. With few
-    held-out cases that happens by chance too, so their interval must exclude the learning lift.
+    held-out cases that happens by chance too, so the two intervals must lie apart.
     """
     learnt, kept = learning.lift, held.lift
     if learnt is None or kept is None or learnt.lift < _LARGE:
@@ -132,7 +132,7 @@ def _of_memory(name: str, learning: Verdict, held: Verdict) -> Iterator[str]:
     if kept.lift > _SMALL_SHARE * learnt.lift:
         return
     cases = counted(len(held.summary.by_case), "held-out case")
-    if kept.high < learnt.lift:
+    if kept.high < learnt.low:
         yield (
             f"On {name} the skill only learnt its cases: {points_words(learnt)} on those that the "
             f"teacher saw, {points_words(kept)} on {cases}."
