@@ -87,6 +87,10 @@ def test_a_command_of_the_documentation_works(command: str, project: Path) -> No
         case ["pytest-upskill", "lint", *args]:
             shown = run(project, [str(TOOLS / "pytest-upskill"), "lint", *args])
             assert '"few-cases"' in shown if "json" in args else "0 errors" in shown
+        case ["pytest-upskill", "install", *args]:
+            home = {"HOME": str(project / "home"), "USERPROFILE": str(project / "home")}
+            install = [str(TOOLS / "pytest-upskill"), "install", *args]
+            assert ".claude/skills/wick: " in run(project, install, (0,), **home)
         case ["pytest-upskill", *args]:
             shown = run(project, [str(TOOLS / "pytest-upskill"), *args])
             assert ("haiku" if args == ["models"] else "answer") in shown

@@ -91,6 +91,12 @@ COMMANDS: Final = (
         f"0 fine, 1 errors were found, {_INPUT}",
     ),
     Command(
+        "install",
+        "copy a skill to where agents look for skills",
+        "pytest-upskill install skills/wick --agent claude --agent codex",
+        f"0 fine, 1 not everything was installed, {_INPUT}",
+    ),
+    Command(
         "models",
         "list the models, and which keys are set",
         "pytest-upskill models --json",

@@ -66,7 +66,7 @@ _KEY_OF: Final = re.compile(
     r"(?i:secret|api|access|private|auth|signing|encryption|account|master)[_-]?$|[A-Z0-9]_$"
 )
 _ASSIGNED: Final = re.compile(
-    r"(?P<name>[A-Za-z]+(?:[_-](?:id|Id|ID))?)"
+    rf"(?P<name>{'|'.join(sorted(_SPELLINGS, key=len, reverse=True))})"
     r"(?P<sep>\\*[\"']?\]?\s{0,3}(?::=|=>|[=:](?!=))\s{0,3}|[ ])"
     r"(?P<quote>\\*[\"'`])?"
     r"(?P<value>[^\s\"'`\\<>;,(){}\[\]$|&]{4,100})"
@@ -74,6 +74,8 @@ _ASSIGNED: Final = re.compile(
 )
 _MORE: Final = re.compile(r"[^\s\"'`\\<>;,(){}\[\]$|&]*+")
 _CODE: Final = re.compile(r"[A-Za-z_]+(?:\.[A-Za-z_]+)*\.?")
+# Keys in base64 may begin with a slash as well, but hardly have small letters alone.
+_PATH: Final = re.compile(r"[.~]{0,2}(?:/[a-z0-9_.~-]++)+/?+|https?:.*")
 _RANDOM: Final = re.compile(r"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9+/=_~.:@!#%^*?-]{12,}")
 
 _HOMES: Final = (
@@ -113,7 +115,7 @@ def _secrets_of(env: Mapping[str, str]) -> list[str]:
     values = {
         value.strip()
         for name, value in env.items()
-        if _TELLING.search(name) and not value.startswith(("/", "."))
+        if _TELLING.search(name) and not _PATH.fullmatch(value.strip())
     }
     return sorted((value for value in values if len(value) >= 12), key=len, reverse=True)
 
@@ -164,11 +166,11 @@ def _masked_assignments(text: str) -> str:
 def _is_secret(match: re.Match[str]) -> bool:
     """Whether the value of an assignment is one, and not code that gets one, or a word."""
     name, value, start = match["name"], match["value"], match.start()
-    if name.lower() not in _NAMES or match["after"] in ("(", "["):
+    if match["after"] in ("(", "["):
         return False
     if name[:1] in "kK" and not _KEY_OF.search(match.string[max(0, start - 12) : start]):
         return False  # keys of maps, of caches, of keyboards
-    if value.startswith(("/", "./", "../", "http")):
+    if _PATH.fullmatch(value):
         return False
     if match["sep"] == " ":
         flag = "--" in match.string[max(0, start - 12) : start]

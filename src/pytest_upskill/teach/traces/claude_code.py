@@ -5,13 +5,13 @@ from typing import Any
 
 from .messages import add_message
 from .spoken import is_summary
-from .turns import Trace, Turns
+from .turns import Trace, Turns, word_of
 
 
 def is_claude_code(entry: Any) -> bool:
     return (
         isinstance(entry, dict)
-        and entry.get("type") in ("user", "assistant")
+        and word_of(entry, "type") in ("user", "assistant")
         and isinstance(entry.get("message"), dict)
         and "content" in entry["message"]
     )

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from .items import ITEM_TYPES, add_item
 from .spoken import spoken
-from .turns import Trace, Turns, call_text, command_text, result_text
+from .turns import Trace, Turns, call_text, command_text, result_text, word_of
 
 _WRAPPED: Final = frozenset({"session_meta", "response_item", "event_msg", "turn_context"})
 _STREAMED: Final = frozenset({"item.started", "item.updated", "item.completed"})
@@ -16,8 +16,8 @@ def is_codex(entry: Any) -> bool:
     if not isinstance(entry, dict):
         return False
     return (
-        (entry.get("type") in _WRAPPED and isinstance(entry.get("payload"), dict))
-        or (entry.get("type") in _STREAMED and isinstance(entry.get("item"), dict))
+        (word_of(entry, "type") in _WRAPPED and isinstance(entry.get("payload"), dict))
+        or (word_of(entry, "type") in _STREAMED and isinstance(entry.get("item"), dict))
         or entry.get("record_type") == "state"
     )
 
@@ -34,13 +34,13 @@ def read_codex(entries: Sequence[Any], skipped: int = 0) -> Trace:
     turns = Turns()
     turns.skipped += skipped
     items = [_item(entry) for entry in entries]
-    has_messages = any(item and item.get("type") == "message" for item in items)
+    has_messages = any(item and word_of(item, "type") == "message" for item in items)
     for entry, item in zip(entries, items, strict=True):
         if item is not None:
             add_item(turns, item)
-        elif is_codex(entry) and entry.get("type") == "item.completed":
+        elif is_codex(entry) and word_of(entry, "type") == "item.completed":
             _add_streamed(turns, entry["item"])
-        elif is_codex(entry) and entry.get("type") == "event_msg" and not has_messages:
+        elif is_codex(entry) and word_of(entry, "type") == "event_msg" and not has_messages:
             _add_event(turns, entry["payload"])
         else:
             turns.skipped += 1
@@ -50,15 +50,15 @@ def read_codex(entries: Sequence[Any], skipped: int = 0) -> Trace:
 def _item(entry: Any) -> Mapping[str, Any] | None:
     if not isinstance(entry, dict):
         return None
-    if entry.get("type") == "response_item" and isinstance(entry.get("payload"), dict):
+    if word_of(entry, "type") == "response_item" and isinstance(entry.get("payload"), dict):
         payload: Mapping[str, Any] = entry["payload"]
         return payload
-    return entry if entry.get("type") in _OLD else None
+    return entry if word_of(entry, "type") in _OLD else None
 
 
 def _add_event(turns: Turns, event: Mapping[str, Any]) -> None:
     text = str(event.get("message") or event.get("text") or "")
-    match event.get("type"):
+    match word_of(event, "type"):
         case "user_message":
             turns.say("user", spoken(text))
         case "agent_message":
@@ -70,7 +70,7 @@ def _add_event(turns: Turns, event: Mapping[str, Any]) -> None:
 
 
 def _add_streamed(turns: Turns, item: Mapping[str, Any]) -> None:
-    kind, item_id = item.get("type") or item.get("item_type"), item.get("id")
+    kind, item_id = word_of(item, "type") or word_of(item, "item_type"), item.get("id")
     text = str(item.get("text") or "")
     match kind:
         case "agent_message" | "assistant_message":

@@ -32,10 +32,12 @@ _SHARES: Final = {
     Rank.WRITTEN: 0.5,
     Rank.DECIDED: 0.5,
     Rank.CALLED: 0.5,
-    Rank.SEEN: 1.0,
-    Rank.THOUGHT: 1.0,
+    Rank.REPLACED: 0.3,
+    Rank.SEEN: 0.3,
+    Rank.THOUGHT: 0.0,
 }
-_LEAST: Final = 25  # bytes of a text; less than that says nothing
+_BETWEEN: Final = "\n\0\n"  # no pattern of a secret reaches across
+_LEAST: Final = 90  # bytes of a text; less than that says nothing
 _ONE_LINE: Final = 300
 _SOME_LINES: Final = 1500
 _WORDS: Final[dict[Kind, str]] = {
@@ -63,7 +65,8 @@ class _Item:
     number: int
     turn: Turn
     rank: Rank
-    short: str  # as it is shown where room is scarce
+    whole: str  # its text, set off from the steps
+    short: str  # the same where room is scarce
     times: int = 1
 
     @property
@@ -83,10 +86,10 @@ class _Item:
 
     def fitted(self, size: int) -> str | None:
         """What is shown in so many bytes; None if it is left out."""
-        if not size:
+        room = size - _bytes(self.head) - 1
+        if room < 0:
             return None
-        text = self.short if size <= self.size(self.short) else self.turn.text
-        return fitted(text, size - _bytes(self.head) - 1)
+        return fitted(self.short if size <= self.size(self.short) else self.whole, room)
 
 
 def condensed(trace: Trace, budget: int) -> Condensed:
@@ -104,11 +107,12 @@ def condensed(trace: Trace, budget: int) -> Condensed:
 def _cleaned(turns: Sequence[Turn]) -> list[Turn]:
     """Texts that can be sent, masked all at once: what is secret in one turn is so in all."""
     texts = [_CONTROLS.sub("", _whole(turn.text)) for turn in turns]
-    parted = masked("\0".join(texts)).split("\0")
+    parted = masked(_BETWEEN.join(texts)).split(_BETWEEN)
     if len(parted) != len(texts):
         parted = [masked(text) for text in texts]
+    tools = {tool: masked(_CONTROLS.sub("", _whole(tool))) for tool in {t.tool for t in turns}}
     return [
-        replace(turn, text=text.strip(), tool=masked(_CONTROLS.sub("", _whole(turn.tool))))
+        replace(turn, text=text.strip(), tool=tools[turn.tool])
         for turn, text in zip(turns, parted, strict=True)
     ]
 
@@ -137,24 +141,27 @@ def _items(turns: Sequence[Turn]) -> list[_Item]:
         else:
             first[step] = [len(items) + offset for offset in range(width)]
             for offset in range(width):
-                rank = ranks[place + offset]
-                items.append(_Item(number, step[offset], rank, _short(step[offset], rank)))
+                turn, rank = step[offset], ranks[place + offset]
+                whole = turn.text.replace("\n", "\n   ")
+                short = _short(whole, rank)
+                whole = short if rank is Rank.REPLACED else whole
+                items.append(_Item(number, turn, rank, whole, short))
         place += width
     return items
 
 
-def _short(turn: Turn, rank: Rank) -> str:
-    if rank is Rank.CALLED:
-        line = " ".join(turn.text[: _ONE_LINE * 4].split())
+def _short(text: str, rank: Rank) -> str:
+    if rank in (Rank.CALLED, Rank.REPLACED):
+        line = " ".join(text[: _ONE_LINE * 4].split())
         return line if len(line) <= _ONE_LINE else line[: _ONE_LINE - 1] + "…"
-    return fitted(turn.text, _SOME_LINES) if rank in (Rank.SEEN, Rank.THOUGHT) else turn.text
+    return fitted(text, _SOME_LINES) if rank in (Rank.SEEN, Rank.THOUGHT) else text
 
 
 def _allot(items: Sequence[_Item], limit: int) -> list[int]:
     """How many bytes each item gets; 0 if it is left out."""
     sizes, left = [0] * len(items), limit
     short = [item.size(item.short) for item in items]
-    whole = [item.size(item.turn.text) for item in items]
+    whole = [item.size(item.whole) for item in items]
     least = [_bytes(item.head) + _LEAST for item in items]
     of_rank = {rank: [p for p, item in enumerate(items) if item.rank is rank] for rank in Rank}
     for wanted, shares, largest in ((short, _SHARES, 0.2), (short, {}, 0.2), (whole, {}, 0.5)):
@@ -162,7 +169,10 @@ def _allot(items: Sequence[_Item], limit: int) -> list[int]:
         for rank, places in of_rank.items():
             taken = sum(sizes[place] for place in places)
             given = allotted(
-                [max(sizes[place], min(wanted[place], most)) for place in places],
+                [
+                    max(sizes[place], min(wanted[place], max(most, least[place])))
+                    for place in places
+                ],
                 [least[place] for place in places],
                 taken + int(left * shares.get(rank, 1)),
             )

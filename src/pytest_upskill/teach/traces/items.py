@@ -12,6 +12,7 @@ from .turns import (
     looks_failed,
     parsed_json,
     result_text,
+    word_of,
 )
 
 _CALLS: Final = frozenset(
@@ -28,22 +29,17 @@ ITEM_TYPES: Final = _CALLS | _OUTPUTS | {"reasoning"}
 
 def is_item(value: Any) -> bool:
     """Whether it is an item that no message of another form looks like."""
-    if not isinstance(value, dict):
-        return False
-    if value.get("type") != "message":
-        return isinstance(value.get("type"), str) and value["type"] in ITEM_TYPES
+    if not isinstance(value, dict) or word_of(value, "type") != "message":
+        return word_of(value, "type") in ITEM_TYPES
     # An answer of the Anthropic API is of the type message too, with other blocks.
     content = value.get("content")
     blocks = content if isinstance(content, list) else []
-    return any(
-        isinstance(block, dict) and block.get("type") in ("input_text", "output_text")
-        for block in blocks
-    )
+    return any(word_of(block, "type") in ("input_text", "output_text") for block in blocks)
 
 
 def add_item(turns: Turns, item: Mapping[str, Any]) -> None:
     """Add what an item says; what says nothing that can be read is counted."""
-    kind = item.get("type")
+    kind = word_of(item, "type")
     if kind == "message":
         _add_message(turns, item)
     elif kind == "reasoning":
@@ -58,7 +54,7 @@ def add_item(turns: Turns, item: Mapping[str, Any]) -> None:
 
 def _add_message(turns: Turns, item: Mapping[str, Any]) -> None:
     text = result_text(item.get("content"))
-    match item.get("role"):
+    match word_of(item, "role"):
         case "user":
             turns.say("user", spoken(text))
         case "assistant":

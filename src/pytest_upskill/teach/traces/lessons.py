@@ -17,8 +17,9 @@ class Rank(IntEnum):
     WRITTEN = 3  # the last version of each file
     DECIDED = 4  # what the agent said on the way
     CALLED = 5
-    SEEN = 6
-    THOUGHT = 7
+    REPLACED = 6  # calls that wrote what was written once more later
+    SEEN = 7
+    THOUGHT = 8
 
 
 _SHELLS: Final = frozenset(
@@ -35,8 +36,8 @@ _HEREDOC: Final = re.compile(
 _WRITERS: Final = re.compile(r"(?i)write|create|save|add_file")
 _EDITORS: Final = re.compile(r"(?i)edit|patch|replace|update|insert")
 _BEFORE_COMMAND: Final = re.compile(
-    r"\s*(?:cd\s[^;&|\n]{1,300}(?:&&|;)|(?:sudo|time|env|nohup|exec)\s|timeout\s+\S+\s"
-    r"|[A-Za-z_]\w*=(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s;&|]*)\s)+"
+    r"(?:\s*(?:cd\s[^;&|\n]{1,300}(?:&&|;)|(?:sudo|time|env|nohup|exec)\s|timeout\s+\S+\s"
+    r"|[A-Za-z_]\w*=(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s;&|]*)\s))+"
 )
 _WORD: Final = re.compile(r"\s*([^\s;&|<>()]{1,200})")
 
@@ -46,7 +47,10 @@ def ranked(turns: Sequence[Turn]) -> list[Rank]:
     ranks = [_plain_rank(turn) for turn in turns]
     for place in _answers(turns):
         ranks[place] = Rank.ANSWERED
-    for place in _last_versions(turns):
+    last, earlier = _versions(turns)
+    for place in earlier:
+        ranks[place] = Rank.REPLACED
+    for place in last:
         ranks[place] = Rank.WRITTEN
     for place in _failures_and_fixes(turns):
         # A fix that is the last version of a file is told as such, whole.
@@ -79,21 +83,24 @@ def _result_of(turns: Sequence[Turn], place: int) -> Turn | None:
     return after if after and after.kind == "result" else None
 
 
-def _last_versions(turns: Sequence[Turn]) -> set[int]:
-    """For each file the last call that wrote it whole, and the last edit after that."""
+def _versions(turns: Sequence[Turn]) -> tuple[set[int], set[int]]:
+    """For each file the last call that wrote it whole, and the last edit after that; all others."""
     written: dict[str, int] = {}
     edited: dict[str, int] = {}
+    seen = set[int]()
     for place, turn in enumerate(turns):
         result = _result_of(turns, place)
         if turn.kind != "call" or (result and result.failed):
             continue
         for path, whole in _files_of(turn):
+            seen.add(place)
             if whole:
                 written[path] = place
                 edited.pop(path, None)
             else:
                 edited[path] = place
-    return {*written.values(), *edited.values()}
+    last = {*written.values(), *edited.values()}
+    return last, seen - last
 
 
 def _files_of(call: Turn) -> Iterator[tuple[str, bool]]:

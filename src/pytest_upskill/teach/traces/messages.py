@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from .items import add_item, is_item
 from .spoken import spoken
-from .turns import Trace, Turns, call_text, looks_failed, result_text
+from .turns import Trace, Turns, call_text, looks_failed, result_text, word_of
 
 ROLES: Final = frozenset({"user", "human", "assistant", "model", "tool", "function"})
 _UNSEEN_ROLES: Final = frozenset({"system", "developer"})  # they instruct; nobody said or did them
@@ -21,7 +21,7 @@ _ANTHROPIC_BLOCKS: Final = frozenset(
 def is_message(value: Any) -> bool:
     return (
         isinstance(value, dict)
-        and value.get("role") in ROLES | _UNSEEN_ROLES
+        and word_of(value, "role") in ROLES | _UNSEEN_ROLES
         and ("content" in value or "tool_calls" in value or "function_call" in value)
     )
 
@@ -50,14 +50,14 @@ def _form_of(message: Mapping[str, Any]) -> set[str]:
         return {"OpenAI messages"}
     content = message.get("content")
     blocks = content if isinstance(content, list) else []
-    kinds = {block.get("type") for block in blocks if isinstance(block, dict)}
-    if kinds & _ANTHROPIC_BLOCKS or message.get("type") == "message":
+    kinds = {word_of(block, "type") for block in blocks}
+    if kinds & _ANTHROPIC_BLOCKS or word_of(message, "type") == "message":
         return {"Anthropic messages"}
-    return {"OpenAI messages"} if message["role"] in _UNSEEN_ROLES | {"tool"} else set()
+    return {"OpenAI messages"} if word_of(message, "role") in _UNSEEN_ROLES | {"tool"} else set()
 
 
 def add_message(turns: Turns, message: Mapping[str, Any]) -> None:
-    role, content = message.get("role"), message.get("content")
+    role, content = word_of(message, "role"), message.get("content")
     if role in _UNSEEN_ROLES:
         turns.skipped += 1
         return
@@ -104,7 +104,7 @@ def _add_block(turns: Turns, block: Any, *, by_user: bool) -> None:
     if not isinstance(block, dict):
         turns.skipped += 1
         return None
-    kind = str(block.get("type", ""))
+    kind = word_of(block, "type")
     match kind:
         case "thinking" | "reasoning":
             turns.say("thinking", str(block.get("thinking") or block.get("text") or ""))

@@ -26,7 +26,10 @@ READ: Final = (
 def read_trace(file: Path) -> Trace:
     """What an agent did, as one of the forms has it; TraceError if it is none of them."""
     text = _text(file)
-    trace = _parsed(file, text)
+    try:
+        trace = _parsed(file, text)
+    except RecursionError:
+        raise TraceError(file, "this JSON is nested too deeply", READ) from None
     if trace is None:
         raise TraceError(file, "this is no trace of a form that is known", READ)
     if not trace.turns:
@@ -67,8 +70,6 @@ def _parsed(file: Path, text: str) -> Trace | None:
         return read_transcript(text)
     try:
         return _of_document(json.loads(text))
-    except RecursionError:
-        raise TraceError(file, "this JSON is nested too deeply") from None
     except json.JSONDecodeError as error:
         broken = error
     except ValueError as error:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
 from .spoken import spoken
-from .turns import Trace, Turns, looks_failed
+from .turns import Trace, Turns, call_text, looks_failed
 
 Speaker = Literal["user", "assistant", "thinking", "call", "result", "nobody"]
 
@@ -42,6 +42,12 @@ _PLAIN: Final = re.compile(rf"^(?:\[[^\]\n]{{1,40}}\][ \t]*)?{_LABEL}[ \t]*:(?=\
 _FENCE: Final = re.compile(r"^\s{0,3}(```|~~~)")
 _ITEM_TOOL: Final = re.compile(r"[`:(\s]*([A-Za-z][\w.-]*)")
 _MARKED_CALL: Final = re.compile(r"^([A-Za-z][\w.:-]*(?: - [\w.:-]+(?: \(MCP\))?)?)\((.*)$", re.S)
+# A call that an exporter tells under the heading of the assistant.
+_TOLD_CALL: Final = re.compile(
+    r"^\W{0,4}(?:using tool|tool use|tool call|used tool)\W{1,4}(\w[\w.:-]*)`?\s*\n"
+    r"(?:\s*(?:input|arguments):\s*)?(.*)$",
+    re.IGNORECASE | re.DOTALL,
+)
 _MARKS: Final = ("⏺", "●")
 _PROMPTS: Final = ("> ", "❯ ")
 
@@ -107,6 +113,8 @@ def _read_labelled(
         match speaker:
             case "user":
                 turns.say("user", spoken(body.strip()))
+            case "assistant" if told := _TOLD_CALL.match(body):
+                turns.call(None, told[1], call_text(told[2].strip()))
             case "assistant" | "thinking":
                 turns.say(speaker, body)
             case "call":

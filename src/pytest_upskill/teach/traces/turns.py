@@ -17,7 +17,7 @@ _MANNER: Final = frozenset(
 )
 _PATH_KEYS: Final = ("file_path", "path", "notebook_path", "filename", "filePath", "target_file")
 _EXIT: Final = re.compile(
-    r"(?i)\b(?:exit(?:ed)?(?: with)?(?: exit)?[ _](?:code|status)|returned)\W{1,3}(-?\d{1,5})\b"
+    r"(?i)\b(?:exit(?:ed)?(?: with)?(?: exit)?[ _](?:code|status))\W{1,3}(-?\d{1,5})\b"
 )
 _ERROR: Final = re.compile(
     r"\s*(?:<tool_use_error>|error\b|\w*(?:Error|Exception)\b|fatal:|err:|failed\b"
@@ -182,6 +182,12 @@ def parsed_json(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
+
+
+def word_of(entry: Any, key: str) -> str:
+    """What stands under a key, if that is a text; anything else says nothing."""
+    value = entry.get(key) if isinstance(entry, dict) else None
+    return value if isinstance(value, str) else ""
 
 
 def without(text: str, *tags: str) -> str:
