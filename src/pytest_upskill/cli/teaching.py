@@ -112,7 +112,8 @@ def teach(given: argparse.Namespace, run: Callable[[How], Taught], **how: Any) -
     except KeyboardInterrupt:
         screen.drop()
         raise TeachError("stopped") from None
-    for line in ["", *report_lines(taught, width), *result_lines(taught)]:
+    told = report_lines(taught, width)
+    for line in [*([""] if told else []), *told, *result_lines(taught)]:
         screen.line(line)
     if given.json:
         write(json.dumps(taught_data(taught), indent=2, ensure_ascii=False))

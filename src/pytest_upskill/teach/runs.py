@@ -145,7 +145,8 @@ def add_cases(path: Path, lesson: Lesson, how: How) -> Taught:
         held = course.split(cases)
         first = Attempt(1, start, None)
         taught = Taught((first,), tuple(cases), held, "", no_signal=silent)
-        return _saved(course, taught, known, start.base or path)
+        saved = _saved(course, taught, known, start.base or path)
+        return replace(saved, kept=None)  # of the skill nothing was changed
 
 
 def _saved(course: Course, taught: Taught, known: CaseFile, folder: Path) -> Taught:

@@ -39,7 +39,7 @@ class Screen:
 
     def done(self, result: str) -> None:
         """The step as it was begun, and what came of it."""
-        self.line(f"{self._begun:<{_LEFT}}{result}")
+        self.line(f"{self._begun + '  ':<{_LEFT}}{result}")
 
     def row(self, label: str, cells: Sequence[str], mark: str = "") -> None:
         """A row of students, on one line if they fit."""
