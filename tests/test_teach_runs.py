@@ -386,3 +386,39 @@ def test_a_judge_grades_what_no_rule_can(project: Project) -> None:
         status, shown, error = project.run(*words)
     assert status == 0, error
     assert "held out small 0% → 100% (+100)" in lines(shown)
+
+
+def test_a_tool_and_examples_are_told_to_the_teacher(project: Project) -> None:
+    tool = {
+        "name": "set_lamp",
+        "description": "Sets the lamp to a colour.",
+        "inputSchema": {"type": "object", "properties": {"hue": {"type": "string"}}},
+    }
+    (project.folder / "tools.json").write_text(json.dumps({"tools": [tool]}))
+    school = School()
+    words = ["--tool", "tools.json#set_lamp", "-e", "red -> lamp zorp", "-e", "blue -> lamp flen"]
+    status, _, error = project.generate(school, *words)
+    assert status == 0, error
+    for asked in (school.of("teacher")[0], school.of("author")[0]):
+        assert "set_lamp" in asked.question
+        assert "hue" in asked.question
+        assert "- red -> lamp zorp\n- blue -> lamp flen" in asked.question
+    status, _, error = project.generate(school, "--tool", "tools.json#other")
+    assert status == 2
+    assert "tools.json" in error
+
+
+def test_a_trace_of_megabytes_is_condensed_to_what_a_teacher_can_read(project: Project) -> None:
+    noise = "\n".join(f"line {number}: nothing to see here" for number in range(200_000))
+    text = (
+        f"# User\n\nSet the lamp.\n\n# Assistant\n\n```\n{noise}\n```\n\nType lamp zorp for red.\n"
+    )
+    (project.folder / "trace.md").write_text(text)
+    assert len(text) > 5_000_000
+    school = School()
+    status, shown, error = project.generate(school, "--from", "trace.md", "--cases", "4")
+    assert status == 0, error
+    sent = school.of("teacher")[0].question
+    assert "lamp zorp" in sent
+    assert len(sent) < 50_000
+    assert [line for line in lines(shown) if line.startswith("Trace of ") and len(line) > 30]
