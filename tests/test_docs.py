@@ -157,7 +157,7 @@ def check_teaching(project: Path, words: list[str]) -> None:
     with LoopbackServer(wick_school.answer) as server:
         args = [f"{server.url}/v1" if arg.startswith("http://local") else arg for arg in words[1:]]
         address = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.url, "COLUMNS": "80"}
-        shown = run(copy, [str(TOOLS / "pytest-upskill"), *args], **address)
+        shown = run(copy, [str(TOOLS / "pytest-upskill"), *args], (0,), **address)
     if "--from" in words:
         assert f"```text\n{shown}```" in (ROOT / "docs/generate.md").read_text()
     else:
@@ -170,7 +170,7 @@ def test_the_python_of_the_page_on_generate_runs(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     with LoopbackServer(wick_school.answer) as server:
         address = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.url}
-        shown = run(tmp_path, [sys.executable, "lesson.py"], **address)
+        shown = run(tmp_path, [sys.executable, "lesson.py"], (0,), **address)
     assert shown.startswith("2 True skills/wick-python\nhaiku helps +90 points")
 
 

@@ -59,6 +59,15 @@ def test_from_a_task_to_a_refined_skill(tmp_path: Path, elsewhere: Path) -> None
         better = refine(folder, teacher="big", students=["small"], folder=tmp_path, teacher_url=url)
         assert better.best.number == 2
         assert load_skill(folder / "SKILL.md").body == body(*COLOURS)
+        with pytest.raises(SettingsError, match="would be changed in place"):
+            generate_skill(
+                "shorter",
+                teacher="big",
+                source=folder,
+                folder=tmp_path,
+                teacher_url=url,
+                students=(),
+            )
         added = generate_cases(folder, 1, teacher="big", folder=tmp_path, teacher_url=url)
         assert [one.case.id for one in added.cases][-1] == "new"
         assert len(added.cases) == 13

@@ -60,7 +60,7 @@ class Form(BaseModel):
     text: str
 
 
-@given(st.text(), st.text(), st.text())
+@given(st.text(), st.text(st.characters(exclude_categories=["Cc", "Cs"])), st.text())
 def test_a_reply_is_found_whatever_stands_around_it(before: str, text: str, after: str) -> None:
     before = before.replace("{", "(")
     found = read_reply(f"{before}{json.dumps({'text': text})}{after}", Form)
@@ -91,7 +91,7 @@ def test_no_text_closes_its_own_fence() -> None:
     "path",
     [
         *("../a.md", "a.md", "/a.md", "references/../a.md", "references/", "references//a.md"),
-        *("references/.hidden", "scripts\\a.md", "references/a/b/c.md", "references/a\0b"),
+        *("references/.hidden", "scripts\\a.md", "references/a/b/c.md", "references/a b"),
         "x/a.md",
     ],
 )
@@ -111,6 +111,12 @@ def test_names_are_made_valid(tmp_path: Path) -> None:
     data["name"] = "門"
     assert read_draft(json.dumps(data), Wanted(1500, tmp_path, "fallback")).name == "fallback"
     assert draft.text.startswith("---\nname: uber-lamp\ndescription: 'd: #x'\n---\n")
+
+
+def test_controls_and_halves_of_characters_get_into_no_file(tmp_path: Path) -> None:
+    text = '{"name": "n", "description": "d\\u001b[31m", "body": "a\\ud800b\\u0000\\r\\nc\\td"}'
+    draft = read_draft(text, Wanted(1500, tmp_path, "fallback"))
+    assert (draft.description, draft.body) == ("d[31m", "ab\nc\td")
 
 
 def test_a_name_that_is_taken_gets_a_number(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from ..errors import SettingsError, shown
+from ..errors import shown
+from ..skills import SKILL_NAMES
 from ..teach import runs
 from .teaching import (
     add_loop_arguments,
@@ -60,24 +61,23 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     lesson = lesson_of(given, given.task, config)
     if given.no_eval:
         lesson = replace(lesson, students=())
-    source: Path | None = given.source
-    if source and source.is_dir() and not given.output and not given.name:
-        _require_leave(source, given)
-    how = {"output": given.output, "skills": config.skills_dir, "force": given.force}
+    how = {
+        "output": given.output,
+        "skills": config.skills_dir,
+        "force": given.force,
+        "in_place": _may_change(given),
+    }
     return teach(given, lambda how: runs.generate(lesson, how), **how)
 
 
-def _require_leave(skill: Path, given: argparse.Namespace) -> None:
-    """A skill is improved in place only if somebody agrees; the old one is kept."""
+def _may_change(given: argparse.Namespace) -> bool:
+    """Whether a skill may be improved in place; on a terminal that is asked."""
     if given.force or given.yes:
-        return
-    if not sys.stdin.isatty():
-        raise SettingsError(
-            f"--from {shown(skill)}",
-            "this skill would be changed in place",
-            "Add --force (the old one is kept), or name another folder with -o.",
-        )
-    sys.stderr.write(f"Change {shown(skill)} in place, and keep the old one? [y/N] ")
+        return True
+    source: Path | None = given.source
+    is_skill = source is not None and (source.is_dir() or source.name in SKILL_NAMES)
+    if not source or not is_skill or given.output or given.name or not sys.stdin.isatty():
+        return False
+    sys.stderr.write(f"Change {shown(source)} in place, and keep the old one? [y/N] ")
     sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise SettingsError(f"--from {shown(skill)}", "left as it is", "Or name another with -o.")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -63,9 +63,10 @@ def generate_skill(
 
     ``folder`` is the project (the current one), ``output`` the skill's own folder in place of
     ``skills/NAME``; ``tell`` gets a line for each step. With no students nothing is measured.
+    Without ``force`` nothing that is there is replaced, or improved in place.
     """
     lesson = _lesson(task, teacher, students, cases, wishes)
-    how = _how(folder, tell, output=output, resume=resume, force=force)
+    how = _how(folder, tell, output=output, resume=resume, force=force, in_place=force)
     return runs.generate(lesson, how)
 
 

@@ -1,6 +1,7 @@
 """A model asked for a value of a known form: read from whatever it says, repaired once."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -18,6 +19,7 @@ Value = TypeVar("Value")
 
 TEACHER_MAX_OUTPUT: Final = 8192
 _MOST_STARTS: Final = 200
+_UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _MOST_SHOWN: Final = 6
 _DECODER: Final = json.JSONDecoder(strict=False)  # small models put line breaks into texts
 
@@ -117,9 +119,20 @@ def objects_in(text: str) -> Iterator[dict[str, Any]]:
         if at < 0:
             return
         try:
-            data, _ = _DECODER.raw_decode(text, at)
+            data = _printable(_DECODER.raw_decode(text, at)[0])
         except (ValueError, RecursionError):
             data = None
         if isinstance(data, dict):
             yield data
         at = text.find("{", at + 1)
+
+
+def _printable(value: Any) -> Any:
+    """Without what no file of text should have: controls, and halves of characters."""
+    if isinstance(value, str):
+        return _UNPRINTABLE.sub("", value.replace("\r\n", "\n"))
+    if isinstance(value, list):
+        return [_printable(one) for one in value]
+    if isinstance(value, dict):
+        return {_printable(key): _printable(one) for key, one in value.items()}
+    return value

@@ -40,7 +40,8 @@ class How:
     skills: Path | None = None  # where skills are kept; ./skills
     output: Path | None = None  # the folder of the skill itself
     resume: bool = False
-    force: bool = False
+    force: bool = False  # replace a skill that is there
+    in_place: bool = False  # change the skill that is to be improved
     screen: Screen = field(default_factory=Screen)
     agree: Callable[[Estimate], bool] = lambda _: True
     opened: Callable[[Classroom], None] = lambda _: None
@@ -80,6 +81,10 @@ def generate(lesson: Lesson, how: How) -> Taught:
         known = read_case_file(start.base) if start and start.base else CaseFile()
         require_growable(known)
         in_place = start is not None and how.output is None and lesson.name is None
+        if in_place and not how.in_place:
+            problem = "this skill would be changed in place"
+            mend = "Add --force (the old one is kept), or name another folder with -o."
+            raise SettingsError(f"--from {shown(lesson.source or parent)}", problem, mend)
         target = how.output or (parent / lesson.name if lesson.name else None)
         if target:
             saving.require_free("-o" if how.output else "--name", target, force=how.force)

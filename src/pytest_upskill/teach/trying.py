@@ -36,6 +36,7 @@ _OFF_TOPIC: Final = (
 _TAG: Final[TypeAdapter[str]] = TypeAdapter(CaseTag)
 _SHOWN: Final = 300
 _MOST_TAGS: Final = 3
+_LONGEST_QUESTION: Final = 20_000  # with its files: it is asked again and again, and paid for
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,9 @@ def try_cases(
 
 def _parsed(form: CaseReply, taken: set[str], scratch: Path, judge_name: str | None) -> GoodCase:
     """The case as a file of cases would have it; NotUsable if it can't stand in one."""
+    size = len(form.input) + sum(len(file.text) for file in form.files)
+    if size > _LONGEST_QUESTION:
+        raise NotUsable([f"the question has more than {_LONGEST_QUESTION:,} characters"])
     data = _as_saved(form, taken)
     allowed = offered(judge_name is not None)
     unknown = [
