@@ -13,7 +13,13 @@ import pyte
 
 
 def run_on_terminal(
-    command: Sequence[str], cwd: Path, environ: Mapping[str, str], rows: int, columns: int = 80
+    command: Sequence[str],
+    cwd: Path,
+    environ: Mapping[str, str],
+    rows: int,
+    columns: int = 80,
+    *,
+    typed: bytes = b"",
 ) -> str:
     """All that a command wrote to its terminal, with every escape sequence."""
     ours, theirs = pty.openpty()
@@ -22,6 +28,7 @@ def run_on_terminal(
         command, cwd=cwd, env=environ, stdin=theirs, stdout=theirs, stderr=theirs
     )
     os.close(theirs)
+    os.write(ours, typed)
     written = b"".join(_chunks(ours))
     os.close(ours)
     process.wait()

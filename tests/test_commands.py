@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -69,7 +70,8 @@ def test_the_help_fits_a_screen_with_an_example_and_the_exit_status(
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_the_example_in_the_help_is_a_command_line_that_is_understood(command: Command) -> None:
-    words = re.sub(r" > .*|^source <\(|\)$", "", command.example).partition(" -- ")[0].split()
+    example = re.sub(r" > .*|^source <\(|\)$", "", command.example).partition(" -- ")[0]
+    words = shlex.split(example)
     assert words[:2] == ["pytest-upskill", command.name]
     assert make_parser().parse_args(words[1:]).command == command.name
 

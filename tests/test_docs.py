@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import wick_school
 from kit import commit_all
 from loopback import Asked, LoopbackServer, Reply
 from made import STARTED, made_run
@@ -30,6 +31,7 @@ from pytest_upskill.trials import Arm
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
 TOOLS = Path(sys.executable).parent
+TAUGHT = "skills/wick-deploys"
 
 
 def blocks(language: str) -> Iterator[tuple[str, str]]:
@@ -55,6 +57,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("clone")
     for name in ("skills", "docs", "examples"):
         shutil.copytree(ROOT / name, copy / name)
+    shutil.copytree(copy / "skills/wick", copy / TAUGHT)  # as the page on generate makes one
+    text = (copy / TAUGHT / "SKILL.md").read_text()
+    (copy / TAUGHT / "SKILL.md").write_text(text.replace("name: wick\n", "name: wick-deploys\n"))
     (copy / "tests").mkdir()
     (example,) = [text for page, text in blocks("python") if "test_deploys" in text]
     (copy / "tests/test_wick.py").write_text(example)
@@ -101,6 +106,8 @@ def test_a_command_of_the_documentation_works(command: str, project: Path, tmp_p
                 address = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.url}
                 judge = [str(TOOLS / "pytest-upskill"), "judge", *args]
                 assert "Cohen's kappa" in run(project, judge, (0,), **address)
+        case ["pytest-upskill", "generate" | "cases" | "refine", *_]:
+            check_teaching(project, words)
         case ["pytest-upskill", "lint", *args]:
             shown = run(project, [str(TOOLS / "pytest-upskill"), "lint", *args])
             json_wanted = "json" in args or "--json" in args
@@ -138,7 +145,8 @@ def test_a_command_of_the_documentation_works(command: str, project: Path, tmp_p
         case ["pytest-upskill", "install", *args]:
             home = {"HOME": str(project / "home"), "USERPROFILE": str(project / "home")}
             install = [str(TOOLS / "pytest-upskill"), "install", *args]
-            assert ".claude/skills/wick: " in run(project, install, (0,), **home)
+            wanted = f".claude/skills/{Path(args[0]).name}: "
+            assert wanted in run(project, install, (0,), **home)
         case ["pytest-upskill", *args]:
             shown = run(project, [str(TOOLS / "pytest-upskill"), *args])
             assert ("haiku" if args[0] == "models" else "answer") in shown
@@ -190,6 +198,32 @@ def run_with_servers(project: Path, words: list[str]) -> str:
             OPENAI_BASE_URL=f"{server.url}/v1",
             OLLAMA_HOST=server.url,
         )
+
+
+def check_teaching(project: Path, words: list[str]) -> None:
+    """Run it in a copy, with a school in place of every server."""
+    copy = project / f"taught-{words[1]}-{len(words)}"
+    for name in ("skills", "examples"):
+        shutil.copytree(project / name, copy / name, dirs_exist_ok=True)
+    shutil.rmtree(copy / TAUGHT)
+    with LoopbackServer(wick_school.answer) as server:
+        args = [f"{server.url}/v1" if arg.startswith("http://local") else arg for arg in words[1:]]
+        address = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.url, "COLUMNS": "80"}
+        shown = run(copy, [str(TOOLS / "pytest-upskill"), *args], (0,), **address)
+    if "--from" in words:
+        assert f"```text\n{shown}```" in (ROOT / "docs/generate.md").read_text()
+    else:
+        assert "./skills/" in shown or "left as it is" in shown
+
+
+def test_the_python_of_the_page_on_generate_runs(tmp_path: Path) -> None:
+    (example,) = [text for _, text in blocks("python") if "generate_skill" in text]
+    (tmp_path / "lesson.py").write_text(example)
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    with LoopbackServer(wick_school.answer) as server:
+        address = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.url}
+        shown = run(tmp_path, [sys.executable, "lesson.py"], (0,), **address)
+    assert shown.startswith("2 True skills/wick-python\nhaiku helps +90 points")
 
 
 def answer(asked: Asked) -> Reply:

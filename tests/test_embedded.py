@@ -15,11 +15,13 @@ from pathlib import Path
 import pytest
 
 from kit import write_skill
+from pytest_upskill.cli import main
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models.anthropic_messages import AnthropicModel
 from pytest_upskill.models.local import LocalModel, open_local
 from pytest_upskill.models.names import ModelSpec
 from pytest_upskill.models.weights import fetch_weights
+from pytest_upskill.skills import load_skill
 from pytest_upskill.trials import Question
 
 # On one worker: two models at once wait for each other's threads most of the time.
@@ -154,3 +156,44 @@ def _wait_until(condition: Callable[[], bool]) -> None:
             return
         time.sleep(0.05)
     pytest.fail("that did not happen")
+
+
+def test_a_skill_by_a_scripted_teacher_is_measured_on_it_as_a_student(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Half of the skill at first, all of it when the teacher is told what fails."""
+    monkeypatch.chdir(tmp_path)
+    body = load_skill(WICK / "SKILL.md").body
+    asked = [
+        ("owner", "Who owns Wick?", "Nightjar"),
+        ("freeze", "Which day of the week is the deploy freeze?", "Thursday"),
+        ("channel", "What is the name of the help channel?", "#soot"),
+        ("settings", "What is the name of the settings file?", "lantern.toml"),
+    ]
+    cases = [
+        {
+            "id": name,
+            "input": question,
+            "expected": {"contains": [known]},
+            "reference": f"It is {known}.",
+            "wrong": "It is not known.",
+        }
+        for name, question, known in asked
+    ]
+    (tmp_path / "teacher.py").write_text(
+        "import json\n"
+        f"BODY, CASES = {body!r}, {json.dumps({'cases': cases})!r}\n"
+        "def teacher(question):\n"
+        "    if not question.system.startswith('You write Agent Skills'):\n"
+        "        return CASES\n"
+        "    refines = 'Students were asked' in question.messages[-1][1]\n"
+        "    body = BODY if refines else BODY[:60]\n"
+        "    return json.dumps({'name': 'wick', 'description': 'Wick.', 'body': body})\n"
+    )
+    words = ["--model", "scripted:teacher.py:teacher", "--eval-model", "local", "--cases", "4"]
+    status = main(["generate", "answer about Wick", *words, "--max-output", "30", "--json"])
+    data = json.loads(capsys.readouterr().out)
+    assert status == 0
+    assert data["best"] == 2
+    assert [attempt["summary"][0]["skill_rate"] for attempt in data["attempts"]] == [0, 1]
+    assert load_skill(tmp_path / "skills/wick/SKILL.md").body == body

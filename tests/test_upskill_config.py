@@ -22,11 +22,20 @@ def test_what_has_a_meaning_here_is_read_and_the_rest_passed_over(tmp_path: Path
     text = "model: sonnet\nmax_refine_attempts: 2\neval_model: haiku\nskills_dir: ./s\nruns_dir: /r"
     file = written(tmp_path, text)
     assert read_config(tmp_path, {}) == UpskillConfig(
-        file, ("haiku",), tmp_path / "s", Path("/r").absolute()
+        file, ("haiku",), tmp_path / "s", Path("/r").absolute(), "sonnet"
     )
 
 
-@pytest.mark.parametrize("text", ["", "# nothing\n", "model: sonnet", "eval_model:\nskills_dir: ~"])
+def test_the_models_that_write_skills_and_cases_are_read(tmp_path: Path) -> None:
+    written(tmp_path, "skill_generation_model: opus\nmodel: sonnet\ntest_gen_model: haiku")
+    config = read_config(tmp_path, {})
+    assert (config.teacher, config.test_model) == ("opus", "haiku")
+    written(tmp_path, "test_gen_model: [haiku]")
+    with pytest.raises(SettingsError, match="test_gen_model: this is not the name of a model"):
+        read_config(tmp_path, {})
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "model:", "eval_model:\nskills_dir: ~"])
 def test_what_is_not_said_is_none(tmp_path: Path, text: str) -> None:
     config = read_config(tmp_path, {})
     assert config == UpskillConfig()

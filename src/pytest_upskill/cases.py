@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -51,6 +52,12 @@ class Case:
         """Where something of this case stands in the file."""
         given = any(inside[:length] in self.defaulted for length in (1, 2))
         return (*(("defaults",) if given else self.place), *inside)
+
+    def is_for(self, *names: str) -> bool:
+        """Whether one of a model's names fits a pattern of the case, in whatever case."""
+        return not self.models or any(
+            fnmatchcase(name.lower(), pattern.lower()) for pattern in self.models for name in names
+        )
 
 
 _MESSAGES: Final = TypeAdapter(Messages)

@@ -9,6 +9,9 @@ UpskillError
 │   ├── TraceError     a trace of an agent that a skill is to be made of
 │   └── SettingsError  an option, an ini value, the name of a model, a key
 ├── ModelError         a model gave no answer to a question
+├── TeachError         a teacher, a student or an author of cases gave nothing to go on with
+│   ├── BudgetError    going on could pass the budget
+│   └── UnusableError  what it wrote can't be used, even after it was told what is wrong
 └── CheckError         a check could not be held to an answer
 """
 
@@ -91,6 +94,18 @@ class ModelError(UpskillError):
 
 class CheckError(UpskillError):
     """A check raised, or said neither yes nor no: the answer is neither right nor wrong."""
+
+
+class TeachError(UpskillError):
+    """A teacher, a student or an author of cases gave nothing to go on with."""
+
+
+class BudgetError(TeachError):
+    """Going on could pass the budget."""
+
+
+class UnusableError(TeachError):
+    """What a model wrote can't be used, even after it was told what is wrong."""
 
 
 def shown(path: Path) -> str:

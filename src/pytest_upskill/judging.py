@@ -75,9 +75,12 @@ def _schema(criteria: int) -> str:
 
 def is_worth_keeping(question: Question, answer: Answer) -> bool:
     """A reply to a judge's question that can't be read would be read in vain again and again."""
-    if question.schema is None:
+    verdicts = (
+        json.loads(question.schema)["properties"].get("verdicts") if question.schema else None
+    )
+    if verdicts is None:  # not a judge's
         return True
-    wanted = json.loads(question.schema)["properties"]["verdicts"]["description"]
+    wanted = verdicts["description"]
     return not isinstance(_read(answer.text, int(wanted.split()[0])), str)
 
 

@@ -119,6 +119,11 @@ def load_skill(file: Path) -> Skill:
     return Skill(fields["name"], fields["description"], file, body, digest, oddities)
 
 
+def fields_of(file: Path) -> dict[str, Any]:
+    """The frontmatter of a SKILL.md, every scalar as a string."""
+    return _read(file)[1]
+
+
 def review_skill(file: Path) -> tuple[list[SkillError], tuple[Oddity, ...]]:
     """All breaches of the specification, where load_skill raises at the first; what is odd."""
     try:

@@ -23,6 +23,8 @@ class UpskillConfig:
     eval_models: tuple[str, ...] = ()
     skills_dir: Path | None = None
     runs_dir: Path | None = None
+    teacher: str | None = None
+    test_model: str | None = None
 
 
 def read_config(folder: Path, env: Mapping[str, str]) -> UpskillConfig:
@@ -39,6 +41,8 @@ def read_config(folder: Path, env: Mapping[str, str]) -> UpskillConfig:
     return UpskillConfig(
         file=file,
         eval_models=_names(file, data, "eval_model"),
+        teacher=_name(file, data, "skill_generation_model") or _name(file, data, "model"),
+        test_model=_name(file, data, "test_gen_model"),
         skills_dir=_path(file, data, "skills_dir", folder),
         runs_dir=_path(file, data, "runs_dir", folder),
     )
@@ -75,6 +79,13 @@ def _names(file: Path, data: Mapping[str, Any], key: str) -> tuple[str, ...]:
     if not isinstance(names, list) or not all(isinstance(n, str) and n.strip() for n in names):
         raise _wrong(file, key, "the name of a model or a list of names", f"{key}: haiku")
     return tuple(dict.fromkeys(name.strip() for name in names))
+
+
+def _name(file: Path, data: Mapping[str, Any], key: str) -> str | None:
+    value = data.get(key)
+    if value is not None and not (isinstance(value, str) and value.strip()):
+        raise _wrong(file, key, "the name of a model", f"{key}: opus")
+    return value.strip() if value else None
 
 
 def _path(file: Path, data: Mapping[str, Any], key: str, folder: Path) -> Path | None:

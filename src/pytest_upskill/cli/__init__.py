@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-from ..errors import InputError
+from ..errors import InputError, TeachError
 from .commands import BY_NAME, make_parser
 from .output import write
 
@@ -30,6 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("pytest-upskill: interrupted", file=sys.stderr)
         return 130
+    except TeachError as error:
+        print(f"pytest-upskill: {error}", file=sys.stderr)
+        print("Nothing was saved. --resume goes on and asks nothing twice.", file=sys.stderr)
+        return 1
     if text:
         write(text)
     return int(status)

@@ -39,6 +39,24 @@ class CommandModule(Protocol):
 
 COMMANDS: Final = (
     Command(
+        "generate",
+        "write a skill and its cases, measured on the models that will use it",
+        'pytest-upskill generate "write commit messages" --eval-model haiku',
+        "0 saved and it helps, 1 it helps nobody or was not made, 2 usage",
+    ),
+    Command(
+        "cases",
+        "write cases for a skill, tried before they count",
+        "pytest-upskill cases skills/wick --add 6",
+        f"0 fine, 1 they could not be made, {_INPUT}",
+    ),
+    Command(
+        "refine",
+        "improve a skill by its cases, and keep the best version",
+        "pytest-upskill refine skills/wick --eval-model haiku --attempts 5",
+        "0 it helps, 1 it helps nobody or was not measured, 2 usage",
+    ),
+    Command(
         "eval",
         "test a skill, with the flags of upskill, by pytest",
         "pytest-upskill eval skills/wick -m haiku --runs 5 -- -n 4",

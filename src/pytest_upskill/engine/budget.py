@@ -32,14 +32,17 @@ class Budget:
         # What calls in flight could spend, by their key: of floats that are added and taken away
         # again something would stay, and a question could wait for nobody.
         self._held: dict[str, _Amount] = {}
+        self.refused = False  # whether a question was, by now
 
     def refusal(self, question: Question) -> str | None:
         """Why a question can never be paid for, whatever calls in flight give back; None if not."""
         tokens, usd = self._at_most(question)
         if self._most_tokens is not None and self._tokens + tokens > self._most_tokens:
+            self.refused = True
             limit, spent = f"{self._most_tokens:,} tokens", f"{self._tokens:,}"
             return _refused(question, "--skill-max-tokens", limit, spent)
         if self._most_cost is not None and self._cost + usd > self._most_cost:
+            self.refused = True
             limit, spent = f"${plain(self._most_cost)}", dollars(self._cost)
             return _refused(question, "--skill-max-cost", limit, spent)
         return None

@@ -146,20 +146,29 @@ def _names_of(module: ast.Module) -> Iterator[str]:
                 nodes.extend(ast.iter_child_nodes(node))
 
 
-def _leaks(source: _File, case: Case, written: Sequence[Written]) -> Iterator[Finding]:
-    """An expected text that a model reads in the question: without the skill it passes too."""
+def leaked_texts(
+    case: Case, written: Iterable[Written] | None = None
+) -> list[tuple[str, Location]]:
+    """Expected texts that a model reads in the question, each with its place in the case."""
     seen = "\n".join([case.system or "", *(text for _, text in case.earlier), user_text(case)])
-    for check in written:
+    found: list[tuple[str, Location]] = []
+    for check in written_checks(case.expected) if written is None else written:
         if check.name not in _TEXT_CHECKS or not (check.required and check.wanted):
             continue
         texts = check.argument if isinstance(check.argument, list) else [check.argument]
         for number, text in enumerate(texts):
             if _stands_in(seen, text, check.case_sensitive):
                 inside = (number,) if isinstance(check.argument, list) else ()
-                message = f"{case.id}: {quoted(text)} already stands in the question"
-                mend = "Ask without it, or expect what only the skill tells."
-                place = case.place_of(*check.place, *inside)
-                yield source.finding("warning", "leak", place, message, mend)
+                found.append((text, (*check.place, *inside)))
+    return found
+
+
+def _leaks(source: _File, case: Case, written: Sequence[Written]) -> Iterator[Finding]:
+    """Without the skill such a case passes too."""
+    for text, place in leaked_texts(case, written):
+        message = f"{case.id}: {quoted(text)} already stands in the question"
+        mend = "Ask without it, or expect what only the skill tells."
+        yield source.finding("warning", "leak", case.place_of(*place), message, mend)
 
 
 def _stands_in(seen: str, text: str, case_sensitive: bool) -> bool:

@@ -4,14 +4,13 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from ..accepted import Results, read_results
-from ..cases import Case, how_to_add_cases
+from ..cases import how_to_add_cases
 from ..checks import TAKEN, CheckedCase, load_checked_cases, registered_kinds, rubric_of
 from ..errors import CasesError, InputError
 from ..forms import cases_error
@@ -139,7 +138,7 @@ class SkillFile(pytest.File):
         own = self.source.cases_file == self.path
         self.siblings = tuple(case.id for case, _ in cases) if own else ()
         self.runnable = {
-            model: sum(not case.skip and _is_for(case, model, model_id) for case, _ in cases)
+            model: sum(not case.skip and case.is_for(model, model_id) for case, _ in cases)
             for model, model_id in self.run.model_ids.items()
         }
         for tag in sorted({tag for case, _ in cases for tag in case.tags}):
@@ -148,7 +147,7 @@ class SkillFile(pytest.File):
             CaseItem.make(self, skill, case, checks, model)
             for case, checks in cases
             for model, model_id in self.run.model_ids.items()
-            if _is_for(case, model, model_id)
+            if case.is_for(model, model_id)
         ]
         if not items:
             text = f"all cases are for other models than {', '.join(self.run.model_ids)}"
@@ -172,10 +171,3 @@ class SkillFile(pytest.File):
             if judged:
                 raise cases_error(file, [(judged[0], _NO_JUDGE)])
         return cases
-
-
-def _is_for(case: Case, *names: str) -> bool:
-    """Whether one of a model's names fits a pattern of the case, in whatever case."""
-    return not case.models or any(
-        fnmatchcase(name.lower(), pattern.lower()) for pattern in case.models for name in names
-    )

@@ -11,7 +11,7 @@ from ..judging import Ask
 from ..settings import Settings
 from ..stats import look, look_plan
 from ..summary import summarize
-from .items import CaseItem, is_passed_by, records_of
+from .items import CaseItem, is_passed_by, records_of_items
 
 
 def looks_of(settings: Settings) -> tuple[int, ...]:
@@ -40,7 +40,7 @@ class FrugalRuns:
 
     def _decide(self, skill: str, model: str, items: Sequence[CaseItem]) -> int:
         for runs in self._looks:
-            records = [record for own in records_of(items, runs, self._ask) for record in own]
+            records = [record for own in records_of_items(items, runs, self._ask) for record in own]
             seen = summarize(records, skill, model, model_id=model, not_run=0)
             # Without all answers the verdict is incomplete, and more of them would not mend it.
             if seen.errored or not seen.rates or not look(seen.rates, runs, self._looks).open:

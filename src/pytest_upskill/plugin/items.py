@@ -8,25 +8,16 @@ import pytest
 
 from ..accepted import Count, Expectation, case_digest, case_result
 from ..cases import Case
-from ..checks import AnyCheck, grade, rubric_of, spans
-from ..errors import CheckError
-from ..judging import JUDGE_MAX_OUTPUT, Ask, Rulings, judge
-from ..records import (
-    Answer,
-    NoAnswer,
-    Record,
-    Reply,
-    dump_records,
-    errored_record,
-    graded_record,
-    with_judge,
-)
+from ..checks import AnyCheck, spans
+from ..grading import ToGrade, records_of, rubric_for
+from ..judging import Ask
+from ..records import Record, Reply, dump_records
 from ..regressions import Standing, standing_of
 from ..reports.failure import Look, failure_text
 from ..settings import Settings
 from ..skills import Skill
 from ..texts import harmless
-from ..trials import Arm, CaseInfo, Question, Rubric, Trial, trials_of
+from ..trials import Arm, CaseInfo, Question, Trial, trials_of
 from .screen import screen_of
 
 if TYPE_CHECKING:
@@ -129,7 +120,8 @@ class CaseItem(pytest.Item):
         item: CaseItem = cls.from_parent(parent, name=name, nodeid=f"{parent.nodeid}::{name}")
         item.case, item.checks = case, checks
         label, settings = parent.source.label, parent.run.settings
-        item.trials = trials_of(label, skill, case, model, settings, _rubric(checks, settings))
+        rubric = rubric_for(checks, settings.judge)
+        item.trials = trials_of(label, skill, case, model, settings, rubric)
         accepted = parent.accepted.get(model)
         item.expected = accepted.expectation(case.id, case_digest(case)) if accepted else None
         for mark in ("skill", *case.tags):
@@ -145,7 +137,7 @@ class CaseItem(pytest.Item):
         if not self.parent.run.asks:
             return
         run = self.parent.run
-        (self._records,) = records_of([self], run.runs_of(self), run.ask)
+        (self._records,) = records_of_items([self], run.runs_of(self), run.ask)
         errors = [record.error for record in self._records if record.error is not None]
         if errors:
             self._send_records()  # of the other trials too: what was answered is not lost
@@ -196,21 +188,6 @@ class CaseItem(pytest.Item):
             tags=self.case.tags,
         )
 
-    def _record(self, trial: Trial, reply: Reply, ruled: Rulings | None) -> Record:
-        if isinstance(reply, NoAnswer):
-            return errored_record(trial, reply.reason)
-        record = self._grade(trial, reply, ruled)
-        return with_judge(record, ruled.calls, ruled.usage) if ruled else record
-
-    def _grade(self, trial: Trial, answer: Answer, ruled: Rulings | None) -> Record:
-        if ruled and ruled.problem:
-            return errored_record(trial, ruled.problem, answer)
-        try:
-            grades = grade(self.checks, answer, ruled.by_text if ruled else {})
-        except CheckError as error:
-            return errored_record(trial, str(error), answer)
-        return graded_record(trial, answer, grades)
-
     def _send_records(self) -> None:
         """They travel on the test's own report."""
         self.user_properties[:] = [(RECORDS_PROPERTY, dump_records(self._records))]
@@ -235,7 +212,7 @@ class CaseItem(pytest.Item):
         return self.case.line if self.path == self.parent.source.cases_file else 1
 
 
-def records_of(items: Sequence[CaseItem], runs: int, ask: Ask) -> list[list[Record]]:
+def records_of_items(items: Sequence[CaseItem], runs: int, ask: Ask) -> list[list[Record]]:
     """The records of each of some items, for so many runs. What is new is asked all at once."""
     wanted = [
         [trial for trial in item.trials if not trial.later or trial.run <= runs] for item in items
@@ -246,29 +223,10 @@ def records_of(items: Sequence[CaseItem], runs: int, ask: Ask) -> list[list[Reco
         for trial in trials
         if (trial.arm, trial.run) not in item._graded
     ]
-    trials = [trial for _, trial in new]
-    replies = ask([trial.question for trial in trials])
-    for (item, trial), reply, ruled in zip(new, replies, _judge(ask, trials, replies), strict=True):
-        item._graded[trial.arm, trial.run] = item._record(trial, reply, ruled)
+    records = records_of([ToGrade(trial, item.checks) for item, trial in new], ask)
+    for (item, trial), record in zip(new, records, strict=True):
+        item._graded[trial.arm, trial.run] = record
     return [
         [item._graded[trial.arm, trial.run] for trial in trials]
         for item, trials in zip(items, wanted, strict=True)
     ]
-
-
-def _rubric(checks: Sequence[AnyCheck], settings: Settings) -> Rubric | None:
-    texts, votes = rubric_of(checks)
-    if not texts or not settings.judge:
-        return None
-    return Rubric(settings.judge, texts, votes, JUDGE_MAX_OUTPUT)
-
-
-def _judge(ask: Ask, trials: Sequence[Trial], replies: Sequence[Reply]) -> list[Rulings | None]:
-    """What a judge says of each answer that it is asked about, all asked at once."""
-    to_judge = {
-        number: (trial.rubric, trial.question, reply)
-        for number, (trial, reply) in enumerate(zip(trials, replies, strict=True))
-        if trial.rubric and trial.question and isinstance(reply, Answer)
-    }
-    ruled = dict(zip(to_judge, judge(ask, list(to_judge.values())), strict=True))
-    return [ruled.get(number) for number in range(len(trials))]

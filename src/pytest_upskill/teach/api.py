@@ -1,0 +1,199 @@
+"""The same as the commands do, for Python: sync, and async by a thread of its own."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypedDict, TypeVar, Unpack
+
+from ..errors import SettingsError
+from ..evaluating import evaluate_cases
+from ..results import RunResults
+from ..skills import SKILL_NAMES, load_skill
+from . import runs
+from .casefile import read_case_file
+from .classroom import Classroom
+from .lesson import DEFAULT_CASES, DEFAULT_STUDENT, DEFAULT_TEACHER, Lesson
+from .measuring import checked
+from .runs import How
+from .screen import Screen
+from .taught import Taught
+
+Result = TypeVar("Result")
+Tell = Callable[[str], None]
+
+
+class Wishes(TypedDict, total=False):
+    """What a lesson may be told, as the options of the commands; see Lesson for the defaults."""
+
+    examples: tuple[str, ...]
+    source: Path | None
+    tool: str | None
+    teacher_url: str | None
+    student_url: str | None
+    author: str | None
+    adversary: str | None
+    judge: str | None
+    runs: int
+    holdout: float
+    attempts: int
+    target: float
+    max_skill_tokens: int
+    max_output: int
+    max_cost: float | None
+    name: str | None
+
+
+def generate_skill(
+    task: str,
+    *,
+    teacher: str = DEFAULT_TEACHER,
+    students: Sequence[str] = (DEFAULT_STUDENT,),
+    cases: int = DEFAULT_CASES,
+    output: Path | None = None,
+    folder: Path | None = None,
+    resume: bool = False,
+    force: bool = False,
+    tell: Tell | None = None,
+    **wishes: Unpack[Wishes],
+) -> Taught:
+    """A skill for a task, with cases, measured on the students and improved, saved on disk.
+
+    ``folder`` is the project (the current one), ``output`` the skill's own folder in place of
+    ``skills/NAME``; ``tell`` gets a line for each step. With no students nothing is measured.
+    Without ``force`` nothing that is there is replaced, or improved in place.
+    """
+    lesson = _lesson(task, teacher, students, cases, wishes)
+    how = _how(folder, tell, output=output, resume=resume, force=force, in_place=force)
+    return runs.generate(lesson, how)
+
+
+def refine(
+    skill: Path,
+    *,
+    teacher: str = DEFAULT_TEACHER,
+    students: Sequence[str] = (DEFAULT_STUDENT,),
+    task: str | None = None,
+    folder: Path | None = None,
+    resume: bool = False,
+    tell: Tell | None = None,
+    **wishes: Unpack[Wishes],
+) -> Taught:
+    """The best version of a skill by its cases, in its place; as it is if none does better."""
+    lesson = _lesson(task or _described(skill), teacher, students, DEFAULT_CASES, wishes)
+    return runs.refine(skill, lesson, _how(folder, tell, resume=resume))
+
+
+def generate_cases(
+    skill: Path,
+    number: int = DEFAULT_CASES,
+    *,
+    teacher: str = DEFAULT_TEACHER,
+    students: Sequence[str] = (),
+    task: str | None = None,
+    folder: Path | None = None,
+    resume: bool = False,
+    tell: Tell | None = None,
+    **wishes: Unpack[Wishes],
+) -> Taught:
+    """So many cases more for a skill, tried before they count; the skill itself is left alone."""
+    lesson = _lesson(task or _described(skill), teacher, students, number, wishes)
+    return runs.add_cases(skill, lesson, _how(folder, tell, resume=resume))
+
+
+def evaluate(
+    skill: Path,
+    *,
+    students: Sequence[str] = (DEFAULT_STUDENT,),
+    folder: Path | None = None,
+    **wishes: Unpack[Wishes],
+) -> RunResults:
+    """A skill measured by its own cases on some models, without pytest."""
+    return _evaluate(skill, students, _how(folder, None), wishes)
+
+
+def _nobody(_: Classroom) -> None:
+    pass
+
+
+# Who wants to know of the engine of a call, so that it can be stopped.
+_OPENED: ContextVar[Callable[[Classroom], None]] = ContextVar("opened", default=_nobody)
+
+
+async def _in_thread(work: Callable[[], Result]) -> Result:
+    rooms, stopped = list[Classroom](), asyncio.Event()
+
+    def opened(room: Classroom) -> None:
+        rooms.append(room)
+        if stopped.is_set():
+            room.close()
+
+    token = _OPENED.set(opened)
+    try:
+        task = asyncio.ensure_future(asyncio.to_thread(work))  # which copies the context
+    finally:
+        _OPENED.reset(token)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        stopped.set()
+        for room in rooms:
+            await asyncio.to_thread(room.close)
+        await asyncio.wait([task])
+        if not task.cancelled():
+            task.exception()  # that it was stopped, which is no news
+        raise
+
+
+async def generate_skill_async(task: str, **options: Any) -> Taught:
+    """As generate_skill. Cancelling it stops all that is being asked."""
+    return await _in_thread(partial(generate_skill, task, **options))
+
+
+async def refine_async(skill: Path, **options: Any) -> Taught:
+    return await _in_thread(partial(refine, skill, **options))
+
+
+async def generate_cases_async(skill: Path, number: int = DEFAULT_CASES, **options: Any) -> Taught:
+    return await _in_thread(partial(generate_cases, skill, number, **options))
+
+
+async def evaluate_async(skill: Path, **options: Any) -> RunResults:
+    return await _in_thread(partial(evaluate, skill, **options))
+
+
+def _evaluate(skill: Path, students: Sequence[str], how: How, wishes: Wishes) -> RunResults:
+    read = load_skill(_skill_file(skill))
+    if not students:
+        raise SettingsError("students", "no model is named", "Name one, say students=['haiku'].")
+    # Nobody teaches here: a student stands in for the teacher, and is not asked as one.
+    lesson = _lesson(read.description, students[0], students, 0, wishes)
+    lesson = replace(lesson, teacher_url=lesson.student_url or lesson.teacher_url)
+    cases = read_case_file(read.file.parent).cases
+    with runs.classroom(lesson, how) as room:
+        return evaluate_cases(
+            read, checked(cases), room.students, room.settings, room.ask, room.price_of
+        )
+
+
+def _lesson(task: str, teacher: str, students: Sequence[str], cases: int, wishes: Wishes) -> Lesson:
+    return Lesson(task, teacher=teacher, students=tuple(students), cases=cases, **wishes)
+
+
+def _how(folder: Path | None, tell: Tell | None, **more: Any) -> How:
+    def write(text: str) -> None:
+        if tell:
+            tell(text.rstrip("\n"))
+
+    return How(root=folder or Path.cwd(), screen=Screen(write), opened=_OPENED.get(), **more)
+
+
+def _skill_file(skill: Path) -> Path:
+    names = (skill / name for name in SKILL_NAMES)
+    return skill if skill.is_file() else next(filter(Path.is_file, names), skill / SKILL_NAMES[0])
+
+
+def _described(skill: Path) -> str:
+    return load_skill(_skill_file(skill)).description

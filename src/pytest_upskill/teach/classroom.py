@@ -1,0 +1,158 @@
+"""Everybody who is asked for a lesson, behind one engine: teacher, students, authors, judge."""
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Final, Literal
+
+from ..engine.assembly import assemble, stored_answers
+from ..engine.budget import Budget
+from ..errors import SettingsError
+from ..models import ModelSpec, model_id_of
+from ..models.names import require_key, resolve
+from ..models.prices import FREE, Price, cost, price_of
+from ..records import Answer, Reply
+from ..settings import Settings
+from ..trials import Question
+from .lesson import Lesson
+
+Role = Literal["teacher", "student", "author", "adversary", "judge"]
+
+FLAGS: Final[Mapping[Role, str]] = {
+    "teacher": "--model",
+    "student": "--eval-model",
+    "author": "--test-model",
+    "adversary": "--adversary",
+    "judge": "--judge",
+}
+_TIMEOUT: Final = 600.0  # a teacher that writes a dozen cases says nothing for minutes
+
+
+class Classroom:
+    """The models of a lesson by the names that questions go to, and the engine that asks them.
+
+    ``students`` are ids by name. Where two roles have models of one name at different addresses,
+    the one that is no student has its role behind its name.
+    """
+
+    def __init__(self, lesson: Lesson, root: Path, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._closing = threading.Lock()
+        self.notes: list[str] = []  # what went wrong with the stored answers
+        self._specs: dict[str, ModelSpec] = {}
+        names = dict.fromkeys(lesson.students)
+        students = [self._add("student", name, _url(lesson, "student")) for name in names]
+        self.students = {name: model_id_of(self._specs[name]) for name in students}
+        self.teacher = self._add("teacher", lesson.teacher, lesson.teacher_url)
+        self.author = self._other("author", lesson.author, lesson) or self.teacher
+        self.adversary = self._other("adversary", lesson.adversary, lesson)
+        self.judge = self._other("judge", lesson.judge, lesson)
+        self._max_cost = lesson.max_cost
+        self._require_prices()
+        self.settings = Settings(
+            runs=lesson.runs,
+            max_output=lesson.max_output,
+            timeout=_TIMEOUT,
+            judge=self.judge,
+            max_cost=lesson.max_cost,
+        )
+        self._budget = Budget(None, lesson.max_cost, cache(self.price_of))
+        answers = stored_answers(self._specs, root, self.notes.append, fresh=False)
+        self._engine = assemble(self._specs, self.settings, answers, self._budget)
+
+    @property
+    def teacher_id(self) -> str:
+        return model_id_of(self._specs[self.teacher])
+
+    @property
+    def provider(self) -> str:
+        """Where the teacher is from."""
+        return self._specs[self.teacher].provider
+
+    @property
+    def is_free(self) -> bool:
+        return all(self.price_of(name) == FREE for name in self._specs)
+
+    @property
+    def out_of_budget(self) -> bool:
+        return self._budget.refused
+
+    def price_of(self, name: str) -> Price | None:
+        return price_of(self._specs[name], {})
+
+    def ask(self, questions: Sequence[Question]) -> list[Reply]:
+        return self._engine.ask(questions)
+
+    def spent(self) -> float | None:
+        """What the answers of this run cost that were not known before; None if nobody knows."""
+        new = [
+            cost(self.price_of(model), reply.usage)
+            for model, reply in self._engine.settled()
+            if isinstance(reply, Answer) and not reply.stored
+        ]
+        known = [usd for usd in new if usd is not None]
+        return sum(known) if len(known) == len(new) else None
+
+    def close(self) -> None:
+        """End what is being asked, whoever waits for it; from any thread, and more than once."""
+        with self._closing:
+            self._engine.close()
+
+    def _other(self, role: Role, name: str | None, lesson: Lesson) -> str | None:
+        return self._add(role, name, _url(lesson, role)) if name else None
+
+    def _add(self, role: Role, name: str, url: str | None) -> str:
+        try:
+            spec = resolve(name, url, os.environ, Path.cwd())
+            _require(spec, self._tell)
+        except SettingsError as error:
+            raise _by_role(error, role) from None
+        key = name
+        if self._specs.get(name, spec) != spec:
+            key = f"{name} ({role})"
+        self._specs[key] = spec
+        return key
+
+    def _require_prices(self) -> None:
+        unknown = [n for n in self._specs if self._max_cost is not None and not self.price_of(n)]
+        if unknown:
+            raise SettingsError(
+                "--max-cost",
+                f"the price of {', '.join(unknown)} is not known, so no budget can hold it",
+                "Leave it out, or use models whose price is known.",
+            )
+
+
+def _url(lesson: Lesson, role: Role) -> str | None:
+    """All but the students are asked where the teacher is, and these too unless told otherwise."""
+    own = lesson.student_url if role == "student" else None
+    return own or lesson.teacher_url
+
+
+def _require(spec: ModelSpec, tell: Callable[[str], None]) -> None:
+    """Find out before the first call what would make all of them vain."""
+    require_key(spec, os.environ)
+    if spec.protocol == "local":
+        from ..models.local import require_local
+        from ..models.weights import DOWNLOAD_BYTES, LABEL, fetch_weights, have_weights
+
+        require_local(spec)
+        if not spec.model_id and not have_weights():
+            tell(f"Fetching {LABEL} ({DOWNLOAD_BYTES / 1e6:.0f} MB, once)…")
+            fetch_weights(lambda _done, _total: None)
+    elif spec.protocol == "scripted":
+        from ..models.scripted import load_script
+
+        load_script(spec)
+
+
+def _by_role(error: SettingsError, role: Role) -> SettingsError:
+    """The error with the flags of these commands, and not those of pytest."""
+    url = "--eval-base-url" if role == "student" else "--base-url"
+
+    def told(text: str) -> str:
+        return text.replace("--model", FLAGS[role]).replace("--skill-base-url", url)
+
+    return SettingsError(told(error.where), told(error.problem), told(error.mend))

@@ -1,0 +1,90 @@
+"""What a lesson will take, told before the first call: nothing is spent by surprise."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from ..models.prices import cost
+from ..records import Usage
+from ..skills import estimated_tokens
+from ..texts import counted, dollars
+from .classroom import Classroom
+from .lesson import Lesson
+from .sources import Material
+
+# What one call takes where nothing better is known: tokens of the prompt, of the answer.
+_PROMPT: Final = 900
+_DRAFT: Final = 1_200
+_CASE: Final = 250
+_QUESTION: Final = 80
+_ANSWER: Final = 250
+_SKILL: Final = 600
+_FAILURES: Final = 1_500
+_BATCH: Final = 12
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Calls, tokens and USD; the cost is None if the price of a model is not known."""
+
+    calls: int
+    tokens: int
+    cost: float | None
+    free: bool
+
+    def __str__(self) -> str:
+        price = "cost not known" if self.cost is None else f"about {dollars(self.cost)}"
+        money = "free" if self.free else price
+        tokens = round(self.tokens, -3) if self.tokens > 10_000 else self.tokens
+        return f"about {counted(self.calls, 'call')}, {tokens:,} tokens, {money}"
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What will be done: how many cases are to be written, how many are there."""
+
+    drafts: bool
+    new_cases: int
+    known_cases: int
+
+
+def estimate(lesson: Lesson, room: Classroom, material: Material, steps: Steps) -> Estimate:
+    """A guess at the whole loop, as if every attempt that is allowed were made."""
+    calls = list[tuple[str, int, Usage]]()
+
+    def add(model: str, times: int, tokens_in: int, tokens_out: int) -> None:
+        if times:
+            calls.append((model, times, Usage(tokens_in, tokens_out, 0)))
+
+    given = estimated_tokens(material.text) + _PROMPT
+    cases, runs = steps.new_cases + steps.known_cases, lesson.runs
+    answer = min(_ANSWER, lesson.max_output)
+    add(room.teacher, int(steps.drafts), given, _DRAFT)
+    batches = -(-steps.new_cases // _BATCH)
+    add(room.author, batches, given + _SKILL, _CASE * min(steps.new_cases, _BATCH))
+    add(room.author, int(batches > 0), given + _SKILL, _CASE * 3)
+    if room.adversary:
+        add(room.adversary, 1, given + _SKILL, _CASE * 3)
+    if room.students:
+        learn = round(cases * (1 - lesson.holdout))
+        add(room.teacher, lesson.attempts - 1, given + _SKILL + _FAILURES, _DRAFT)
+        for student in room.students:
+            add(student, cases * runs, _QUESTION, answer)
+            add(
+                student,
+                (lesson.attempts * learn + cases - learn) * runs,
+                _QUESTION + _SKILL,
+                answer,
+            )
+        if material.trace:
+            add(room.teacher, cases * runs, _QUESTION, answer)
+            add(room.teacher, cases * runs, _QUESTION + _SKILL, answer)
+            add(room.teacher, cases * runs, _QUESTION + material.trace.tokens, answer)
+    known = [(times, cost(room.price_of(model), usage)) for model, times, usage in calls]
+    return Estimate(
+        calls=sum(times for _, times, _ in calls),
+        tokens=sum(t * ((u.input or 0) + (u.output or 0)) for _, t, u in calls),
+        cost=None
+        if any(usd is None for _, usd in known)
+        else sum(times * (usd or 0.0) for times, usd in known),
+        free=room.is_free,
+    )

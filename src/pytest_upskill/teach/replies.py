@@ -1,0 +1,138 @@
+"""A model asked for a value of a known form: read from whatever it says, repaired once."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from ..errors import BudgetError, TeachError, UnusableError
+from ..records import NoAnswer, Reply
+from ..texts import one_line
+from ..trials import Question
+from .classroom import Classroom
+
+Form = TypeVar("Form", bound=BaseModel)
+Value = TypeVar("Value")
+
+TEACHER_MAX_OUTPUT: Final = 8192
+_MOST_STARTS: Final = 200
+_UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_MOST_SHOWN: Final = 6
+_DECODER: Final = json.JSONDecoder(strict=False)  # small models put line breaks into texts
+
+
+class NotUsable(Exception):
+    """A reply that can't be taken as it is; each problem is a sentence for its author.
+
+    ``value`` is what could be made of it all the same, where the problems are mere advice.
+    """
+
+    def __init__(self, problems: Sequence[str], value: Any = None) -> None:
+        self.problems = list(problems)
+        self.value = value
+        super().__init__("; ".join(self.problems))
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a model is asked for; ``session`` tells lessons apart that were begun anew."""
+
+    model: str
+    system: str
+    prompt: str
+    schema: str
+    session: int = 1
+
+    @property
+    def question(self) -> Question:
+        return Question(
+            self.model,
+            self.system,
+            (("user", self.prompt),),
+            TEACHER_MAX_OUTPUT,
+            self.session,
+            self.schema,
+        )
+
+
+def ask_for(room: Classroom, request: Request, read: Callable[[str], Value]) -> Value:
+    """The value that ``read`` makes of a reply; the problems it finds are sent back once.
+
+    If the second reply is not usable either, UnusableError says why; unless it is so for reasons
+    that one can live with.
+    """
+    question = request.question
+    text = answered(room, room.ask([question])[0])
+    try:
+        return read(text)
+    except NotUsable as error:
+        first: Value | None = error.value
+        again = (
+            "This can't be used yet:\n"
+            + "\n".join(f"- {problem}" for problem in error.problems)
+            + "\n\nReply with the whole JSON object once more, mended, and nothing else."
+        )
+    turns = (*question.messages, ("assistant", text), ("user", again))
+    repair = Question(
+        question.model, question.system, turns, question.max_output, question.run, question.schema
+    )
+    try:
+        return read(answered(room, room.ask([repair])[0]))
+    except NotUsable as error:
+        value: Value | None = first if error.value is None else error.value
+        if value is not None:
+            return value
+        shown = [one_line(problem, 300) for problem in error.problems[:_MOST_SHOWN]]
+        told = "\n  ".join(["its reply can't be used, nor the one after that was said:", *shown])
+        raise UnusableError(f"{request.model}: {told}\n  Try a stronger model.") from None
+
+
+def answered(room: Classroom, reply: Reply) -> str:
+    if isinstance(reply, NoAnswer):
+        told = reply.reason.replace("--skill-", "--")
+        raise BudgetError(told) if room.out_of_budget else TeachError(told)
+    return reply.text
+
+
+def read_reply(text: str, form: type[Form]) -> Form:
+    """The first JSON object of a text that has the form; NotUsable tells what is wrong."""
+    problem = "there is no JSON object in the reply"
+    for data in objects_in(text):
+        try:
+            return form.model_validate(data)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            place = ".".join(map(str, first["loc"]))
+            found = one_line(f"{place}: {first['msg']}" if place else first["msg"], 200)
+            # What is said of the first object is meant: others lie inside of it.
+            problem = found if problem.startswith("there is no") else problem
+    raise NotUsable([f"{problem}. Reply with one JSON object of the form that I gave"])
+
+
+def objects_in(text: str) -> Iterator[dict[str, Any]]:
+    """All JSON objects of a text, whatever stands around them: fences, prose, thoughts."""
+    at = text.find("{")
+    for _ in range(_MOST_STARTS):
+        if at < 0:
+            return
+        try:
+            data = _printable(_DECODER.raw_decode(text, at)[0])
+        except (ValueError, RecursionError):
+            data = None
+        if isinstance(data, dict):
+            yield data
+        at = text.find("{", at + 1)
+
+
+def _printable(value: Any) -> Any:
+    """Without what no file of text should have: controls, and halves of characters."""
+    if isinstance(value, str):
+        return _UNPRINTABLE.sub("", value.replace("\r\n", "\n"))
+    if isinstance(value, list):
+        return [_printable(one) for one in value]
+    if isinstance(value, dict):
+        return {_printable(key): _printable(one) for key, one in value.items()}
+    return value

@@ -1,0 +1,177 @@
+"""What came of a lesson in plain sentences: learnt or only memorised, for whom, for whom not."""
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from ..comparison import points_words
+from ..results import RunResults
+from ..texts import counted, one_line
+from ..verdict import Verdict
+from .measuring import Attempt
+from .screen import cells_of
+from .taught import Taught
+
+_LARGE: Final = 0.2  # a learning lift that must show on other cases too
+_SMALL_SHARE: Final = 0.25  # of the learning lift: that much on held-out cases is nearly nothing
+_AS_GOOD: Final = 0.05
+_MORE_TOKENS: Final = 0.02
+
+
+def attempt_text(attempt: Attempt) -> str:
+    """An attempt for the workspace."""
+    lines = [f"attempt {attempt.number}: SKILL.md of {counted(attempt.draft.tokens, 'token')}"]
+    if attempt.results:
+        lines += [cell.rstrip() for cell in cells_of(attempt.results)]
+        lines += [f"{v.summary.model}: {v.word}: {v.sentence}" for v in attempt.results.verdicts]
+    else:
+        lines.append(attempt.problem or "not measured")
+    return "\n".join(lines)
+
+
+def together(taught: Taught) -> RunResults | None:
+    """The best attempt on all cases, learning and held out."""
+    learning, held = taught.learning, taught.held_out
+    if not learning or not held:
+        return learning
+    return replace(
+        learning,
+        tests=(*learning.tests, *held.tests),
+        records=(*learning.records, *held.records),
+        questions={**learning.questions, **held.questions},
+    )
+
+
+def report_lines(taught: Taught, width: int) -> list[str]:
+    """The lifts side by side, then the sentences."""
+    lines = _lifts(taught)
+    for sentence in sentences(taught):
+        lines += textwrap.wrap(sentence, min(width, 100), break_long_words=False)
+    return lines
+
+
+def _lifts(taught: Taught) -> list[str]:
+    parts = {"learning": taught.learning, "held out": taught.held_out}
+    known = {name: results for name, results in parts.items() if results}
+    if not known:
+        return []
+    rows = {
+        verdict.summary.model: list[str]()
+        for results in known.values()
+        for verdict in results.verdicts
+    }
+    heads = []
+    for name, results in known.items():
+        cases = len({test.case for test in results.tests})
+        heads.append(f"{name} ({counted(cases, 'case')})")
+        for verdict in results.verdicts:
+            told = points_words(verdict.lift) if verdict.lift else "not known"
+            rows[verdict.summary.model].append(told)
+    left = max(11, *(len(one_line(model, 30)) + 2 for model in rows))
+    lines = [" " * left + "".join(f"{head:<30}" for head in heads).rstrip()]
+    for model, cells in rows.items():
+        lines.append(f"{one_line(model, 30):<{left}}" + "".join(f"{c:<30}" for c in cells).rstrip())
+    return lines
+
+
+def sentences(taught: Taught) -> list[str]:
+    """What a person must know before the skill is used."""
+    found = [*_of_attempts(taught)]
+    whole = together(taught)
+    if whole and taught.learning:
+        for number, verdict in enumerate(whole.verdicts):
+            held = taught.held_out.verdicts[number] if taught.held_out else None
+            found += _of_student(verdict, taught.learning.verdicts[number], held)
+    found += _of_before(taught)
+    found += _of_teacher(taught)
+    if taught.no_signal:
+        names = ", ".join(taught.no_signal)
+        found.append(f"No signal, since every student passes them without the skill: {names}.")
+    found += [f"{note[0].upper()}{note[1:]}." for note in taught.notes]
+    return found
+
+
+def _of_attempts(taught: Taught) -> Iterator[str]:
+    best = taught.best
+    if not taught.learning:
+        if best.problem:
+            yield f"The skill was not measured: {one_line(best.problem, 200)}."
+        return
+    made = f"Attempt {best.number} is the best" if len(taught.attempts) > 1 else ""
+    if made:
+        yield f"{made}; there were no more since {taught.stop}."
+    elif taught.stop:
+        yield f"There was one attempt, since {taught.stop}."
+
+
+def _of_student(whole: Verdict, learning: Verdict, held: Verdict | None) -> Iterator[str]:
+    name, lift = whole.summary.model, whole.summary.lift
+    if whole.word == "not needed":
+        yield (
+            f"{name} does not need the skill: it passes {whole.summary.baseline_rate:.0%} "
+            "without it."
+        )
+    elif lift is not None and lift <= 0:
+        yield f"The skill does not help {name}: {whole.sentence}."
+    elif whole.word:
+        yield f"{name}, all cases together: {whole.word}, {whole.sentence}."
+    if held is not None:
+        yield from _of_memory(name, learning, held)
+
+
+def _of_memory(name: str, learning: Verdict, held: Verdict) -> Iterator[str]:
+    """Whether it only learnt its cases: said where held-out cases show it, and else left open.
+
+    It did so if it does much on the learning part and nearly nothing on the other. With few
+    held-out cases that happens by chance too, so the two intervals must lie apart.
+    """
+    learnt, kept = learning.lift, held.lift
+    if learnt is None or kept is None or learnt.lift < _LARGE:
+        return
+    if kept.lift > _SMALL_SHARE * learnt.lift:
+        return
+    cases = counted(len(held.summary.by_case), "held-out case")
+    if kept.high < learnt.low:
+        yield (
+            f"On {name} the skill only learnt its cases: {points_words(learnt)} on those that the "
+            f"teacher saw, {points_words(kept)} on {cases}."
+        )
+    else:
+        yield (
+            f"On {name} the lift is not there on {cases}, but whether the skill only learnt its "
+            "cases can't be told from so few."
+        )
+
+
+def _of_before(taught: Taught) -> Iterator[str]:
+    if not taught.before or not taught.learning:
+        return
+    pairs = zip(taught.before.summaries, taught.learning.summaries, strict=True)
+    for was, now in pairs:
+        if was.skill_rate is not None and (now.skill_rate or 0.0) < was.skill_rate:
+            yield (
+                f"On {now.model} it does worse than the skill as it was: {now.skill_rate or 0:.0%} "
+                f"instead of {was.skill_rate:.0%} of the learning cases."
+            )
+
+
+def _of_teacher(taught: Taught) -> Iterator[str]:
+    """The skill has captured the task if it does as well as the trace, in fewer tokens."""
+    if not taught.teacher or not taught.trace:
+        return
+    row = taught.teacher.summaries[0]
+    skill, trace, bare = row.skill_rate or 0.0, row.previous_rate or 0.0, row.baseline_rate or 0.0
+    sizes = f"{taught.best.draft.tokens:,} instead of {counted(taught.trace.tokens, 'token')}"
+    if skill >= trace - _AS_GOOD:
+        yield f"With {row.model}, as good as the trace ({skill:.0%} and {trace:.0%}) with {sizes}."
+    else:
+        yield (
+            f"With {row.model}, not as good as the trace ({skill:.0%} and {trace:.0%}), with "
+            f"{sizes}: something of the task is not in the skill yet."
+        )
+    if skill <= bare + _AS_GOOD and (row.token_change or 0.0) > _MORE_TOKENS:
+        yield (
+            f"It should not be used with {row.model} itself: {skill:.0%} with it and {bare:.0%} "
+            f"without, for {row.token_change:.0%} more tokens."
+        )

@@ -1,0 +1,214 @@
+"""A lesson from its wish to its result: what the commands and the Python API both do."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from ..errors import SettingsError, TeachError, shown
+from ..skills import SKILL_NAMES, fields_of, load_skill
+from ..texts import digest, slug
+from . import saving
+from .casefile import CaseFile, read_case_file, require_growable
+from .classroom import Classroom
+from .consent import Estimate, Steps, estimate
+from .course import Course, all_cases
+from .drafting import Draft, draft_of
+from .lesson import FEWEST_CASES, Lesson
+from .measuring import Attempt
+from .screen import Screen
+from .secrets import masked
+from .sources import Material, gather
+from .taught import Taught
+from .workspace import Workspace, begin, resume
+
+# They say how far to go, not what is asked: a lesson that is resumed may go further.
+_NOT_SHAPING: Final = ("attempts", "target", "max_cost", "source", "name")
+
+
+class NotAgreed(Exception):
+    """Whoever was asked whether to go on said no."""
+
+
+@dataclass(frozen=True)
+class How:
+    """How a lesson is run: where, over what, and who watches."""
+
+    root: Path = field(default_factory=Path.cwd)
+    skills: Path | None = None  # where skills are kept; ./skills
+    output: Path | None = None  # the folder of the skill itself
+    resume: bool = False
+    force: bool = False  # replace a skill that is there
+    in_place: bool = False  # change the skill that is to be improved
+    screen: Screen = field(default_factory=Screen)
+    agree: Callable[[Estimate], bool] = lambda _: True
+    opened: Callable[[Classroom], None] = lambda _: None
+
+
+def check(lesson: Lesson, *, writes: bool) -> None:
+    """SettingsError for what no lesson can be made of."""
+    limits = {
+        "--cases": (lesson.cases, FEWEST_CASES if writes else 0, 200),
+        "--runs": (lesson.runs, 1, 100),
+        "--attempts": (lesson.attempts, 1, 50),
+        "--max-skill-tokens": (lesson.max_skill_tokens, 50, 100_000),
+        "--max-output": (lesson.max_output, 1, 1_000_000),
+        "--holdout": (lesson.holdout, 0, 0.8),
+        "--target": (lesson.target, 0, 1),
+        "--max-cost": (1 if lesson.max_cost is None else lesson.max_cost, 0, 1_000_000),
+    }
+    for flag, (value, least, most) in limits.items():
+        if not least <= value <= most:
+            problem = f"this is not within {least:,} and {most:,}"
+            raise SettingsError(f"{flag} {value:g}", problem, "Choose a number between them.")
+    if not lesson.task.strip():
+        raise SettingsError("TASK", "nothing is given", "Say in words what the skill is for.")
+
+
+def generate(lesson: Lesson, how: How) -> Taught:
+    """A skill from a task, a trace or a skill, with cases, measured and improved."""
+    check(lesson, writes=True)
+    parent = how.skills or how.root / "skills"
+    if how.output:
+        lesson = replace(lesson, name=saving.checked_name("-o", how.output.resolve().name))
+    elif lesson.name:
+        saving.checked_name("--name", lesson.name)
+    with classroom(lesson, how) as room:
+        material = gather(lesson, room.provider)
+        start = material.start
+        known = read_case_file(start.base) if start and start.base else CaseFile()
+        require_growable(known)
+        in_place = start is not None and how.output is None and lesson.name is None
+        if in_place and not how.in_place:
+            problem = "this skill would be changed in place"
+            mend = "Add --force (the old one is kept), or name another folder with -o."
+            raise SettingsError(f"--from {shown(lesson.source or parent)}", problem, mend)
+        target = how.output or (parent / lesson.name if lesson.name else None)
+        if target:
+            saving.require_free("-o" if how.output else "--name", target, force=how.force)
+        missing = max(0, lesson.cases - len(known.cases))
+        _agreed(how, estimate(lesson, room, material, Steps(True, missing, len(known.cases))))
+        first_name = lesson.name or (start.name if start else slug(lesson.task) or "my-skill")
+        course = _course(lesson, how, room, material, first_name)
+
+        def named(name: str) -> str:
+            return name if target or in_place else _free(parent, name, course.workspace)
+
+        draft = course.draft(named)
+        new, silent = course.write_cases(draft, known.cases, missing)
+        new += course.attack(draft, [*known.cases, *new]) if room.students else []
+        cases = all_cases(known, new)
+        held = course.split(cases)
+        if room.students:
+            taught = course.teach(draft, cases, held, silent, start)
+        else:
+            taught = Taught((Attempt(1, draft, None),), tuple(cases), held, "")
+        folder = start.base if in_place and start else target or parent / draft.name
+        return _saved(course, taught, known, folder or parent / draft.name)
+
+
+def refine(path: Path, lesson: Lesson, how: How) -> Taught:
+    """The loop alone, on a skill that has cases; left as it is if no version does better."""
+    check(lesson, writes=False)
+    start, known = _skill_with_cases(path)
+    if len(known.cases) < 2:
+        raise SettingsError(
+            shown(path), "this skill has too few cases to go by", "Run pytest-upskill cases first."
+        )
+    if lesson.adversary:
+        require_growable(known)
+    with classroom(lesson, how) as room:
+        material = Material(start=start)
+        steps = Steps(False, 0, len(known.cases))
+        _agreed(how, estimate(lesson, room, material, steps))
+        course = _course(lesson, how, room, material, start.name)
+        new = course.attack(start, known.cases)
+        cases = all_cases(known, new)
+        taught = course.teach(start, cases, course.split(cases))
+        if taught.best.number == 1 and not new:
+            return replace(taught, cost=room.spent(), notes=_notes(taught, room))
+        return _saved(course, taught, known, start.base or path)
+
+
+def add_cases(path: Path, lesson: Lesson, how: How) -> Taught:
+    """Cases for a skill that has none, or more of them; the skill itself is left alone."""
+    check(lesson, writes=False)
+    start, known = _skill_with_cases(path)
+    require_growable(known)
+    if lesson.cases < 1 or lesson.cases + len(known.cases) < FEWEST_CASES:
+        problem = f"a skill needs {FEWEST_CASES} cases or more"
+        raise SettingsError(f"{lesson.cases} cases for {shown(path)}", problem, "Write more.")
+    with classroom(lesson, how) as room:
+        material = gather(lesson, room.provider)
+        steps = Steps(False, lesson.cases, len(known.cases))
+        _agreed(how, estimate(replace(lesson, attempts=1), room, material, steps))
+        course = _course(lesson, how, room, material, start.name)
+        new, silent = course.write_cases(start, known.cases, lesson.cases)
+        cases = all_cases(known, new)
+        held = course.split(cases)
+        first = Attempt(1, start, None)
+        taught = Taught((first,), tuple(cases), held, "", no_signal=silent)
+        saved = _saved(course, taught, known, start.base or path)
+        return replace(saved, kept=None)  # of the skill nothing was changed
+
+
+def _saved(course: Course, taught: Taught, known: CaseFile, folder: Path) -> Taught:
+    room, workspace = course.room, course.workspace
+    metadata = saving.metadata_of(taught, course.lesson.task, room.teacher)
+    text = saving.saved_cases(known, taught, metadata)
+    kept = saving.save(taught.best.draft, text, folder, workspace)
+    spent = room.spent()
+    workspace.save(saved=str(folder), cost=spent)
+    notes = _notes(taught, room)
+    return replace(taught, folder=folder, cost=spent, kept=kept, notes=notes)
+
+
+def _notes(taught: Taught, room: Classroom) -> tuple[str, ...]:
+    return (*taught.notes, *dict.fromkeys(room.notes))
+
+
+def _skill_with_cases(path: Path) -> tuple[Draft, CaseFile]:
+    file = (
+        path
+        if path.is_file()
+        else next(
+            (path / name for name in SKILL_NAMES if (path / name).is_file()), path / SKILL_NAMES[0]
+        )
+    )
+    return draft_of(load_skill(file), fields_of(file)), read_case_file(file.parent)
+
+
+@contextmanager
+def classroom(lesson: Lesson, how: How) -> Iterator[Classroom]:
+    """All who are asked; their engine ends with it."""
+    room = Classroom(lesson, how.root, how.screen.line)
+    how.opened(room)
+    try:
+        yield room
+    except TeachError:
+        how.screen.drop()
+        raise
+    finally:
+        room.close()
+
+
+def _agreed(how: How, guess: Estimate) -> None:
+    if not how.agree(guess):
+        raise NotAgreed
+
+
+def _course(lesson: Lesson, how: How, room: Classroom, material: Material, name: str) -> Course:
+    wish = {key: value for key, value in asdict(lesson).items() if key not in _NOT_SHAPING}
+    mark = digest(json.dumps(wish, sort_keys=True, default=str), material.digest)
+    workspace = resume(how.root, mark) if how.resume else begin(how.root, name, mark)
+    workspace.save(task=masked(lesson.task))
+    return Course(lesson, room, material, workspace, how.screen)
+
+
+def _free(parent: Path, name: str, workspace: Workspace) -> str:
+    """A name that is not taken, unless by what this very lesson saved before."""
+    if workspace.state.get("saved") == str(parent / name):
+        return name
+    return saving.free_name(parent, name)

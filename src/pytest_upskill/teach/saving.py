@@ -1,0 +1,108 @@
+"""Where the result goes: never over something that is there, unless that is wished for."""
+
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from ..errors import SettingsError, shown
+from ..skills import CASES_NAME, SKILL_NAMES, load_skill
+from ..texts import slug
+from .casefile import CaseFile, case_file_text
+from .drafting import Draft
+from .report import together
+from .secrets import masked
+from .taught import Taught
+from .workspace import Workspace, write_whole
+
+_LONGEST_NAME: Final = 64
+_VERSION: Final = "1.0"  # that of the form, as upskill has it
+
+
+def checked_name(flag: str, name: str) -> str:
+    """A name that a skill may have; SettingsError with one that it may have instead."""
+    if name != slug(name, _LONGEST_NAME):
+        raise SettingsError(
+            f"{flag} {name}",
+            "a skill's name has lowercase letters, digits and single hyphens only",
+            f"For example: {slug(name, _LONGEST_NAME) or 'my-skill'}",
+        )
+    return name
+
+
+def require_free(flag: str, folder: Path, *, force: bool) -> None:
+    """Nothing is there, or it is a skill and may be replaced."""
+    if not folder.exists():
+        return
+    is_skill = any((folder / name).is_file() for name in SKILL_NAMES)
+    if folder.is_dir() and (is_skill or not any(folder.iterdir())):
+        if force or not is_skill:
+            return
+        raise SettingsError(
+            f"{flag} {shown(folder)}",
+            "there is a skill already",
+            "Choose another name, or add --force: the old one is kept in the workspace.",
+        )
+    raise SettingsError(
+        f"{flag} {shown(folder)}", "this is there and is no skill", "Choose another folder."
+    )
+
+
+def free_name(parent: Path, name: str) -> str:
+    """The name, or with a number the next one that is not taken."""
+    number, found = 2, name
+    while (parent / found).exists():
+        found = f"{name[: _LONGEST_NAME - 4]}-{number}"
+        number += 1
+    return found
+
+
+def metadata_of(taught: Taught, task: str, teacher: str) -> dict[str, Any]:
+    """What upskill writes too."""
+    whole = together(taught)
+    rates = (
+        [row.skill_rate for row in whole.summaries if row.skill_rate is not None] if whole else []
+    )
+    return {
+        "version": _VERSION,
+        "generated_by": teacher,
+        "generated_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "source_task": masked(task),
+        "test_pass_rate": round(sum(rates) / len(rates), 4) if rates else None,
+    }
+
+
+def save(draft: Draft, cases: str | None, folder: Path, workspace: Workspace) -> Path | None:
+    """Write the skill and its cases; where the skill is kept that was there before."""
+    kept = workspace.keep_before(folder) if any(folder.glob("*")) else None
+    try:
+        if draft.base and draft.base.resolve() == folder.resolve():
+            if not _is_there(draft, folder):
+                draft.write(folder)
+            if cases is not None:
+                write_whole(folder / CASES_NAME, cases.encode())
+            return kept
+        new = folder.with_name(f".{folder.name}.new")
+        shutil.rmtree(new, ignore_errors=True)
+        draft.write(new)
+        if cases is not None:
+            write_whole(new / CASES_NAME, cases.encode())
+        if folder.exists():
+            shutil.rmtree(folder)
+        new.rename(folder)
+    except OSError as error:
+        told = (error.strerror or str(error)).lower()
+        raise SettingsError(shown(folder), f"this can't be written: {told}", "Make room.") from None
+    return kept
+
+
+def _is_there(draft: Draft, folder: Path) -> bool:
+    """Whether a folder has this version already: then not even its frontmatter is touched."""
+    now = load_skill(next(folder / name for name in SKILL_NAMES if (folder / name).is_file()))
+    same = (now.body, now.description) == (draft.body, draft.description)
+    return same and not draft.files
+
+
+def saved_cases(old: CaseFile, taught: Taught, metadata: dict[str, Any]) -> str:
+    new = [one for one in taught.cases if one.data]
+    return case_file_text(old, new, taught.held, metadata)

@@ -1,0 +1,86 @@
+"""What is seen while a lesson goes on: a line for each step, filled up when the step is done."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from ..results import RunResults
+from ..summary import Summary
+from ..texts import harmless, one_line, points
+
+_LEFT: Final = 41  # where the result of a step begins
+_LABEL: Final = 11  # where the first student of a row begins
+_GAP: Final = "   "
+
+
+class Screen:
+    """Writes to a terminal or a pipe; with no ``write`` nothing is shown.
+
+    ``live``: the beginning of a line stands there while its step is on, and is written over.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[str], None] | None = None,
+        *,
+        width: int = 80,
+        live: bool = False,
+        paint: Callable[..., str] = lambda text, **_: text,
+    ) -> None:
+        self._write = write or (lambda _: None)
+        self._width = width
+        self._live = live
+        self._paint = paint
+        self._begun = ""
+
+    def begin(self, step: str) -> None:
+        self._begun = step
+        if self._live:
+            self._write(step[: self._width - 1])
+
+    def done(self, result: str) -> None:
+        """The step as it was begun, and what came of it."""
+        self.line(f"{self._begun + '  ':<{_LEFT}}{result}")
+
+    def row(self, label: str, cells: Sequence[str], mark: str = "") -> None:
+        """A row of students, on one line if they fit."""
+        for line in row_lines(label, cells, mark, self._width):
+            self.line(line, bold=mark == "best")
+
+    def line(self, text: str, **how: bool) -> None:
+        """A line of its own, in the place of one that was only begun."""
+        over = "\r\x1b[K" if self._live and self._begun else ""
+        self._begun = ""
+        self._write(f"{over}{self._paint(harmless(text).rstrip(), **how)}\n")
+
+    def drop(self) -> None:
+        """Take back what was begun: something else has to be said."""
+        if self._live and self._begun:
+            self._write("\r\x1b[K")
+        self._begun = ""
+
+
+def row_lines(label: str, cells: Sequence[str], mark: str, width: int) -> list[str]:
+    end = f"{_GAP}{mark}" if mark else ""
+    whole = f"{label:<{_LABEL}}{_GAP.join(cells)}{end}"
+    if len(whole) <= width or len(cells) < 2:
+        return [whole.rstrip()]
+    first, *others = cells
+    last = others[-1]
+    return [
+        f"{label:<{_LABEL}}{first}".rstrip(),
+        *(f"{'':<{_LABEL}}{cell}".rstrip() for cell in others[:-1]),
+        f"{'':<{_LABEL}}{last}{end}".rstrip(),
+    ]
+
+
+def cells_of(results: RunResults) -> list[str]:
+    """Each student: without the skill, with it, and the lift in points."""
+    return [_cell(row) for row in results.summaries]
+
+
+def _cell(row: Summary) -> str:
+    name = one_line(row.model, 40)
+    if row.baseline_rate is None or row.skill_rate is None:
+        return f"{name}  not known"
+    lift = f"({points(row.lift or 0.0)})"
+    return f"{name}  {row.baseline_rate:>4.0%} → {row.skill_rate:>4.0%}  {lift:<6}"

@@ -1,0 +1,49 @@
+"""All that came of a lesson, as plain data."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..results import RunResults
+from .loop import best_of
+from .measuring import Attempt
+from .sources import TraceText
+from .trying import GoodCase
+
+
+@dataclass(frozen=True)
+class Taught:
+    """The attempts, the cases and how they were split, and what decided."""
+
+    attempts: tuple[Attempt, ...]
+    cases: tuple[GoodCase, ...]
+    held: frozenset[str]  # the ids of the cases that no teacher saw failing
+    stop: str  # why there was no further attempt
+    held_out: RunResults | None = None
+    before: RunResults | None = None  # the skill as it was, on the learning part
+    teacher: RunResults | None = None  # in three arms, where there was a trace
+    trace: TraceText | None = None
+    no_signal: tuple[str, ...] = ()  # cases that every student passes without the skill
+    notes: tuple[str, ...] = ()
+    folder: Path | None = None  # where it was saved
+    cost: float | None = None
+    kept: Path | None = None  # where the skill is that was there before
+
+    @property
+    def best(self) -> Attempt:
+        return best_of(self.attempts)
+
+    @property
+    def name(self) -> str:
+        return self.best.draft.name
+
+    @property
+    def learning(self) -> RunResults | None:
+        """The best attempt on the learning part."""
+        return self.best.results
+
+    @property
+    def helps(self) -> bool:
+        """Whether any student is better with it, by the cases that decide."""
+        results = self.held_out or self.learning
+        rows = results.summaries if results else []
+        return any((row.lift or 0.0) > 0 for row in rows)
