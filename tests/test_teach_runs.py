@@ -91,6 +91,7 @@ def test_a_lesson_that_is_interrupted_says_how_to_go_on(project: Project) -> Non
     assert error == (
         "pytest-upskill: stopped\nNothing was saved. --resume goes on and asks nothing twice.\n"
     )
+    assert project.files() == []
 
 
 def test_a_lesson_begun_anew_asks_the_teacher_again_and_loses_nothing(project: Project) -> None:
