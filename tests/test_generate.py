@@ -89,7 +89,7 @@ def test_a_bad_skill_becomes_better_and_the_screen_tells_how(project: Project) -
     assert told[3].startswith("attempt 1 small 0% → ")
     assert told[5] == "attempt 3 small 0% → 100% (+100) other 0% → 100% (+100) best"
     assert told[6] == "held out small 0% → 100% (+100) other 0% → 100% (+100)"
-    assert told[7] == "learning (8 cases) held out (4 cases)"
+    assert told[8] == "learning (8 cases) held out (4 cases)"
     assert told[-1] == "Saved to ./skills/lamp-colours"
     assert max(map(len, shown.splitlines())) <= 80
     state = json.loads((project.workspace / "state.json").read_text())

@@ -80,13 +80,16 @@ def test_the_same_async(tmp_path: Path) -> None:
             TASK, teacher="big", students=["small"], folder=tmp_path, teacher_url=url
         )
         assert taught.folder
-        options = {"students": ["small"], "folder": tmp_path, "teacher_url": url}
-        run = await evaluate_async(taught.folder, **options)
+        run = await evaluate_async(
+            taught.folder, students=["small"], folder=tmp_path, student_url=url
+        )
         assert [row.lift for row in run.summaries] == [1.0]
-        same = await refine_async(taught.folder, teacher="big", **options)
+        same = await refine_async(
+            taught.folder, teacher="big", students=["small"], folder=tmp_path, teacher_url=url
+        )
         assert same.folder is None
         with pytest.raises(SettingsError, match="200"):
-            await generate_cases_async(taught.folder, 201, teacher="big", **options)
+            await generate_cases_async(taught.folder, 201, teacher="big", teacher_url=url)
 
     with in_session(School()) as url:
         asyncio.run(lesson(url))

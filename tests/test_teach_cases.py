@@ -254,6 +254,7 @@ def test_a_file_of_cases_keeps_all_that_stood_in_it(project: Project) -> None:
     assert written["defaults"] == data["defaults"]
     assert {**written["cases"][0], "tags": []} == {**own, "tags": []}
     assert len(written["cases"]) == 5
+    assert "metadata" not in written  # nobody but its author wrote this skill
 
 
 def test_cases_are_not_added_to_another_form(project: Project) -> None:

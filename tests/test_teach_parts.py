@@ -128,11 +128,12 @@ def test_a_name_that_is_taken_gets_a_number(tmp_path: Path) -> None:
 
 def test_students_stand_on_one_line_if_they_fit() -> None:
     cells = cells_of(made_run(models=("haiku", "local", "small-one")))
-    assert cells[0].startswith("haiku   33% →  83%  (+50)")
+    assert cells[0] == ("haiku", " 33% →  83%  (+50) ")
     assert len(row_lines("attempt 1", cells[:2], "best", 80)) == 1
     below = row_lines("attempt 1", cells, "best", 80)
     assert [line[:11].strip() for line in below] == ["attempt 1", "", ""]
     assert below[-1].endswith("   best")
+    assert len({line.index("33%") for line in below}) == 1
     assert len(row_lines("attempt 1", cells, "best", 120)) == 1
 
 

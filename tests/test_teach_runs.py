@@ -76,6 +76,24 @@ def test_a_killed_lesson_goes_on_and_asks_nothing_twice(project: Project) -> Non
     assert not list(project.workspace.glob("tmp-*"))
 
 
+def test_a_lesson_that_is_interrupted_says_how_to_go_on(project: Project) -> None:
+    process: list[subprocess.Popen[str]] = []
+
+    def script(_: Asked) -> Fault:
+        process[0].send_signal(signal.SIGINT)
+        return Fault("hang")
+
+    with LoopbackServer(script) as server:
+        command = [COMMAND, *generate_words(f"{server.url}/v1")]
+        process.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+        _, error = process[0].communicate()
+    assert process[0].returncode == 1
+    assert error == (
+        "pytest-upskill: stopped\nNothing was saved. --resume goes on and asks nothing twice.\n"
+    )
+    assert project.files() == []
+
+
 def test_a_lesson_begun_anew_asks_the_teacher_again_and_loses_nothing(project: Project) -> None:
     school = School()
     with in_session(school) as url:

@@ -14,7 +14,7 @@ from .output import forget_output, write
 
 # Flags of upskill that have no counterpart, and what to do instead.
 _NO_COUNTERPART: Final = {
-    "--test-gen-model": "Cases are not made up in a run: write them into skill_meta.json.",
+    "--test-gen-model": "Cases are not made up in a run: pytest-upskill cases writes some.",
     "--provider": "Write it into the model's name: -m openai:ID, -m ollama:NAME.",
 }
 _DEFAULT_SKILLS: Final = "skills"  # where upskill keeps them if nothing is said

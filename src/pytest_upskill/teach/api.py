@@ -1,12 +1,12 @@
 """The same as the commands do, for Python: sync, and async by a thread of its own."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar, Unpack
+from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack
 
 from ..errors import SettingsError
 from ..evaluating import evaluate_cases
@@ -21,6 +21,7 @@ from .runs import How
 from .screen import Screen
 from .taught import Taught
 
+Given = ParamSpec("Given")
 Result = TypeVar("Result")
 Tell = Callable[[str], None]
 
@@ -147,21 +148,20 @@ async def _in_thread(work: Callable[[], Result]) -> Result:
         raise
 
 
-async def generate_skill_async(task: str, **options: Any) -> Taught:
-    """As generate_skill. Cancelling it stops all that is being asked."""
-    return await _in_thread(partial(generate_skill, task, **options))
+def _async_of(function: Callable[Given, Result]) -> Callable[Given, Coroutine[Any, Any, Result]]:
+    """The same, awaited. Cancelling it ends all that is being asked."""
+
+    @wraps(function)
+    async def twin(*args: Given.args, **kwargs: Given.kwargs) -> Result:
+        return await _in_thread(partial(function, *args, **kwargs))
+
+    return twin
 
 
-async def refine_async(skill: Path, **options: Any) -> Taught:
-    return await _in_thread(partial(refine, skill, **options))
-
-
-async def generate_cases_async(skill: Path, number: int = DEFAULT_CASES, **options: Any) -> Taught:
-    return await _in_thread(partial(generate_cases, skill, number, **options))
-
-
-async def evaluate_async(skill: Path, **options: Any) -> RunResults:
-    return await _in_thread(partial(evaluate, skill, **options))
+generate_skill_async = _async_of(generate_skill)
+refine_async = _async_of(refine)
+generate_cases_async = _async_of(generate_cases)
+evaluate_async = _async_of(evaluate)
 
 
 def _evaluate(skill: Path, students: Sequence[str], how: How, wishes: Wishes) -> RunResults:

@@ -68,7 +68,9 @@ def case_file_text(
     added = [{**one.data, "tags": _tagged(one.data["tags"], one.case.id in held)} for one in new]
     before = data.get("metadata")
     known = before if isinstance(before, dict) else {}
-    whole = {**data, "metadata": {**known, **metadata}, key: [*kept, *added]}
+    about = {**known, **metadata}
+    head = {"metadata": about} if about else {}
+    whole = {**data, **head, key: [*kept, *added]}
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
 

@@ -92,7 +92,7 @@ class Loop:
         latest = attempts[-1]
         label = f"attempt {latest.number}"
         if not latest.results:
-            self.screen.row(label, [one_line(latest.problem or "", 120)])
+            self.screen.line(f"{label:<11}{one_line(latest.problem or '', 120)}")
             return
         better = len(attempts) > 1 and best_of(attempts) is latest
         self.screen.row(label, cells_of(latest.results), "best" if better else "")

@@ -10,7 +10,7 @@ from ..results import RunResults
 from ..texts import counted, one_line
 from ..verdict import Verdict
 from .measuring import Attempt
-from .screen import cells_of
+from .screen import cell_text, cells_of
 from .taught import Taught
 
 _LARGE: Final = 0.2  # a learning lift that must show on other cases too
@@ -23,7 +23,7 @@ def attempt_text(attempt: Attempt) -> str:
     """An attempt for the workspace."""
     lines = [f"attempt {attempt.number}: SKILL.md of {counted(attempt.draft.tokens, 'token')}"]
     if attempt.results:
-        lines += [cell.rstrip() for cell in cells_of(attempt.results)]
+        lines += [cell_text(cell).rstrip() for cell in cells_of(attempt.results)]
         lines += [f"{v.summary.model}: {v.word}: {v.sentence}" for v in attempt.results.verdicts]
     else:
         lines.append(attempt.problem or "not measured")
@@ -45,13 +45,13 @@ def together(taught: Taught) -> RunResults | None:
 
 def report_lines(taught: Taught, width: int) -> list[str]:
     """The lifts side by side, then the sentences."""
-    lines = _lifts(taught)
+    lines = _lifts(taught, width)
     for sentence in sentences(taught):
         lines += textwrap.wrap(sentence, min(width, 100), break_long_words=False)
     return lines
 
 
-def _lifts(taught: Taught) -> list[str]:
+def _lifts(taught: Taught, width: int) -> list[str]:
     parts = {"learning": taught.learning, "held out": taught.held_out}
     known = {name: results for name, results in parts.items() if results}
     if not known:
@@ -68,11 +68,18 @@ def _lifts(taught: Taught) -> list[str]:
         for verdict in results.verdicts:
             told = points_words(verdict.lift) if verdict.lift else "not known"
             rows[verdict.summary.model].append(told)
-    left = max(11, *(len(one_line(model, 30)) + 2 for model in rows))
-    lines = [" " * left + "".join(f"{head:<30}" for head in heads).rstrip()]
-    for model, cells in rows.items():
-        lines.append(f"{one_line(model, 30):<{left}}" + "".join(f"{c:<30}" for c in cells).rstrip())
-    return lines
+    columns = [
+        max(len(head), *(len(cells[number]) for cells in rows.values())) + 3
+        for number, head in enumerate(heads)
+    ]
+    longest = max(len(model) for model in rows) + 2
+    left = max(11, min(longest, width - sum(columns) + 3))
+    table = [("", heads), *((one_line(model, left - 2), cells) for model, cells in rows.items())]
+    return [
+        f"{name:<{left}}"
+        + "".join(f"{cell:<{size}}" for cell, size in zip(cells, columns, strict=True)).rstrip()
+        for name, cells in table
+    ]
 
 
 def sentences(taught: Taught) -> list[str]:

@@ -150,13 +150,16 @@ def add_cases(path: Path, lesson: Lesson, how: How) -> Taught:
         held = course.split(cases)
         first = Attempt(1, start, None)
         taught = Taught((first,), tuple(cases), held, "", no_signal=silent)
-        saved = _saved(course, taught, known, start.base or path)
+        saved = _saved(course, taught, known, start.base or path, wrote=False)
         return replace(saved, kept=None)  # of the skill nothing was changed
 
 
-def _saved(course: Course, taught: Taught, known: CaseFile, folder: Path) -> Taught:
+def _saved(
+    course: Course, taught: Taught, known: CaseFile, folder: Path, *, wrote: bool = True
+) -> Taught:
+    """``wrote``: the teacher wrote the skill itself, and not only cases of it."""
     room, workspace = course.room, course.workspace
-    metadata = saving.metadata_of(taught, course.lesson.task, room.teacher)
+    metadata = saving.metadata_of(taught, course.lesson.task, room.teacher) if wrote else {}
     text = saving.saved_cases(known, taught, metadata)
     kept = saving.save(taught.best.draft, text, folder, workspace)
     spent = room.spent()

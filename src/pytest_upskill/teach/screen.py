@@ -11,6 +11,8 @@ _LEFT: Final = 41  # where the result of a step begins
 _LABEL: Final = 11  # where the first student of a row begins
 _GAP: Final = "   "
 
+Cell = tuple[str, str]  # a student's name, and numbers
+
 
 class Screen:
     """Writes to a terminal or a pipe; with no ``write`` nothing is shown.
@@ -33,6 +35,7 @@ class Screen:
         self._begun = ""
 
     def begin(self, step: str) -> None:
+        self.drop()
         self._begun = step
         if self._live:
             self._write(step[: self._width - 1])
@@ -41,7 +44,7 @@ class Screen:
         """The step as it was begun, and what came of it."""
         self.line(f"{self._begun + '  ':<{_LEFT}}{result}")
 
-    def row(self, label: str, cells: Sequence[str], mark: str = "") -> None:
+    def row(self, label: str, cells: Sequence[Cell], mark: str = "") -> None:
         """A row of students, on one line if they fit."""
         for line in row_lines(label, cells, mark, self._width):
             self.line(line, bold=mark == "best")
@@ -59,28 +62,30 @@ class Screen:
         self._begun = ""
 
 
-def row_lines(label: str, cells: Sequence[str], mark: str, width: int) -> list[str]:
+def row_lines(label: str, cells: Sequence[Cell], mark: str, width: int) -> list[str]:
+    """All on one line, or below each other with their numbers in one column."""
     end = f"{_GAP}{mark}" if mark else ""
-    whole = f"{label:<{_LABEL}}{_GAP.join(cells)}{end}"
+    whole = f"{label:<{_LABEL}}{_GAP.join(map(cell_text, cells))}{end}"
     if len(whole) <= width or len(cells) < 2:
         return [whole.rstrip()]
-    first, *others = cells
-    last = others[-1]
-    return [
-        f"{label:<{_LABEL}}{first}".rstrip(),
-        *(f"{'':<{_LABEL}}{cell}".rstrip() for cell in others[:-1]),
-        f"{'':<{_LABEL}}{last}{end}".rstrip(),
-    ]
+    longest = max(len(name) for name, _ in cells)
+    lines = [f"{'':<{_LABEL}}{name:<{longest}}  {numbers}" for name, numbers in cells]
+    lines[0] = f"{label:<{_LABEL}}{lines[0][_LABEL:]}"
+    lines[-1] += end
+    return [line.rstrip() for line in lines]
 
 
-def cells_of(results: RunResults) -> list[str]:
+def cell_text(cell: Cell) -> str:
+    return "  ".join(cell)
+
+
+def cells_of(results: RunResults) -> list[Cell]:
     """Each student: without the skill, with it, and the lift in points."""
-    return [_cell(row) for row in results.summaries]
+    return [(one_line(row.model, 40), _numbers(row)) for row in results.summaries]
 
 
-def _cell(row: Summary) -> str:
-    name = one_line(row.model, 40)
+def _numbers(row: Summary) -> str:
     if row.baseline_rate is None or row.skill_rate is None:
-        return f"{name}  not known"
+        return "not known"
     lift = f"({points(row.lift or 0.0)})"
-    return f"{name}  {row.baseline_rate:>4.0%} → {row.skill_rate:>4.0%}  {lift:<6}"
+    return f"{row.baseline_rate:>4.0%} → {row.skill_rate:>4.0%}  {lift:<6}"
