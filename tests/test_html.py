@@ -276,9 +276,8 @@ def test_the_option_writes_the_page(pytester: pytest.Pytester, workers: str) -> 
 def test_a_page_that_can_not_be_written_is_told(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
     model = write_script(pytester.path / "a.json")
+    (pytester.path / "nowhere").touch()
     args = ["--skill", "skills", "--model", model, "--skill-html", "nowhere/page.html"]
     result = pytester.runpytest_inprocess(*args)
-    assert result.ret == 1
-    result.stdout.fnmatch_lines(
-        ["upskill: --skill-html: this can't be written: *nowhere/page.html*"]
-    )
+    assert result.ret == 4  # before the first call
+    result.stderr.fnmatch_lines(["ERROR: --skill-html *nowhere/page.html: this can't be written*"])

@@ -15,6 +15,7 @@ from pytest_upskill.skills import load_skill
 
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".git").mkdir()  # the end of the project: what is above is none of its business
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "60")
 

@@ -245,3 +245,33 @@ def test_two_skills_of_one_name_are_told_apart(pytester: pytest.Pytester) -> Non
     data = json.loads((pytester.path / "r.json").read_text())
     lifts = {summary["skill"]: summary["lift"] for summary in data["summary"]}
     assert lifts == {"old/gate": 0, "new/gate": 1}
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_what_was_written_is_told_and_what_could_not_be_comes_last(
+    pytester: pytest.Pytester, workers: str
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    args = ["--skill", "skills", "--model", write_script(pytester.path / "a.json"), workers]
+    pytester.makeconftest(
+        """
+        from pathlib import Path
+
+        def pytest_collection_finish():
+            Path("nowhere/run.csv").mkdir(exist_ok=True)  # when it was found to be writable
+        """
+    )
+    result = pytester.runpytest_inprocess(
+        *args, "--skill-json", "run.json", "--skill-csv", "nowhere/run.csv"
+    )
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        [
+            "upskill: written: run.json",
+            "*1 passed*",
+            "upskill: --skill-csv: this can't be written: *nowhere/run.csv*",
+        ]
+    )
+    same = pytester.runpytest_inprocess(*args, "--skill-json", "x", "--skill-html", "./x")
+    assert same.ret == 4
+    same.stderr.fnmatch_lines(["ERROR: --skill-html x: --skill-json goes to the same file*"])

@@ -73,7 +73,9 @@ def test_a_folder_below_finds_the_history_above(
 def test_an_empty_history_says_how_to_make_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
+    keep(later(0), tmp_path / ".upskill/runs", BIG)  # of somebody else
+    (tmp_path / "repository/.git").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "repository")
     assert "pytest --skill PATH" in shown(capsys)
     assert json.loads(shown(capsys, "--json"))["rows"] == []
     assert main(["runs", "--dir", "nowhere"]) == 2
@@ -138,7 +140,7 @@ def test_files_are_written_with_all_rows(project: Path, capsys: pytest.CaptureFi
     ]
     assert len((project / "out/runs.csv").read_text().splitlines()) == 33
     page = (project / "runs.html").read_text()
-    assert page.count("<section>") == 2
+    assert page.count("<section") == 2
     assert "1000000+" in page
     assert len(shown(capsys).splitlines()) == 2 + 20 + 2
     data = shown(capsys, "--json", "--csv", "again.csv", "--metric", "tokens")

@@ -24,12 +24,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given.for_pytest = for_pytest
     try:
         text, status = given.run(given)
+        if text:
+            write(text)
     except InputError as error:
         print(f"pytest-upskill: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("pytest-upskill: interrupted", file=sys.stderr)
         return 130
-    if text:
-        write(text)
     return int(status)

@@ -13,7 +13,7 @@ from typing import Final
 
 from ..errors import shown
 from ..merging import Source, merged
-from ..report_files import report_writers, tried
+from ..report_files import report_writers, require_apart, tried, written_line
 from ..reports.markdown import markdown_summary
 from ..reports.terminal import marks_for, summary_lines
 from ..results import RunResults
@@ -65,14 +65,17 @@ def _number(text: str, *, low: float, high: float) -> float:
 
 def run(given: argparse.Namespace) -> tuple[str, int]:
     gates = _gates(given)
+    wanted = {f"--{kind}": getattr(given, kind) for kind in _KINDS}
+    require_apart(wanted)
     sources = [Source(shown(file), _with_gates(read_run(file), gates)) for file in given.files]
     results, notes = merged(sources, subset=given.subset)
     problems = _problems(results)
-    wanted = {f"--{kind}": getattr(given, kind) for kind in _KINDS}
     text = markdown_summary(results, notes, len(results.failed))
-    if problem := next(iter(tried(report_writers(results, text, notes, wanted))), None):
-        raise problem
-    return "\n".join([*_screen(results, notes), *problems]), 1 if problems else 0
+    done = tried(report_writers(results, text, notes, wanted))
+    if done.problems:
+        raise done.problems[0]
+    written = [written_line(done.written)] if done.written else []
+    return "\n".join([*_screen(results, notes), *written, *problems]), 1 if problems else 0
 
 
 def _gates(given: argparse.Namespace) -> Gates:

@@ -68,9 +68,14 @@ def _results(ledger: Ledger, items: Sequence[PlannedItem]) -> dict[str, CaseResu
 
 
 def writer(settings: Settings, ledger: Ledger, told: list[str]) -> Iterator[Writer]:
-    """What accepts the results, if that is asked for, and tells what it did."""
+    """What accepts the results, if that is asked for, and tells what it did in its own words."""
+
+    def write() -> list[Path]:
+        told.extend(accept(ledger))
+        return []
+
     if settings.accept:
-        yield "--skill-accept", lambda: told.extend(accept(ledger))
+        yield "--skill-accept", write
 
 
 def accept(ledger: Ledger) -> list[str]:
