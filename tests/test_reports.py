@@ -283,6 +283,6 @@ def test_colours_come_only_from_the_function_given() -> None:
 
     shown = summary_lines([GATE], verdicts_of([row]), width=120, marks=Marks(), paint=paint)
     assert ("gate", {"bold": True}) in painted
-    assert ("+41", {"green": True, "bold": True}) in painted
+    assert "+41" not in [text for text, _ in painted]  # of a run that is incomplete
     assert ("2", {"red": True}) in painted
     assert re.sub(r"\x1b\[[01]m", "", "\n".join(shown)) == "\n".join(lines(row))

@@ -34,6 +34,7 @@ class _Layout:
     left_out: frozenset[str] = frozenset()
 
 
+LIFT_COLOURS: Final = {"helps": "green", "hurts": "red"}  # by the word of the verdict
 _COST: Final = "$/1000"
 _PREVIOUS: Final = "previous"  # its header is the ref
 _INTERVAL: Final = "interval"
@@ -148,15 +149,17 @@ def _cells(verdict: Verdict, layout: _Layout, marks: Marks) -> dict[str, Cell]:
     }
     return {
         **{header: Cell(text) for header, text in texts.items()},
-        "lift": Cell("-") if row.lift is None else lift_cell(row.lift),
+        "lift": lift_cell(verdict),
         "errors": Cell(str(row.errored), {"red": True} if row.errored else {}),
     }
 
 
-def lift_cell(lift: float) -> Cell:
-    text = points(lift)
-    colour = {"+": "green", "-": "red"}.get(text[0])
-    return Cell(text, {colour: True, "bold": True} if colour else {})
+def lift_cell(verdict: Verdict) -> Cell:
+    """Painted where the verdict says that it is shown: a lift alone may be chance."""
+    lift, colour = verdict.summary.lift, LIFT_COLOURS.get(verdict.word or "")
+    return Cell(
+        "-" if lift is None else points(lift), {colour: True, "bold": True} if colour else {}
+    )
 
 
 def interval(verdict: Verdict) -> str | None:
