@@ -157,9 +157,8 @@ def _cells(verdict: Verdict, layout: _Layout, marks: Marks) -> dict[str, Cell]:
 def lift_cell(verdict: Verdict) -> Cell:
     """Painted where the verdict says that it is shown: a lift alone may be chance."""
     lift, colour = verdict.summary.lift, LIFT_COLOURS.get(verdict.word or "")
-    return Cell(
-        "-" if lift is None else points(lift), {colour: True, "bold": True} if colour else {}
-    )
+    text = "-" if lift is None else points(lift)
+    return Cell(text, {colour: True, "bold": True} if colour else {})
 
 
 def interval(verdict: Verdict) -> str | None:
