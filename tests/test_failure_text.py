@@ -89,6 +89,12 @@ def test_a_long_failure_is_shortened_unless_it_is_wanted_whole() -> None:
     assert "left out" not in whole
 
 
+@pytest.mark.parametrize(("longer", "is_cut"), [(39, False), (199, False), (200, True)])
+def test_nothing_is_cut_that_saves_no_room(longer: int, is_cut: bool) -> None:
+    text = failure_text("q" * (600 + longer), [record(output="a" * (1600 + longer))])
+    assert text.count(f"[… {longer} characters left out …]") == 2 * is_cut
+
+
 def runs(outcomes: str, arm: Any = "skill") -> list[Any]:
     """A record for each letter: p passed, f failed."""
     return [

@@ -6,7 +6,7 @@ from itertools import product, zip_longest
 from typing import Final
 
 from ..summary import Summary
-from ..texts import harmless, points
+from ..texts import harmless, points, times_as_much
 from ..verdict import Verdict
 from .columns import broken, cut, padded, width_of
 from .marks import Marks
@@ -143,7 +143,7 @@ def _cells(verdict: Verdict, layout: _Layout, marks: Marks) -> dict[str, Cell]:
         "with": _rate(row.skill_rate, layout, marks),
         _INTERVAL: interval(verdict) or "-",
         "checks": _checks(row),
-        "tokens": _tokens(row, arrow, layout),
+        "tokens": _tokens(row, arrow, layout, marks),
         _COST: _cost(row, apart if layout.stacked else arrow),
         "seconds": change(row.baseline_seconds, row.skill_seconds, arrow, ".1f"),
     }
@@ -186,11 +186,17 @@ def _short(number: float) -> str:
     return f"{number:.1f}".removesuffix(".0")
 
 
-def _tokens(row: Summary, arrow: str, layout: _Layout) -> str:
+def _tokens(row: Summary, arrow: str, layout: _Layout, marks: Marks) -> str:
     text = change(row.baseline_tokens, row.skill_tokens, arrow, ",.0f")
     if row.token_change is None:
         return text
-    return f"{text}{chr(10) if layout.stacked else ' '}{row.token_change:+.0%}"
+    grown = growth(row.token_change, marks)
+    return f"{text}{chr(10) if layout.stacked else ' '}{grown}"
+
+
+def growth(change: float, marks: Marks) -> str:
+    times = times_as_much(change)
+    return f"{marks.times}{times}" if times else f"{change:+.0%}"
 
 
 def _cost(row: Summary, arrow: str) -> str:
