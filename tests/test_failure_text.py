@@ -81,7 +81,7 @@ def test_a_long_failure_is_shortened_unless_it_is_wanted_whole() -> None:
     assert "[… 10,000 characters left out …]" in short
     assert len(short) < 3_000
     more = failure_text(question, [record(output=answer)], look=Look(verbosity=1))
-    assert question in more
+    assert more.count("q") == len(question)
     assert "[… 3,600 characters left out …]" in more
     whole = failure_text(question, [record(output=answer)], look=Look(verbosity=2))
     assert question in whole
@@ -143,7 +143,9 @@ def test_from_110_columns_on_both_answers_stand_side_by_side() -> None:
     records = [record(output=answers[0]), record("baseline", output=answers[1], outcome="passed")]
     narrow = failure_text("How?", records, look=Look(width=109))
     assert "│" not in narrow
-    assert f"  | {answers[1]}" in narrow.split("\n")
+    assert f"  | {'門' * 52}\n  | {'門' * 18}" in narrow
+    whole = failure_text("How?", records, look=Look(width=200, verbosity=2)).split("\n")
+    assert {f"  | {answer}" for answer in answers} < set(whole)
     for width in (110, 111, 140):
         lines = failure_text("How?", records, look=Look(width=width)).split("\n")
         start = next(n for n, line in enumerate(lines) if line.startswith("With the skill: failed"))
@@ -154,6 +156,24 @@ def test_from_110_columns_on_both_answers_stand_side_by_side() -> None:
         left = [row.split("│")[0].strip() for row in rows]
         assert "".join(part[2:] for part in left if part.startswith("| ")).endswith("end")
         assert sum(row.split("│")[1].count("門") for row in rows) == 70
+
+
+@pytest.mark.parametrize("width", [60, 80, 109, 120])
+def test_question_expected_and_answers_are_wrapped_to_the_width(width: int) -> None:
+    words = "the gate opens " * 20 + "門" * 99
+    records = [record(output=words), record("baseline", output=words)]
+    expected = {"contains": words}
+    text = failure_text(words, records, expected=expected, found=found_gate, look=Look(width))
+    lines = text.split("\n")
+    assert max(map(width_of, lines)) <= width
+    asked = lines[3 : lines.index("", 3)]
+    assert len(asked) > 4
+    assert all(line.startswith("  | ") for line in asked)
+    assert all(line.startswith("  ") for line in lines if "門" in line)
+    assert text.count("»gate«") == 2 * 20
+    whole = failure_text(words, records, expected=expected, look=Look(width, verbosity=2))
+    assert whole.split("\n").count(f"  | {words}") == 3
+    assert f'  contains: "{words}"' in whole.split("\n")
 
 
 def test_three_answers_take_160_columns() -> None:

@@ -1,6 +1,6 @@
 """Why a case failed: the question, what is expected, what each arm answered, run by run."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -34,6 +34,23 @@ class Look:
         if self.verbosity >= 2:
             return None
         return 5 * characters if self.verbosity == 1 else characters
+
+    def wrapped(self, lines: Iterable[_Line], width: int | None = None) -> list[str]:
+        """Lines that fit; with -vv they are left as they are, for who copies them."""
+        if self.verbosity >= 2:
+            return [first + text for first, text, _ in lines]
+        around = (self.marks.opens, self.marks.closes)
+        return [
+            part
+            for first, text, rest in lines
+            for part in wrapped(
+                text.expandtabs(4).rstrip(),
+                width or self.width,
+                first=first,
+                rest=rest,
+                around=around,
+            )
+        ]
 
     def line(self, text: str, limit: int | None) -> str:
         return one_line(text, limit).replace("…", self.marks.cut)
@@ -87,14 +104,16 @@ def _headline(records: Sequence[Record], look: Look) -> str:
 
 
 def _asked(question: str, look: Look) -> list[str]:
-    return [f"  | {line}" for line in quoted(question, look.most(_QUESTION), look.marks)]
+    lines = quoted(question, look.most(_QUESTION), look.marks)
+    return look.wrapped(("  | ", line, "  | ") for line in lines)
 
 
 def _expected(expected: Any, answers: Sequence[Sequence[str]], look: Look) -> list[str]:
     marked = any(look.marks.opens in line for block in answers for line in block)
     legend = f" (what checks found is marked {look.marks.opens}so{look.marks.closes})"
     lines = [look.line(line, look.most(_LINE)) for line in expected_lines(expected)]
-    return [f"Expected{legend if marked else ''}:", *(f"  {line}" for line in lines)]
+    told = look.wrapped(("  ", line, "    ") for line in lines)
+    return [f"Expected{legend if marked else ''}:", *told]
 
 
 def _totals(by_arm: Mapping[str, Mapping[int, Record]]) -> str:
@@ -133,20 +152,12 @@ def _arm(
 
 
 def _laid_out(arms: Sequence[Sequence[_Line]], look: Look) -> list[list[str]]:
-    """Side by side where there is room for it, else below each other."""
-    if look.width < _SIDE_BY_SIDE.get(len(arms), look.width + 1):
-        return [[first + text for first, text, _ in lines] for lines in arms]
+    """Side by side where there is room for it, else, and with -vv, below each other."""
+    if look.verbosity >= 2 or look.width < _SIDE_BY_SIDE.get(len(arms), look.width + 1):
+        return [look.wrapped(lines) for lines in arms]
     wall = f" {look.marks.wall} "
     room = (look.width - len(wall) * (len(arms) - 1)) // len(arms)
-    columns = [
-        [
-            part
-            for first, text, rest in lines
-            for part in wrapped(text.expandtabs(4).rstrip(), room, first=first, rest=rest)
-        ]
-        for lines in arms
-    ]
-    return [beside(columns, room, wall)]
+    return [beside([look.wrapped(lines, room) for lines in arms], room, wall)]
 
 
 def _details(record: Record) -> str:
