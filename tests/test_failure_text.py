@@ -109,6 +109,7 @@ def titles(text: str) -> list[str]:
 
 def test_of_several_runs_one_that_failed_and_one_that_passed_are_shown() -> None:
     text = failure_text("How?", [*runs("pffp"), *runs("pppf", "baseline")])
+    assert text.startswith('2 of 4 runs passed: "gate up" is not in the answer\n')
     assert "With the skill: passed 2 of 4 runs. Without it: 3 of 4." in text
     assert titles(text) == [
         *("Run 2, with the skill: failed", "Run 2, without it: passed"),
@@ -117,6 +118,12 @@ def test_of_several_runs_one_that_failed_and_one_that_passed_are_shown() -> None
     assert "| skill 2" in text
     assert "| baseline 1" in text
     assert text.endswith("\n\n2 more runs not shown here: -v shows more, -vv all.")
+
+
+def test_a_headline_may_begin_with_more_than_how_many_runs_passed() -> None:
+    text = failure_text("How?", runs("pffp"), standing="regression: now\x1b 2 of 4")
+    headline = 'regression: now\\x1b 2 of 4: "gate up" is not in the answer'
+    assert text.split("\n")[0] == headline
 
 
 @pytest.mark.parametrize(

@@ -63,9 +63,13 @@ def failure_text(
     expected: Any = None,
     found: Callable[[str], Sequence[Span]] = lambda _: (),
     against: str | None = None,
+    standing: str | None = None,
     look: Look = Look(),  # noqa: B008 - it is frozen
 ) -> str:
-    """The text of one failed item. ``found`` tells where in an answer checks found something."""
+    """The text of one failed item. ``found`` tells where in an answer checks found something.
+
+    ``standing`` is what the headline begins with instead of how many runs passed.
+    """
     titles = {
         "skill": "with the skill",
         "previous": f"with the skill at {one_line(against or '', 60)}",
@@ -78,7 +82,7 @@ def failure_text(
     }
     runs = sorted({record.run for record in records})
     shown = _shown([record for record in records if record.arm == "skill"], look)
-    blocks = [[_headline(records, look)], ["Question:", *_asked(question, look)]]
+    blocks = [[_headline(records, standing, look)], ["Question:", *_asked(question, look)]]
     answers = []
     for run in shown:
         arms = []
@@ -96,11 +100,16 @@ def failure_text(
     return "\n\n".join("\n".join(block) for block in blocks)
 
 
-def _headline(records: Sequence[Record], look: Look) -> str:
+def _headline(records: Sequence[Record], standing: str | None, look: Look) -> str:
     """One line for pytest's short summary."""
-    grades = [grade for record in records if record.arm == "skill" for grade in record.checks]
+    own = [record for record in records if record.arm == "skill"]
+    grades = [grade for record in own for grade in record.checks]
     reasons = [grade.reason for grade in grades if grade.required and not grade.passed]
-    return look.line("; ".join(dict.fromkeys(reasons)), 200)
+    told = look.line("; ".join(dict.fromkeys(reasons)), 200)
+    if standing is None and len(own) > 1:
+        passed = sum(record.outcome == "passed" for record in own)
+        standing = f"{passed} of {len(own)} runs passed"
+    return f"{look.line(standing, None)}: {told}" if standing else told
 
 
 def _asked(question: str, look: Look) -> list[str]:
