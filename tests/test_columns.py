@@ -47,6 +47,35 @@ def test_what_is_cut_is_never_broader_than_it_may_be(text: str, width: int) -> N
         assert cut(text, width, "…") == cut_inside(text, width, "…") == text
 
 
+@pytest.mark.parametrize(
+    ("line", "marks", "shown"),
+    [
+        ("aaaaaa>>gate<<", (">>", "<<"), ["aaaaaa", ">>gate<<"]),
+        ("aaaaa>>gate<<", (">>", "<<"), ["aaaaa>>g", "ate<<"]),
+        ("aaaaaaa>>gate<<", (">>", "<<"), ["aaaaaaa", ">>gate<<"]),
+        ("a>>gat<<bb", (">>", "<<"), ["a>>gat<<", "bb"]),
+        ("a>>gate<<bb", (">>", "<<"), ["a>>gat", "e<<bb"]),
+        ("aa>>gate<<bb", (">>", "<<"), ["aa>>gat", "e<<bb"]),
+        ("aaaaaa»g«b", ("»", "«"), ["aaaaaa", "»g«b"]),
+        ("aaa»gae\u0301«b", ("»", "«"), ["aaa»gae\u0301«", "b"]),
+        ("aaaa»gae\u0301«b", ("»", "«"), ["aaaa»ga", "e\u0301«b"]),
+        ("»日本語«", ("»", "«"), ["»日本語«"]),
+        ("a»日本語«", ("»", "«"), ["a»日本", "語«"]),
+    ],
+)
+def test_marks_stay_whole_and_beside_what_they_mark(
+    line: str, marks: tuple[str, str], shown: list[str]
+) -> None:
+    assert wrapped(line, 8, around=marks) == shown
+
+
+@given(st.text(alphabet="ab <>日\u0301", max_size=60), st.integers(6, 30))
+def test_lines_with_marks_are_wrapped_without_a_loss(text: str, width: int) -> None:
+    lines = wrapped(text, width, first="> ", rest="| ", around=(">>", "<<"))
+    assert all(width_of(line) <= width for line in lines)
+    assert "".join(line[2:] for line in lines).replace(" ", "") == text.replace(" ", "")
+
+
 @given(texts, st.integers(6, 30))
 def test_lines_and_names_are_wrapped_without_a_loss(text: str, width: int) -> None:
     lines = wrapped(text, width, first="> ", rest="    ")

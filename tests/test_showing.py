@@ -172,6 +172,14 @@ def test_who_wants_no_summary_gets_none_but_is_told_why_a_gate_fails(
     assert not any("→" in line or "= skills =" in line for line in result.outlines)
 
 
+@pytest.mark.parametrize(("quiet", "told"), [("-q", True), ("-qq", False)])
+def test_qq_says_nothing_of_how_much_is_asked(
+    pytester: pytest.Pytester, args: list[str], quiet: str, told: bool
+) -> None:
+    result = pytester.runpytest_inprocess(*args, quiet)
+    assert any("calls at most" in line for line in result.outlines) is told
+
+
 def test_q_tells_of_trouble(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
     (pytester.path / "a.json").write_text('[{"system": "gate up", "answer": "gate"}]')

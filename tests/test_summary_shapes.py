@@ -122,6 +122,33 @@ def test_colour_and_escapes_of_a_matrix() -> None:
     assert "0->90 +90" in "\n".join(shown)
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "style"),
+    [
+        (0, 9, {"green": True, "bold": True}),
+        (9, 0, {"red": True, "bold": True}),
+        (4, 6, None),  # no effect shown
+        (6, 4, None),
+        (9, 10, None),  # not needed
+    ],
+)
+@pytest.mark.parametrize(("number", "verbosity"), [(1, 0), (1, -1), (13, 0)])
+def test_a_lift_is_painted_only_where_the_verdict_says_that_it_is_shown(
+    before: int, after: int, style: dict[str, bool] | None, number: int, verbosity: int
+) -> None:
+    painted = {}
+
+    def paint(text: str, **how: bool) -> str:
+        painted[text.split(" ")[0]] = how
+        return text
+
+    rows = [row("haiku", f"s{n}", before, after) for n in range(number)]
+    skills = [SkillInfo(one.skill, "p", "0" * 64, 9) for one in rows]
+    look: dict[str, Any] = {"width": 120, "marks": ASCII_MARKS, "paint": paint}
+    summary_lines(skills, verdicts_of(rows), **look, verbosity=verbosity)
+    assert painted.get(f"{10 * (after - before):+d}") == style
+
+
 def test_q_is_one_line_for_each_skill_and_model() -> None:
     rows = [row("local", "wick", 0, 10), row("haiku", "door", 9, 10, errored=2, not_run=1)]
     assert lines(*rows, width=100, verbosity=-1, notes=["Trouble."]) == [

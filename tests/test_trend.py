@@ -117,11 +117,14 @@ def test_colours_are_of_the_lift_and_the_verdict() -> None:
         return "".join(f"<{name}>" for name, wanted in how.items() if wanted) + text
 
     bad = entry(1, row(-0.5, verdict="hurts"))
-    lines = table_lines([ENTRIES[0], bad], replace(LOOK, width=120, paint=paint))
+    chance = entry(2, row(0.4, verdict="no effect shown"))
+    lines = table_lines([ENTRIES[0], bad, chance], replace(LOOK, width=120, paint=paint))
     assert "<green>+70" in lines[2]
     assert "<green>helps" in lines[2]
     assert "<red>-50" in lines[3]
     assert "<red>hurts" in lines[3]
+    assert " +40 " in lines[4]
+    assert "<" not in lines[4]
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,7 @@ def test_what_is_missing_makes_it_incomplete(more: dict[str, int], told: str) ->
     [
         (HELPS, (100, 150), r"+90 points (+49 to +98), 50% more tokens"),
         (HELPS, (200, 100), r"+90 points (+49 to +98), 50% fewer tokens"),
+        (HELPS, (1, 5282), r"+90 points (+49 to +98), 5,282 times the tokens"),
         (HELPS, (100, 101), r"+90 points (+49 to +98), as many tokens"),
         (HELPS, (None, None), r"+90 points (+49 to +98)"),
         ([(1, 1)] * 10, (None, None), "0 points (-31 to +31), 100% pass without it"),

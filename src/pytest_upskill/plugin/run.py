@@ -176,6 +176,8 @@ class UpskillRun:
         return False if inside else None
 
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> str | None:
+        if self._config.get_verbosity() < -1:  # -qq: pytest does not say what it collected either
+            return None
         return showing.collected_line(planned_items(items), self.settings, asks=self.asks)
 
     # Asking.

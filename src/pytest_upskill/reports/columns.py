@@ -41,8 +41,13 @@ def cut_inside(text: str, width: int, mark: str) -> str:
     return f"{head}{mark}{tail}"
 
 
-def wrapped(line: str, width: int, *, first: str = "", rest: str = "") -> list[str]:
-    """A line as several, broken at a blank where there is one; each begins as told."""
+def wrapped(
+    line: str, width: int, *, first: str = "", rest: str = "", around: tuple[str, str] | None = None
+) -> list[str]:
+    """A line as several, broken at a blank where there is one; each begins as told.
+
+    The marks ``around`` something stay whole, and beside it.
+    """
     lines, start, lead = list[str](), 0, first
     while True:
         end = _end(line, start, width - width_of(lead))
@@ -53,9 +58,21 @@ def wrapped(line: str, width: int, *, first: str = "", rest: str = "") -> list[s
         if blank > start + (end - start) // 3:
             end, after = blank, blank + 1
         else:
-            after = end
+            after = end = _beside_marks(line, start, end, around) if around else end
         lines.append(lead + line[start:end])
         start, lead = after, rest
+
+
+def _beside_marks(line: str, start: int, end: int, around: tuple[str, str]) -> int:
+    """Where to break instead of at ``end``, if that is inside a mark or between it and its text."""
+    opens, closes = around
+    closed = line.find(closes, max(start + 2, end - len(closes) + 1), end + len(closes))
+    if closed != -1:
+        end = closed - 1
+        while end > start + 1 and not _width(line[end]):
+            end -= 1
+    opened = line.rfind(opens, start + 1, end + len(opens) - 1)
+    return opened if opened != -1 and end <= opened + len(opens) else end
 
 
 def broken(name: str, width: int) -> list[str]:

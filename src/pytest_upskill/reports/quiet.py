@@ -8,9 +8,9 @@ from ..texts import counted, harmless
 from ..verdict import Verdict
 from .columns import cut_inside
 from .marks import Marks
-from .tables import Cell, Paint, change, column_widths, drawn, interval, lift_cell
+from .tables import LIFT_COLOURS, Cell, Paint, change, column_widths, drawn, interval, lift_cell
 
-COLOURS: Final = {"helps": "green", "hurts": "red", "incomplete": "red"}
+COLOURS: Final = {**LIFT_COLOURS, "incomplete": "red"}
 _BETWEEN: Final = "  "
 
 
@@ -44,7 +44,7 @@ def quiet_lines(verdicts: Sequence[Verdict], width: int, marks: Marks, paint: Pa
 def _row(verdict: Verdict, layout: _Layout, marks: Marks) -> list[tuple[Cell, bool]]:
     """Each cell, and whether it stands at the right of its column."""
     row, arrow = verdict.summary, f"{layout.gap}{marks.arrow}{layout.gap}"
-    lift = lift_cell(row.lift) if row.lift is not None else Cell("-")
+    lift = lift_cell(verdict)
     likely = interval(verdict) if layout.interval else None
     cells = [
         (Cell(cut_inside(harmless(row.skill), layout.name, marks.cut)), False),

@@ -14,6 +14,7 @@ from ..run_comparison import CaseChange, LeftOut, PairComparison, RunComparison
 from ..stats import Change
 from ..texts import counted, harmless, one_line
 from .entries import percent, short_commit
+from .tables import growth
 from .terminal import Paint, summary_lines
 from .trend import Look, cut, unpainted
 
@@ -151,15 +152,15 @@ def _cells(pair: PairComparison, longest: int, look: Look, paint: Paint) -> list
         percent(pair.after),
         points_words(pair.change.lift).replace(" points", ""),
         "<0.001" if pair.change.p_value < 0.001 else f"{pair.change.p_value:.2g}",
-        _token_change(pair.tokens),
+        _token_change(pair.tokens, look),
         paint(word, **colour),
     ]
 
 
-def _token_change(change: Change | None) -> str:
+def _token_change(change: Change | None, look: Look) -> str:
     if change is None:
         return "-"
-    return f"{change.change:+.0%}" if round(100 * change.change) else "0%"
+    return growth(change.change, look.marks) if round(100 * change.change) else "0%"
 
 
 def _told(pair: PairComparison, look: Look) -> Iterator[str]:

@@ -10,6 +10,8 @@ from tabulate import tabulate
 
 from ..texts import harmless, one_line, points
 from .entries import Entry, Metric, interval_text, money, percent
+from .quiet import COLOURS
+from .tables import LIFT_COLOURS
 from .terminal import Marks, Paint
 
 _COLUMNS: Final = {
@@ -30,7 +32,6 @@ _COLUMNS: Final = {
 _DROPPED: Final = ("cases", "$/1000", "tokens", "commit", "without", "when", "verdict")
 _SOME: Final = "* of some of its cases only"
 _NAMES: Final = (40, 24, 16, 12)  # how long names may be, tried from the longest
-_COLOURS: Final = {"helps": "green", "hurts": "red", "incomplete": "red"}
 _STEPS: Final = "▁▂▃▄▅▆▇█"
 _ASCII_STEPS: Final = "_.-=+*#"
 _BARS: Final = (30, 20, 16, 12, 8, 4)  # how long they may be, tried from the longest
@@ -86,8 +87,7 @@ def _table(
 def _cells(entry: Entry, longest: int, look: Look, paint: Paint) -> dict[str, str]:
     row = entry.row
     lift = "-" if row.lift is None else points(row.lift)
-    colour = _COLOURS.get(row.verdict or "")
-    good = row.lift is not None and row.lift > 0
+    lift_colour, colour = (known.get(row.verdict or "") for known in (LIFT_COLOURS, COLOURS))
     return {
         "run": entry.short,
         "when": ago(entry.started, look.now),
@@ -97,7 +97,7 @@ def _cells(entry: Entry, longest: int, look: Look, paint: Paint) -> dict[str, st
         "cases": f"{row.cases}/{row.of}" if row.subset else str(row.cases),
         "without": "-" if row.baseline_rate is None else percent(row.baseline_rate),
         "with": "-" if row.skill_rate is None else percent(row.skill_rate),
-        "lift": lift if lift in ("-", "0") else paint(lift, green=good, red=not good),
+        "lift": paint(lift, **{lift_colour: True}) if lift_colour else lift,
         "tokens": "-" if row.skill_tokens is None else f"{row.skill_tokens:,.0f}",
         "$/1000": "-" if row.skill_cost is None else money(1000 * row.skill_cost),
         "verdict": paint(one_line(row.verdict or "-", 20), **({colour: True} if colour else {})),

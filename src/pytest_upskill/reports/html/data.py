@@ -168,7 +168,7 @@ def _cut(words: str | None, limit: int) -> list[Any] | None:
     """A text, and how long it was if not all of it is there."""
     if words is None:
         return None
-    return [words] if len(words) <= limit else [shortened(words, limit), len(words)]
+    return [words] if len(words) <= limit else [shortened(words, limit, saving=1), len(words)]
 
 
 def _name(words: str) -> str:
