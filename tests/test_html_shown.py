@@ -1,10 +1,14 @@
 """The HTML report, as text: how it shows what other reports show too."""
 
+import re
 from dataclasses import replace
 
 from made import made_run
 from pages import data_of
+from pytest_upskill.records import Grade
 from pytest_upskill.reports.html import html_report
+from pytest_upskill.reports.marks import UNICODE_MARKS
+from pytest_upskill.reports.tables import table_lines
 
 
 def test_what_a_reader_can_not_see_is_written_out_in_the_data() -> None:
@@ -20,3 +24,23 @@ def test_what_a_reader_can_not_see_is_written_out_in_the_data() -> None:
     assert data["cases"][0]["question"] == shown
     assert data["tests"][0]["trials"][0]["error"] == "\\u202e"
     assert data["against"] == {"gate": "v1\\u202e"}
+
+
+def test_checks_are_those_of_an_answer_as_in_the_terminal() -> None:
+    made = made_run(cases=5, passes=lambda number, *_: number < 2)
+    records = [
+        replace(record, checks=(*record.checks, Grade("max_words", True, "short")))
+        for record in made.records
+    ]
+    results = replace(made, records=tuple(records))
+    lines = table_lines(results.verdicts, 160, UNICODE_MARKS, lambda text, **_: text)
+    assert " 1.4/2 " in lines[-1]
+    assert re.findall(r'<td class="num"[^>]*>([^<]*/[^<]*)</td>', html_report(results)) == ["1.4/2"]
+
+
+def test_without_checks_nothing_is_told_of_them() -> None:
+    made = made_run(cases=1)
+    records = [replace(record, checks=()) for record in made.records]
+    page = html_report(replace(made, records=tuple(records)))
+    (numbers,) = re.findall(r'<table class="numbers".*?</table>', page)
+    assert "/" not in re.sub(r"<[^>]*>", "", numbers)

@@ -7,6 +7,7 @@ from ...summary import Summary
 from ...texts import counted, dollars, points
 from ...trials import SkillInfo
 from ...verdict import Verdict, signal_lines, sweet_spot
+from ..tables import checks_text
 from .data import anchor
 from .plots import dumbbell, frontier, points_of
 from .shell import text
@@ -118,7 +119,7 @@ def _cells(verdict: Verdict) -> list[str]:
         _percent(row.baseline_rate),
         _percent(row.skill_rate),
         told,
-        _checks(row),
+        checks_text(row) or _UNKNOWN,
         _arrow([value and f"{value:,.0f}" for value in (row.baseline_tokens, row.skill_tokens)]),
         _arrow([None if cost is None else dollars(cost) for cost in costs]),
         _arrow([value and f"{value:.1f}" for value in (row.baseline_seconds, row.skill_seconds)]),
@@ -130,10 +131,6 @@ def _cells(verdict: Verdict) -> list[str]:
         *(f'<td class="num">{value}</td>' for value in values),
         f"<td>{_word(verdict)}</td>",
     ]
-
-
-def _checks(row: Summary) -> str:
-    return f"{row.checks_passed:,}/{row.checks_total:,}" if row.checks_total else _UNKNOWN
 
 
 def _percent(rate: float | None) -> str:
