@@ -80,6 +80,17 @@ def test_the_plots_are_drawn_where_the_numbers_say(page: Page, report: Path) -> 
     page.assert_quiet()
 
 
+@pytest.mark.parametrize("models", [("haiku",), ("haiku", "sonnet", "opus")])
+def test_no_picture_is_much_lower_than_its_card(
+    page: Page, tmp_path: Path, models: tuple[str, ...]
+) -> None:
+    page.open(write_page(made_run(models=models), tmp_path))
+    plots, cards = page.boxes("figure .plot"), page.boxes("figure")
+    assert len(plots) == 2
+    for plot, card in zip(plots, cards, strict=True):
+        assert card["height"] - plot["height"] < 130  # title, legend, padding
+
+
 @pytest.mark.parametrize("width", [360, 1280])
 def test_names_in_the_plot_of_six_models_do_not_collide(
     page: Page, tmp_path: Path, width: int

@@ -3,12 +3,15 @@
 import re
 from dataclasses import replace
 
+import pytest
+
 from made import made_run
 from pages import data_of
 from pytest_upskill.records import Grade
 from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.marks import UNICODE_MARKS
 from pytest_upskill.reports.tables import table_lines
+from pytest_upskill.trials import Arm
 
 
 def test_what_a_reader_can_not_see_is_written_out_in_the_data() -> None:
@@ -44,3 +47,27 @@ def test_without_checks_nothing_is_told_of_them() -> None:
     page = html_report(replace(made, records=tuple(records)))
     (numbers,) = re.findall(r'<table class="numbers".*?</table>', page)
     assert "/" not in re.sub(r"<[^>]*>", "", numbers)
+
+
+@pytest.mark.parametrize(
+    ("arms", "against", "keys"),
+    [
+        (("baseline", "skill"), None, ["without the skill", "with it"]),
+        (("skill",), None, ["with the skill"]),
+        (
+            ("baseline", "previous", "skill"),
+            "v1",
+            ["without the skill", "with it at v1", "with it"],
+        ),
+        (("previous", "skill"), "v1", ["with the skill at v1", "with the skill"]),
+    ],
+)
+def test_the_legend_has_the_arms_that_are_drawn(
+    arms: tuple[Arm, ...], against: str | None, keys: list[str]
+) -> None:
+    made = made_run(arms=arms)
+    skills = tuple(replace(skill, against=against) for skill in made.skills)
+    page = html_report(replace(made, skills=skills))
+    legend, _ = re.findall(r'<p class="legend">(.*?)</p>', page)
+    assert re.findall(r"</i>(.*?)</span>", legend) == [*keys, "95 % interval"]
+    assert ("<title>Pass rate without" in page) == ("baseline" in arms)

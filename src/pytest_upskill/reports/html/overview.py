@@ -63,10 +63,7 @@ def _word(verdict: Verdict) -> str:
 def _plots(skill: SkillInfo, verdicts: Sequence[Verdict]) -> str:
     if all(verdict.summary.skill_rate is None for verdict in verdicts):
         return '<p class="note">Nothing was answered, so there is nothing to draw.</p>'
-    keys = [_key("hollow", "without the skill"), _key("filled", "with it")]
-    if skill.against:
-        keys.insert(1, _key("rhomb", f"with it at {skill.against}"))
-    first = _figure("Pass rate", dumbbell(verdicts), [*keys, _key("whisker", "95 % interval")])
+    first = _figure("Pass rate", dumbbell(verdicts), _arms(skill, verdicts))
     known, plane = points_of(verdicts), frontier(verdicts)
     if not plane or not known:
         return (
@@ -78,7 +75,18 @@ def _plots(skill: SkillInfo, verdicts: Sequence[Verdict]) -> str:
     keys = [_key("steps", "efficient frontier")]
     keys += [_key("ring", "sweet spot")] if sweet_spot(verdicts) and known[1].is_cost else []
     second = _figure(f"Pass rate against {unit}{scale}", plane, keys)
-    return f'<div class="plots">{first}{second}</div>'
+    # One row is too low to stand beside the other picture.
+    kind = "plots" if len(verdicts) > 1 else "plots stacked"
+    return f'<div class="{kind}">{first}{second}</div>'
+
+
+def _arms(skill: SkillInfo, verdicts: Sequence[Verdict]) -> list[str]:
+    """What the marks of the first picture are; only those that it has."""
+    compared = any(verdict.summary.baseline_rate is not None for verdict in verdicts)
+    it = "it" if compared else "the skill"
+    keys = [_key("hollow", "without the skill")] if compared else []
+    keys += [_key("rhomb", f"with {it} at {skill.against}")] if skill.against else []
+    return [*keys, _key("filled", f"with {it}"), _key("whisker", "95 % interval")]
 
 
 def _figure(title: str, drawn: str, keys: Sequence[str]) -> str:
