@@ -118,7 +118,7 @@ def _cases(content: Fitted) -> str:
         f'<p class="note">{cut}</p>'
         "<noscript><p>The table of cases needs JavaScript, which is part of this file; "
         "nothing is fetched.</p></noscript>"
-        '<div id="table"></div></section>'
+        '<div id="table"><p class="note loading">Loading the cases…</p></div></section>'
     )
 
 
