@@ -142,7 +142,7 @@ def _cells(verdict: Verdict, layout: _Layout, marks: Marks) -> dict[str, Cell]:
         _PREVIOUS: _rate(row.previous_rate, layout, marks),
         "with": _rate(row.skill_rate, layout, marks),
         _INTERVAL: interval(verdict) or "-",
-        "checks": _checks(row),
+        "checks": checks_text(row) or "-",
         "tokens": _tokens(row, arrow, layout, marks),
         _COST: _cost(row, apart if layout.stacked else arrow),
         "seconds": change(row.baseline_seconds, row.skill_seconds, arrow, ".1f"),
@@ -175,10 +175,10 @@ def _rate(rate: float | None, layout: _Layout, marks: Marks) -> str:
     return f"{bar}\n{percent.rjust(layout.bar)}" if layout.stacked else f"{bar} {percent}"
 
 
-def _checks(row: Summary) -> str:
+def checks_text(row: Summary) -> str | None:
     """Checks that a case passes with the skill, of how many it has, on average."""
     if not row.graded:
-        return "-"
+        return None
     return f"{_short(row.checks_passed / row.graded)}/{_short(row.checks_total / row.graded)}"
 
 
