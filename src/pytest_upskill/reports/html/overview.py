@@ -14,7 +14,7 @@ from .plots import dumbbell, frontier, points_of
 from .shell import text
 
 _UNKNOWN: Final = "–"
-_HEADERS: Final = (
+_HEADERS: Final[tuple[tuple[str, str], ...]] = (
     ("model", ""),
     ("without", "num"),
     ("with", "num"),
