@@ -38,7 +38,7 @@ def test_checks_are_those_of_an_answer_as_in_the_terminal() -> None:
     results = replace(made, records=tuple(records))
     lines = table_lines(results.verdicts, 160, UNICODE_MARKS, lambda text, **_: text)
     assert " 1.4/2 " in lines[-1]
-    assert re.findall(r'<td class="num"[^>]*>([^<]*/[^<]*)</td>', html_report(results)) == ["1.4/2"]
+    assert re.findall(r'data-name="checks">([^<]*/[^<]*)</td>', html_report(results)) == ["1.4/2"]
 
 
 def test_without_checks_nothing_is_told_of_them() -> None:
