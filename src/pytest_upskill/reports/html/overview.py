@@ -9,12 +9,12 @@ from ...trials import SkillInfo
 from ...verdict import Verdict, signal_lines, sweet_spot
 from ..tables import checks_text
 from .data import anchor
-from .grids import table
+from .grids import Header, table
 from .plots import dumbbell, frontier, points_of
 from .shell import text
 
 _UNKNOWN: Final = "–"
-_HEADERS: Final[tuple[tuple[str, str], ...]] = (
+_HEADERS: Final[Sequence[Header]] = (
     ("model", ""),
     ("without", "num"),
     ("with", "num"),
@@ -104,8 +104,7 @@ def _numbers(verdicts: Sequence[Verdict]) -> str:
     shown = [header for header in _HEADERS if header[0] != "$ per 1000" or _paid(verdicts)]
     rows = []
     for verdict in verdicts:
-        row = verdict.summary
-        cells = _cells(verdict)
+        row, cells = verdict.summary, _cells(verdict)
         told = [(name, cells[name], kind) for name, kind in shown[1:]]
         rows.append((f"{text(row.model)}<small>{text(row.model_id)}</small>", told))
     return table("numbers", "Numbers of each model", shown, rows)
@@ -121,10 +120,8 @@ def _cells(verdict: Verdict) -> dict[str, str]:
     if lift:
         told = f"{points(lift.lift)} <small>{points(lift.low)} to {points(lift.high)}</small>"
     costs = [cost and 1000 * cost for cost in (row.baseline_cost, row.skill_cost)]
-    tokens, seconds = (
-        (row.baseline_tokens, row.skill_tokens),
-        (row.baseline_seconds, row.skill_seconds),
-    )
+    tokens = (row.baseline_tokens, row.skill_tokens)
+    seconds = (row.baseline_seconds, row.skill_seconds)
     return {
         "without": _percent(row.baseline_rate),
         "with": _percent(row.skill_rate),
