@@ -256,10 +256,12 @@ class UpskillRun:
             self._trouble.append(str(error))
             return False
         problems = tried(accepting.writer(self.settings, ledger, self._accepted))
-        notes = [*accepting.notes(ledger, self._compared, self._config), *self._accepted]
+        notes = [*accepting.notes(results, self._config), *self._accepted]
         failed = self._session.testsfailed if self._session else 0
         text = markdown_summary(results, notes, failed)
-        problems += tried(files.reports(self.settings, results, text, self._notes(ledger, engine)))
+        problems += tried(
+            files.reports(self.settings, results, text, self._notes(results, ledger, engine))
+        )
         problems += tried(files.recording(self.settings, ledger, engine))
         self._trouble += [*map(str, problems), *(ci.tell_job(text) if results.verdicts else [])]
         if problem := files.keep(self.settings, results, self._config.rootpath):
@@ -273,7 +275,7 @@ class UpskillRun:
         for problem in self._trouble:  # also where nobody wants a summary
             terminalreporter.write_line(f"upskill: {harmless(problem)}", red=True)
         if self._ledger and self._results and self._asking.engine and not config.option.no_summary:
-            notes = self._notes(self._ledger, self._asking.engine)
+            notes = self._notes(self._results, self._ledger, self._asking.engine)
             showing.write_regressions(terminalreporter, self._compared)
             showing.write_summary(terminalreporter, config, self._results, notes)
         chosen = self._sources or terminalreporter.stats.get("deselected")
@@ -282,13 +284,13 @@ class UpskillRun:
         if MODEL.is_given(config) and not (tested or chosen or failed):
             terminalreporter.write_line(_NO_SKILL)
 
-    def _notes(self, ledger: Ledger, engine: Engine) -> list[str]:
+    def _notes(self, results: RunResults, ledger: Ledger, engine: Engine) -> list[str]:
         """What else there is to say; to who wants it quiet only what may be trouble."""
         trouble = [*showing.retry_notes(engine.retries()), *self._sent]
         if self._config.get_verbosity() < 0:
             return [*accepting.worse_notes(self._compared), *self._accepted, *trouble]
         return [
-            *accepting.notes(ledger, self._compared, self._config),
+            *accepting.notes(results, self._config),
             *self._accepted,
             *([] if self.settings.replay_file else ledger.stored_notes()),
             *ledger.judge_notes(self.settings.judge),
