@@ -10,10 +10,12 @@ from pytest_upskill.reports.columns import (
     cut,
     cut_inside,
     padded,
+    told_apart,
     width_of,
     wrapped,
 )
 
+NOT_ALL_ALIKE = ["…good.json", "…poor.json", "haiku"]
 texts = st.text(alphabet="ab -/_:.日本é\u0301🎉", max_size=60)
 
 
@@ -74,6 +76,41 @@ def test_lines_with_marks_are_wrapped_without_a_loss(text: str, width: int) -> N
     lines = wrapped(text, width, first="> ", rest="| ", around=(">>", "<<"))
     assert all(width_of(line) <= width for line in lines)
     assert "".join(line[2:] for line in lines).replace(" ", "") == text.replace(" ", "")
+
+
+@given(
+    st.lists(
+        st.text(alphabet="ab:/-.日\x1b \u2026~1\u0301", max_size=40), unique=True, max_size=12
+    ),
+    st.integers(8, 30),
+    st.sampled_from("…~"),
+)
+def test_different_names_never_look_equal(names: list[str], width: int, mark: str) -> None:
+    shown = told_apart(names, width, mark)
+    assert list(shown) == names
+    assert len(set(shown.values())) == len(names)
+    assert all(max(width_of(text), len(text)) <= width for text in shown.values())
+    assert "\x1b" not in "".join(shown.values())
+
+
+@pytest.mark.parametrize(
+    ("names", "width", "shown"),
+    [
+        (["scripted:a.json", "haiku"], 15, ["scripted:a.json", "haiku"]),
+        (["scripted:good.json", "scripted:bad.json"], 12, ["good.json", "bad.json"]),
+        (["org/GLM-4.7-Flash:Q4", "org/GLM-4.7-Air:Q4"], 11, ["GLM-4…sh:Q4", "GLM-4…ir:Q4"]),
+        (["scripted:a-good.json", "scripted:a-poor.json", "haiku"], 12, NOT_ALL_ALIKE),
+        (["conventional-commits"], 9, ["conv…mits"]),
+        (["x" * 30 + "1" + "x" * 30, "x" * 30 + "2" + "x" * 30], 9, ["xxxxxxx…1", "xxxxxxx…2"]),
+        (["a b", "a  b"], 9, ["a b…1", "a b…2"]),
+        (["a:", "a:" + "b" * 9], 8, ["a:", "a:bb…bbb"]),
+        ([], 9, []),
+    ],
+)
+def test_names_lose_first_what_they_have_in_common(
+    names: list[str], width: int, shown: list[str]
+) -> None:
+    assert list(told_apart(names, width, "…").values()) == shown
 
 
 @given(texts, st.integers(6, 30))

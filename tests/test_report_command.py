@@ -57,7 +57,11 @@ def test_shards_become_the_verdict_of_the_whole_run(
 def test_a_missing_shard_is_told_and_fails(
     shards: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["report", shards[0]]) == 0  # a run of its own
+    capsys.readouterr()
+    assert main(["report", shards[0], "--markdown", "one.md"]) == 0  # a run of its own
+    note = "gate on scripted:a.json: a subset: 4 of 8 cases."
+    assert note in capsys.readouterr().out
+    assert note in Path("one.md").read_text()
     data = json.loads(Path(shards[1]).read_text())
     data["tests"] = data["tests"][:3]
     data["records"] = data["records"][:6]

@@ -150,11 +150,15 @@ def test_the_answers_of_both_arms_stand_side_by_side_on_a_broad_terminal(
     assert "With the skill: failed" in narrow
 
 
-def test_q_is_one_line_right_below_the_dots(pytester: pytest.Pytester, args: list[str]) -> None:
+def test_q_is_one_line_right_below_the_dots(
+    pytester: pytest.Pytester, args: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
     result = pytester.runpytest_inprocess(*args, "-q", "-k", "opens")
     assert result.outlines[-3].startswith(".")
     assert re.fullmatch(
-        r"gate  script\S+  33% ?→ ?100%  \+67 \(.*\)  \d+ ?→ ?\d+ tokens  no effect shown",
+        r"gate  script\S+  33% ?→ ?100%  \+67 \(.*\)  \d+ ?→ ?\d+ tokens  "
+        r"no effect shown \(1 of 3 cases\)",
         result.outlines[-2],
     )
     failed = pytester.runpytest_inprocess(*args, "-q")

@@ -161,6 +161,34 @@ def test_q_is_one_line_for_each_skill_and_model() -> None:
     assert "0% -> 100%" in ascii_lines[0]
 
 
+def test_q_says_how_many_cases_were_asked_if_not_all() -> None:
+    rows = [row("local", "wick", 0, 10), row("haiku", "door", 9, 10, errored=2)]
+    subsets = {("wick", "local"): "10 of 12 cases", ("door", "haiku"): "10 of 11 cases"}
+    for width in (80, 120):
+        shown = lines(*rows, width=width, verbosity=-1, subsets=subsets)
+        assert shown[0].endswith("  helps (10 of 12 cases)")
+        assert shown[1].endswith("  incomplete (2 errors, 10 of 11 cases)")
+        assert max(map(width_of, shown)) <= width
+    # Where there is no room for it, the numbers stay.
+    assert lines(*rows, width=60, verbosity=-1, subsets=subsets)[0].endswith("  helps")
+    alone = without_baseline("haiku", "gate")
+    assert lines(alone, verbosity=-1, subsets={("gate", "haiku"): "1 of 2 cases"}) == [
+        "gate  haiku  83%  -  23,456 tokens  (1 of 2 cases)"
+    ]
+
+
+def test_q_tells_models_apart_and_shows_no_more_of_them_in_less_room() -> None:
+    names = [f"scripted:a-long-name-of-a-model-{kind}.json" for kind in ("good", "poor", "odd")]
+    before = 0
+    for width in range(50, 160):
+        shown = lines(*(row(name, "wick", 0, 10) for name in names), width=width, verbosity=-1)
+        models = [line.split()[1] for line in shown]
+        assert len(set(models)) == 3
+        assert max(map(width_of, shown)) <= width
+        assert len(models[0]) >= before
+        before = len(models[0])
+
+
 def test_q_without_a_baseline_has_what_is_known() -> None:
     shown = lines(without_baseline("haiku", "gate"), verbosity=-1)
     assert shown == ["gate  haiku  83%  -  23,456 tokens"]

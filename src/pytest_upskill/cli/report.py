@@ -19,7 +19,7 @@ from ..reports.terminal import marks_for, summary_lines
 from ..results import RunResults
 from ..results_file import read_run
 from ..settings import Gates
-from ..texts import counted, harmless
+from ..texts import harmless
 from .output import painter
 
 _KINDS: Final = {
@@ -69,7 +69,8 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     require_apart(wanted)
     sources = [Source(shown(file), _with_gates(read_run(file), gates)) for file in given.files]
     results, notes = merged(sources, subset=given.subset)
-    problems = _problems(results)
+    notes = [*results.subset_notes, *notes]
+    problems = [f"upskill: {harmless(line)}" for line in results.problems]
     text = markdown_summary(results, notes, len(results.failed))
     done = tried(report_writers(results, text, notes, wanted))
     if done.problems:
@@ -85,16 +86,6 @@ def _gates(given: argparse.Namespace) -> Gates:
 
 def _with_gates(results: RunResults, gates: Gates) -> RunResults:
     return replace(results, gates=gates) if gates.any() else results
-
-
-def _problems(results: RunResults) -> list[str]:
-    failed = [f"{counted(len(results.failed), 'test')} failed or had errors"]
-    missing = [
-        f"{skill} on {model}: {counted(number, 'case')} in none of the files"
-        for (skill, model), number in results.missing.items()
-    ]
-    lines = [*(failed if results.failed else []), *missing, *(results.gate or ())]
-    return [f"upskill: {harmless(line)}" for line in lines]
 
 
 def _screen(results: RunResults, notes: Sequence[str]) -> list[str]:

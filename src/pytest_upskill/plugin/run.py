@@ -259,10 +259,11 @@ class UpskillRun:
             self._trouble.append(str(error))
             return False
         done = [tried(accepting.writer(self.settings, ledger, self._accepted))]
-        notes = [*accepting.notes(ledger, self._compared, self._config), *self._accepted]
+        notes = [*accepting.notes(results, self._config), *self._accepted]
         failed = self._session.testsfailed if self._session else 0
         text = markdown_summary(results, notes, failed)
-        done.append(tried(files.reports(self.settings, results, text, self._notes(ledger, engine))))
+        all_notes = self._notes(results, ledger, engine)
+        done.append(tried(files.reports(self.settings, results, text, all_notes)))
         done.append(tried(files.recording(self.settings, ledger, engine)))
         self._written = [path for one in done for path in one.written]
         problems = [problem for one in done for problem in one.problems]
@@ -276,7 +277,7 @@ class UpskillRun:
         self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
     ) -> None:
         if self._ledger and self._results and self._asking.engine and not config.option.no_summary:
-            notes = self._notes(self._ledger, self._asking.engine)
+            notes = self._notes(self._results, self._ledger, self._asking.engine)
             showing.write_regressions(terminalreporter, self._compared)
             showing.write_summary(terminalreporter, config, self._results, notes)
             if self._written and config.get_verbosity() >= 0:
@@ -287,13 +288,13 @@ class UpskillRun:
         if MODEL.is_given(config) and not (tested or chosen or failed):
             terminalreporter.write_line(_NO_SKILL)
 
-    def _notes(self, ledger: Ledger, engine: Engine) -> list[str]:
+    def _notes(self, results: RunResults, ledger: Ledger, engine: Engine) -> list[str]:
         """What else there is to say; to who wants it quiet only what may be trouble."""
         trouble = [*showing.retry_notes(engine.retries()), *self._sent]
         if self._config.get_verbosity() < 0:
             return [*accepting.worse_notes(self._compared), *self._accepted, *trouble]
         return [
-            *accepting.notes(ledger, self._compared, self._config),
+            *accepting.notes(results, self._config),
             *self._accepted,
             *([] if self.settings.replay_file else ledger.stored_notes()),
             *ledger.judge_notes(self.settings.judge),

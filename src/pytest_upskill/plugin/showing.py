@@ -92,6 +92,7 @@ def write_summary(
         paint=writer.markup,
         notes=notes,
         verbosity=verbosity,
+        subsets=results.subsets,
     )
     # With -q the few lines stand right below the dots, unless there is something between.
     if verbosity >= 0 or any(reporter.stats.get(kind) for kind in ("failed", "error", "warnings")):
