@@ -73,6 +73,18 @@ def test_a_failure_is_one_line_where_pytest_wants_one(pytester: pytest.Pytester)
     assert verbose.stdout.str().count("Question:") == 1
 
 
+def test_the_headline_of_several_runs_begins_with_how_many_passed(
+    pytester: pytest.Pytester,
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    model = write_script(pytester.path / "a.json", knows="Push it.")
+    args = ["--skill", "skills", "--model", model, "--skill-runs", "2", "--junitxml", "j.xml"]
+    result = pytester.runpytest_inprocess(*args)
+    result.stdout.fnmatch_lines(["FAILED *::open-gate* - 0 of 2 runs*"])
+    [failure] = ET.parse(pytester.path / "j.xml").iter("failure")
+    assert failure.get("message") == '0 of 2 runs passed: "gate up" is not in the answer'
+
+
 def test_no_answer_is_an_error_and_not_a_failure(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
     (pytester.path / "a.json").write_text('[{"system": "gate up", "answer": "gate up"}]')
