@@ -161,6 +161,14 @@ class Page:
         self.wait("location.protocol === 'file:' && document.readyState === 'complete'")
         self.wait("document.documentElement.dataset.ready === 'yes'")
 
+    def open_without_script(self, file: Path) -> None:
+        """In a new tab: what a reader sees who forbids scripts. There ``wait`` has no clock."""
+        self.call("Emulation.setScriptExecutionDisabled", value=True)
+        self.call("Page.navigate", url=file.as_uri())
+        deadline = monotonic() + _PATIENCE
+        while self.js("location.protocol + document.readyState") != "file:complete":
+            assert monotonic() < deadline, f"never loaded: {file}"
+
     def js(self, expression: str) -> Any:
         done = self.call(
             "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True

@@ -185,7 +185,7 @@ PAYLOADS = (
     "[x](javascript:window.hit=6) javascript:window.hit=6",
     "--><img src='http://example.org/beacon.png'><!--",
     "${window.hit = 7} {{constructor.constructor('window.hit = 7')()}}",
-    "\u2028\u2029\u202e\x00\x1b[31m\r\ud800 lone",
+    "\u2028\u2029\u202e\u2066\u200b\x00\x07\x9b\x1b[31m\r\ud800 lone",
     "<base href='http://example.org/'><meta http-equiv=refresh content='0;url=http://example.org'>",
     "<iframe srcdoc='<script>parent.hit = 9</script>'></iframe>",
     "' onmouseover='window.hit = 10' x='",

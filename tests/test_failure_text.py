@@ -81,12 +81,18 @@ def test_a_long_failure_is_shortened_unless_it_is_wanted_whole() -> None:
     assert "[… 10,000 characters left out …]" in short
     assert len(short) < 3_000
     more = failure_text(question, [record(output=answer)], look=Look(verbosity=1))
-    assert question in more
+    assert more.count("q") == len(question)
     assert "[… 3,600 characters left out …]" in more
     whole = failure_text(question, [record(output=answer)], look=Look(verbosity=2))
     assert question in whole
     assert answer in whole
     assert "left out" not in whole
+
+
+@pytest.mark.parametrize(("longer", "is_cut"), [(39, False), (199, False), (200, True)])
+def test_nothing_is_cut_that_saves_no_room(longer: int, is_cut: bool) -> None:
+    text = failure_text("q" * (600 + longer), [record(output="a" * (1600 + longer))])
+    assert text.count(f"[… {longer} characters left out …]") == 2 * is_cut
 
 
 def runs(outcomes: str, arm: Any = "skill") -> list[Any]:
@@ -103,6 +109,7 @@ def titles(text: str) -> list[str]:
 
 def test_of_several_runs_one_that_failed_and_one_that_passed_are_shown() -> None:
     text = failure_text("How?", [*runs("pffp"), *runs("pppf", "baseline")])
+    assert text.startswith('2 of 4 runs passed: "gate up" is not in the answer\n')
     assert "With the skill: passed 2 of 4 runs. Without it: 3 of 4." in text
     assert titles(text) == [
         *("Run 2, with the skill: failed", "Run 2, without it: passed"),
@@ -111,6 +118,12 @@ def test_of_several_runs_one_that_failed_and_one_that_passed_are_shown() -> None
     assert "| skill 2" in text
     assert "| baseline 1" in text
     assert text.endswith("\n\n2 more runs not shown here: -v shows more, -vv all.")
+
+
+def test_a_headline_may_begin_with_more_than_how_many_runs_passed() -> None:
+    text = failure_text("How?", runs("pffp"), standing="regression: now\x1b 2 of 4")
+    headline = 'regression: now\\x1b 2 of 4: "gate up" is not in the answer'
+    assert text.split("\n")[0] == headline
 
 
 @pytest.mark.parametrize(
@@ -137,7 +150,9 @@ def test_from_110_columns_on_both_answers_stand_side_by_side() -> None:
     records = [record(output=answers[0]), record("baseline", output=answers[1], outcome="passed")]
     narrow = failure_text("How?", records, look=Look(width=109))
     assert "│" not in narrow
-    assert f"  | {answers[1]}" in narrow.split("\n")
+    assert f"  | {'門' * 52}\n  | {'門' * 18}" in narrow
+    whole = failure_text("How?", records, look=Look(width=200, verbosity=2)).split("\n")
+    assert {f"  | {answer}" for answer in answers} < set(whole)
     for width in (110, 111, 140):
         lines = failure_text("How?", records, look=Look(width=width)).split("\n")
         start = next(n for n, line in enumerate(lines) if line.startswith("With the skill: failed"))
@@ -148,6 +163,24 @@ def test_from_110_columns_on_both_answers_stand_side_by_side() -> None:
         left = [row.split("│")[0].strip() for row in rows]
         assert "".join(part[2:] for part in left if part.startswith("| ")).endswith("end")
         assert sum(row.split("│")[1].count("門") for row in rows) == 70
+
+
+@pytest.mark.parametrize("width", [60, 80, 109, 120])
+def test_question_expected_and_answers_are_wrapped_to_the_width(width: int) -> None:
+    words = "the gate opens " * 20 + "門" * 99
+    records = [record(output=words), record("baseline", output=words)]
+    expected = {"contains": words}
+    text = failure_text(words, records, expected=expected, found=found_gate, look=Look(width))
+    lines = text.split("\n")
+    assert max(map(width_of, lines)) <= width
+    asked = lines[3 : lines.index("", 3)]
+    assert len(asked) > 4
+    assert all(line.startswith("  | ") for line in asked)
+    assert all(line.startswith("  ") for line in lines if "門" in line)
+    assert text.count("»gate«") == 2 * 20
+    whole = failure_text(words, records, expected=expected, look=Look(width, verbosity=2))
+    assert whole.split("\n").count(f"  | {words}") == 3
+    assert f'  contains: "{words}"' in whole.split("\n")
 
 
 def test_three_answers_take_160_columns() -> None:

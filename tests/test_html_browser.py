@@ -1,6 +1,7 @@
 """The HTML report in a real browser: its table sorts and filters, its cases open."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -208,3 +209,22 @@ def test_three_arms_are_compared_two_at_a_time(page: Page, tmp_path: Path) -> No
         "(document.querySelector('.controls select'))"
     )
     assert page.texts(".card h3")[0].startswith("With it at v1.2")
+
+
+def test_what_stands_for_the_cases_gives_way_to_them(page: Page, report: Path) -> None:
+    page.open(report)
+    assert "Loading" not in page.js("document.getElementById('cases').textContent")
+    file = report.with_name("broken.html")
+    text = re.sub(r'id="data">[^<]*<', 'id="data"><', report.read_text("utf-8"))
+    file.write_text(text, "utf-8")
+    page.call("Page.navigate", url=file.as_uri())
+    page.wait("document.querySelector('#table')?.innerText.startsWith('This browser can')")
+    assert len(page.texts("#table")) == 1
+
+
+def test_without_a_script_the_page_does_not_promise_the_cases(page: Page, report: Path) -> None:
+    page.open_without_script(report)
+    (shown,) = page.texts("#cases")
+    assert "needs JavaScript" in shown
+    assert "Loading" not in shown
+    assert page.js("document.querySelector('#table').textContent") == "Loading the cases…"

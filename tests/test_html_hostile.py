@@ -10,8 +10,13 @@ from browser import Page
 from made import made_run
 from pages import PAYLOADS, hostile_run, large_run, write_page
 from pytest_upskill.reports.html import shell
+from pytest_upskill.texts import harmless
 
 pytestmark = pytest.mark.xdist_group("browser")
+
+# All text of the page and of its attributes, whether it can be seen or not.
+ALL_TEXT = """[document.documentElement.textContent, ...[...document.querySelectorAll("*")]
+  .flatMap((element) => [...element.attributes].map((attribute) => attribute.value))].join("\\n")"""
 
 
 def test_nothing_of_a_hostile_run_becomes_more_than_text(page: Page, tmp_path: Path) -> None:
@@ -21,6 +26,7 @@ def test_nothing_of_a_hostile_run_becomes_more_than_text(page: Page, tmp_path: P
     page.js("document.querySelectorAll('.open').forEach(button => button.click())")
     page.js("document.querySelectorAll('[data-run=\"1\"]').forEach(button => button.click())")
     assert page.js("document.querySelectorAll('.detail .card').length") == 2 * opened
+    answers = page.js(ALL_TEXT)
     page.js("document.querySelectorAll('[data-show=diff]').forEach(button => button.click())")
     page.js("document.querySelectorAll('*').forEach(element => element.focus?.())")
     page.js("new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)))")
@@ -31,6 +37,9 @@ def test_nothing_of_a_hostile_run_becomes_more_than_text(page: Page, tmp_path: P
     assert page.js(f"document.querySelectorAll({json.dumps(foreign)}).length") == 0
     assert page.js("document.querySelector('.opened pre').textContent").startswith(PAYLOADS[0])
     assert page.js("getComputedStyle(document.body).display") == "block"
+    for shown in (answers, page.js(ALL_TEXT)):
+        assert "\\u202e" in shown
+        assert harmless(shown) == shown  # nothing reorders, hides or rings
     page.assert_quiet()
 
 

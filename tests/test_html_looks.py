@@ -9,6 +9,7 @@ from browser import Page
 from made import made_run
 from pages import readable_run, write_page
 from pytest_upskill.reports.html.data import anchor
+from pytest_upskill.results import RunResults
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -80,6 +81,17 @@ def test_the_plots_are_drawn_where_the_numbers_say(page: Page, report: Path) -> 
     page.assert_quiet()
 
 
+@pytest.mark.parametrize("models", [("haiku",), ("haiku", "sonnet", "opus")])
+def test_no_picture_is_much_lower_than_its_card(
+    page: Page, tmp_path: Path, models: tuple[str, ...]
+) -> None:
+    page.open(write_page(made_run(models=models), tmp_path))
+    plots, cards = page.boxes("figure .plot"), page.boxes("figure")
+    assert len(plots) == 2
+    for plot, card in zip(plots, cards, strict=True):
+        assert card["height"] - plot["height"] < 130  # title, legend, padding
+
+
 @pytest.mark.parametrize("width", [360, 1280])
 def test_names_in_the_plot_of_six_models_do_not_collide(
     page: Page, tmp_path: Path, width: int
@@ -121,6 +133,45 @@ def test_the_page_is_as_wide_as_its_window(page: Page, report: Path, width: int)
         "[...document.querySelectorAll('.plot text')].map(text => getComputedStyle(text).fontSize)"
     )
     assert min(float(size.removesuffix("px")) for size in sizes) >= 11
+
+
+def wide_run() -> RunResults:
+    """Three skills on five models, with prices, some names long."""
+    models = ("haiku", "sonnet", "openai/gpt-5-mini", "hf:Qwen/Qwen2.5-72B-Instruct", "local")
+    return made_run(skills=("gate", "release-notes-for-libraries", "wick"), models=models)
+
+
+@pytest.mark.parametrize("width", [360, 390, 1000, 1280])
+def test_tables_of_five_models_can_be_seen_whole(page: Page, tmp_path: Path, width: int) -> None:
+    page.size(width)
+    page.open(write_page(wide_run(), tmp_path))
+    cells = page.boxes(":is(.numbers, .matrix) :is(th, td, .word)")
+    assert len(cells) > 150
+    assert all(cell["left"] >= 0 and cell["right"] <= width for cell in cells)
+    first, second = page.boxes(".matrix tbody tr:first-child > *")[:2]
+    is_card = first["bottom"] <= second["top"]
+    assert is_card == (width < 600)
+    names = page.js(
+        "[...document.querySelectorAll('.numbers tr:last-child td')].map(cell =>"
+        " [cell.dataset.name, getComputedStyle(cell, '::before').content])"
+    )
+    assert {name for name, _ in names} >= {"with", "tokens", "errors", "verdict"}
+    assert all(shown == (f'"{name}"' if is_card else "none") for name, shown in names)
+    page.screenshot(SCREENSHOTS / f"skills-{width}-light.png")
+
+
+def test_a_table_that_scrolls_shows_it_and_keeps_its_names(page: Page, tmp_path: Path) -> None:
+    page.size(760)
+    page.open(write_page(wide_run(), tmp_path))
+    found = "document.querySelector('.numbers').parentElement"
+    assert page.js(f"{found}.scrollWidth > {found}.clientWidth")
+    assert page.js(f"getComputedStyle({found}).backgroundAttachment") == "local, scroll"
+    page.js(f"{found}.scrollLeft = 999")
+    (table,) = page.boxes(".numbers")[:1]
+    (box,) = page.boxes(".scroll:has(.numbers)")[:1]
+    (name,) = page.boxes(".numbers tbody th")[:1]
+    assert table["left"] < box["left"] == name["left"]
+    assert table["right"] == pytest.approx(box["right"], abs=1)
 
 
 def test_printed_it_has_the_opened_case_and_no_controls(page: Page, report: Path) -> None:

@@ -1,5 +1,6 @@
 """--junitxml: what programs that read JUnit's files are told of skills."""
 
+import json
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -63,7 +64,8 @@ def test_a_consumer_reads_results_and_numbers(pytester: pytest.Pytester, workers
         "expected": ["Skipped"],
     }
     right = properties(cases["right"])
-    assert right.pop("upskill").startswith('[{"skill": "gate"')
+    records = json.loads(right.pop("upskill"))
+    assert [record["skill"] for record in records] == ["gate", "gate"]
     tokens = [float(right[f"upskill_{arm}_tokens"]) for arm in ("baseline", "skill")]
     assert right == {
         "upskill_skill": "gate",
@@ -75,6 +77,7 @@ def test_a_consumer_reads_results_and_numbers(pytester: pytest.Pytester, workers
         "upskill_skill_tokens": f"{tokens[1]:g}",
         "upskill_cost": f"{sum(tokens):g}",
     }
+    assert [record["cost"] for record in records] == tokens
     assert properties(cases["wrong"])["upskill_skill_rate"] == "0"
     lost = properties(cases["lost"])
     assert lost["upskill_model"] == "scripted:fake.py:answer"

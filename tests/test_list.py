@@ -1,20 +1,25 @@
 """pytest-upskill list: what there is to know of skills without asking a model."""
 
 import json
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kit import case, write_script, write_skill
+from made import STARTED, made_run
 from pytest_upskill.accepted import CaseResult, ModelResults, write_results
 from pytest_upskill.cli import main
 from pytest_upskill.cli.ini import ini_paths
+from pytest_upskill.history import keep
 from pytest_upskill.skills import load_skill
 
 
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".git").mkdir()  # the end of the project: what is above is none of its business
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "60")
 
@@ -72,8 +77,7 @@ def test_a_tree_grouped_by_folder(tmp_path: Path, capsys: pytest.CaptureFixture[
         "│       scripts/run.py           2 tokens\n"
         "│       2 cases in skill_meta.json\n"
         "│       accepted haiku 75%, 25% without (2026-11-02)\n"
-        "│       accepted opus 100% (2026-10-01, and the skill was\n"
-        "│       edited since)\n"
+        "│       accepted opus 100% (2026-10-01, edited since)\n"
         "│\n"
         "└── top\n"
         "    About a gate.\n"
@@ -154,7 +158,37 @@ def test_json_has_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         "date": "2026-11-02",
         "edited_since": False,
         "kind": "accepted",
+        "cases": 2,
+        "of": 0,
     }
+
+
+def test_three_models_are_listed_with_a_line_each_and_all_with_v(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill(tmp_path / "gate")
+    for number in range(5):
+        run = made_run(
+            models=(f"scripted:a-very-long-name-of-a-model-{number}.json",),
+            cases=5,
+            started=STARTED + timedelta(minutes=number),
+        )
+        some = replace(run, tests=run.tests[:2], records=run.records[:4])
+        keep(some if number == 4 else run, tmp_path / ".upskill/runs", 10**9)
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = listed(capsys, ".").splitlines()
+    results = [line for line in lines if "last run" in line]
+    assert [line.split()[2] for line in results] == ["…4.json", "…3.json", "…2.json"]
+    assert results[0].endswith(" 100%, 50% without (2 of 5 cases, 2026-01-02, edited since)")
+    assert "of 5 cases" not in results[1]
+    assert results[1].endswith("edited since)")
+    assert "    and 2 more (-v shows them)" in lines
+    assert max(map(len, lines)) <= 80
+    whole = listed(capsys, ".", "-v")
+    assert whole.count("last run") == 5
+    assert "-v shows" not in whole
+    (skill,) = listed_data(capsys, ".")
+    assert [(found["cases"], found["of"]) for found in skill["results"][:2]] == [(2, 5), (5, 5)]
 
 
 def test_what_a_run_accepted_is_what_is_listed(

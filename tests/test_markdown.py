@@ -92,6 +92,37 @@ def test_the_verdict_comes_first_then_the_table_then_what_got_worse() -> None:
     assert text.index("| haiku |") < text.index("a note") < text.index("<details>")
 
 
+def test_single_cases_to_look_at_are_told_below_the_verdict() -> None:
+    def passes(number: int, _model: str, arm: str, _run: int) -> bool:
+        return number == 1 or (arm == "baseline") == (number == 0 or number == 2)
+
+    made = made_run(cases=4, runs=3, passes=passes)
+    records = [replace(record, case=f"{record.case}*") for record in made.records]
+    text = markdown_summary(replace(made, records=tuple(records)))
+    assert "\n  - worse with the skill: case-0\\*, case-2\\*\n" in text
+    assert "\n  - no signal, pass without it: case-1\\*\n" in text
+    assert Page(text).tags["ul"] == 2
+    details = Page(markdown_summary(made)).texts["details"]
+    assert ["Without the skill: passed 3 of 3 runs." in told for told in details] == [True, True]
+
+
+def test_without_a_baseline_nothing_is_told_of_it() -> None:
+    text = markdown_summary(made_run(cases=1, passes=lambda *_: False, arms=("skill",)))
+    assert "<details>" in text
+    assert "ithout the skill" not in text
+
+
+@pytest.mark.parametrize(("cost", "shown"), [(None, False), (0.0, False), (0.001, True)])
+def test_a_column_of_costs_is_left_out_where_it_says_nothing(
+    cost: float | None, shown: bool
+) -> None:
+    made = made_run(models=("a", "b"))
+    records = [replace(r, cost=cost if r.model == "a" else None) for r in made.records]
+    page = Page(markdown_summary(replace(made, records=tuple(records))))
+    assert ("$/1000" in page.texts["th"]) is shown
+    assert page.tags["td"] == 2 * page.tags["th"]
+
+
 def test_a_run_that_passes_has_nothing_folded() -> None:
     text = markdown_summary(made_run(passes=lambda *_: True))
     assert "**Passed.**" in text

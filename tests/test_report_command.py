@@ -1,6 +1,8 @@
 """``pytest-upskill report``: reports of files of results, shards made one."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,7 +47,7 @@ def test_shards_become_the_verdict_of_the_whole_run(
     assert main(["report", "whole.json"]) == 0
     whole = capsys.readouterr().out
     assert main(["report", *shards, "--json", "merged.json"]) == 0
-    assert capsys.readouterr().out == whole
+    assert capsys.readouterr().out == f"{whole}written: merged.json\n"
     assert "helps: +100 points" in whole
     one, other = read_run(Path("merged.json")), read_run(Path("whole.json"))
     assert one.summaries[0].by_case != other.summaries[0].by_case  # in another order
@@ -55,7 +57,11 @@ def test_shards_become_the_verdict_of_the_whole_run(
 def test_a_missing_shard_is_told_and_fails(
     shards: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["report", shards[0]]) == 0  # a run of its own
+    capsys.readouterr()
+    assert main(["report", shards[0], "--markdown", "one.md"]) == 0  # a run of its own
+    note = "gate on scripted:a.json: a subset: 4 of 8 cases."
+    assert note in capsys.readouterr().out
+    assert note in Path("one.md").read_text()
     data = json.loads(Path(shards[1]).read_text())
     data["tests"] = data["tests"][:3]
     data["records"] = data["records"][:6]
@@ -145,3 +151,30 @@ def test_what_can_not_be_written_is_told(
     run = write(tmp_path / "run.json", made_run(passes=good))
     assert main(["report", run, "--json", str(tmp_path)]) == 2
     assert "--json: this can't be written" in capsys.readouterr().err
+
+
+def test_two_reports_do_not_go_to_one_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = write(tmp_path / "run.json", made_run(passes=good))
+    one, same = str(tmp_path / "x"), str(tmp_path / "y/../x")
+    assert main(["report", run, "--csv", one, "--html", same]) == 2
+    assert "goes to the same file" in capsys.readouterr().err
+    assert main(["report", run, "--csv", one, "--benchmark", str(tmp_path / "bench")]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.endswith(f"written: {one}, {tmp_path}/bench/iteration-1")
+
+
+def test_a_full_disk_is_told(tmp_path: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full")
+    run = write(tmp_path / "run.json", made_run(passes=good))
+    program = "import sys; from pytest_upskill.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", program]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*command, "report", run], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 2
+    assert "the output: this can't be written" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -14,7 +14,7 @@ from made import accepted_count, made_record, made_run
 from pytest_upskill.errors import ResultsError
 from pytest_upskill.git import Commit, commit_of
 from pytest_upskill.records import Record
-from pytest_upskill.results import RunResults
+from pytest_upskill.results import RunResults, incomplete
 from pytest_upskill.results_file import read_run
 from pytest_upskill.results_json import results_bytes, results_text
 from pytest_upskill.settings import Gates
@@ -225,3 +225,28 @@ def test_a_case_that_is_for_another_model_is_not_missing_from_this_one(
     }
     assert of == {("a", models[0]): 2, ("b", models[0]): 2, ("a", models[1]): 1}
     assert "a subset" not in shown.stdout.str()
+
+
+def test_a_subset_is_told_unless_its_other_cases_are_missed() -> None:
+    whole = made_run(skills=("gate", "door"), models=("haiku", "opus"), cases=5)
+    some = replace(
+        whole,
+        tests=tuple(t for t in whole.tests if t.skill == "door" or t.case in ("case-0", "case-3")),
+    )
+    assert whole.subset_notes == []
+    assert some.subset_notes == [
+        f"gate on {model}: a subset: 2 of 5 cases." for model in ("haiku", "opus")
+    ]
+    assert incomplete(some.tests) == {("gate", "haiku"): (2, 5), ("gate", "opus"): (2, 5)}
+    missed = replace(some, missing={("gate", "haiku"): 3})
+    assert list(missed.subsets) == [("gate", "opus")]
+    assert missed.problems[-1] == "gate on haiku: 3 cases in none of the files"
+
+
+def test_a_test_of_no_file_is_no_subset() -> None:
+    (test, *_) = made_run(cases=1).tests
+    in_python = replace(test, info=replace(test.info, of=0))
+    assert incomplete([in_python]) == {}
+    assert incomplete([in_python, replace(test, info=replace(test.info, of=2))]) == {
+        ("gate", "haiku"): (1, 2)
+    }

@@ -73,6 +73,18 @@ def test_a_failure_is_one_line_where_pytest_wants_one(pytester: pytest.Pytester)
     assert verbose.stdout.str().count("Question:") == 1
 
 
+def test_the_headline_of_several_runs_begins_with_how_many_passed(
+    pytester: pytest.Pytester,
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    model = write_script(pytester.path / "a.json", knows="Push it.")
+    args = ["--skill", "skills", "--model", model, "--skill-runs", "2", "--junitxml", "j.xml"]
+    result = pytester.runpytest_inprocess(*args)
+    result.stdout.fnmatch_lines(["FAILED *::open-gate* - 0 of 2 runs*"])
+    [failure] = ET.parse(pytester.path / "j.xml").iter("failure")
+    assert failure.get("message") == '0 of 2 runs passed: "gate up" is not in the answer'
+
+
 def test_no_answer_is_an_error_and_not_a_failure(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
     (pytester.path / "a.json").write_text('[{"system": "gate up", "answer": "gate up"}]')
@@ -223,6 +235,8 @@ def test_the_summary_fits_the_terminal(
 
 
 def test_colour_only_on_demand(pytester: pytest.Pytester, model: str) -> None:
+    cases = [case(f"Open gate {n}?", "gate up", id=f"open-{n}") for n in range(9)]
+    write_skill(pytester.path / "skills/gate", cases)  # so many that the lift is shown
     result = pytester.runpytest_inprocess("--skill", "skills", "--model", model, "--color=yes")
     assert re.search(r"\x1b\[32m(\x1b\[1m)?\+100", result.stdout.str())
 
@@ -245,3 +259,33 @@ def test_two_skills_of_one_name_are_told_apart(pytester: pytest.Pytester) -> Non
     data = json.loads((pytester.path / "r.json").read_text())
     lifts = {summary["skill"]: summary["lift"] for summary in data["summary"]}
     assert lifts == {"old/gate": 0, "new/gate": 1}
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_what_was_written_is_told_and_what_could_not_be_comes_last(
+    pytester: pytest.Pytester, workers: str
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    args = ["--skill", "skills", "--model", write_script(pytester.path / "a.json"), workers]
+    pytester.makeconftest(
+        """
+        from pathlib import Path
+
+        def pytest_collection_finish():
+            Path("nowhere/run.csv").mkdir(exist_ok=True)  # when it was found to be writable
+        """
+    )
+    result = pytester.runpytest_inprocess(
+        *args, "--skill-json", "run.json", "--skill-csv", "nowhere/run.csv"
+    )
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        [
+            "upskill: written: run.json",
+            "*1 passed*",
+            "upskill: --skill-csv: this can't be written: *nowhere/run.csv*",
+        ]
+    )
+    same = pytester.runpytest_inprocess(*args, "--skill-json", "x", "--skill-html", "./x")
+    assert same.ret == 4
+    same.stderr.fnmatch_lines(["ERROR: --skill-html x: --skill-json goes to the same file*"])

@@ -73,7 +73,9 @@ def test_a_folder_below_finds_the_history_above(
 def test_an_empty_history_says_how_to_make_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
+    keep(later(0), tmp_path / ".upskill/runs", BIG)  # of somebody else
+    (tmp_path / "repository/.git").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "repository")
     assert "pytest --skill PATH" in shown(capsys)
     assert json.loads(shown(capsys, "--json"))["rows"] == []
     assert main(["runs", "--dir", "nowhere"]) == 2
@@ -138,7 +140,7 @@ def test_files_are_written_with_all_rows(project: Path, capsys: pytest.CaptureFi
     ]
     assert len((project / "out/runs.csv").read_text().splitlines()) == 33
     page = (project / "runs.html").read_text()
-    assert page.count("<section>") == 2
+    assert page.count('<section class="trend">') == 2
     assert "1000000+" in page
     assert len(shown(capsys).splitlines()) == 2 + 20 + 2
     data = shown(capsys, "--json", "--csv", "again.csv", "--metric", "tokens")
@@ -182,8 +184,54 @@ def test_show_tells_all_of_a_run(project: Path, capsys: pytest.CaptureFixture[st
     assert "gate · about 127 tokens · 6 cases × " in text
     assert 'gate: case-1 on haiku (0 of 3 runs): "gate up" is not in the answer' in text
     assert "gate: case-0 on haiku: busy" in text
-    assert "Gate: not passed" in text
+    assert "\n\nFailed with the skill:\n" in text
+    assert "\n\nNot passed:\n  2 tests failed or had errors\n  gate on haiku: " in text
+    assert "a subset" not in text
     assert "case-2 on" not in text
+
+
+def test_show_says_what_is_a_subset_and_whether_it_passed(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = later(5, cases=5, passes=lambda *_: True)
+    some = replace(whole, tests=whole.tests[:2], records=whole.records[:4])
+    keep(some, project / ".upskill/runs", BIG)
+    text = shown(capsys, "show", "last")
+    assert "\ngate on haiku: a subset: 2 of 5 cases.\n" in text
+    assert text.endswith("\n\nPassed.\n")
+    keep(later(6, cases=5), project / ".upskill/runs", BIG)
+    assert shown(capsys, "show", "last").endswith("\nNot passed: 1 test failed or had errors.\n")
+
+
+@pytest.mark.parametrize("option", ["--html", "--csv"])
+def test_a_file_that_can_have_nothing_is_no_success(
+    project: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    args = ["--skill", "window", option, "file"]
+    assert "No kept run has such a skill" in shown(capsys, *args, status=1)
+    shown(capsys, *args, "--json", status=1)
+    (project / "empty").mkdir()
+    assert "No runs are kept" in shown(capsys, "--dir", "empty", option, "file", status=1)
+    assert not (project / "file").exists()
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+def test_compare_tells_models_apart(
+    project: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    columns: int,
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    models = [f"scripted:a-long-name-{kind}-model.json" for kind in ("good", "poor")]
+    for minutes in (5, 6):
+        keep(later(minutes, models=models, cases=12), project / ".upskill/runs", BIG)
+    for args in (["compare", "last~1", "last"], ["-n", "2"]):
+        lines = shown(capsys, *args).splitlines()
+        assert max(map(len, lines)) <= columns
+        rows = [line for line in lines if "%" in line]
+        assert "good" in rows[0]
+        assert "poor" in rows[1]
 
 
 def test_show_prints_the_whole_run_as_json(

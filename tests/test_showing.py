@@ -150,11 +150,15 @@ def test_the_answers_of_both_arms_stand_side_by_side_on_a_broad_terminal(
     assert "With the skill: failed" in narrow
 
 
-def test_q_is_one_line_right_below_the_dots(pytester: pytest.Pytester, args: list[str]) -> None:
+def test_q_is_one_line_right_below_the_dots(
+    pytester: pytest.Pytester, args: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
     result = pytester.runpytest_inprocess(*args, "-q", "-k", "opens")
     assert result.outlines[-3].startswith(".")
     assert re.fullmatch(
-        r"gate  script\S+  33% ?→ ?100%  \+67 \(.*\)  \d+ ?→ ?\d+ tokens  no effect shown",
+        r"gate  script\S+  33% ?→ ?100%  \+67 \(.*\)  \d+ ?→ ?\d+ tokens  "
+        r"no effect shown \(1 of 3 cases\)",
         result.outlines[-2],
     )
     failed = pytester.runpytest_inprocess(*args, "-q")
@@ -170,6 +174,14 @@ def test_who_wants_no_summary_gets_none_but_is_told_why_a_gate_fails(
     assert result.ret == 1
     assert result.outlines[-1].startswith(f"upskill: gate: gate on {MODEL}: lift is +67 points")
     assert not any("→" in line or "= skills =" in line for line in result.outlines)
+
+
+@pytest.mark.parametrize(("quiet", "told"), [("-q", True), ("-qq", False)])
+def test_qq_says_nothing_of_how_much_is_asked(
+    pytester: pytest.Pytester, args: list[str], quiet: str, told: bool
+) -> None:
+    result = pytester.runpytest_inprocess(*args, quiet)
+    assert any("calls at most" in line for line in result.outlines) is told
 
 
 def test_q_tells_of_trouble(pytester: pytest.Pytester) -> None:

@@ -122,6 +122,33 @@ def test_colour_and_escapes_of_a_matrix() -> None:
     assert "0->90 +90" in "\n".join(shown)
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "style"),
+    [
+        (0, 9, {"green": True, "bold": True}),
+        (9, 0, {"red": True, "bold": True}),
+        (4, 6, None),  # no effect shown
+        (6, 4, None),
+        (9, 10, None),  # not needed
+    ],
+)
+@pytest.mark.parametrize(("number", "verbosity"), [(1, 0), (1, -1), (13, 0)])
+def test_a_lift_is_painted_only_where_the_verdict_says_that_it_is_shown(
+    before: int, after: int, style: dict[str, bool] | None, number: int, verbosity: int
+) -> None:
+    painted = {}
+
+    def paint(text: str, **how: bool) -> str:
+        painted[text.split(" ")[0]] = how
+        return text
+
+    rows = [row("haiku", f"s{n}", before, after) for n in range(number)]
+    skills = [SkillInfo(one.skill, "p", "0" * 64, 9) for one in rows]
+    look: dict[str, Any] = {"width": 120, "marks": ASCII_MARKS, "paint": paint}
+    summary_lines(skills, verdicts_of(rows), **look, verbosity=verbosity)
+    assert painted.get(f"{10 * (after - before):+d}") == style
+
+
 def test_q_is_one_line_for_each_skill_and_model() -> None:
     rows = [row("local", "wick", 0, 10), row("haiku", "door", 9, 10, errored=2, not_run=1)]
     assert lines(*rows, width=100, verbosity=-1, notes=["Trouble."]) == [
@@ -132,6 +159,34 @@ def test_q_is_one_line_for_each_skill_and_model() -> None:
     ]
     ascii_lines = lines(*rows, width=100, verbosity=-1, marks=ASCII_MARKS)
     assert "0% -> 100%" in ascii_lines[0]
+
+
+def test_q_says_how_many_cases_were_asked_if_not_all() -> None:
+    rows = [row("local", "wick", 0, 10), row("haiku", "door", 9, 10, errored=2)]
+    subsets = {("wick", "local"): "10 of 12 cases", ("door", "haiku"): "10 of 11 cases"}
+    for width in (80, 120):
+        shown = lines(*rows, width=width, verbosity=-1, subsets=subsets)
+        assert shown[0].endswith("  helps (10 of 12 cases)")
+        assert shown[1].endswith("  incomplete (2 errors, 10 of 11 cases)")
+        assert max(map(width_of, shown)) <= width
+    # Where there is no room for it, the numbers stay.
+    assert lines(*rows, width=60, verbosity=-1, subsets=subsets)[0].endswith("  helps")
+    alone = without_baseline("haiku", "gate")
+    assert lines(alone, verbosity=-1, subsets={("gate", "haiku"): "1 of 2 cases"}) == [
+        "gate  haiku  83%  -  23,456 tokens  (1 of 2 cases)"
+    ]
+
+
+def test_q_tells_models_apart_and_shows_no_more_of_them_in_less_room() -> None:
+    names = [f"scripted:a-long-name-of-a-model-{kind}.json" for kind in ("good", "poor", "odd")]
+    before = 0
+    for width in range(50, 160):
+        shown = lines(*(row(name, "wick", 0, 10) for name in names), width=width, verbosity=-1)
+        models = [line.split()[1] for line in shown]
+        assert len(set(models)) == 3
+        assert max(map(width_of, shown)) <= width
+        assert len(models[0]) >= before
+        before = len(models[0])
 
 
 def test_q_without_a_baseline_has_what_is_known() -> None:

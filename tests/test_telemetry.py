@@ -247,7 +247,11 @@ def test_an_exporter_that_fails_is_one_note_and_no_failure(
     result.assert_outcomes(passed=1)
     notes = [line for line in result.outlines if "trace" in line.lower()]
     assert len(notes) == 1
-    told = "has no exporter 'zipkin'" if problem == "unknown" else "sent by otlp_proto_http: "
+    told = (
+        "has no exporter 'zipkin'"
+        if problem == "unknown"
+        else "sent by otlp_proto_http to http://127.0.0.1:"
+    )
     assert told in notes[0]
     assert result.errlines == []
 

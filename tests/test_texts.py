@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.texts import digest, dollars, guess, harmless, one_line, plain, shortened, slug
+from pytest_upskill.texts import (
+    digest,
+    dollars,
+    guess,
+    harmless,
+    one_line,
+    plain,
+    shortened,
+    slug,
+    times_as_much,
+)
 
 ANY_TEXT = st.text(st.characters())  # lone surrogates too
 # The format characters that change how the text around them looks, or that do not show.
@@ -65,6 +75,20 @@ def test_a_text_within_the_limit_is_not_shortened() -> None:
     assert shortened("x" * 100, 100) == "x" * 100
 
 
+def test_a_text_is_not_shortened_for_a_few_characters() -> None:
+    assert shortened("x" * 1199, 1000) == "x" * 1199
+    assert "[… 200 characters left out …]" in shortened("x" * 1200, 1000)
+
+
+@pytest.mark.parametrize(
+    ("change", "times"), [(5281.4, "5,282"), (10, "11"), (9.996, "11"), (9.99, None), (-1, None)]
+)
+def test_from_a_thousand_percent_on_growth_is_told_in_times(
+    change: float, times: str | None
+) -> None:
+    assert times_as_much(change) == times
+
+
 def test_a_shortened_text_has_both_ends_and_says_how_much_is_left_out() -> None:
     text = "begin" + "x" * 9_990 + "ender"
     head, note, tail = shortened(text, 100).split("\n")
@@ -75,7 +99,7 @@ def test_a_shortened_text_has_both_ends_and_says_how_much_is_left_out() -> None:
 
 @given(st.text(alphabet="ab", min_size=41), st.integers(4, 40))
 def test_what_is_left_out_and_what_is_shown_add_up(text: str, limit: int) -> None:
-    head, note, tail = shortened(text, limit).split("\n")
+    head, note, tail = shortened(text, limit, saving=1).split("\n")
     left_out = re.fullmatch(r"\[… ([0-9,]+) characters left out …\]", note)
     assert left_out
     assert len(head) + len(tail) + int(left_out[1].replace(",", "")) == len(text)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_upskill.git import Commit
@@ -83,6 +83,7 @@ def test_a_table_says_what_a_run_has_in_common_once() -> None:
     st.integers(40, 200),
     st.lists(st.tuples(st.text(), st.text(), st.floats(-1, 1)), min_size=1, max_size=4),
 )
+@settings(deadline=None)
 def test_nothing_is_broader_than_the_terminal_or_harmful(
     width: int, made: list[tuple[str, str, float]]
 ) -> None:
@@ -117,11 +118,14 @@ def test_colours_are_of_the_lift_and_the_verdict() -> None:
         return "".join(f"<{name}>" for name, wanted in how.items() if wanted) + text
 
     bad = entry(1, row(-0.5, verdict="hurts"))
-    lines = table_lines([ENTRIES[0], bad], replace(LOOK, width=120, paint=paint))
+    chance = entry(2, row(0.4, verdict="no effect shown"))
+    lines = table_lines([ENTRIES[0], bad, chance], replace(LOOK, width=120, paint=paint))
     assert "<green>+70" in lines[2]
     assert "<green>helps" in lines[2]
     assert "<red>-50" in lines[3]
     assert "<red>hurts" in lines[3]
+    assert " +40 " in lines[4]
+    assert "<" not in lines[4]
 
 
 @pytest.mark.parametrize(
@@ -152,7 +156,45 @@ def test_a_plot_has_a_bar_for_each_run_and_a_trend() -> None:
     assert [line.count("█") for line in lines[1:5]] == [0, 4, 8, 11]
     assert [line.count("░") for line in lines[1:5]] == [16, 12, 8, 5]
     assert lines[3].endswith("+50  (+40 to +60) 5/12 cases")
-    assert lines[5] == "  trend  ▁▃▅▆  0 → +70 (+70 points)"
+    assert lines[5] == "  trend  ▁▃▆  0 → +70 (+70 points)"  # without the run of 5 cases
+
+
+def test_runs_of_some_cases_alone_have_no_trend() -> None:
+    entries = [ENTRIES[2], entry(4, row(0.1, cases=3)), entry(5, row(0.2))]
+    assert not [line for line in plot_lines(entries, METRICS["lift"], LOOK) if "trend" in line]
+
+
+@pytest.mark.parametrize(
+    ("metric", "values", "told"),
+    [
+        ("tokens", (33.4, 29.5), "33 → 30 (-3)"),
+        ("tokens", (29.6, 30.4), "30 → 30 (0)"),
+        ("lift", (0.034, 0.076), "+3 → +8 (+5 points)"),
+        ("cost", (0.00123, 0.00121), "1.23 → 1.21 (-0.02)"),
+        ("cost", (0.0000002, 0.0009), "<0.001 → 0.9 (+0.9)"),
+    ],
+)
+def test_a_change_is_the_difference_of_what_is_shown(
+    metric: str, values: tuple[float, float], told: str
+) -> None:
+    entries = [
+        entry(9 - number, row(value, skill_tokens=value, skill_cost=value))
+        for number, value in enumerate(values)
+    ]
+    assert plot_lines(entries, METRICS[metric], LOOK)[-1].endswith(f"  {told}")
+
+
+def test_models_are_told_apart_and_less_room_shows_no_more_of_them() -> None:
+    names = [f"scripted:a-long-name-of-model-{kind}.json" for kind in ("good", "poor", "odd")]
+    entries = [entry(0, row(0.5, model=name)) for name in names]
+    before = 0
+    for width in range(50, 180):
+        header, _, *body = table_lines(entries, replace(LOOK, width=width))
+        models = [line[header.index("model") :].split()[0] for line in body]
+        assert len(set(models)) == 3, width
+        assert len(models[0]) >= before
+        before = len(models[0])
+    assert models == names
 
 
 def test_values_below_zero_go_to_the_left_of_the_middle() -> None:
@@ -162,7 +204,8 @@ def test_values_below_zero_go_to_the_left_of_the_middle() -> None:
 
 
 def test_plain_ascii_where_the_terminal_has_no_more() -> None:
-    lines = plot_lines(ENTRIES, METRICS["pass-rate"], replace(LOOK, marks=ASCII_MARKS))
+    entries = [*ENTRIES, entry(5, row(0.2))]
+    lines = plot_lines(entries, METRICS["pass-rate"], replace(LOOK, marks=ASCII_MARKS))
     assert all(line.isascii() for line in lines)
     assert any("####" in line for line in lines)
     assert "-> 70%" in lines[-4]
@@ -219,6 +262,10 @@ def test_the_page_draws_a_line_for_each_model_over_commits() -> None:
     assert len(list(page.all("svg"))) == 1
     assert len(list(page.all("polyline"))) == 2
     assert len(list(page.all("circle"))) == 3  # of the fourth entry nothing is known
+    assert [circle.get("class") for circle in page.all("circle")].count("some") == 1
+    assert all((line["points"] or "").count(",") == 1 for line in page.all("polyline"))
+    assert "some of the cases only" in page.text
+    assert "some of the cases" not in Page(trend_page(ENTRIES[:2], METRICS["lift"])).text
     intervals = [line for line in page.all("line") if line.get("class") == "interval"]
     assert len(intervals) == 3
     assert len(list(page.all("tr"))) == 5

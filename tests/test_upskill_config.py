@@ -133,7 +133,7 @@ def test_the_command_line_and_the_ini_file_come_first(pytester: pytest.Pytester)
     write_skill(pytester.path / "skills/gate")
     model = write_script(pytester.path / "a.json")
     written(pytester.path, "eval_model: [")  # not even read
-    args = ["--skill", "skills", "--collect-only"]
+    args = ["--skill", "skills", "--collect-only", "--skill-no-history"]
     result = pytester.runpytest_inprocess(*args, "--model", model)
     assert f"upskill: gate on {model}" in result.outlines
     pytester.makeini(f"[pytest]\nskill_models = {model}")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from made import made_run
 from pytest_upskill.settings import Gates
 from pytest_upskill.summary import CaseSummary, Summary
 from pytest_upskill.verdict import Verdict, gate_reasons, signal_lines, sweet_spot, verdicts_of
@@ -87,6 +88,7 @@ def test_what_is_missing_makes_it_incomplete(more: dict[str, int], told: str) ->
     [
         (HELPS, (100, 150), r"+90 points (+49 to +98), 50% more tokens"),
         (HELPS, (200, 100), r"+90 points (+49 to +98), 50% fewer tokens"),
+        (HELPS, (1, 5282), r"+90 points (+49 to +98), 5,282 times the tokens"),
         (HELPS, (100, 101), r"+90 points (+49 to +98), as many tokens"),
         (HELPS, (None, None), r"+90 points (+49 to +98)"),
         ([(1, 1)] * 10, (None, None), "0 points (-31 to +31), 100% pass without it"),
@@ -209,3 +211,17 @@ def test_a_gate_that_can_not_be_decided_fails() -> None:
         "gate on haiku: the lift is not known without a baseline (--skill-min-lift)",
         "gate on haiku: the token growth is not known (--skill-max-token-growth)",
     ]
+
+
+def test_of_several_models_less_can_be_shown_and_the_sentence_says_so() -> None:
+    def all_gain(_case: int, _model: str, arm: str, _run: int) -> bool:
+        return arm == "skill"
+
+    (alone,) = made_run(cases=5, passes=all_gain).verdicts
+    assert (alone.word, alone.detectable_lift is None) == ("helps", False)
+    for verdict in made_run(cases=5, models=("a", "b"), passes=all_gain).verdicts:
+        assert verdict.word == "no effect shown"
+        assert "5 cases can't show any lift of one of 2 models" in verdict.sentence
+        assert verdict.detectable_lift is None
+    for verdict in made_run(cases=12, models=("a", "b"), passes=all_gain).verdicts:
+        assert verdict.word == "helps"

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from .stats import LEVEL, Change, Lift, holm, paired_lift, paired_ratio
 from .summary import Summary
-from .texts import one_line, points
+from .texts import one_line, points, times_as_much
 
 _ABOUT_THE_SAME: Final = 0.02
 
@@ -59,4 +59,6 @@ def points_words(lift: Lift) -> str:
 def token_words(change: Change) -> str:
     if abs(change.change) < _ABOUT_THE_SAME:
         return "as many tokens"
+    if times := times_as_much(change.change):
+        return f"{times} times the tokens"
     return f"{abs(change.change):.0%} {'more' if change.change > 0 else 'fewer'} tokens"

@@ -1,6 +1,5 @@
 """Several files of results made one: the shards of a CI job become one run."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -8,7 +7,7 @@ from typing import Final, TypeVar
 
 from .errors import ResultsError
 from .records import Record
-from .results import AskedCase, Pair, RunResults
+from .results import AskedCase, RunResults, incomplete
 from .texts import counted, one_line
 
 T = TypeVar("T")
@@ -37,7 +36,8 @@ def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResul
     models = _agreed(sources, lambda run: run.model_ids.items(), "model")
     tests = _tests(sources)
     records, repeated = _records(sources)
-    missing = {} if subset else _missing(tests)
+    lacking = {} if subset else incomplete(tests)
+    missing = {pair: whole - have for pair, (have, whole) in lacking.items()}
     runs = [source.results for source in sources]
     started = min(run.started for run in runs)
     ended = max(run.started + timedelta(seconds=run.seconds) for run in runs)
@@ -120,14 +120,3 @@ def _told(place: Iterable[object]) -> str:
     skill, case, model, *trial = place
     told = f"{one_line(str(case), 100)} of {skill} on {model}"
     return f"{told} (arm {trial[0]}, run {trial[1]})" if trial else told
-
-
-def _missing(tests: Sequence[AskedCase]) -> dict[Pair, int]:
-    """By skill and model, how many cases of the skill's file no test is of."""
-    from_file = [test for test in tests if test.info.of]
-    have = Counter((test.skill, test.model) for test in from_file)
-    whole: dict[Pair, int] = {}
-    for test in from_file:
-        pair = (test.skill, test.model)
-        whole[pair] = max(whole.get(pair, 0), test.info.of)
-    return {pair: whole[pair] - have[pair] for pair in have if have[pair] < whole[pair]}

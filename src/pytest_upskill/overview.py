@@ -31,6 +31,8 @@ class LastResult:
     date: str
     edited_since: bool  # the skill is another one by now
     kind: str = "accepted"
+    cases: int = 0  # that were asked
+    of: int = 0  # that the skill had then; 0 if that is not known
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,7 @@ def accepted_results(skill: Skill) -> list[LastResult]:
                 rate=fmean(count.count.share for count in counts),
                 baseline_rate=fmean(baselines) if len(baselines) == len(counts) else None,
                 date=accepted.date,
+                cases=len(counts),
                 edited_since=accepted.skill_digest != skill.digest[:DIGITS],
             )
         )

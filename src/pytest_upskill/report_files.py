@@ -4,29 +4,56 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from .errors import InputError, SettingsError
+from .errors import InputError, SettingsError, shown
 from .reports.benchmark import benchmark_places
 from .reports.csv_report import csv_text
 from .results import RunResults
 from .results_json import results_bytes
+from .texts import one_line
 
-Writer = tuple[str, Callable[[], object]]  # what is written, by its option, and how
+# What is written, by its option, and how; that tells where it went.
+Writer = tuple[str, Callable[[], Sequence[Path]]]
 
 
-def tried(writers: Iterable[Writer]) -> list[InputError]:
-    """Write each, whatever became of those before; what went wrong."""
-    problems: list[InputError] = []
+@dataclass
+class Tried:
+    """What was written, and what could not be."""
+
+    written: list[Path] = field(default_factory=list)
+    problems: list[InputError] = field(default_factory=list)
+
+
+def tried(writers: Iterable[Writer]) -> Tried:
+    """Write each, whatever became of those before."""
+    done = Tried()
     for what, how in writers:
         try:
-            how()
+            done.written += how()
         except InputError as error:
-            problems.append(error)
+            done.problems.append(error)
         except OSError as error:
-            problems.append(SettingsError(what, f"this can't be written: {error}"))
-    return problems
+            done.problems.append(SettingsError(what, f"this can't be written: {error}"))
+    return done
+
+
+def written_line(paths: Sequence[Path]) -> str:
+    return f"written: {', '.join(one_line(shown(path), 200) for path in paths)}"
+
+
+def require_apart(wanted: Mapping[str, Path | None]) -> None:
+    """Two reports in one file would leave one of them."""
+    known: dict[Path, str] = {}
+    for option, path in wanted.items():
+        if path is None or path.parts[:2] == ("/", "dev"):
+            continue
+        first = known.setdefault(path.resolve(), option)
+        if first != option:
+            problem = f"{first} goes to the same file"
+            raise SettingsError(f"{option} {shown(path)}", problem, "Name two files.")
 
 
 def report_writers(
@@ -62,12 +89,12 @@ def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
-def replace_file(file: Path, content: bytes) -> None:
+def replace_file(file: Path, content: bytes) -> list[Path]:
     """Whole or not at all: who is interrupted keeps the old file."""
     # A pipe or a device, such as /dev/stdout, even where that leads to a file.
     if (file.exists() and not file.is_file()) or file.parts[:2] == ("/", "dev"):
         file.write_bytes(content)
-        return
+        return [file]
     target = file.resolve()  # a link stays one
     draft = target.with_name(f".{target.name}.{os.getpid()}")
     try:
@@ -77,14 +104,16 @@ def replace_file(file: Path, content: bytes) -> None:
         raise OSError(error.errno, error.strerror, str(file)) from None
     finally:
         draft.unlink(missing_ok=True)
+    return [file]
 
 
-def add_benchmark(folder: Path, results: RunResults) -> None:
+def add_benchmark(folder: Path, results: RunResults) -> list[Path]:
     """A new iteration, with the same number for all that the run has; none is written over."""
     places = {folder / place.folder: place.files for place in benchmark_places(results)}
     number = 1 + max(map(_last_iteration, places), default=0)
     for place, files in places.items():
         _add_folder(place / f"iteration-{number}", files)
+    return [place / f"iteration-{number}" for place in places]
 
 
 def _last_iteration(place: Path) -> int:

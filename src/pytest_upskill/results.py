@@ -1,6 +1,7 @@
 """All that came of a run, as plain data: what reports are made of and what goes to disk."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -13,6 +14,7 @@ from .regressions import AcceptedComparison, Compared, compare
 from .settings import Gates
 from .stats import LEVEL, plan_level
 from .summary import Summary, summarize
+from .texts import counted
 from .trials import CaseInfo, SkillInfo
 from .verdict import Verdict, gate_reasons, verdicts_of
 
@@ -33,6 +35,18 @@ class AskedCase:
     info: CaseInfo = _UNKNOWN
     expected: Expectation | None = None  # what is accepted of it
     new: bool = False  # something is accepted of the skill on this model, but nothing of this case
+
+
+def incomplete(tests: Sequence[AskedCase]) -> dict[Pair, tuple[int, int]]:
+    """By skill and model, how many cases of the skill's file there are tests of, and how many it
+    has; only where these differ. Tests in Python are of no file."""
+    from_file = [test for test in tests if test.info.of]
+    have = Counter((test.skill, test.model) for test in from_file)
+    whole: dict[Pair, int] = {}
+    for test in from_file:
+        pair = (test.skill, test.model)
+        whole[pair] = max(whole.get(pair, 0), test.info.of)
+    return {pair: (have[pair], whole[pair]) for pair in have if have[pair] < whole[pair]}
 
 
 @dataclass(frozen=True)
@@ -113,6 +127,32 @@ class RunResults:
             return None
         regressions = [reason for found in self.comparisons for reason in found.reasons]
         return [*gate_reasons(self.verdicts, self.gates), *regressions]
+
+    @cached_property
+    def problems(self) -> list[str]:
+        """All that keeps the run from passing, each in a line."""
+        failed = [f"{counted(len(self.failed), 'test')} failed or had errors"]
+        missing = [
+            f"{skill} on {model}: {counted(number, 'case')} in none of the files"
+            for (skill, model), number in self.missing.items()
+        ]
+        return [*(failed if self.failed else []), *missing, *(self.gate or ())]
+
+    @cached_property
+    def subsets(self) -> dict[Pair, str]:
+        """How many cases were asked, where others were left out on purpose, as by -k or --lf."""
+        return {
+            pair: f"{have:,} of {counted(whole, 'case')}"
+            for pair, (have, whole) in incomplete(self.tests).items()
+            if pair not in self.missing
+        }
+
+    @property
+    def subset_notes(self) -> list[str]:
+        return [
+            f"{skill} on {model}: a subset: {told}."
+            for (skill, model), told in self.subsets.items()
+        ]
 
     def _is_failed(self, test: AskedCase) -> bool:
         if any(record.outcome == "errored" for record in self.records_of(test)):

@@ -16,6 +16,7 @@ _HARMFUL = re.compile(
 
 
 _LOOKED_AT = 100_000
+WORTH_CUTTING = 200  # characters: who cuts less hides something and gains no room
 
 
 def harmless(text: str) -> str:
@@ -30,9 +31,12 @@ def _visible(code: int) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def shortened(text: str, limit: int) -> str:
-    """The beginning and the end of a text, and how much was left out between them."""
-    if len(text) <= limit:
+def shortened(text: str, limit: int, *, saving: int = WORTH_CUTTING) -> str:
+    """The beginning and the end of a text, and how much was left out between them.
+
+    A text is whole where cutting it saves less than ``saving`` characters.
+    """
+    if len(text) < limit + saving:
         return text
     head, tail = limit * 3 // 4, limit // 4
     left_out = len(text) - head - tail
@@ -62,6 +66,11 @@ def dollars(amount: float) -> str:
     if amount < 0.1:
         return f"${amount:.2g}"
     return f"${amount:,.2f}" if amount < 1000 else f"${amount:,.0f}"
+
+
+def times_as_much(change: float) -> str | None:
+    """By how much something grew, where percents have too many digits: 5281.4 is 5,282 times."""
+    return f"{1 + change:,.0f}" if round(100 * change) >= 1000 else None
 
 
 def points(share: float) -> str:

@@ -57,21 +57,32 @@ def verdicts_of(summaries: Sequence[Summary], level: float = LEVEL) -> list[Verd
         lifts = [paired_lift(row.rates, row.runs, level) if row.rates else None for row in rows]
         known = [lift.p_value for lift in lifts if lift]
         adjusted = iter(holm(known))
+        # What can be shown of several models is less than of one: as Holm's first step has it.
+        planned = 1 - (1 - level) / max(1, len(known))
         for row, lift, since in zip(rows, lifts, comparisons_of(rows, level), strict=True):
             p_value = next(adjusted) if lift else None
-            verdict = _verdict(row, adjusted_lift(lift, p_value, level), p_value, level)
+            told = adjusted_lift(lift, p_value, level)
+            verdict = _verdict(row, told, p_value, level, planned, len(known))
             verdicts.append(replace(verdict, since=since))
     return verdicts
 
 
-def _verdict(row: Summary, lift: Lift | None, p_value: float | None, level: float) -> Verdict:
+def _verdict(
+    row: Summary,
+    lift: Lift | None,
+    p_value: float | None,
+    level: float,
+    planned: float,
+    models: int,
+) -> Verdict:
+    """``planned`` is the level that a lift has to be shown at, one of so many models."""
     change = paired_ratio(row.tokens, level) if row.tokens else None
-    smallest = detectable_lift(row.rates, level) if row.rates else None
+    smallest = detectable_lift(row.rates, planned) if row.rates else None
     word = _word(row, lift)
     return Verdict(
         summary=row,
         word=word,
-        sentence=_sentence(row, word, lift, change, smallest, level),
+        sentence=_sentence(row, word, lift, change, _outlook(row, smallest, planned, models)),
         lift=lift,
         p_value=p_value,
         tokens=change,
@@ -107,8 +118,7 @@ def _sentence(
     word: Word | None,
     lift: Lift | None,
     change: Change | None,
-    smallest: float | None,
-    level: float,
+    outlook: str,
 ) -> str:
     parts = []
     if word == "incomplete":
@@ -120,7 +130,7 @@ def _sentence(
     if word == "not needed":
         parts.append(f"{row.baseline_rate:.0%} pass without it")
     if word == "no effect shown":
-        parts.append(_what_would_show(row, smallest, level))
+        parts.append(outlook)
     if change:
         parts.append(token_words(change))
     if row.most_runs and row.runs < row.most_runs:
@@ -134,18 +144,21 @@ def _missing(row: Summary) -> str:
     return " and ".join(parts) or "nothing was answered"
 
 
-def _what_would_show(row: Summary, smallest: float | None, level: float) -> str:
+def _outlook(row: Summary, smallest: float | None, level: float, models: int) -> str:
     """What it would take to know."""
+    if not row.rates:
+        return ""
+    among = f" of one of {models} models" if models > 1 else ""
+    if smallest is None:
+        return f"{counted(len(row.rates), 'case')} can't show any lift{among}"
     cases = cases_needed(row.rates, level)
     runs = runs_needed(row.rates, row.runs, level)
-    if smallest is None:
-        return f"{counted(len(row.rates), 'case')} can't show any lift"
     # An estimate that is mostly noise says nothing of how many cases it would take.
     if cases is not None and len(row.rates) < cases <= _FORESEEABLE * len(row.rates):
         more = f"{counted(cases - len(row.rates), 'more case')}"
         more += f", or {runs} runs," if runs is not None and runs > row.runs else ""
         return f"{more} would settle it"
-    return f"these cases show {round(smallest * 100)} points or more"
+    return f"these cases show {round(smallest * 100)} points or more{among}"
 
 
 def sweet_spot(verdicts: Sequence[Verdict]) -> str | None:

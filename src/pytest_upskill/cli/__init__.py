@@ -24,6 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given.for_pytest = for_pytest
     try:
         text, status = given.run(given)
+        if text:
+            write(text)
     except InputError as error:
         print(f"pytest-upskill: {error}", file=sys.stderr)
         return 2
@@ -34,6 +36,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"pytest-upskill: {error}", file=sys.stderr)
         print("Nothing was saved. --resume goes on and asks nothing twice.", file=sys.stderr)
         return 1
-    if text:
-        write(text)
     return int(status)

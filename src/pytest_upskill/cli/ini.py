@@ -34,6 +34,14 @@ def ini_paths(start: Path, key: str) -> list[Path]:
     return []
 
 
+def project_root(start: Path) -> Path:
+    """The folder of the ini file, or else of the git repository, or else the top of all."""
+    above = (start, *start.parents)
+    with_ini = (f for f in above if any(_table(f / n, t) is not None for n, t in _TABLES.items()))
+    with_git = (folder for folder in above if (folder / ".git").exists())
+    return next(with_ini, None) or next(with_git, above[-1])
+
+
 def _table(file: Path, tables: tuple[tuple[str, ...], ...]) -> dict[str, Any] | None:
     """What stands in the file for pytest; None if nothing does."""
     try:

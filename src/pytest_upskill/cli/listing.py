@@ -64,6 +64,8 @@ def _with_history(found: SkillOverview, kept: Mapping[str, Mapping[str, KeptRow]
             date=f"{kept_row.run.head.started.astimezone():%Y-%m-%d %H:%M}",
             edited_since=row.digest != digest,
             kind="last run",
+            cases=row.cases,
+            of=row.of,
         )
         for model, kept_row in rows.items()
         if (row := kept_row.row).skill_rate is not None

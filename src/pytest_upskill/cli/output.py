@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final, TextIO
 
+from ..errors import SettingsError
+
 _CODES: Final = {"bold": 1, "faint": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
 
 
@@ -38,6 +40,9 @@ def write(text: str) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         forget_output()
+    except OSError as error:  # a full disk
+        forget_output()
+        raise SettingsError("the output", f"this can't be written: {error}") from None
 
 
 def forget_output() -> None:

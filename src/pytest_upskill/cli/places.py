@@ -6,7 +6,7 @@ from pathlib import Path
 from ..errors import SettingsError
 from ..history import default_folder
 from ..upskill_config import read_config
-from .ini import ini_paths
+from .ini import ini_paths, project_root
 
 
 def runs_folder(given: Path | None, start: Path) -> Path:
@@ -19,5 +19,7 @@ def runs_folder(given: Path | None, start: Path) -> Path:
     named = [*ini_paths(start, "skill_runs_dir"), read_config(start, os.environ).runs_dir]
     if chosen := next(filter(None, named), None):
         return chosen
-    folders = (default_folder(folder) for folder in (start, *start.parents))
+    root = project_root(start)
+    inside = [folder for folder in (start, *start.parents) if folder.is_relative_to(root)]
+    folders = map(default_folder, inside)
     return next((folder for folder in folders if folder.is_dir()), default_folder(start))

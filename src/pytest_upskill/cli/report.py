@@ -13,13 +13,13 @@ from typing import Final
 
 from ..errors import shown
 from ..merging import Source, merged
-from ..report_files import report_writers, tried
+from ..report_files import report_writers, require_apart, tried, written_line
 from ..reports.markdown import markdown_summary
 from ..reports.terminal import marks_for, summary_lines
 from ..results import RunResults
 from ..results_file import read_run
 from ..settings import Gates
-from ..texts import counted, harmless
+from ..texts import harmless
 from .output import painter
 
 _KINDS: Final = {
@@ -65,14 +65,18 @@ def _number(text: str, *, low: float, high: float) -> float:
 
 def run(given: argparse.Namespace) -> tuple[str, int]:
     gates = _gates(given)
+    wanted = {f"--{kind}": getattr(given, kind) for kind in _KINDS}
+    require_apart(wanted)
     sources = [Source(shown(file), _with_gates(read_run(file), gates)) for file in given.files]
     results, notes = merged(sources, subset=given.subset)
-    problems = _problems(results)
-    wanted = {f"--{kind}": getattr(given, kind) for kind in _KINDS}
+    notes = [*results.subset_notes, *notes]
+    problems = [f"upskill: {harmless(line)}" for line in results.problems]
     text = markdown_summary(results, notes, len(results.failed))
-    if problem := next(iter(tried(report_writers(results, text, notes, wanted))), None):
-        raise problem
-    return "\n".join([*_screen(results, notes), *problems]), 1 if problems else 0
+    done = tried(report_writers(results, text, notes, wanted))
+    if done.problems:
+        raise done.problems[0]
+    written = [written_line(done.written)] if done.written else []
+    return "\n".join([*_screen(results, notes), *written, *problems]), 1 if problems else 0
 
 
 def _gates(given: argparse.Namespace) -> Gates:
@@ -82,16 +86,6 @@ def _gates(given: argparse.Namespace) -> Gates:
 
 def _with_gates(results: RunResults, gates: Gates) -> RunResults:
     return replace(results, gates=gates) if gates.any() else results
-
-
-def _problems(results: RunResults) -> list[str]:
-    failed = [f"{counted(len(results.failed), 'test')} failed or had errors"]
-    missing = [
-        f"{skill} on {model}: {counted(number, 'case')} in none of the files"
-        for (skill, model), number in results.missing.items()
-    ]
-    lines = [*(failed if results.failed else []), *missing, *(results.gate or ())]
-    return [f"upskill: {harmless(line)}" for line in lines]
 
 
 def _screen(results: RunResults, notes: Sequence[str]) -> list[str]:

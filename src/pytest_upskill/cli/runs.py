@@ -64,19 +64,21 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     if given.what == "compare":
         return runs_compare.compare(given, kept, look)
     if not kept and not given.json:
-        return _NONE, 0
+        return _NONE, 1 if given.html or given.csv else 0
     damaged: list[str] = []
     wanted = _entries(given, kept, damaged)
     limit = given.limit or (None if given.json or given.html or given.csv else _ROWS)
     entries = list(islice(wanted, limit))
     written = _written(given, entries)
+    # Nothing to write is no success for who awaits a file.
+    status = 1 if (given.html or given.csv) and not entries else 0
     if given.json:
         data = {"schema": 1, "rows": [entry_data(entry) for entry in entries], "damaged": damaged}
-        return json.dumps(data, indent=2), 0
+        return json.dumps(data, indent=2), status
     lines = written if written and not given.plot else [*written, *_shown(given, entries, look)]
     if next(wanted, None):
         lines += ["", f"There are older ones; -n {2 * len(entries)} shows more."]
-    return "\n".join([*lines, *(f"left out, damaged: {line}" for line in damaged)]), 0
+    return "\n".join([*lines, *(f"left out, damaged: {line}" for line in damaged)]), status
 
 
 def _entries(

@@ -22,6 +22,7 @@ from ..accepted import (
 from ..errors import shown
 from ..regressions import AcceptedComparison, Compared
 from ..report_files import Writer
+from ..results import RunResults
 from ..settings import Settings
 from ..texts import counted, one_line
 from ..trials import PlannedItem
@@ -41,11 +42,10 @@ class _Group:
     results: dict[str, CaseResult]  # by node id; without those that were not answered
 
     @property
-    def subset(self) -> str | None:
-        """How many of its cases this is, if not all of them."""
-        from_file = [item for item in self.items if item.case.of]
-        whole = max((item.case.of for item in from_file), default=0)
-        return f"{len(from_file)} of {whole} cases" if len(from_file) < whole else None
+    def subset(self) -> bool:
+        """Whether some of its cases were left out."""
+        from_file = [item.case.of for item in self.items if item.case.of]
+        return len(from_file) < max(from_file, default=0)
 
 
 def _groups(ledger: Ledger) -> list[_Group]:
@@ -68,9 +68,14 @@ def _results(ledger: Ledger, items: Sequence[PlannedItem]) -> dict[str, CaseResu
 
 
 def writer(settings: Settings, ledger: Ledger, told: list[str]) -> Iterator[Writer]:
-    """What accepts the results, if that is asked for, and tells what it did."""
+    """What accepts the results, if that is asked for, and tells what it did in its own words."""
+
+    def write() -> list[Path]:
+        told.extend(accept(ledger))
+        return []
+
     if settings.accept:
-        yield "--skill-accept", lambda: told.extend(accept(ledger))
+        yield "--skill-accept", write
 
 
 def accept(ledger: Ledger) -> list[str]:
@@ -108,13 +113,9 @@ def _accepted(group: _Group, folder: Path) -> str:
     return f"{told}; not accepted: {_names(left)}" if left else told
 
 
-def notes(ledger: Ledger, found: Sequence[AcceptedComparison], config: pytest.Config) -> list[str]:
+def notes(results: RunResults, config: pytest.Config) -> list[str]:
     """What else there is to say beside what was accepted."""
-    lines = [
-        f"{group.skill} on {group.model}: a subset: {subset}."
-        for group in _groups(ledger)
-        if (subset := group.subset)
-    ]
+    lines, found = results.subset_notes, results.comparisons
     to_accept = False
     for comparison in found:
         where = f"{comparison.skill} on {comparison.model}"

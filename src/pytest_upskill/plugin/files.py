@@ -17,14 +17,18 @@ from .ledger import Ledger
 def reports(
     settings: Settings, results: RunResults, markdown: str, notes: Sequence[str]
 ) -> Iterator[Writer]:
-    wanted = {
+    return report_writers(results, markdown, notes, report_paths(settings))
+
+
+def report_paths(settings: Settings) -> dict[str, Path | None]:
+    """Where each report goes, by its option."""
+    return {
         "--skill-json": settings.json_file,
         "--skill-csv": settings.csv_file,
         "--skill-markdown": settings.markdown_file,
         "--skill-html": settings.html_file,
         "--skill-benchmark": settings.benchmark_folder,
     }
-    return report_writers(results, markdown, notes, wanted)
 
 
 def recording(settings: Settings, ledger: Ledger, engine: Engine) -> Iterator[Writer]:

@@ -153,12 +153,10 @@ class CaseItem(pytest.Item):
         assert result, "an answer is missing, which is told in the setup"
         standing = judge_present(self, settings, info, result.count, self.expected)
         if standing:
-            text = self._failure_text()
-            if standing.kind == "regressed":
-                text = f"{harmless(standing.reason)}: {text}"
-            raise WrongAnswer(text, pytrace=False)
+            told = standing.reason if standing.kind == "regressed" else None
+            raise WrongAnswer(self._failure_text(told), pytrace=False)
 
-    def _failure_text(self) -> str:
+    def _failure_text(self, standing: str | None) -> str:
         screen = screen_of(self.config)
         expected = [self.case.expected]
         if self.case.validator:
@@ -169,6 +167,7 @@ class CaseItem(pytest.Item):
             expected=expected,
             found=lambda answer: spans(self.checks, answer),
             against=self.parent.info.against,
+            standing=standing,
             look=Look(screen.width, self.config.get_verbosity(), screen.marks),
         )
 

@@ -6,6 +6,7 @@ In the controller alone, which knows the prices and what the run amounts to.
 import pytest
 from _pytest.junitxml import xml_key
 
+from ..records import dump_records
 from ..reports.junit import case_properties, suite_properties
 from ..results import RunResults
 from .items import RECORDS_PROPERTY
@@ -16,7 +17,10 @@ def add_to_test(report: pytest.TestReport, ledger: Ledger, config: pytest.Config
     """Before JUnit sees it: of several reports of a test it takes the properties of one."""
     names = [name for name, _ in report.user_properties]
     if xml_key in config.stash and RECORDS_PROPERTY in names:
-        report.user_properties += case_properties(ledger.priced_records_of(report.nodeid))
+        priced = ledger.priced_records_of(report.nodeid)
+        others = [pair for pair in report.user_properties if pair[0] != RECORDS_PROPERTY]
+        records = (RECORDS_PROPERTY, dump_records(priced))
+        report.user_properties[:] = [records, *others, *case_properties(priced)]
 
 
 def add_to_suite(results: RunResults, config: pytest.Config) -> None:

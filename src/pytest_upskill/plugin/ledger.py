@@ -166,9 +166,10 @@ class Ledger:
         told += [dollars(usd)] if usd else []
         return [f"{', '.join(told)}, not in the table."]
 
-    def write_recording(self, file: Path, engine: Engine) -> None:
+    def write_recording(self, file: Path, engine: Engine) -> list[Path]:
         before = file.read_text("utf-8") if file.is_file() and not self._is_whole() else ""
         file.write_text(recorded_lines(self._recorded(engine), before), encoding="utf-8")
+        return [file]
 
     def _is_whole(self) -> bool:
         """Whether every case was planned and every planned one was answered."""

@@ -28,6 +28,8 @@ PriceOf = Callable[[str], Price | None]
 
 def with_upskill_config(settings: Settings, folder: Path) -> Settings:
     """Where nothing of ours names a model or the folder of kept runs, upskill.config.yaml may."""
+    if settings.models and (settings.runs_folder or not settings.history):
+        return settings
     theirs = read_config(folder, os.environ)
     if not settings.runs_folder:
         settings = replace(settings, runs_folder=theirs.runs_dir)
@@ -109,6 +111,7 @@ def require_all(specs: Specs, settings: Settings, config: pytest.Config) -> None
                 raise _of_model(error, spec, settings) from None
     for flag, file in (
         ("--skill-json", settings.json_file),
+        ("--skill-html", settings.html_file),
         ("--skill-csv", settings.csv_file),
         ("--skill-markdown", settings.markdown_file),
         ("--skill-record", settings.record_file),

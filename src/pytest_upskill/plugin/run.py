@@ -13,12 +13,11 @@ from ..models.prices import Price, parse_prices, price_of
 from ..previous import require_ref
 from ..records import Reply
 from ..regressions import AcceptedComparison
-from ..report_files import tried
+from ..report_files import require_apart, tried, written_line
 from ..reports.markdown import markdown_summary
 from ..results import RunResults
 from ..settings import Settings
 from ..skills import find_skills
-from ..texts import harmless
 from ..trials import Plan, Question
 from . import accepting, ci, files, junit, paths, prepare, screen, showing, telemetry
 from .asking import Asking
@@ -64,6 +63,7 @@ class UpskillRun:
         self._accepted: list[str] = []
         self._sent: list[str] = []
         self._gate: list[str] = []
+        self._written: list[Path] = []
         config.pluginmanager.register(MarkedTests(self, self._label_of), "upskill-marked")
 
     # Beginning.
@@ -77,6 +77,7 @@ class UpskillRun:
         try:
             settings = read_settings(self._config)
             self.settings = prepare.with_upskill_config(settings, paths.ini_folder(self._config))
+            require_apart(files.report_paths(self.settings))
             self._find_skills()
             self._name_models()
             if not hasattr(self._config, "workerinput"):
@@ -175,6 +176,8 @@ class UpskillRun:
         return False if inside else None
 
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> str | None:
+        if self._config.get_verbosity() < -1:  # -qq: pytest does not say what it collected either
+            return None
         return showing.collected_line(planned_items(items), self.settings, asks=self.asks)
 
     # Asking.
@@ -255,12 +258,15 @@ class UpskillRun:
         except InputError as error:
             self._trouble.append(str(error))
             return False
-        problems = tried(accepting.writer(self.settings, ledger, self._accepted))
-        notes = [*accepting.notes(ledger, self._compared, self._config), *self._accepted]
+        done = [tried(accepting.writer(self.settings, ledger, self._accepted))]
+        notes = [*accepting.notes(results, self._config), *self._accepted]
         failed = self._session.testsfailed if self._session else 0
         text = markdown_summary(results, notes, failed)
-        problems += tried(files.reports(self.settings, results, text, self._notes(ledger, engine)))
-        problems += tried(files.recording(self.settings, ledger, engine))
+        all_notes = self._notes(results, ledger, engine)
+        done.append(tried(files.reports(self.settings, results, text, all_notes)))
+        done.append(tried(files.recording(self.settings, ledger, engine)))
+        self._written = [path for one in done for path in one.written]
+        problems = [problem for one in done for problem in one.problems]
         self._trouble += [*map(str, problems), *(ci.tell_job(text) if results.verdicts else [])]
         if problem := files.keep(self.settings, results, self._config.rootpath):
             self._trouble.append(problem)
@@ -270,25 +276,25 @@ class UpskillRun:
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
     ) -> None:
-        for problem in self._trouble:  # also where nobody wants a summary
-            terminalreporter.write_line(f"upskill: {harmless(problem)}", red=True)
         if self._ledger and self._results and self._asking.engine and not config.option.no_summary:
-            notes = self._notes(self._ledger, self._asking.engine)
+            notes = self._notes(self._results, self._ledger, self._asking.engine)
             showing.write_regressions(terminalreporter, self._compared)
             showing.write_summary(terminalreporter, config, self._results, notes)
+            if self._written and config.get_verbosity() >= 0:
+                terminalreporter.write_line(f"upskill: {written_line(self._written)}")
         chosen = self._sources or terminalreporter.stats.get("deselected")
         failed = self._session and self._session.testsfailed
         tested = not self._ledger or self._ledger.has_plan
         if MODEL.is_given(config) and not (tested or chosen or failed):
             terminalreporter.write_line(_NO_SKILL)
 
-    def _notes(self, ledger: Ledger, engine: Engine) -> list[str]:
+    def _notes(self, results: RunResults, ledger: Ledger, engine: Engine) -> list[str]:
         """What else there is to say; to who wants it quiet only what may be trouble."""
         trouble = [*showing.retry_notes(engine.retries()), *self._sent]
         if self._config.get_verbosity() < 0:
             return [*accepting.worse_notes(self._compared), *self._accepted, *trouble]
         return [
-            *accepting.notes(ledger, self._compared, self._config),
+            *accepting.notes(results, self._config),
             *self._accepted,
             *([] if self.settings.replay_file else ledger.stored_notes()),
             *ledger.judge_notes(self.settings.judge),
@@ -298,5 +304,5 @@ class UpskillRun:
         ]
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:
-        """Why a gate did not pass is the last thing that is said."""
-        showing.write_gate(config, self._compared, self._gate)
+        """Why the run is not green is the last thing that is said, also without a summary."""
+        showing.write_end(config, self._trouble, self._compared, self._gate)

@@ -92,6 +92,7 @@ def write_summary(
         paint=writer.markup,
         notes=notes,
         verbosity=verbosity,
+        subsets=results.subsets,
     )
     # With -q the few lines stand right below the dots, unless there is something between.
     if verbosity >= 0 or any(reporter.stats.get(kind) for kind in ("failed", "error", "warnings")):
@@ -100,13 +101,18 @@ def write_summary(
         reporter.write_line(line)
 
 
-def write_gate(
-    config: pytest.Config, compared: Sequence[AcceptedComparison], gate: Sequence[str]
+def write_end(
+    config: pytest.Config,
+    trouble: Sequence[str],
+    compared: Sequence[AcceptedComparison],
+    gate: Sequence[str],
 ) -> None:
     reporter = config.pluginmanager.getplugin("terminalreporter")
     if reporter:
         for line in annotation_lines(compared, gate, config.rootpath):
             reporter.write_line(line)
+        for problem in trouble:
+            reporter.write_line(f"upskill: {harmless(problem)}", red=True)
         for reason in gate:
             reporter.write_line(f"upskill: gate: {harmless(reason)}", red=True)
 

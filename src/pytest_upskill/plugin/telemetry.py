@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from .. import __version__
 from ..engine import Engine
 from ..models import ModelSpec
+from ..models.names import shown_address
 from ..reports.telemetry import EVALUATION, Known, SpanData, run_span, trial_spans
 from ..results import RunResults
 from ..texts import counted, one_line
@@ -81,7 +82,14 @@ def _send(spans: "Sequence[ReadableSpan]", name: str) -> Iterator[str]:
     if sent < len(spans):
         share = f"{sent:,} of {counted(len(spans), 'span')}"
         told = f"Only {share} were sent by {name}" if sent else f"No trace was sent by {name}"
-        yield told + (f": {one_line(log[-1], 200)}" if log else "")
+        yield f"{told}{_where()}" + (f": {one_line(log[-1], 200)}" if log else "")
+
+
+def _where() -> str:
+    """The address in the environment, without what may be secret in it."""
+    named = (os.environ.get(variable) for variable in _ENDPOINTS)
+    address = next(filter(None, named), None)
+    return f" to {one_line(shown_address(address), 100)}" if address else ""
 
 
 def _exporter(name: str, make: "Callable[..., SpanExporter]") -> "SpanExporter":

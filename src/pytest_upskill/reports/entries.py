@@ -46,7 +46,7 @@ class Metric:
     value: Callable[[Row], float | None]
     interval: Callable[[Row], tuple[float | None, float | None]]
     text: Callable[[float], str]
-    change: Callable[[float], str]
+    change: Callable[[float, float], str]  # from one to the other, of the numbers as shown
     top: float | None  # of its scale; None is the highest value that there is
 
 
@@ -75,11 +75,21 @@ def _no_interval(_: Row) -> tuple[None, None]:
     return None, None
 
 
-def _points_change(change: float) -> str:
-    return f"{points(change)} points"
+def _points_change(first: float, last: float) -> str:
+    return f"{points((round(100 * last) - round(100 * first)) / 100)} points"
 
 
-def _signed_money(amount: float) -> str:
+def _number_change(first: float, last: float) -> str:
+    change = round(last) - round(first)
+    return f"{change:+,}" if change else "0"
+
+
+def _money_change(first: float, last: float) -> str:
+    one, other = (
+        0.0 if text.startswith("<") else float(text.replace(",", ""))
+        for text in (money(first), money(last))
+    )
+    amount = round(other - one, 9)  # what is left of 1.5 - 0.9 beyond that is not a change
     return f"{'-' if amount < 0 else '+'}{money(abs(amount))}" if amount else "0"
 
 
@@ -110,7 +120,7 @@ METRICS: Final = {
             lambda row: row.skill_tokens,
             _no_interval,
             _number,
-            lambda change: f"{change:+,.0f}" if round(change) else "0",
+            _number_change,
             None,
         ),
         Metric(
@@ -119,7 +129,7 @@ METRICS: Final = {
             lambda row: _thousand(row.skill_cost),
             _no_interval,
             money,
-            _signed_money,
+            _money_change,
             None,
         ),
     )

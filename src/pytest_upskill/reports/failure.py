@@ -1,6 +1,6 @@
 """Why a case failed: the question, what is expected, what each arm answered, run by run."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -35,6 +35,23 @@ class Look:
             return None
         return 5 * characters if self.verbosity == 1 else characters
 
+    def wrapped(self, lines: Iterable[_Line], width: int | None = None) -> list[str]:
+        """Lines that fit; with -vv they are left as they are, for who copies them."""
+        if self.verbosity >= 2:
+            return [first + text for first, text, _ in lines]
+        around = (self.marks.opens, self.marks.closes)
+        return [
+            part
+            for first, text, rest in lines
+            for part in wrapped(
+                text.expandtabs(4).rstrip(),
+                width or self.width,
+                first=first,
+                rest=rest,
+                around=around,
+            )
+        ]
+
     def line(self, text: str, limit: int | None) -> str:
         return one_line(text, limit).replace("…", self.marks.cut)
 
@@ -46,9 +63,13 @@ def failure_text(
     expected: Any = None,
     found: Callable[[str], Sequence[Span]] = lambda _: (),
     against: str | None = None,
+    standing: str | None = None,
     look: Look = Look(),  # noqa: B008 - it is frozen
 ) -> str:
-    """The text of one failed item. ``found`` tells where in an answer checks found something."""
+    """The text of one failed item. ``found`` tells where in an answer checks found something.
+
+    ``standing`` is what the headline begins with instead of how many runs passed.
+    """
     titles = {
         "skill": "with the skill",
         "previous": f"with the skill at {one_line(against or '', 60)}",
@@ -61,7 +82,7 @@ def failure_text(
     }
     runs = sorted({record.run for record in records})
     shown = _shown([record for record in records if record.arm == "skill"], look)
-    blocks = [[_headline(records, look)], ["Question:", *_asked(question, look)]]
+    blocks = [[_headline(records, standing, look)], ["Question:", *_asked(question, look)]]
     answers = []
     for run in shown:
         arms = []
@@ -79,22 +100,29 @@ def failure_text(
     return "\n\n".join("\n".join(block) for block in blocks)
 
 
-def _headline(records: Sequence[Record], look: Look) -> str:
+def _headline(records: Sequence[Record], standing: str | None, look: Look) -> str:
     """One line for pytest's short summary."""
-    grades = [grade for record in records if record.arm == "skill" for grade in record.checks]
+    own = [record for record in records if record.arm == "skill"]
+    grades = [grade for record in own for grade in record.checks]
     reasons = [grade.reason for grade in grades if grade.required and not grade.passed]
-    return look.line("; ".join(dict.fromkeys(reasons)), 200)
+    told = look.line("; ".join(dict.fromkeys(reasons)), 200)
+    if standing is None and len(own) > 1:
+        passed = sum(record.outcome == "passed" for record in own)
+        standing = f"{passed} of {len(own)} runs passed"
+    return f"{look.line(standing, None)}: {told}" if standing else told
 
 
 def _asked(question: str, look: Look) -> list[str]:
-    return [f"  | {line}" for line in quoted(question, look.most(_QUESTION), look.marks)]
+    lines = quoted(question, look.most(_QUESTION), look.marks)
+    return look.wrapped(("  | ", line, "  | ") for line in lines)
 
 
 def _expected(expected: Any, answers: Sequence[Sequence[str]], look: Look) -> list[str]:
     marked = any(look.marks.opens in line for block in answers for line in block)
     legend = f" (what checks found is marked {look.marks.opens}so{look.marks.closes})"
     lines = [look.line(line, look.most(_LINE)) for line in expected_lines(expected)]
-    return [f"Expected{legend if marked else ''}:", *(f"  {line}" for line in lines)]
+    told = look.wrapped(("  ", line, "    ") for line in lines)
+    return [f"Expected{legend if marked else ''}:", *told]
 
 
 def _totals(by_arm: Mapping[str, Mapping[int, Record]]) -> str:
@@ -133,20 +161,12 @@ def _arm(
 
 
 def _laid_out(arms: Sequence[Sequence[_Line]], look: Look) -> list[list[str]]:
-    """Side by side where there is room for it, else below each other."""
-    if look.width < _SIDE_BY_SIDE.get(len(arms), look.width + 1):
-        return [[first + text for first, text, _ in lines] for lines in arms]
+    """Side by side where there is room for it, else, and with -vv, below each other."""
+    if look.verbosity >= 2 or look.width < _SIDE_BY_SIDE.get(len(arms), look.width + 1):
+        return [look.wrapped(lines) for lines in arms]
     wall = f" {look.marks.wall} "
     room = (look.width - len(wall) * (len(arms) - 1)) // len(arms)
-    columns = [
-        [
-            part
-            for first, text, rest in lines
-            for part in wrapped(text.expandtabs(4).rstrip(), room, first=first, rest=rest)
-        ]
-        for lines in arms
-    ]
-    return [beside(columns, room, wall)]
+    return [beside([look.wrapped(lines, room) for lines in arms], room, wall)]
 
 
 def _details(record: Record) -> str:

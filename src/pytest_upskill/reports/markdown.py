@@ -7,7 +7,7 @@ from typing import Final
 from ..results import RunResults
 from ..texts import counted, points
 from ..trials import SkillInfo
-from ..verdict import Verdict, sweet_spot
+from ..verdict import Verdict, signal_lines, sweet_spot
 from .markdown_cases import ToLookAt, failed_cases, folded, regressions
 from .markdown_text import escaped
 
@@ -20,7 +20,7 @@ _ROOM_FOR_NOTES: Final = 5_000
 _ROOM_FOR_LAST_LINES: Final = 1_000
 _LONGEST_TEXT: Final = 500
 
-_HEADERS: Final = ("model", "without", "with", "lift", "tokens", "$/1000", "verdict")
+_COST: Final = "$/1000"
 _UNKNOWN: Final = "–"
 
 
@@ -99,46 +99,61 @@ def _skill(skill: SkillInfo, verdicts: Sequence[Verdict], number: int) -> str:
     rows = [verdict.summary for verdict in verdicts]
     cases, runs = max(row.cases for row in rows), max(row.runs for row in rows)
     size = f"{counted(cases, 'case')} × {counted(runs, 'run')}"
-    told = [f"{verdict.summary.model}: {_told(verdict)}." for verdict in verdicts[:number]]
+    told = [line for verdict in verdicts[:number] for line in _told(verdict)]
     spot = sweet_spot(verdicts)
-    lines = [_row(_HEADERS), _row(["---"] * len(_HEADERS)), *map(_model, verdicts[:number])]
     blocks = [
         f"### {escaped(skill.name, 100)}",
         f"{size}, about {counted(skill.tokens, 'token')}.",
-        _list([*told, *([f"Sweet spot: {spot}"] if spot else [])]),
-        "\n".join(lines),
+        "\n".join([*told, *([_point(f"Sweet spot: {spot}")] if spot else [])]),
+        _table(verdicts, number),
     ]
     return "\n\n".join(blocks)
 
 
-def _told(verdict: Verdict) -> str:
+def _told(verdict: Verdict) -> list[str]:
+    """The verdict, and below it what is to be said of single cases."""
     word = f"{verdict.word}: " if verdict.word else ""
-    return f"{word}{verdict.sentence}" + (f"; {verdict.since.sentence}" if verdict.since else "")
+    since = f"; {verdict.since.sentence}" if verdict.since else ""
+    own = _point(f"{verdict.summary.model}: {word}{verdict.sentence}{since}.")
+    return [own, *(f"  {_point(line)}" for line in signal_lines(verdict))]
 
 
-def _model(verdict: Verdict) -> str:
+def _table(verdicts: Sequence[Verdict], number: int) -> str:
+    """The first so many rows; a column of what costs nothing, or nobody knows, says nothing."""
+    priced = any(v.summary.baseline_cost or v.summary.skill_cost for v in verdicts)
+    rows = [_cells(verdict) for verdict in verdicts[:number]]
+    headers = [header for header in rows[0] if priced or header != _COST]
+    body = [_row([row[header] for header in headers]) for row in rows]
+    return "\n".join([_row(headers), _row(["---"] * len(headers)), *body])
+
+
+def _cells(verdict: Verdict) -> dict[str, str]:
     row, lift = verdict.summary, verdict.lift
-    cells = (
-        escaped(row.model, 100),
-        _percent(row.baseline_rate),
-        _percent(row.skill_rate),
-        f"{points(lift.lift)} ({points(lift.low)} to {points(lift.high)})" if lift else _UNKNOWN,
-        _change(row.baseline_tokens, row.skill_tokens, ",.0f"),
-        _change(_thousand(row.baseline_cost), _thousand(row.skill_cost), ".2g"),
-        verdict.word or _UNKNOWN,
-    )
-    return _row(cells)
+    likely = f"{points(lift.lift)} ({points(lift.low)} to {points(lift.high)})" if lift else None
+    return {
+        "model": escaped(row.model, 100),
+        "without": _percent(row.baseline_rate),
+        "with": _percent(row.skill_rate),
+        "lift": likely or _UNKNOWN,
+        "tokens": _change(row.baseline_tokens, row.skill_tokens, ",.0f"),
+        _COST: _change(_thousand(row.baseline_cost), _thousand(row.skill_cost), ".2g"),
+        "verdict": verdict.word or _UNKNOWN,
+    }
 
 
 def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _list(texts: Sequence[str], number: int | None = None) -> str:
-    """All of some texts, or the first so many of them."""
-    shown = [f"- {escaped(text, _LONGEST_TEXT)}" for text in texts[:number]]
+def _list(texts: Sequence[str], number: int) -> str:
+    """The first so many of some texts."""
+    shown = [_point(text) for text in texts[:number]]
     more = len(texts) - len(shown)
     return "\n".join([*shown, *([f"- and {more:,} more"] if more else [])])
+
+
+def _point(text: str) -> str:
+    return f"- {escaped(text, _LONGEST_TEXT)}"
 
 
 def _percent(rate: float | None) -> str:

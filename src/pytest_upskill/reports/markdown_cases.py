@@ -7,7 +7,7 @@ from typing import Final
 from ..accepted import case_result
 from ..records import Record
 from ..results import AskedCase, RunResults
-from ..texts import shortened
+from ..texts import counted, shortened
 from .markdown_text import escaped, fenced, in_html
 
 _QUESTION_LIMIT: Final = 1500
@@ -46,16 +46,26 @@ def failed_cases(results: RunResults) -> Iterator[ToLookAt]:
 
 def folded(results: RunResults, case: ToLookAt) -> str:
     test = case.test
+    records = results.records_of(test)
     skill = f"{test.skill}: " if len(results.skills) > 1 else ""
     title = f"{skill}{test.case} on {test.model}"
     blocks = [
         f"<details><summary>{in_html(title, 200)}: {in_html(case.told, 200)}</summary>",
+        *_without(records),
         "Question:",
         fenced(shortened(results.questions.get((test.skill, test.case), ""), _QUESTION_LIMIT)),
-        *_answer(results.records_of(test)),
+        *_answer(records),
         "</details>",
     ]
     return "\n\n".join(blocks)
+
+
+def _without(records: list[Record]) -> Iterator[str]:
+    """Whether it passes without the skill: what fails only with it is the skill's doing."""
+    own = [r for r in records if r.arm == "baseline" and r.outcome != "errored"]
+    if own:
+        passed = sum(record.outcome == "passed" for record in own)
+        yield f"Without the skill: passed {passed} of {counted(len(own), 'run')}."
 
 
 def _answer(records: list[Record]) -> Iterator[str]:

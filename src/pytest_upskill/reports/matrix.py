@@ -73,5 +73,6 @@ def _cell(verdict: Verdict | None, broad: int, marks: Marks, paint: Paint) -> st
     text = " " * (broad - _cell_width(verdict, marks)) + _rates(verdict, marks)
     if verdict.summary.lift is None:
         return f"{text}{mark}"
-    lift = lift_cell(verdict.summary.lift)
-    return f"{text} {paint(lift.text, **lift.style)}{mark}"
+    lift = lift_cell(verdict)
+    shown = paint(lift.text, **lift.style) if lift.style else lift.text
+    return f"{text} {shown}{mark}"

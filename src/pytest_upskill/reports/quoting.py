@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from ..texts import harmless
+from ..texts import WORTH_CUTTING, harmless
 from .marks import Marks
 
 Span = tuple[int, int]
@@ -10,7 +10,7 @@ Span = tuple[int, int]
 
 def quoted(text: str, limit: int | None, marks: Marks, spans: Sequence[Span] = ()) -> list[str]:
     """The lines of a text; of a long one the beginning and the end, and how much was cut."""
-    if limit is None or len(text) <= limit:
+    if limit is None or len(text) < limit + WORTH_CUTTING:
         return harmless(_marked(text, 0, len(text), spans, marks)).split("\n")
     head, tail = limit * 3 // 4, len(text) - limit // 4
     hidden = any(head <= start and stop <= tail for start, stop in spans)

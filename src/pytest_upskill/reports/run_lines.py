@@ -12,14 +12,16 @@ from ..regressions import reaches
 from ..results import AskedCase, Pair, RunResults
 from ..run_comparison import CaseChange, LeftOut, PairComparison, RunComparison
 from ..stats import Change
-from ..texts import counted, harmless, one_line
+from ..texts import counted, one_line
+from .columns import told_apart
 from .entries import percent, short_commit
+from .tables import growth
 from .terminal import Paint, summary_lines
-from .trend import Look, cut, unpainted
+from .trend import Look, unpainted
 
 _MOST_CASES: Final = 50
 _MOST_NAMES: Final = 10
-_NAMES: Final = (40, 24, 16, 10)  # how long names may be, tried from the longest
+_NAMES: Final = (40, 32, 24, 20, 16, 12, 8)  # how long names may be, tried from the longest
 _COLOURS: Final = {"better": "green", "worse": "red"}
 _NOTHING: Final = "The runs have no skill and model in common: there is nothing to compare."
 
@@ -34,18 +36,21 @@ def run_lines(name: str, results: RunResults, look: Look) -> list[str]:
         *([one_line(", ".join(versions), look.width)] if versions else []),
         "",
         *_summary(results, look),
+        "",
     ]
     failed, lost = list(_failed(results)), list(_lost(results))
     for title, told in (("Failed with the skill:", failed), ("Not answered:", lost)):
         if told:
             more = [f"and {len(told) - _MOST_CASES} more"] if len(told) > _MOST_CASES else []
             lines += [title, *_wrapped([*told[:_MOST_CASES], *more], look), ""]
-    if results.gate is None:
-        return lines[:-1]
-    if not results.gate:
-        return [*lines, f"Gate: {look.paint('passed', green=True)}"]
-    reasons = _wrapped([one_line(reason, 400) for reason in results.gate], look)
-    return [*lines, f"Gate: {look.paint('not passed', red=True)}", *reasons]
+    if not results.problems:
+        return [*lines, look.paint("Passed.", green=True)]
+    if len(results.problems) == 1:
+        reason = f"Not passed: {one_line(results.problems[0], 400)}."
+        parts = textwrap.wrap(reason, look.width, subsequent_indent="  ")
+        return [*lines, *(look.paint(part, red=True) for part in parts)]
+    reasons = _wrapped([one_line(reason, 400) for reason in results.problems], look)
+    return [*lines, look.paint("Not passed:", red=True), *reasons]
 
 
 def _summary(results: RunResults, look: Look) -> list[str]:
@@ -55,6 +60,7 @@ def _summary(results: RunResults, look: Look) -> list[str]:
         width=look.width,
         marks=look.marks,
         paint=look.paint,
+        notes=results.subset_notes,
     )
 
 
@@ -132,34 +138,33 @@ def _skill(skill: str, pairs: Sequence[PairComparison], look: Look) -> list[str]
 
 def _table(pairs: Sequence[PairComparison], longest: int, look: Look, paint: Paint) -> list[str]:
     headers = ["model", "cases", "A", "B", "change", "p", "tokens", ""]
-    rows = [_cells(pair, longest, look, paint) for pair in pairs]
+    models = told_apart([pair.model for pair in pairs], longest, look.marks.cut)
+    rows = [[models[pair.model], *_cells(pair, look, paint)] for pair in pairs]
     align = ("left", "right", "right", "right", "right", "right", "right", "left")
     text = tabulate([headers, *rows], tablefmt="plain", disable_numparse=True, colalign=align)
     return [line.rstrip() for line in text.splitlines()]
 
 
-def _cells(pair: PairComparison, longest: int, look: Look, paint: Paint) -> list[str]:
-    model = cut(harmless(pair.model), longest, look.marks)
+def _cells(pair: PairComparison, look: Look, paint: Paint) -> list[str]:
     if pair.change is None or pair.before is None or pair.after is None:
-        return [model, "0", "-", "-", "-", "-", "-", "no case in common"]
+        return ["0", "-", "-", "-", "-", "-", "no case in common"]
     word = pair.change.word
     colour = {_COLOURS[word]: True} if word in _COLOURS else {}
     return [
-        model,
         str(pair.cases),
         percent(pair.before),
         percent(pair.after),
         points_words(pair.change.lift).replace(" points", ""),
         "<0.001" if pair.change.p_value < 0.001 else f"{pair.change.p_value:.2g}",
-        _token_change(pair.tokens),
+        _token_change(pair.tokens, look),
         paint(word, **colour),
     ]
 
 
-def _token_change(change: Change | None) -> str:
+def _token_change(change: Change | None, look: Look) -> str:
     if change is None:
         return "-"
-    return f"{change.change:+.0%}" if round(100 * change.change) else "0%"
+    return growth(change.change, look.marks) if round(100 * change.change) else "0%"
 
 
 def _told(pair: PairComparison, look: Look) -> Iterator[str]:

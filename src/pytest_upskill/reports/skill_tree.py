@@ -9,11 +9,15 @@ from typing import Final
 from ..cases import Case
 from ..overview import LastResult, SkillFile, SkillOverview
 from ..texts import counted, harmless, one_line
+from .columns import told_apart
 from .terminal import Marks, Paint, marks_for
 
 _FILES_SHOWN: Final = 12
 _BODY_LINES: Final = 12
 _CASES_SHOWN: Final = 5
+_MODELS_SHOWN: Final = 3
+_SHORTEST_NAME: Final = 8
+_DAY: Final = len("2026-11-15")
 _NARROWEST: Final = 30
 
 
@@ -104,8 +108,7 @@ def _skill_lines(overview: SkillOverview, look: Look, width: int) -> Iterator[st
         yield from _wrapped(skill.description, width, look, most=2)
         yield from _file_lines(overview.files, look)
         yield _cases_line(overview, look)
-    for result in overview.results:
-        yield from _wrapped(_result_text(result), width, look)
+    yield from _result_lines(overview.results, look, width)
     for error in overview.errors:
         told = f"error: {error.where}: {error.problem}"
         yield from (paint(line, red=True) for line in _wrapped(told, width, look))
@@ -135,11 +138,30 @@ def _cases_line(overview: SkillOverview, look: Look) -> str:
     return f"{counted(len(overview.cases), 'case')} in {file}" if overview.cases else file
 
 
-def _result_text(result: LastResult) -> str:
+def _result_lines(results: Sequence[LastResult], look: Look, width: int) -> Iterator[str]:
+    """A line for each model, those that ran last first; the name gets what room there is."""
+    shown = results if look.preview else results[:_MODELS_SHOWN]
+    models = [result.model for result in shown]
+    # Where all of it has no room, the day does.
+    for dates in ([result.date for result in shown], [result.date[:_DAY] for result in shown]):
+        told = [_result_text(*both) for both in zip(shown, dates, strict=True)]
+        room = width - max((len(kind) + len(rest) for kind, rest in told), default=0)
+        if room >= _SHORTEST_NAME:
+            break
+    names = told_apart(models, max(room, _SHORTEST_NAME), look.marks.cut)
+    for result, (kind, rest) in zip(shown, told, strict=True):
+        yield from _wrapped(f"{kind}{names[result.model]}{rest}", width, look)
+    if len(results) > len(shown):
+        yield f"and {len(results) - len(shown):,} more (-v shows them)"
+
+
+def _result_text(result: LastResult, date: str) -> tuple[str, str]:
+    """What stands before the name of the model, and behind it."""
     without = "" if result.baseline_rate is None else f", {result.baseline_rate:.0%} without"
-    edited = ", and the skill was edited since" if result.edited_since else ""
-    rate = f"{result.model} {result.rate:.0%}{without}"
-    return f"{result.kind} {rate} ({one_line(result.date, 40)}{edited})"
+    subset = [f"{result.cases} of {result.of} cases"] if result.cases < result.of else []
+    edited = ["edited since"] if result.edited_since else []
+    about = ", ".join([*subset, one_line(date, 40), *edited])
+    return f"{result.kind} ", f" {result.rate:.0%}{without} ({about})"
 
 
 def _body_lines(body: str, look: Look, width: int) -> Iterator[str]:

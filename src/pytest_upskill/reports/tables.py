@@ -6,7 +6,7 @@ from itertools import product, zip_longest
 from typing import Final
 
 from ..summary import Summary
-from ..texts import harmless, points
+from ..texts import harmless, points, times_as_much
 from ..verdict import Verdict
 from .columns import broken, cut, padded, width_of
 from .marks import Marks
@@ -34,6 +34,7 @@ class _Layout:
     left_out: frozenset[str] = frozenset()
 
 
+LIFT_COLOURS: Final = {"helps": "green", "hurts": "red"}  # by the word of the verdict
 _COST: Final = "$/1000"
 _PREVIOUS: Final = "previous"  # its header is the ref
 _INTERVAL: Final = "interval"
@@ -141,21 +142,22 @@ def _cells(verdict: Verdict, layout: _Layout, marks: Marks) -> dict[str, Cell]:
         _PREVIOUS: _rate(row.previous_rate, layout, marks),
         "with": _rate(row.skill_rate, layout, marks),
         _INTERVAL: interval(verdict) or "-",
-        "checks": _checks(row),
-        "tokens": _tokens(row, arrow, layout),
+        "checks": checks_text(row) or "-",
+        "tokens": _tokens(row, arrow, layout, marks),
         _COST: _cost(row, apart if layout.stacked else arrow),
         "seconds": change(row.baseline_seconds, row.skill_seconds, arrow, ".1f"),
     }
     return {
         **{header: Cell(text) for header, text in texts.items()},
-        "lift": Cell("-") if row.lift is None else lift_cell(row.lift),
+        "lift": lift_cell(verdict),
         "errors": Cell(str(row.errored), {"red": True} if row.errored else {}),
     }
 
 
-def lift_cell(lift: float) -> Cell:
-    text = points(lift)
-    colour = {"+": "green", "-": "red"}.get(text[0])
+def lift_cell(verdict: Verdict) -> Cell:
+    """Painted where the verdict says that it is shown: a lift alone may be chance."""
+    lift, colour = verdict.summary.lift, LIFT_COLOURS.get(verdict.word or "")
+    text = "-" if lift is None else points(lift)
     return Cell(text, {colour: True, "bold": True} if colour else {})
 
 
@@ -173,10 +175,10 @@ def _rate(rate: float | None, layout: _Layout, marks: Marks) -> str:
     return f"{bar}\n{percent.rjust(layout.bar)}" if layout.stacked else f"{bar} {percent}"
 
 
-def _checks(row: Summary) -> str:
+def checks_text(row: Summary) -> str | None:
     """Checks that a case passes with the skill, of how many it has, on average."""
     if not row.graded:
-        return "-"
+        return None
     return f"{_short(row.checks_passed / row.graded)}/{_short(row.checks_total / row.graded)}"
 
 
@@ -184,11 +186,17 @@ def _short(number: float) -> str:
     return f"{number:.1f}".removesuffix(".0")
 
 
-def _tokens(row: Summary, arrow: str, layout: _Layout) -> str:
+def _tokens(row: Summary, arrow: str, layout: _Layout, marks: Marks) -> str:
     text = change(row.baseline_tokens, row.skill_tokens, arrow, ",.0f")
     if row.token_change is None:
         return text
-    return f"{text}{chr(10) if layout.stacked else ' '}{row.token_change:+.0%}"
+    grown = growth(row.token_change, marks)
+    return f"{text}{chr(10) if layout.stacked else ' '}{grown}"
+
+
+def growth(change: float, marks: Marks) -> str:
+    times = times_as_much(change)
+    return f"{marks.times}{times}" if times else f"{change:+.0%}"
 
 
 def _cost(row: Summary, arrow: str) -> str:

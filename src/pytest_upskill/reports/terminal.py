@@ -1,7 +1,7 @@
 """The summary at the end of a run, as lines of text."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
@@ -19,6 +19,7 @@ __all__ = ["ASCII_MARKS", "Marks", "Paint", "marks_for", "summary_lines"]
 
 MOST_ROWS: Final = 12  # beyond that a matrix is shown
 _MOST_NAMES: Final = 5
+_ALL_WHOLE: Final[Mapping[tuple[str, str], str]] = {}
 
 
 def summary_lines(
@@ -30,10 +31,14 @@ def summary_lines(
     paint: Paint,
     notes: Sequence[str] = (),
     verbosity: int = 0,
+    subsets: Mapping[tuple[str, str], str] = _ALL_WHOLE,
 ) -> list[str]:
-    """Tables first and the verdicts last, since that is where eyes end."""
+    """Tables first and the verdicts last, since that is where eyes end.
+
+    ``subsets`` are for who wants it quiet and gets no note of them.
+    """
     if verbosity < 0:
-        return [*quiet_lines(verdicts, width, marks, paint), *_notes(notes, width)]
+        return [*quiet_lines(verdicts, subsets, width, marks, paint), *_notes(notes, width)]
     many = len(verdicts) > MOST_ROWS
     blocks = [matrix_lines(verdicts, width, marks, paint)] if many else []
     if not many or verbosity > 0:

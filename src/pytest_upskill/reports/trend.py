@@ -8,8 +8,11 @@ from typing import Final
 
 from tabulate import tabulate
 
-from ..texts import harmless, one_line, points
+from ..texts import one_line, points
+from .columns import told_apart
 from .entries import Entry, Metric, interval_text, money, percent
+from .quiet import COLOURS
+from .tables import LIFT_COLOURS
 from .terminal import Marks, Paint
 
 _COLUMNS: Final = {
@@ -29,8 +32,13 @@ _COLUMNS: Final = {
 # What is left out where there is little room, first the least important.
 _DROPPED: Final = ("cases", "$/1000", "tokens", "commit", "without", "when", "verdict")
 _SOME: Final = "* of some of its cases only"
-_NAMES: Final = (40, 24, 16, 12)  # how long names may be, tried from the longest
-_COLOURS: Final = {"helps": "green", "hurts": "red", "incomplete": "red"}
+# How long names may be and how many columns may go for that. Names get shorter and never longer
+# again, so that less room never shows more of them.
+_LAYOUTS: Final = tuple(
+    (longest, dropped)
+    for longest, most in ((40, 4), (28, 6), (20, 6), (12, 7), (8, 7))
+    for dropped in range(most + 1)
+)
 _STEPS: Final = "▁▂▃▄▅▆▇█"
 _ASCII_STEPS: Final = "_.-=+*#"
 _BARS: Final = (30, 20, 16, 12, 8, 4)  # how long they may be, tried from the longest
@@ -48,15 +56,14 @@ class Look:
 
 def table_lines(entries: Sequence[Entry], look: Look) -> list[str]:
     """One line for each entry; what a run has in common is said once."""
-    for dropped in range(len(_DROPPED) + 1):
+    for longest, dropped in _LAYOUTS:
         headers = [header for header in _COLUMNS if header not in _DROPPED[:dropped]]
-        for longest in _NAMES:
-            lines = _table(entries, headers, longest, look, unpainted)
-            broad = max(map(len, lines))
-            if broad <= look.width:
-                header, *body = _table(entries, headers, longest, look, look.paint)
-                note = ["", _SOME] if _is_marked(entries, headers) else []
-                return [header, look.marks.rule * broad, *body, *note]
+        lines = _table(entries, headers, longest, look, unpainted)
+        broad = max(map(len, lines))
+        if broad <= look.width:
+            header, *body = _table(entries, headers, longest, look, look.paint)
+            note = ["", _SOME] if _is_marked(entries, headers) else []
+            return [header, look.marks.rule * broad, *body, *note]
     return lines
 
 
@@ -70,8 +77,11 @@ def _table(
 ) -> list[str]:
     table = [list(headers)]
     before = None
+    skills = told_apart({entry.row.skill: 0 for entry in entries}, longest, look.marks.cut)
+    models = told_apart({entry.row.model: 0 for entry in entries}, longest, look.marks.cut)
     for entry in entries:
-        cells = _cells(entry, longest, look, paint)
+        cells = _cells(entry, look, paint)
+        cells |= {"skill": skills[entry.row.skill], "model": models[entry.row.model]}
         if entry.id == before:
             cells |= {"run": "", "when": "", "commit": ""}
         if _is_marked([entry], headers):
@@ -83,21 +93,18 @@ def _table(
     return [line.rstrip() for line in text.splitlines()]
 
 
-def _cells(entry: Entry, longest: int, look: Look, paint: Paint) -> dict[str, str]:
+def _cells(entry: Entry, look: Look, paint: Paint) -> dict[str, str]:
     row = entry.row
     lift = "-" if row.lift is None else points(row.lift)
-    colour = _COLOURS.get(row.verdict or "")
-    good = row.lift is not None and row.lift > 0
+    lift_colour, colour = (known.get(row.verdict or "") for known in (LIFT_COLOURS, COLOURS))
     return {
         "run": entry.short,
         "when": ago(entry.started, look.now),
         "commit": entry.commit_text,
-        "skill": cut(harmless(row.skill), longest, look.marks),
-        "model": cut(harmless(row.model), longest, look.marks),
         "cases": f"{row.cases}/{row.of}" if row.subset else str(row.cases),
         "without": "-" if row.baseline_rate is None else percent(row.baseline_rate),
         "with": "-" if row.skill_rate is None else percent(row.skill_rate),
-        "lift": lift if lift in ("-", "0") else paint(lift, green=good, red=not good),
+        "lift": paint(lift, **{lift_colour: True}) if lift_colour else lift,
         "tokens": "-" if row.skill_tokens is None else f"{row.skill_tokens:,.0f}",
         "$/1000": "-" if row.skill_cost is None else money(1000 * row.skill_cost),
         "verdict": paint(one_line(row.verdict or "-", 20), **({colour: True} if colour else {})),
@@ -122,15 +129,6 @@ def moment(then: datetime, now: datetime) -> str:
     """Date and time where the reader is; of other years the date alone."""
     local = then.astimezone(now.tzinfo)
     return local.strftime("%b %d %H:%M" if local.year == now.year else "%Y-%m-%d")
-
-
-def cut(name: str, longest: int, marks: Marks) -> str:
-    """The beginning and the end of a name that is too long: they tell most."""
-    name = " ".join(name.split())
-    if len(name) <= longest:
-        return name
-    room = longest - len(marks.cut)
-    return f"{name[: room - room // 2]}{marks.cut}{name[len(name) - room // 2 :]}"
 
 
 def by_pair(entries: Sequence[Entry]) -> Mapping[tuple[str, str], list[Entry]]:
@@ -167,11 +165,14 @@ def _bars(entries: Sequence[Entry], metric: Metric, look: Look) -> list[str]:
         lines = [f"  {line}".rstrip() for line in text.splitlines()]
         if max(map(len, lines)) <= look.width:
             break
-    if len(known) < 2:
+    # Some of the cases are no measure of all of them.
+    whole = [metric.value(entry.row) for entry in entries if not entry.row.subset]
+    ends = [value for value in whole if value is not None]
+    if len(ends) < 2:
         return lines
-    trend = spark(values[-look.width // 2 :], low, top, look.marks)
-    told = f"{metric.text(known[0])} {look.marks.arrow} {metric.text(known[-1])}"
-    return [*lines, f"  trend  {trend}  {told} ({metric.change(known[-1] - known[0])})"]
+    trend = spark(whole[-look.width // 2 :], low, top, look.marks)
+    told = f"{metric.text(ends[0])} {look.marks.arrow} {metric.text(ends[-1])}"
+    return [*lines, f"  trend  {trend}  {told} ({metric.change(ends[0], ends[-1])})"]
 
 
 def _bar_row(

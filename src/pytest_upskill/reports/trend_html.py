@@ -45,14 +45,19 @@ def _section(skill: str, entries: Sequence[Entry], metric: Metric) -> str:
         f"{escape(harmless(model))}</li>"
         for number, model in enumerate(models)
     )
+    if any(entry.row.subset for entry in entries):
+        legend += "<li><b>○</b> some of the cases only, not part of the line</li>"
     drawing = trend_svg(entries, metric, f"{name}: {metric.title}, over runs")
     newest = sorted(entries, key=lambda entry: (entry.started, entry.id), reverse=True)
     return "\n".join(
         [
             f'<section class="trend"><h2>{escape(name)}</h2>',
             f'<ul class="models">{legend}</ul>',
-            drawing or f"<p>Not known of any run: {escape(metric.title)}.</p>",
-            f'<div class="runs"><table><thead>{_row("th", _HEADERS)}</thead><tbody>',
+            f'<div class="wide" tabindex="0">{drawing}</div>'
+            if drawing
+            else f"<p>Not known of any run: {escape(metric.title)}.</p>",
+            '<div class="runs wide" tabindex="0"><table>',
+            f"<thead>{_row('th', _HEADERS)}</thead><tbody>",
             *(_row("td", _cells(entry)) for entry in newest),
             "</tbody></table></div></section>",
         ]

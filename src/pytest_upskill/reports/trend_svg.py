@@ -107,8 +107,10 @@ def _line(
 ) -> list[str]:
     known = [(e, value) for e in entries if (value := metric.value(e.row)) is not None]
     points = [(round(scale.x(e) + aside, 1), scale.y(value)) for e, value in known]
-    path = " ".join(f"{x},{y}" for x, y in points)
-    parts = [f'<polyline points="{path}"/>']
+    # Some of the cases are no measure of all of them: such runs stand beside the line.
+    on_line = [place for (e, _), place in zip(known, points, strict=True) if not e.row.subset]
+    path = " ".join(f"{x},{y}" for x, y in on_line)
+    parts = [f'<polyline points="{path}"/>'] if on_line else []
     for (entry, value), (x, y) in zip(known, points, strict=True):
         low, high = metric.interval(entry.row)
         if low is not None and high is not None:
@@ -117,7 +119,8 @@ def _line(
         where = f"{harmless(entry.row.model)}, {entry.commit_text}, {entry.short}"
         told = f"{where}: {metric.text(value)} {interval_text(metric, entry.row)}".rstrip()
         told += f", {entry.row.cases} of {entry.row.of} cases" if entry.row.subset else ""
-        parts.append(f"{_point(x, y, number)}<title>{escape(told)}</title></{_shape(number)}>")
+        point = _point(x, y, number, hollow=entry.row.subset)
+        parts.append(f"{point}<title>{escape(told)}</title></{_shape(number)}>")
     return [f'<g class="line c{number % COLOURS}">', *parts, "</g>"]
 
 
@@ -125,7 +128,8 @@ def _shape(number: int) -> str:
     return "circle" if number // COLOURS % 2 == 0 else "rect"
 
 
-def _point(x: float, y: float, number: int) -> str:
+def _point(x: float, y: float, number: int, *, hollow: bool) -> str:
+    kind = ' class="some"' if hollow else ""
     if _shape(number) == "circle":
-        return f'<circle cx="{x}" cy="{y}" r="4">'
-    return f'<rect x="{x - 4}" y="{y - 4}" width="8" height="8">'
+        return f'<circle{kind} cx="{x}" cy="{y}" r="4">'
+    return f'<rect{kind} x="{x - 4}" y="{y - 4}" width="8" height="8">'

@@ -10,7 +10,7 @@ from ...records import Record
 from ...regressions import Standing, reaches, standing_of
 from ...results import AskedCase, Pair, RunResults
 from ...summary import CaseSummary
-from ...texts import digest, one_line, shortened, slug
+from ...texts import digest, harmless, one_line, shortened, slug
 
 _NAME_LIMIT: Final = 200
 _REASON_LIMIT: Final = 1000
@@ -108,7 +108,7 @@ def page_data(results: RunResults, rows: Sequence[Row], limits: Limits) -> dict[
     number = {case: index for index, case in enumerate(cases)}
     infos = {(row.test.skill, row.test.case): row.test.info for row in rows}
     return {
-        "against": {_name(skill.name): skill.against for skill in results.skills},
+        "against": {_name(s.name): s.against and _name(s.against) for s in results.skills},
         "cases": [
             {
                 "skill": _name(skill),
@@ -136,7 +136,7 @@ def _test(row: Row, cases: Mapping[tuple[str, str], int], limits: Limits) -> dic
         "tokens": summary and [summary.baseline_tokens, summary.skill_tokens],
         "accepted": accepted and f"{accepted.was} on {one_line(accepted.date, 20)}",
         "new": test.new,
-        "standing": row.standing.reason if row.standing else "",
+        "standing": one_line(row.standing.reason, reasons) if row.standing else "",
         "trials": [_trial(record, answers, reasons) for record in row.records],
     }
 
@@ -165,10 +165,11 @@ def _trial(record: Record, answers: int, reasons: int) -> dict[str, Any]:
 
 
 def _cut(words: str | None, limit: int) -> list[Any] | None:
-    """A text, and how long it was if not all of it is there."""
+    """A text, harmless, and how long it was if not all of it is there."""
     if words is None:
         return None
-    return [words] if len(words) <= limit else [shortened(words, limit), len(words)]
+    shown = harmless(shortened(words, limit, saving=1))
+    return [shown] if len(words) <= limit else [shown, len(words)]
 
 
 def _name(words: str) -> str:

@@ -7,12 +7,14 @@ from ...summary import Summary
 from ...texts import counted, dollars, points
 from ...trials import SkillInfo
 from ...verdict import Verdict, signal_lines, sweet_spot
+from ..tables import checks_text
 from .data import anchor
+from .grids import Header, table
 from .plots import dumbbell, frontier, points_of
 from .shell import text
 
 _UNKNOWN: Final = "–"
-_HEADERS: Final = (
+_HEADERS: Final[Sequence[Header]] = (
     ("model", ""),
     ("without", "num"),
     ("with", "num"),
@@ -62,10 +64,7 @@ def _word(verdict: Verdict) -> str:
 def _plots(skill: SkillInfo, verdicts: Sequence[Verdict]) -> str:
     if all(verdict.summary.skill_rate is None for verdict in verdicts):
         return '<p class="note">Nothing was answered, so there is nothing to draw.</p>'
-    keys = [_key("hollow", "without the skill"), _key("filled", "with it")]
-    if skill.against:
-        keys.insert(1, _key("rhomb", f"with it at {skill.against}"))
-    first = _figure("Pass rate", dumbbell(verdicts), [*keys, _key("whisker", "95 % interval")])
+    first = _figure("Pass rate", dumbbell(verdicts), _arms(skill, verdicts))
     known, plane = points_of(verdicts), frontier(verdicts)
     if not plane or not known:
         return (
@@ -77,7 +76,18 @@ def _plots(skill: SkillInfo, verdicts: Sequence[Verdict]) -> str:
     keys = [_key("steps", "efficient frontier")]
     keys += [_key("ring", "sweet spot")] if sweet_spot(verdicts) and known[1].is_cost else []
     second = _figure(f"Pass rate against {unit}{scale}", plane, keys)
-    return f'<div class="plots">{first}{second}</div>'
+    # One row is too low to stand beside the other picture.
+    kind = "plots" if len(verdicts) > 1 else "plots stacked"
+    return f'<div class="{kind}">{first}{second}</div>'
+
+
+def _arms(skill: SkillInfo, verdicts: Sequence[Verdict]) -> list[str]:
+    """What the marks of the first picture are; only those that it has."""
+    compared = any(verdict.summary.baseline_rate is not None for verdict in verdicts)
+    it = "it" if compared else "the skill"
+    keys = [_key("hollow", "without the skill")] if compared else []
+    keys += [_key("rhomb", f"with {it} at {skill.against}")] if skill.against else []
+    return [*keys, _key("filled", f"with {it}"), _key("whisker", "95 % interval")]
 
 
 def _figure(title: str, drawn: str, keys: Sequence[str]) -> str:
@@ -91,49 +101,38 @@ def _key(kind: str, told: str) -> str:
 
 def _numbers(verdicts: Sequence[Verdict]) -> str:
     """What the pictures show, and more, in figures."""
-    rows = [_cells(verdict) for verdict in verdicts]
-    shown = [i for i, (name, _) in enumerate(_HEADERS) if name != "$ per 1000" or _paid(verdicts)]
-    head = "".join(
-        f'<th scope="col" class="{kind}">{name}</th>'
-        for name, kind in (_HEADERS[index] for index in shown)
-    )
-    body = "".join(f"<tr>{''.join(row[index] for index in shown)}</tr>" for row in rows)
-    return (
-        '<div class="scroll" tabindex="0" role="region" aria-label="Numbers of each model">'
-        f'<table class="numbers"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-    )
+    shown = [header for header in _HEADERS if header[0] != "$ per 1000" or _paid(verdicts)]
+    rows = []
+    for verdict in verdicts:
+        row, cells = verdict.summary, _cells(verdict)
+        told = [(name, cells[name], kind) for name, kind in shown[1:]]
+        rows.append((f"{text(row.model)}<small>{text(row.model_id)}</small>", told))
+    return table("numbers", "Numbers of each model", shown, rows)
 
 
 def _paid(verdicts: Sequence[Verdict]) -> bool:
     return any(v.summary.baseline_cost or v.summary.skill_cost for v in verdicts)
 
 
-def _cells(verdict: Verdict) -> list[str]:
+def _cells(verdict: Verdict) -> dict[str, str]:
     row, lift = verdict.summary, verdict.lift
     told = _UNKNOWN
     if lift:
         told = f"{points(lift.lift)} <small>{points(lift.low)} to {points(lift.high)}</small>"
     costs = [cost and 1000 * cost for cost in (row.baseline_cost, row.skill_cost)]
-    values = [
-        _percent(row.baseline_rate),
-        _percent(row.skill_rate),
-        told,
-        _checks(row),
-        _arrow([value and f"{value:,.0f}" for value in (row.baseline_tokens, row.skill_tokens)]),
-        _arrow([None if cost is None else dollars(cost) for cost in costs]),
-        _arrow([value and f"{value:.1f}" for value in (row.baseline_seconds, row.skill_seconds)]),
-        f"{row.errored:,}",
-    ]
-    name = f'<th scope="row">{text(row.model)}<small>{text(row.model_id)}</small></th>'
-    return [
-        name,
-        *(f'<td class="num">{value}</td>' for value in values),
-        f"<td>{_word(verdict)}</td>",
-    ]
-
-
-def _checks(row: Summary) -> str:
-    return f"{row.checks_passed:,}/{row.checks_total:,}" if row.checks_total else _UNKNOWN
+    tokens = (row.baseline_tokens, row.skill_tokens)
+    seconds = (row.baseline_seconds, row.skill_seconds)
+    return {
+        "without": _percent(row.baseline_rate),
+        "with": _percent(row.skill_rate),
+        "lift": told,
+        "checks": checks_text(row) or _UNKNOWN,
+        "tokens": _arrow([value and f"{value:,.0f}" for value in tokens]),
+        "$ per 1000": _arrow([None if cost is None else dollars(cost) for cost in costs]),
+        "seconds": _arrow([value and f"{value:.1f}" for value in seconds]),
+        "errors": f"{row.errored:,}",
+        "verdict": _word(verdict),
+    }
 
 
 def _percent(rate: float | None) -> str:
@@ -146,19 +145,14 @@ def _arrow(values: Sequence[object]) -> str:
 
 def matrix(by_skill: Sequence[tuple[SkillInfo, list[Verdict]]], models: Sequence[str]) -> str:
     """Many skills at a glance: a row each, a column for each model."""
-    head = "".join(f'<th scope="col">{text(model)}</th>' for model in models)
     rows = []
     for skill, verdicts in by_skill:
         known = {verdict.summary.model: verdict for verdict in verdicts}
-        cells = "".join(f"<td>{_cell(known.get(model))}</td>" for model in models)
-        link = f'<a href="#{skill_anchor(skill.name)}">{text(skill.name)}</a>'
-        rows.append(f'<tr><th scope="row">{link}</th>{cells}</tr>')
-    return (
-        '<section><h2>Skills</h2><div class="scroll" tabindex="0" role="region" '
-        f'aria-label="All skills on all models"><table class="matrix"><thead><tr>'
-        f'<th scope="col">skill</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
-        "</div></section>"
-    )
+        cells = [(model, _cell(known.get(model)), "") for model in models]
+        rows.append((f'<a href="#{skill_anchor(skill.name)}">{text(skill.name)}</a>', cells))
+    headers = [(name, "") for name in ("skill", *models)]
+    drawn = table("matrix", "All skills on all models", headers, rows)
+    return f"<section><h2>Skills</h2>{drawn}</section>"
 
 
 def _cell(verdict: Verdict | None) -> str:

@@ -21,9 +21,12 @@ def html_report(results: RunResults, notes: Sequence[str] = ()) -> str:
     """The whole file. Everything from models and files is escaped, or is data of the script."""
     rows = rows_of(results)
     script = "\n".join(resource(name) for name in _SCRIPTS)
-    frame = shell(_title(results), _body(results, rows, notes, Fitted("", 0, 0)), script, "")
+    style = resource("overview.css")
+    body = _body(results, rows, notes, Fitted("", 0, 0))
+    frame = shell(_title(results), body, script, style=style)
     content = fitted(results, rows, _MOST - len(frame.encode("utf-8", "replace")))
-    return shell(_title(results), _body(results, rows, notes, content), script, content.data)
+    body = _body(results, rows, notes, content)
+    return shell(_title(results), body, script, content.data, style)
 
 
 def _title(results: RunResults) -> str:
@@ -118,7 +121,7 @@ def _cases(content: Fitted) -> str:
         f'<p class="note">{cut}</p>'
         "<noscript><p>The table of cases needs JavaScript, which is part of this file; "
         "nothing is fetched.</p></noscript>"
-        '<div id="table"></div></section>'
+        '<div id="table"><p class="note loading">Loading the cases…</p></div></section>'
     )
 
 

@@ -33,7 +33,9 @@ def dumbbell(verdicts: Sequence[Verdict]) -> str:
     for number, verdict in enumerate(rows):
         parts += _row(verdict, number * _ROW)
     told = "; ".join(_told(verdict) for verdict in rows)
-    return drawing("dumbbell", bottom + 22, "Pass rate without and with the skill", told, parts)
+    compared = any(verdict.summary.baseline_rate is not None for verdict in rows)
+    title = "Pass rate without and with the skill" if compared else "Pass rate with the skill"
+    return drawing("dumbbell", bottom + 22, title, told, parts)
 
 
 def _row(verdict: Verdict, top: float) -> list[str]:

@@ -96,7 +96,7 @@ function stateWord(state) {
 }
 
 const data = await unpacked().catch((error) => {
-  document.getElementById("table").append("This browser can't unpack the cases: it is too old.");
+  document.getElementById("table").replaceChildren("This browser can't unpack the cases: it is too old.");
   throw error;
 });
 const tests = testsOf(data);
@@ -222,7 +222,7 @@ for (const test of tests) {
   test.body = bodyOf(test);
   table.append(test.body);
 }
-document.getElementById("table").append(
+document.getElementById("table").replaceChildren(
   el("div", { class: "filters", role: "search" },
     el("div", {}, search, ...selects),
     el("div", {}, group("State", stateButtons), clear, shownCount)),
