@@ -142,8 +142,8 @@ def make_parser(whole: Collection[str] = tuple(BY_NAME)) -> argparse.ArgumentPar
         prog="pytest-upskill",
         # The two options are told here, which leaves the screen to the commands.
         usage="pytest-upskill [-h] [--version] COMMAND ...",
-        description="Test Agent Skills, by pytest: pytest --skill PATH --model NAME",
-        epilog="example: pytest-upskill list skills (more: pytest-upskill COMMAND --help)\n"
+        epilog="Tests are run by pytest: pytest --skill PATH --model NAME\n"
+        "example: pytest-upskill list skills (more: pytest-upskill COMMAND --help)\n"
         "exit status: 0 fine, 1 something was found, 2 usage or bad input",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         add_help=False,
