@@ -7,7 +7,9 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from ..errors import SettingsError, shown
-from .collect import SkillSource, relative
+from ..settings import Settings
+from ..skills import find_skills
+from .collect import SkillSource, relative, sources_of
 from .option import absolute
 from .option_table import SKILL
 
@@ -17,6 +19,17 @@ Guarded = dict[Path, list[SkillSource]]
 def ini_folder(config: pytest.Config) -> Path:
     """Where the settings of the project are kept."""
     return config.inipath.parent if config.inipath else config.rootpath
+
+
+def sources_wanted(config: pytest.Config, settings: Settings) -> list[SkillSource]:
+    """The skills of --skill or skill_paths, each once, with the file that its cases are in."""
+    wanted = wanted_by_args(config, settings.skill_paths)
+    found = [file for path in wanted for file in find_skills(path)]
+    tests_file = settings.tests_file
+    if tests_file and not tests_file.is_file():
+        what = "this is a folder" if tests_file.is_dir() else "there is no such file"
+        raise SettingsError(f"--skill-tests {tests_file}", what, "Name a file of cases.")
+    return sources_of(list(dict.fromkeys(found)), tests_file, config.rootpath)
 
 
 def add_to_args(config: pytest.Config, sources: Sequence[SkillSource]) -> Guarded:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ..engine import Engine
-from ..errors import InputError, SettingsError
+from ..errors import InputError
 from ..models import ModelSpec, model_id_of
 from ..models.prices import Price, parse_prices, price_of
 from ..previous import require_ref
@@ -17,11 +17,10 @@ from ..report_files import require_apart, tried, written_line
 from ..reports.markdown import markdown_summary
 from ..results import RunResults
 from ..settings import Settings
-from ..skills import find_skills
 from ..trials import Plan, Question
 from . import accepting, ci, files, junit, paths, prepare, screen, showing, telemetry
 from .asking import Asking
-from .collect import SkillFile, SkillFolder, SkillSource, relative, sources_of
+from .collect import SkillFile, SkillFolder, SkillSource, relative
 from .frugal import FrugalRuns, looks_of
 from .functions import MarkedTests
 from .item_lines import ItemLines
@@ -89,13 +88,7 @@ class UpskillRun:
     def _find_skills(self) -> None:
         if not self.settings.skill_paths:  # then there may be tests in Python
             return
-        wanted = paths.wanted_by_args(self._config, self.settings.skill_paths)
-        found = [file for path in wanted for file in find_skills(path)]
-        tests_file = self.settings.tests_file
-        if tests_file and not tests_file.is_file():
-            what = "this is a folder" if tests_file.is_dir() else "there is no such file"
-            raise SettingsError(f"--skill-tests {tests_file}", what, "Name a file of cases.")
-        sources = sources_of(list(dict.fromkeys(found)), tests_file, self._config.rootpath)
+        sources = paths.sources_wanted(self._config, self.settings)
         self._guarded = paths.add_to_args(self._config, sources)
         # Who runs one test file of a project with skill_paths needs no model and no key.
         reached = paths.reached_by_args(self._config, sources)
