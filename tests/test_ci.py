@@ -39,7 +39,7 @@ def test_the_summary_of_a_job_is_added_once_to_what_is_there(
     assert lines[:5] == ["Before.", MARKER, "## Skills", "", "**Not passed:**"]
     assert lines[6].startswith("- gate on scripted:a.json: lowest likely lift is ")
     rows = [line for line in lines if line.startswith("|")]
-    assert rows[0] == "| model | without | with | lift | tokens | $/1000 | verdict |"
+    assert rows[0] == "| model | without | with | lift | tokens | verdict |"
     assert rows[2].startswith("| scripted:a.json | 0% | 100% | +100 (")
     assert rows[2].endswith("| no effect shown |")
     assert lines.count("## Skills") == 1

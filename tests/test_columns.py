@@ -1,7 +1,7 @@
 """Text by the columns that it takes on a terminal."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_upskill.reports.columns import (
@@ -78,6 +78,7 @@ def test_lines_with_marks_are_wrapped_without_a_loss(text: str, width: int) -> N
     assert "".join(line[2:] for line in lines).replace(" ", "") == text.replace(" ", "")
 
 
+@example(["", " ", "1" * 12 + "\x1b" * 3 + "\u0301"], 26, "…")
 @given(
     st.lists(
         st.text(alphabet="ab:/-.日\x1b \u2026~1\u0301", max_size=40), unique=True, max_size=12

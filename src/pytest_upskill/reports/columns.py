@@ -82,7 +82,7 @@ def _common_lead(texts: Collection[str], ends: str) -> int:
 def _numbered(texts: Mapping[str, str], width: int, mark: str) -> dict[str, str]:
     tags = [f"{mark}{number}" for number in range(1, len(texts) + 1)]
     return {
-        name: text[: _end(text, 0, width - width_of(tag))] + tag
+        name: text[: min(_end(text, 0, width - width_of(tag)), width - len(tag))] + tag
         for (name, text), tag in zip(texts.items(), tags, strict=True)
     }
 
