@@ -37,7 +37,8 @@ browser:
 	@if [ -n "$$CI" ] && ! command -v chromium >/dev/null && command -v apt-get >/dev/null; then \
 	  as_root=$$([ "$$(id -u)" = 0 ] || command -v sudo || true); \
 	  $$as_root apt-get update -qq && \
-	  $$as_root apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; \
+	  $$as_root env DEBIAN_FRONTEND=noninteractive \
+	    apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; \
 	fi
 
 tests: $(VENV)/.dev browser
