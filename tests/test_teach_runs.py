@@ -94,6 +94,23 @@ def test_a_lesson_that_is_interrupted_says_how_to_go_on(project: Project) -> Non
     assert project.files() == []
 
 
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_lesson_goes_on_if_nobody_reads_what_it_says(project: Project, more: list[str]) -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    with in_session(School()) as url:
+        done = subprocess.run(
+            [COMMAND, *generate_words(url), *more],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL if more else theirs,
+            stderr=theirs if more else subprocess.PIPE,
+            check=False,
+        )
+    os.close(theirs)
+    assert (done.returncode, done.stderr or b"") == (0, b"")
+    assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
+
+
 def test_a_lesson_begun_anew_asks_the_teacher_again_and_loses_nothing(project: Project) -> None:
     school = School()
     with in_session(school) as url:

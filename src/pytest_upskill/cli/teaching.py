@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -19,7 +20,7 @@ from ..teach.taught import Taught
 from ..teach.taught_json import taught_data
 from ..texts import dollars
 from ..upskill_config import UpskillConfig, read_config
-from .output import painter, write
+from .output import painter, tell, write
 
 _DEFAULT_WIDTH: Final = 80
 
@@ -98,12 +99,9 @@ def teach(given: argparse.Namespace, run: Callable[[How], Taught], **how: Any) -
     width = shutil.get_terminal_size((_DEFAULT_WIDTH, 24)).columns
     live = stream.isatty() and os.environ.get("TERM") != "dumb"
 
-    def show(text: str) -> None:
-        encoding = stream.encoding or "utf-8"
-        stream.write(text.encode(encoding, "replace").decode(encoding))
-        stream.flush()
-
-    screen = Screen(show, width=width, live=live, paint=painter(stream, os.environ))
+    screen = Screen(
+        partial(tell, stream), width=width, live=live, paint=painter(stream, os.environ)
+    )
     agree = _agree(given, screen, stream)
     try:
         taught = run(How(screen=screen, agree=agree, resume=given.resume, **how))
@@ -129,8 +127,7 @@ def _agree(given: argparse.Namespace, screen: Screen, stream: TextIO) -> Callabl
             raise SettingsError(
                 "--yes", f"nobody is here to ask whether {guess} are fine", "Add --yes to go on."
             )
-        stream.write("Go on? [y/N] ")
-        stream.flush()
+        tell(stream, "Go on? [y/N] ")
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 
     return agree
