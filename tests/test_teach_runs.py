@@ -94,23 +94,6 @@ def test_a_lesson_that_is_interrupted_says_how_to_go_on(project: Project) -> Non
     assert project.files() == []
 
 
-@pytest.mark.parametrize("more", [[], ["--json"]])
-def test_a_lesson_goes_on_if_nobody_reads_what_it_says(project: Project, more: list[str]) -> None:
-    ours, theirs = os.pipe()
-    os.close(ours)
-    with in_session(School()) as url:
-        done = subprocess.run(
-            [COMMAND, *generate_words(url), *more],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL if more else theirs,
-            stderr=theirs if more else subprocess.PIPE,
-            check=False,
-        )
-    os.close(theirs)
-    assert (done.returncode, done.stderr or b"") == (0, b"")
-    assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
-
-
 def test_a_lesson_begun_anew_asks_the_teacher_again_and_loses_nothing(project: Project) -> None:
     school = School()
     with in_session(school) as url:
@@ -242,24 +225,6 @@ def test_a_draft_and_cases_alone(project: Project) -> None:
     assert not school.of("student")
     assert len(load_cases(project.skill / "skill_meta.json")) == 12
     assert lines(shown)[-1] == "Saved to ./skills/lamp-colours"
-
-
-def test_nothing_is_written_over_without_force(project: Project) -> None:
-    folder = write_skill(project.folder / "mine")
-    school = School()
-    status, _, error = project.generate(school, "-o", "mine")
-    assert (status, "-o mine: there is a skill already" in error) == (2, True)
-    assert school.asked == []
-    old = (folder / "SKILL.md").read_text()
-    (folder / "extra.txt").write_text("kept too")
-    status, shown, _ = project.generate(school, "-o", "mine", "--force")
-    assert status == 0
-    assert load_skill(folder / "SKILL.md").name == "mine"
-    assert "The skill as it was is kept in .upskill/teach/mine/before" in lines(shown)
-    kept = project.folder / ".upskill/teach/mine/before"
-    assert (kept / "SKILL.md").read_text() == old
-    assert (kept / "extra.txt").read_text() == "kept too"
-    assert not (folder / "extra.txt").exists()
 
 
 def improvable(project: Project) -> Path:

@@ -136,7 +136,9 @@ def _agree(given: argparse.Namespace, screen: Screen, stream: TextIO) -> Callabl
 def result_lines(taught: Taught) -> list[str]:
     cost = f"   (cost {dollars(taught.cost)})" if taught.cost else ""
     lines = [f"The skill as it was is kept in {shown(taught.kept)}"] if taught.kept else []
-    if taught.folder:
+    if taught.unsaved:
+        lines += f"{taught.unsaved}{cost}".splitlines()
+    elif taught.folder:
         path = shown(taught.folder.absolute())
         lines.append(f"Saved to {path if path.startswith('/') else f'./{path}'}{cost}")
     else:
@@ -145,7 +147,9 @@ def result_lines(taught: Taught) -> list[str]:
 
 
 def status_of(taught: Taught) -> int:
-    """1 if the skill was measured and helps nobody, or could not be measured for want of money."""
+    """1 if the skill helps nobody, or could not be saved, or measured for want of money."""
+    if taught.unsaved:
+        return 1
     if not taught.learning:
         return 1 if taught.best.problem else 0
     return 0 if taught.helps else 1

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -87,7 +87,13 @@ def generate(lesson: Lesson, how: How) -> Taught:
             raise SettingsError(f"--from {shown(lesson.source or parent)}", problem, mend)
         target = how.output or (parent / lesson.name if lesson.name else None)
         if target:
-            saving.require_free("-o" if how.output else "--name", target, force=how.force)
+            flag = "-o" if how.output else "--name"
+            saving.require_free(flag, target, force=how.force)
+            place = target.resolve().parent if target.is_dir() else target
+            saving.require_writable(f"{flag} {shown(target)}", place)
+        else:
+            place = start.base if in_place and start and start.base else parent
+            saving.require_writable(shown(place), place)
         missing = max(0, lesson.cases - len(known.cases))
         _agreed(how, estimate(lesson, room, material, Steps(True, missing, len(known.cases))))
         first_name = lesson.name or (start.name if start else slug(lesson.task) or "my-skill")
@@ -119,6 +125,7 @@ def refine(path: Path, lesson: Lesson, how: How) -> Taught:
         )
     if lesson.adversary:
         require_growable(known)
+    _require_writable(start)
     with classroom(lesson, how) as room:
         material = Material(start=start)
         steps = Steps(False, 0, len(known.cases))
@@ -140,6 +147,7 @@ def add_cases(path: Path, lesson: Lesson, how: How) -> Taught:
     if lesson.cases < 1 or lesson.cases + len(known.cases) < FEWEST_CASES:
         problem = f"a skill needs {FEWEST_CASES} cases or more"
         raise SettingsError(f"{lesson.cases} cases for {shown(path)}", problem, "Write more.")
+    _require_writable(start)
     with classroom(lesson, how) as room:
         material = gather(lesson, room.provider)
         steps = Steps(False, lesson.cases, len(known.cases))
@@ -154,6 +162,11 @@ def add_cases(path: Path, lesson: Lesson, how: How) -> Taught:
         return replace(saved, kept=None)  # of the skill nothing was changed
 
 
+def _require_writable(skill: Draft) -> None:
+    if skill.base:
+        saving.require_writable(shown(skill.base), skill.base)
+
+
 def _saved(
     course: Course, taught: Taught, known: CaseFile, folder: Path, *, wrote: bool = True
 ) -> Taught:
@@ -161,11 +174,24 @@ def _saved(
     room, workspace = course.room, course.workspace
     metadata = saving.metadata_of(taught, course.lesson.task, room.teacher) if wrote else {}
     text = saving.saved_cases(known, taught, metadata)
-    kept = saving.save(taught.best.draft, text, folder, workspace)
     spent = room.spent()
-    workspace.save(saved=str(folder), cost=spent)
-    notes = _notes(taught, room)
-    return replace(taught, folder=folder, cost=spent, kept=kept, notes=notes)
+    taught = replace(taught, cost=spent, notes=_notes(taught, room))
+    try:
+        kept = saving.save(taught.best.draft, text, folder, workspace)
+    except SettingsError as error:
+        return replace(taught, unsaved=_unsaved(error, taught.best, text, workspace))
+    with suppress(SettingsError):  # what counts is saved
+        workspace.save(saved=str(folder), cost=spent)
+    return replace(taught, folder=folder, kept=kept)
+
+
+def _unsaved(error: SettingsError, best: Attempt, cases: str, workspace: Workspace) -> str:
+    """What a person must know who paid for something that could not be saved."""
+    told = f"Not saved: {error.where}: {error.problem}."
+    with suppress(SettingsError, OSError):
+        kept = workspace.keep_unsaved(best.number, best.draft, cases)
+        told += f"\nThe best version is kept in {shown(kept)}"
+    return f"{told}\n--resume saves it without asking anything again, once that is mended."
 
 
 def _notes(taught: Taught, room: Classroom) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ class Taught:
     no_signal: tuple[str, ...] = ()  # cases that every student passes without the skill
     notes: tuple[str, ...] = ()
     folder: Path | None = None  # where it was saved
+    unsaved: str | None = None  # why it could not be saved, and where the best version is
     cost: float | None = None
     kept: Path | None = None  # where the skill is that was there before
 

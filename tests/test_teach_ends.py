@@ -1,0 +1,128 @@
+"""How lessons end: what is saved and where, what is said if it can't be, and how to go on."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kit import write_skill
+from loopback import Asked, LoopbackServer, Reply
+from pytest_upskill.cases import load_cases
+from pytest_upskill.skills import load_skill
+from school import (
+    COLOURS,
+    COMMAND,
+    Project,
+    School,
+    body,
+    generate_words,
+    in_session,
+    lines,
+    make_project,
+)
+
+
+@pytest.fixture
+def project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Project:
+    return make_project(tmp_path, monkeypatch, capsys)
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_lesson_goes_on_if_nobody_reads_what_it_says(project: Project, more: list[str]) -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    with in_session(School()) as url:
+        done = subprocess.run(
+            [COMMAND, *generate_words(url), *more],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL if more else theirs,
+            stderr=theirs if more else subprocess.PIPE,
+            check=False,
+        )
+    os.close(theirs)
+    assert (done.returncode, done.stderr or b"") == (0, b"")
+    assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
+
+
+def test_nothing_is_written_over_without_force(project: Project) -> None:
+    folder = write_skill(project.folder / "mine")
+    school = School()
+    status, _, error = project.generate(school, "-o", "mine")
+    assert (status, "-o mine: there is a skill already" in error) == (2, True)
+    assert school.asked == []
+    old = (folder / "SKILL.md").read_text()
+    (folder / "extra.txt").write_text("kept too")
+    status, shown, _ = project.generate(school, "-o", "mine", "--force")
+    assert status == 0
+    assert load_skill(folder / "SKILL.md").name == "mine"
+    assert "The skill as it was is kept in .upskill/teach/mine/before" in lines(shown)
+    kept = project.folder / ".upskill/teach/mine/before"
+    assert (kept / "SKILL.md").read_text() == old
+    assert (kept / "extra.txt").read_text() == "kept too"
+    assert not (folder / "extra.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["-o", "/proc/lamp"], "-o /proc/lamp: /proc can't be written to"),
+        (["-o", "dangling"], "-o dangling: dangling is a link to nowhere"),
+        (["-o", "plain/lamp"], "-o plain/lamp: plain is a file, and no folder"),
+        (["--name", "lamp"], "--name skills/lamp: skills is a file, and no folder"),
+        ([], "skills: skills is a file, and no folder\n  Make room for it, or choose another"),
+    ],
+)
+def test_a_place_that_can_not_be_written_to_is_found_before_the_first_call(
+    project: Project, words: list[str], told: str
+) -> None:
+    (project.folder / "dangling").symlink_to("gone")
+    for name in ("plain", "skills"):
+        (project.folder / name).write_text("a file")
+    school = School()
+    status, _, error = project.generate(school, *words)
+    assert (status, told in error) == (2, True), error
+    assert school.asked == []
+    assert project.files() == ["plain", "skills"]
+
+
+@pytest.mark.parametrize("more", [[], ["--no-eval"]])
+def test_what_can_not_be_saved_at_the_end_is_kept_and_resume_saves_it(
+    project: Project, more: list[str]
+) -> None:
+    school = School()
+
+    def script(asked: Asked) -> Reply:
+        if School.role(asked) == "author":  # a place that was free when it was looked at
+            (project.folder / "skills").write_text("in the way")
+        return school(asked)
+
+    with LoopbackServer(script) as server:
+        words = [*generate_words(f"{server.url}/v1"), *more]
+        status, shown, error = project.run(*words)
+        assert (status, error) == (1, "")
+        *before, problem, where, how = lines(shown)
+        assert problem == "Not saved: skills/lamp-colours: this can't be written: not a directory."
+        assert where == "The best version is kept in .upskill/teach/lamp-colours/attempt-1"
+        assert how.startswith("--resume saves it without asking anything again")
+        assert more or [line for line in before if line.startswith("There was one attempt")]
+        kept = project.workspace / "attempt-1"
+        assert body(*COLOURS) in (kept / "SKILL.md").read_text()
+        assert len(load_cases(kept / "skill_meta.json")) == 12
+        (project.folder / "skills").unlink()
+        asked = len(school.asked)
+        status, _, _ = project.run(*words, "--resume")
+    assert status == 0
+    assert len(school.asked) == asked
+    assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
+
+
+def test_a_link_to_a_skill_stays_a_link(project: Project) -> None:
+    folder = write_skill(project.folder / "elsewhere/mine")
+    (project.folder / "mine").symlink_to(folder)
+    status, _, error = project.generate(School(), "-o", "mine", "--force")
+    assert status == 0, error
+    assert (project.folder / "mine").is_symlink()
+    assert load_skill(folder / "SKILL.md").body == body(*COLOURS)
