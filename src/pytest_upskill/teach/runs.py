@@ -153,7 +153,7 @@ def add_cases(path: Path, lesson: Lesson, how: How) -> Taught:
         steps = Steps(False, lesson.cases, len(known.cases))
         _agreed(how, estimate(replace(lesson, attempts=1), room, material, steps))
         course = _course(lesson, how, room, material, start.name)
-        new, silent = course.write_cases(start, known.cases, lesson.cases)
+        new, silent = course.write_cases(start, known.cases, lesson.cases, fewest=1)
         cases = all_cases(known, new)
         held = course.split(cases)
         first = Attempt(1, start, None)
