@@ -2,6 +2,8 @@
 
 import os
 import subprocess
+import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,47 @@ def test_a_lesson_goes_on_if_nobody_reads_what_it_says(project: Project, more: l
     os.close(theirs)
     assert (done.returncode, done.stderr or b"") == (0, b"")
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
+
+
+@dataclass(frozen=True)
+class Keyboard:
+    """Somebody who types this, or presses Ctrl-C."""
+
+    typed: str
+
+    def isatty(self) -> bool:
+        return True
+
+    def readline(self) -> str:
+        if self.typed == "^C":
+            raise KeyboardInterrupt
+        return self.typed
+
+
+@pytest.mark.parametrize(
+    ("typed", "wanted", "end", "told"),
+    [
+        ("n\n", 1, "Go on? [y/N] Nothing was asked.\n", ""),  # the terminal shows what is typed
+        ("", 1, "Go on? [y/N] \nNothing was asked.\n", ""),
+        ("^C", 130, "Go on? [y/N] \n", "pytest-upskill: interrupted\n"),
+    ],
+)
+def test_who_does_not_agree_is_told_that_nothing_was_asked(
+    project: Project,
+    monkeypatch: pytest.MonkeyPatch,
+    typed: str,
+    wanted: int,
+    end: str,
+    told: str,
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Keyboard(typed))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    school = School()
+    with in_session(school) as url:
+        status, shown, error = project.run(*generate_words(url)[:-1])
+    assert (status, error) == (wanted, told)
+    assert shown.endswith(end)
+    assert school.asked == []
 
 
 def test_nothing_is_written_over_without_force(project: Project) -> None:

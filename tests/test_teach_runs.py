@@ -87,9 +87,9 @@ def test_a_lesson_that_is_interrupted_says_how_to_go_on(project: Project) -> Non
         command = [COMMAND, *generate_words(f"{server.url}/v1")]
         process.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
         _, error = process[0].communicate()
-    assert process[0].returncode == 1
+    assert process[0].returncode == 130
     assert error == (
-        "pytest-upskill: stopped\nNothing was saved. --resume goes on and asks nothing twice.\n"
+        "pytest-upskill: interrupted\nNothing was saved. --resume goes on and asks nothing twice.\n"
     )
     assert project.files() == []
 

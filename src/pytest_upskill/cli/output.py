@@ -51,6 +51,18 @@ def tell(stream: TextIO, text: str) -> None:
         forget_output(stream)
 
 
+def ask(stream: TextIO, question: str) -> bool:
+    """Whether a person says yes; whatever ends the question, what follows begins a line."""
+    tell(stream, f"{question} [y/N] ")
+    answer = ""
+    try:
+        answer = sys.stdin.readline()
+    finally:
+        if not answer.endswith("\n"):  # Ctrl-C or Ctrl-D
+            tell(stream, "\n")
+    return answer.strip().lower() in ("y", "yes")
+
+
 def _put(stream: TextIO, text: str) -> None:
     encoding = stream.encoding or "utf-8"
     stream.write(text.encode(encoding, "replace").decode(encoding))

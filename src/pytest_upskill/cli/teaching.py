@@ -6,11 +6,12 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-from ..errors import SettingsError, TeachError, shown
+from ..errors import HOW_TO_GO_ON, SettingsError, shown
 from ..teach.consent import Estimate
 from ..teach.lesson import DEFAULT_STUDENT, DEFAULT_TEACHER, Lesson
 from ..teach.report import report_lines
@@ -20,7 +21,7 @@ from ..teach.taught import Taught
 from ..teach.taught_json import taught_data
 from ..texts import dollars
 from ..upskill_config import UpskillConfig, read_config
-from .output import painter, tell, write
+from .output import ask, painter, tell, write
 
 _DEFAULT_WIDTH: Final = 80
 
@@ -102,14 +103,17 @@ def teach(given: argparse.Namespace, run: Callable[[How], Taught], **how: Any) -
     screen = Screen(
         partial(tell, stream), width=width, live=live, paint=painter(stream, os.environ)
     )
-    agree = _agree(given, screen, stream)
+    consent = _Consent(given.yes, screen, stream)
     try:
-        taught = run(How(screen=screen, agree=agree, resume=given.resume, **how))
+        taught = run(How(screen=screen, agree=consent, resume=given.resume, **how))
     except NotAgreed:
+        screen.line("Nothing was asked.")
         return "", 1
     except KeyboardInterrupt:
         screen.drop()
-        raise TeachError("stopped") from None
+        if not consent.given:
+            raise
+        raise KeyboardInterrupt(HOW_TO_GO_ON) from None
     told = report_lines(taught, width)
     for line in [*([""] if told else []), *told, *result_lines(taught)]:
         screen.line(line)
@@ -118,19 +122,26 @@ def teach(given: argparse.Namespace, run: Callable[[How], Taught], **how: Any) -
     return "", status_of(taught)
 
 
-def _agree(given: argparse.Namespace, screen: Screen, stream: TextIO) -> Callable[[Estimate], bool]:
-    def agree(guess: Estimate) -> bool:
-        screen.line(f"This takes {guess}.")
-        if guess.free or given.yes:
-            return True
-        if not (sys.stdin.isatty() and stream.isatty()):
+@dataclass
+class _Consent:
+    """Asks whether to go on, unless that is said already or costs nothing."""
+
+    yes: bool
+    screen: Screen
+    stream: TextIO
+    given: bool = False
+
+    def __call__(self, guess: Estimate) -> bool:
+        self.screen.line(f"This takes {guess}.")
+        self.given = guess.free or self.yes or self._ask(guess)
+        return self.given
+
+    def _ask(self, guess: Estimate) -> bool:
+        if not (sys.stdin.isatty() and self.stream.isatty()):
             raise SettingsError(
                 "--yes", f"nobody is here to ask whether {guess} are fine", "Add --yes to go on."
             )
-        tell(stream, "Go on? [y/N] ")
-        return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-    return agree
+        return ask(self.stream, "Go on?")
 
 
 def result_lines(taught: Taught) -> list[str]:
