@@ -288,6 +288,8 @@ def test_questions_that_nobody_can_be_asked_are_refused_before_the_first_call(
     for words, told in (
         ([], "--model opus: ANTHROPIC_API_KEY is not set"),
         (["--model", "scripted:a.json"], "--model scripted:a.json: No such file"),
+        (["--eval-model", "x", "--base-url", "y"], "pytest-upskill: --base-url"),
+        (["--eval-model", "x", "--eval-base-url", "y"], "pytest-upskill: --eval-base-url"),
     ):
         status, _, error = project.run("generate", "x", "--eval-model", "local", *words)
         assert (status, told in error) == (2, True), error
