@@ -169,3 +169,31 @@ def test_a_link_to_a_skill_stays_a_link(project: Project) -> None:
     assert status == 0, error
     assert (project.folder / "mine").is_symlink()
     assert load_skill(folder / "SKILL.md").body == body(*COLOURS)
+
+
+def test_a_skill_of_the_name_that_the_teacher_chose_is_replaced_by_force_only(
+    project: Project,
+) -> None:
+    old = (write_skill(project.skill) / "SKILL.md").read_text()
+    status, shown, _ = project.generate(School())
+    assert status == 0
+    told = "skills/lamp-colours is there already: saved as lamp-colours-2"
+    assert told in lines(shown)
+    assert (project.skill / "SKILL.md").read_text() == old
+    status, shown, _ = project.generate(School(), "--force")
+    assert status == 0
+    assert "is there already" not in shown
+    assert lines(shown)[-1] == "Saved to ./skills/lamp-colours"
+    assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
+    begin = "The skill as it was is kept in "
+    [kept] = [line.removeprefix(begin) for line in lines(shown) if line.startswith(begin)]
+    assert (project.folder / kept / "SKILL.md").read_text() == old
+
+
+def test_what_is_no_skill_is_never_replaced(project: Project) -> None:
+    project.skill.mkdir(parents=True)
+    (project.skill / "mine.txt").write_text("precious")
+    status, shown, _ = project.generate(School(), "--force")
+    assert status == 0
+    assert lines(shown)[-1] == "Saved to ./skills/lamp-colours-2"
+    assert (project.skill / "mine.txt").read_text() == "precious"

@@ -99,8 +99,14 @@ def generate(lesson: Lesson, how: How) -> Taught:
         first_name = lesson.name or (start.name if start else slug(lesson.task) or "my-skill")
         course = _course(lesson, how, room, material, first_name)
 
+        taken = list[Path]()
+
         def named(name: str) -> str:
-            return name if target or in_place else _free(parent, name, course.workspace)
+            if target or in_place:
+                return name
+            found = _free(parent, name, course.workspace, force=how.force)
+            taken.extend([parent / name] if found != name else [])
+            return found
 
         draft = course.draft(named)
         new, silent = course.write_cases(draft, known.cases, missing)
@@ -112,7 +118,10 @@ def generate(lesson: Lesson, how: How) -> Taught:
         else:
             taught = Taught((Attempt(1, draft, None),), tuple(cases), held, "")
         folder = start.base if in_place and start else target or parent / draft.name
-        return _saved(course, taught, known, folder or parent / draft.name)
+        taught = _saved(course, taught, known, folder or parent / draft.name)
+        for other in taken if taught.folder else ():
+            how.screen.line(f"{shown(other)} is there already: saved as {draft.name}")
+        return taught
 
 
 def refine(path: Path, lesson: Lesson, how: How) -> Taught:
@@ -236,8 +245,11 @@ def _course(lesson: Lesson, how: How, room: Classroom, material: Material, name:
     return Course(lesson, room, material, workspace, how.screen)
 
 
-def _free(parent: Path, name: str, workspace: Workspace) -> str:
-    """A name that is not taken, unless by what this very lesson saved before."""
-    if workspace.state.get("saved") == str(parent / name):
+def _free(parent: Path, name: str, workspace: Workspace, *, force: bool) -> str:
+    """A name that is not taken, unless by what this very lesson saved or a skill to replace."""
+    saved = Path(workspace.state.get("saved", ""))
+    if saved.parent == parent and saved.exists():
+        return saved.name
+    if force and saving.is_skill(parent / name):
         return name
     return saving.free_name(parent, name)

@@ -37,9 +37,8 @@ def require_free(flag: str, folder: Path, *, force: bool) -> None:
     """Nothing is there, or it is a skill and may be replaced."""
     if not folder.exists():
         return
-    is_skill = any((folder / name).is_file() for name in SKILL_NAMES)
-    if folder.is_dir() and (is_skill or not any(folder.iterdir())):
-        if force or not is_skill:
+    if folder.is_dir() and (is_skill(folder) or not any(folder.iterdir())):
+        if force or not is_skill(folder):
             return
         raise SettingsError(
             f"{flag} {shown(folder)}",
@@ -49,6 +48,10 @@ def require_free(flag: str, folder: Path, *, force: bool) -> None:
     raise SettingsError(
         f"{flag} {shown(folder)}", "this is there and is no skill", "Choose another folder."
     )
+
+
+def is_skill(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in SKILL_NAMES)
 
 
 def require_writable(where: str, folder: Path) -> None:
@@ -70,7 +73,7 @@ def require_writable(where: str, folder: Path) -> None:
 def free_name(parent: Path, name: str) -> str:
     """The name, or with a number the next one that is not taken."""
     number, found = 2, name
-    while (parent / found).exists():
+    while os.path.lexists(parent / found):
         found = f"{name[: _LONGEST_NAME - 4]}-{number}"
         number += 1
     return found
