@@ -82,14 +82,14 @@ def test_a_bad_skill_becomes_better_and_the_screen_tells_how(project: Project) -
     assert status == 0
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
     told = lines(shown)
-    assert told[1:3] == [
+    assert told[2:4] == [
         "Generating skill with big… SKILL.md 14 tokens",
         "Generating cases… 12 kept",
     ]
-    assert told[3].startswith("attempt 1 small 0% → ")
-    assert told[5] == "attempt 3 small 0% → 100% (+100) other 0% → 100% (+100) best"
-    assert told[6] == "held out small 0% → 100% (+100) other 0% → 100% (+100)"
-    assert told[8] == "learning (8 cases) held out (4 cases)"
+    assert told[4].startswith("attempt 1 small 0% → ")
+    assert told[6] == "attempt 3 small 0% → 100% (+100) other 0% → 100% (+100) best"
+    assert told[7] == "held out small 0% → 100% (+100) other 0% → 100% (+100)"
+    assert told[9] == "learning (8 cases) held out (4 cases)"
     assert told[-1] == "Saved to ./skills/lamp-colours"
     assert max(map(len, shown.splitlines())) <= 80
     state = json.loads((project.workspace / "state.json").read_text())

@@ -197,3 +197,23 @@ def test_what_is_no_skill_is_never_replaced(project: Project) -> None:
     assert status == 0
     assert lines(shown)[-1] == "Saved to ./skills/lamp-colours-2"
     assert (project.skill / "mine.txt").read_text() == "precious"
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted", "told"),
+    [
+        (["--cases", "4"], 1, "4 cases can't show that a skill helps: 5 are the fewest."),
+        ([], 0, "4 held-out cases can't show a lift alone: 5 are the fewest. All together can."),
+        (["--holdout", "0.5"], 0, ""),
+        (["--holdout", "0"], 0, ""),
+    ],
+)
+def test_it_helps_if_that_is_shown_and_too_few_cases_are_told_before_the_first_call(
+    project: Project, words: list[str], wanted: int, told: str
+) -> None:
+    status, shown, _ = project.generate(School(), *words)
+    first, second, *_ = lines(shown)
+    assert first.startswith("This takes about ")
+    assert second == told or (not told and second.startswith("Generating skill"))
+    assert "small, all cases together: " + ("no effect shown" if wanted else "helps") in shown
+    assert status == wanted

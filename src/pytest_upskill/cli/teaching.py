@@ -133,6 +133,8 @@ class _Consent:
 
     def __call__(self, guess: Estimate) -> bool:
         self.screen.line(f"This takes {guess}.")
+        if guess.remark:
+            self.screen.line(guess.remark)
         self.given = guess.free or self.yes or self._ask(guess)
         return self.given
 

@@ -13,7 +13,7 @@ from ..texts import digest, slug
 from . import saving
 from .casefile import CaseFile, read_case_file, require_growable
 from .classroom import Classroom
-from .consent import Estimate, Steps, estimate
+from .consent import Estimate, Steps, estimate, too_few
 from .course import Course, all_cases
 from .drafting import Draft, draft_of
 from .lesson import FEWEST_CASES, Lesson
@@ -95,7 +95,8 @@ def generate(lesson: Lesson, how: How) -> Taught:
             place = start.base if in_place and start and start.base else parent
             saving.require_writable(shown(place), place)
         missing = max(0, lesson.cases - len(known.cases))
-        _agreed(how, estimate(lesson, room, material, Steps(True, missing, len(known.cases))))
+        guess = estimate(lesson, room, material, Steps(True, missing, len(known.cases)))
+        _agreed(how, _with_remark(guess, known, missing, lesson, room))
         first_name = lesson.name or (start.name if start else slug(lesson.task) or "my-skill")
         course = _course(lesson, how, room, material, first_name)
 
@@ -137,8 +138,8 @@ def refine(path: Path, lesson: Lesson, how: How) -> Taught:
     _require_writable(start)
     with classroom(lesson, how) as room:
         material = Material(start=start)
-        steps = Steps(False, 0, len(known.cases))
-        _agreed(how, estimate(lesson, room, material, steps))
+        guess = estimate(lesson, room, material, Steps(False, 0, len(known.cases)))
+        _agreed(how, _with_remark(guess, known, 0, lesson, room))
         course = _course(lesson, how, room, material, start.name)
         new = course.attack(start, known.cases)
         cases = all_cases(known, new)
@@ -235,6 +236,14 @@ def classroom(lesson: Lesson, how: How) -> Iterator[Classroom]:
 def _agreed(how: How, guess: Estimate) -> None:
     if not how.agree(guess):
         raise NotAgreed
+
+
+def _with_remark(
+    guess: Estimate, known: CaseFile, new: int, lesson: Lesson, room: Classroom
+) -> Estimate:
+    if not room.students:  # nothing is measured
+        return guess
+    return replace(guess, remark=too_few(known.cases, new, lesson.holdout, len(room.students)))
 
 
 def _course(lesson: Lesson, how: How, room: Classroom, material: Material, name: str) -> Course:

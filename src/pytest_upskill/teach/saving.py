@@ -12,7 +12,6 @@ from ..skills import CASES_NAME, SKILL_NAMES, load_skill
 from ..texts import slug
 from .casefile import CaseFile, case_file_text
 from .drafting import Draft
-from .report import together
 from .secrets import masked
 from .taught import Taught
 from .workspace import Workspace, write_whole
@@ -81,7 +80,7 @@ def free_name(parent: Path, name: str) -> str:
 
 def metadata_of(taught: Taught, task: str, teacher: str) -> dict[str, Any]:
     """What upskill writes too."""
-    whole = together(taught)
+    whole = taught.together
     rates = (
         [row.skill_rate for row in whole.summaries if row.skill_rate is not None] if whole else []
     )
