@@ -82,14 +82,14 @@ def test_a_bad_skill_becomes_better_and_the_screen_tells_how(project: Project) -
     assert status == 0
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
     told = lines(shown)
-    assert told[1:3] == [
+    assert told[2:4] == [
         "Generating skill with big… SKILL.md 14 tokens",
         "Generating cases… 12 kept",
     ]
-    assert told[3].startswith("attempt 1 small 0% → ")
-    assert told[5] == "attempt 3 small 0% → 100% (+100) other 0% → 100% (+100) best"
-    assert told[6] == "held out small 0% → 100% (+100) other 0% → 100% (+100)"
-    assert told[8] == "learning (8 cases) held out (4 cases)"
+    assert told[4].startswith("attempt 1 small 0% → ")
+    assert told[6] == "attempt 3 small 0% → 100% (+100) other 0% → 100% (+100) best"
+    assert told[7] == "held out small 0% → 100% (+100) other 0% → 100% (+100)"
+    assert told[9] == "learning (8 cases) held out (4 cases)"
     assert told[-1] == "Saved to ./skills/lamp-colours"
     assert max(map(len, shown.splitlines())) <= 80
     state = json.loads((project.workspace / "state.json").read_text())
@@ -288,6 +288,8 @@ def test_questions_that_nobody_can_be_asked_are_refused_before_the_first_call(
     for words, told in (
         ([], "--model opus: ANTHROPIC_API_KEY is not set"),
         (["--model", "scripted:a.json"], "--model scripted:a.json: No such file"),
+        (["--eval-model", "x", "--base-url", "y"], "pytest-upskill: --base-url"),
+        (["--eval-model", "x", "--eval-base-url", "y"], "pytest-upskill: --eval-base-url"),
     ):
         status, _, error = project.run("generate", "x", "--eval-model", "local", *words)
         assert (status, told in error) == (2, True), error

@@ -267,3 +267,18 @@ def test_cases_are_not_added_to_another_form(project: Project) -> None:
     status, _, error = project.run(*words, "--yes")
     assert status == 2
     assert "cases can only be added to skill_meta.json" in error
+
+
+def test_if_no_case_can_be_added_that_is_an_error_with_the_reasons(project: Project) -> None:
+    written = [{"id": f"own-{number}", "input": f"Open {number}?"} for number in range(4)]
+    shaped = [{**one, "expected": {"contains": "up"}} for one in written]
+    folder = write_skill(project.folder / "skills/gate", shaped, body=body(*COLOURS))
+    before = (folder / "skill_meta.json").read_bytes()
+    with in_session(School(cases=[cases(case("pink", reference="no"))])) as url:
+        words = ["cases", "gate", "--add", "2", "--model", "big", "--base-url", url, "--yes"]
+        status, shown, error = project.run(*words)
+    assert status == 1
+    assert "0 cases of 2 hold, too few to go on with" in error
+    assert "its own reference does not pass" in error
+    assert "Saved" not in shown
+    assert (folder / "skill_meta.json").read_bytes() == before

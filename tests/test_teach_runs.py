@@ -87,9 +87,9 @@ def test_a_lesson_that_is_interrupted_says_how_to_go_on(project: Project) -> Non
         command = [COMMAND, *generate_words(f"{server.url}/v1")]
         process.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
         _, error = process[0].communicate()
-    assert process[0].returncode == 1
+    assert process[0].returncode == 130
     assert error == (
-        "pytest-upskill: stopped\nNothing was saved. --resume goes on and asks nothing twice.\n"
+        "pytest-upskill: interrupted\nNothing was saved. --resume goes on and asks nothing twice.\n"
     )
     assert project.files() == []
 
@@ -225,24 +225,6 @@ def test_a_draft_and_cases_alone(project: Project) -> None:
     assert not school.of("student")
     assert len(load_cases(project.skill / "skill_meta.json")) == 12
     assert lines(shown)[-1] == "Saved to ./skills/lamp-colours"
-
-
-def test_nothing_is_written_over_without_force(project: Project) -> None:
-    folder = write_skill(project.folder / "mine")
-    school = School()
-    status, _, error = project.generate(school, "-o", "mine")
-    assert (status, "-o mine: there is a skill already" in error) == (2, True)
-    assert school.asked == []
-    old = (folder / "SKILL.md").read_text()
-    (folder / "extra.txt").write_text("kept too")
-    status, shown, _ = project.generate(school, "-o", "mine", "--force")
-    assert status == 0
-    assert load_skill(folder / "SKILL.md").name == "mine"
-    assert "The skill as it was is kept in .upskill/teach/mine/before" in lines(shown)
-    kept = project.folder / ".upskill/teach/mine/before"
-    assert (kept / "SKILL.md").read_text() == old
-    assert (kept / "extra.txt").read_text() == "kept too"
-    assert not (folder / "extra.txt").exists()
 
 
 def improvable(project: Project) -> Path:
@@ -435,7 +417,7 @@ def test_a_trace_of_megabytes_is_condensed_to_what_a_teacher_can_read(project: P
     assert len(text) > 5_000_000
     school = School()
     status, shown, error = project.generate(school, "--from", "trace.md", "--cases", "4")
-    assert status == 0, error
+    assert (status, error) == (1, "")  # so few cases show nothing
     sent = school.of("teacher")[0].question
     assert "lamp zorp" in sent
     assert len(sent) < 50_000

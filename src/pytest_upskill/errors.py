@@ -16,6 +16,7 @@ UpskillError
 """
 
 from pathlib import Path
+from typing import Final
 
 
 class UpskillError(Exception):
@@ -94,6 +95,9 @@ class ModelError(UpskillError):
 
 class CheckError(UpskillError):
     """A check raised, or said neither yes nor no: the answer is neither right nor wrong."""
+
+
+HOW_TO_GO_ON: Final = "Nothing was saved. --resume goes on and asks nothing twice."
 
 
 class TeachError(UpskillError):

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-from ..errors import InputError, TeachError
+from ..errors import HOW_TO_GO_ON, InputError, TeachError
 from .commands import BY_NAME, make_parser
 from .output import write
 
@@ -29,11 +29,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         print(f"pytest-upskill: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print("pytest-upskill: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as error:
+        print("pytest-upskill: interrupted", *error.args, sep="\n", file=sys.stderr)
         return 130
     except TeachError as error:
         print(f"pytest-upskill: {error}", file=sys.stderr)
-        print("Nothing was saved. --resume goes on and asks nothing twice.", file=sys.stderr)
+        print(HOW_TO_GO_ON, file=sys.stderr)
         return 1
     return int(status)

@@ -9,6 +9,7 @@ from typing import Any, Final
 from ..errors import shown
 from ..skills import SKILL_NAMES
 from ..teach import runs
+from .output import ask
 from .teaching import (
     add_loop_arguments,
     add_teaching_arguments,
@@ -78,6 +79,4 @@ def _may_change(given: argparse.Namespace) -> bool:
     is_skill = source is not None and (source.is_dir() or source.name in SKILL_NAMES)
     if not source or not is_skill or given.output or given.name or not sys.stdin.isatty():
         return False
-    sys.stderr.write(f"Change {shown(source)} in place, and keep the old one? [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return ask(sys.stderr, f"Change {shown(source)} in place, and keep the old one?")

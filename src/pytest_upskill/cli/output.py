@@ -34,10 +34,8 @@ def _plain(text: str, **_: bool) -> str:
 
 def write(text: str) -> None:
     """One text and a newline, also if some characters can't be shown or nobody reads any more."""
-    encoding = sys.stdout.encoding or "utf-8"
     try:
-        sys.stdout.write(text.encode(encoding, "replace").decode(encoding) + "\n")
-        sys.stdout.flush()
+        _put(sys.stdout, f"{text}\n")
     except BrokenPipeError:
         forget_output()
     except OSError as error:  # a full disk
@@ -45,9 +43,35 @@ def write(text: str) -> None:
         raise SettingsError("the output", f"this can't be written: {error}") from None
 
 
-def forget_output() -> None:
+def tell(stream: TextIO, text: str) -> None:
+    """How far something has come: it goes on all the same if nobody can be told any more."""
+    try:
+        _put(stream, text)
+    except OSError:
+        forget_output(stream)
+
+
+def ask(stream: TextIO, question: str) -> bool:
+    """Whether a person says yes; whatever ends the question, what follows begins a line."""
+    tell(stream, f"{question} [y/N] ")
+    answer = ""
+    try:
+        answer = sys.stdin.readline()
+    finally:
+        if not answer.endswith("\n"):  # Ctrl-C or Ctrl-D
+            tell(stream, "\n")
+    return answer.strip().lower() in ("y", "yes")
+
+
+def _put(stream: TextIO, text: str) -> None:
+    encoding = stream.encoding or "utf-8"
+    stream.write(text.encode(encoding, "replace").decode(encoding))
+    stream.flush()
+
+
+def forget_output(stream: TextIO | None = None) -> None:
     """Nobody reads it any more; Python would write the rest at its end, and fail once more."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     with suppress(OSError, ValueError):
-        os.dup2(nowhere, sys.stdout.fileno())
+        os.dup2(nowhere, (stream or sys.stdout).fileno())
     os.close(nowhere)

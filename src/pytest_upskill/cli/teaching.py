@@ -6,10 +6,12 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-from ..errors import SettingsError, TeachError, shown
+from ..errors import HOW_TO_GO_ON, SettingsError, shown
 from ..teach.consent import Estimate
 from ..teach.lesson import DEFAULT_STUDENT, DEFAULT_TEACHER, Lesson
 from ..teach.report import report_lines
@@ -19,7 +21,7 @@ from ..teach.taught import Taught
 from ..teach.taught_json import taught_data
 from ..texts import dollars
 from ..upskill_config import UpskillConfig, read_config
-from .output import painter, write
+from .output import ask, painter, tell, write
 
 _DEFAULT_WIDTH: Final = 80
 
@@ -98,20 +100,20 @@ def teach(given: argparse.Namespace, run: Callable[[How], Taught], **how: Any) -
     width = shutil.get_terminal_size((_DEFAULT_WIDTH, 24)).columns
     live = stream.isatty() and os.environ.get("TERM") != "dumb"
 
-    def show(text: str) -> None:
-        encoding = stream.encoding or "utf-8"
-        stream.write(text.encode(encoding, "replace").decode(encoding))
-        stream.flush()
-
-    screen = Screen(show, width=width, live=live, paint=painter(stream, os.environ))
-    agree = _agree(given, screen, stream)
+    screen = Screen(
+        partial(tell, stream), width=width, live=live, paint=painter(stream, os.environ)
+    )
+    consent = _Consent(given.yes, screen, stream)
     try:
-        taught = run(How(screen=screen, agree=agree, resume=given.resume, **how))
+        taught = run(How(screen=screen, agree=consent, resume=given.resume, **how))
     except NotAgreed:
+        screen.line("Nothing was asked.")
         return "", 1
     except KeyboardInterrupt:
         screen.drop()
-        raise TeachError("stopped") from None
+        if not consent.given:
+            raise
+        raise KeyboardInterrupt(HOW_TO_GO_ON) from None
     told = report_lines(taught, width)
     for line in [*([""] if told else []), *told, *result_lines(taught)]:
         screen.line(line)
@@ -120,26 +122,36 @@ def teach(given: argparse.Namespace, run: Callable[[How], Taught], **how: Any) -
     return "", status_of(taught)
 
 
-def _agree(given: argparse.Namespace, screen: Screen, stream: TextIO) -> Callable[[Estimate], bool]:
-    def agree(guess: Estimate) -> bool:
-        screen.line(f"This takes {guess}.")
-        if guess.free or given.yes:
-            return True
-        if not (sys.stdin.isatty() and stream.isatty()):
+@dataclass
+class _Consent:
+    """Asks whether to go on, unless that is said already or costs nothing."""
+
+    yes: bool
+    screen: Screen
+    stream: TextIO
+    given: bool = False
+
+    def __call__(self, guess: Estimate) -> bool:
+        self.screen.line(f"This takes {guess}.")
+        if guess.remark:
+            self.screen.line(guess.remark)
+        self.given = guess.free or self.yes or self._ask(guess)
+        return self.given
+
+    def _ask(self, guess: Estimate) -> bool:
+        if not (sys.stdin.isatty() and self.stream.isatty()):
             raise SettingsError(
                 "--yes", f"nobody is here to ask whether {guess} are fine", "Add --yes to go on."
             )
-        stream.write("Go on? [y/N] ")
-        stream.flush()
-        return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-    return agree
+        return ask(self.stream, "Go on?")
 
 
 def result_lines(taught: Taught) -> list[str]:
     cost = f"   (cost {dollars(taught.cost)})" if taught.cost else ""
     lines = [f"The skill as it was is kept in {shown(taught.kept)}"] if taught.kept else []
-    if taught.folder:
+    if taught.unsaved:
+        lines += f"{taught.unsaved}{cost}".splitlines()
+    elif taught.folder:
         path = shown(taught.folder.absolute())
         lines.append(f"Saved to {path if path.startswith('/') else f'./{path}'}{cost}")
     else:
@@ -148,7 +160,9 @@ def result_lines(taught: Taught) -> list[str]:
 
 
 def status_of(taught: Taught) -> int:
-    """1 if the skill was measured and helps nobody, or could not be measured for want of money."""
+    """1 if the skill helps nobody, or could not be saved, or measured for want of money."""
+    if taught.unsaved:
+        return 1
     if not taught.learning:
         return 1 if taught.best.problem else 0
     return 0 if taught.helps else 1

@@ -43,6 +43,7 @@ class Classroom:
         self.notes: list[str] = []  # what went wrong with the stored answers
         self._specs: dict[str, ModelSpec] = {}
         names = dict.fromkeys(lesson.students)
+        self._student_url = lesson.student_url
         students = [self._add("student", name, _url(lesson, "student")) for name in names]
         self.students = {name: model_id_of(self._specs[name]) for name in students}
         self.teacher = self._add("teacher", lesson.teacher, lesson.teacher_url)
@@ -108,7 +109,9 @@ class Classroom:
             spec = resolve(name, url, os.environ, Path.cwd())
             _require(spec, self._tell)
         except SettingsError as error:
-            raise _by_role(error, role) from None
+            own_url = role == "student" and self._student_url
+            url_flag = "--eval-base-url" if own_url else "--base-url"
+            raise _by_role(error, role, url_flag) from None
         key = name
         if self._specs.get(name, spec) != spec:
             key = f"{name} ({role})"
@@ -148,11 +151,10 @@ def _require(spec: ModelSpec, tell: Callable[[str], None]) -> None:
         load_script(spec)
 
 
-def _by_role(error: SettingsError, role: Role) -> SettingsError:
+def _by_role(error: SettingsError, role: Role, url_flag: str) -> SettingsError:
     """The error with the flags of these commands, and not those of pytest."""
-    url = "--eval-base-url" if role == "student" else "--base-url"
 
     def told(text: str) -> str:
-        return text.replace("--model", FLAGS[role]).replace("--skill-base-url", url)
+        return text.replace("--model", FLAGS[role]).replace("--skill-base-url", url_flag)
 
     return SettingsError(told(error.where), told(error.problem), told(error.mend))

@@ -1,15 +1,21 @@
 """What a lesson will take, told before the first call: nothing is spent by surprise."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from ..models.prices import cost
 from ..records import Usage
 from ..skills import estimated_tokens
+from ..stats.intervals import LEVEL
+from ..stats.planning import fewest_cases
 from ..texts import counted, dollars
+from .casefile import split_of
 from .classroom import Classroom
 from .lesson import Lesson
 from .sources import Material
+from .splitting import held_out
+from .trying import GoodCase
 
 # What one call takes where nothing better is known: tokens of the prompt, of the answer.
 _PROMPT: Final = 900
@@ -30,6 +36,7 @@ class Estimate:
     tokens: int
     cost: float | None
     free: bool
+    remark: str = ""  # what a person should know before paying
 
     def __str__(self) -> str:
         price = "cost not known" if self.cost is None else f"about {dollars(self.cost)}"
@@ -45,6 +52,24 @@ class Steps:
     drafts: bool
     new_cases: int
     known_cases: int
+
+
+def too_few(known: Sequence[GoodCase], new: int, share: float, students: int) -> str:
+    """That so many cases, or those held out of them, can't show anything, whatever is answered."""
+    asked = [one for one in known if not one.case.skip]
+    learn, held = split_of(asked)
+    others = [(one.case.id, one.case.tags) for one in asked if one.case.id not in learn | held]
+    others += [(f"new {number}", ()) for number in range(new)]
+    number = len(held) + len(held_out(others, share))
+    # What can be shown of several models is less than of one, as in the verdicts.
+    fewest = fewest_cases(1 - (1 - LEVEL) / max(1, students))
+    if len(asked) + new < fewest:
+        cases = counted(len(asked) + new, "case")
+        return f"{cases} can't show that a skill helps: {fewest} are the fewest."
+    if 0 < number < fewest:
+        cases = counted(number, "held-out case")
+        return f"{cases} can't show a lift alone: {fewest} are the fewest. All together can."
+    return ""
 
 
 def estimate(lesson: Lesson, room: Classroom, material: Material, steps: Steps) -> Estimate:

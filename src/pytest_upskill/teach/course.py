@@ -54,9 +54,12 @@ class Course:
         return draft
 
     def write_cases(
-        self, draft: Draft, known: Sequence[GoodCase], number: int
+        self, draft: Draft, known: Sequence[GoodCase], number: int, fewest: int = 0
     ) -> tuple[list[GoodCase], tuple[str, ...]]:
-        """New cases that hold, and which of all give no signal: every student passes them."""
+        """New cases that hold, and which of all give no signal: every student passes them.
+
+        TeachError if fewer than ``fewest`` hold, or too few with those that are known.
+        """
         if number <= 0:
             return [], ()
         self.screen.begin("Generating cases…")
@@ -72,7 +75,7 @@ class Course:
         if len(good) < number:
             told += f", {number - len(good)} given up"
         self.screen.done(told)
-        if len(good) + len(known) < FEWEST_CASES:
+        if len(good) < max(fewest, FEWEST_CASES - len(known)):
             fell = "; ".join(f"{one.question!r}: {one.why}" for one in made.fallen[-3:])
             raise TeachError(
                 f"{self.room.author}: {counted(len(good), 'case')} of {number} hold, too few to go "

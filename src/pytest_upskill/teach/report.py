@@ -2,11 +2,9 @@
 
 import textwrap
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
 from ..comparison import points_words
-from ..results import RunResults
 from ..texts import counted, one_line
 from ..verdict import Verdict
 from .measuring import Attempt
@@ -28,19 +26,6 @@ def attempt_text(attempt: Attempt) -> str:
     else:
         lines.append(attempt.problem or "not measured")
     return "\n".join(lines)
-
-
-def together(taught: Taught) -> RunResults | None:
-    """The best attempt on all cases, learning and held out."""
-    learning, held = taught.learning, taught.held_out
-    if not learning or not held:
-        return learning
-    return replace(
-        learning,
-        tests=(*learning.tests, *held.tests),
-        records=(*learning.records, *held.records),
-        questions={**learning.questions, **held.questions},
-    )
 
 
 def report_lines(taught: Taught, width: int) -> list[str]:
@@ -85,7 +70,7 @@ def _lifts(taught: Taught, width: int) -> list[str]:
 def sentences(taught: Taught) -> list[str]:
     """What a person must know before the skill is used."""
     found = [*_of_attempts(taught)]
-    whole = together(taught)
+    whole = taught.together
     if whole and taught.learning:
         for number, verdict in enumerate(whole.verdicts):
             held = taught.held_out.verdicts[number] if taught.held_out else None

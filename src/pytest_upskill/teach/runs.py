@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -13,7 +13,7 @@ from ..texts import digest, slug
 from . import saving
 from .casefile import CaseFile, read_case_file, require_growable
 from .classroom import Classroom
-from .consent import Estimate, Steps, estimate
+from .consent import Estimate, Steps, estimate, too_few
 from .course import Course, all_cases
 from .drafting import Draft, draft_of
 from .lesson import FEWEST_CASES, Lesson
@@ -87,14 +87,27 @@ def generate(lesson: Lesson, how: How) -> Taught:
             raise SettingsError(f"--from {shown(lesson.source or parent)}", problem, mend)
         target = how.output or (parent / lesson.name if lesson.name else None)
         if target:
-            saving.require_free("-o" if how.output else "--name", target, force=how.force)
+            flag = "-o" if how.output else "--name"
+            saving.require_free(flag, target, force=how.force)
+            place = target.resolve().parent if target.is_dir() else target
+            saving.require_writable(f"{flag} {shown(target)}", place)
+        else:
+            place = start.base if in_place and start and start.base else parent
+            saving.require_writable(shown(place), place)
         missing = max(0, lesson.cases - len(known.cases))
-        _agreed(how, estimate(lesson, room, material, Steps(True, missing, len(known.cases))))
+        guess = estimate(lesson, room, material, Steps(True, missing, len(known.cases)))
+        _agreed(how, _with_remark(guess, known, missing, lesson, room))
         first_name = lesson.name or (start.name if start else slug(lesson.task) or "my-skill")
         course = _course(lesson, how, room, material, first_name)
 
+        taken = list[Path]()
+
         def named(name: str) -> str:
-            return name if target or in_place else _free(parent, name, course.workspace)
+            if target or in_place:
+                return name
+            found = _free(parent, name, course.workspace, force=how.force)
+            taken.extend([parent / name] if found != name else [])
+            return found
 
         draft = course.draft(named)
         new, silent = course.write_cases(draft, known.cases, missing)
@@ -106,7 +119,10 @@ def generate(lesson: Lesson, how: How) -> Taught:
         else:
             taught = Taught((Attempt(1, draft, None),), tuple(cases), held, "")
         folder = start.base if in_place and start else target or parent / draft.name
-        return _saved(course, taught, known, folder or parent / draft.name)
+        taught = _saved(course, taught, known, folder or parent / draft.name)
+        for other in taken if taught.folder else ():
+            how.screen.line(f"{shown(other)} is there already: saved as {draft.name}")
+        return taught
 
 
 def refine(path: Path, lesson: Lesson, how: How) -> Taught:
@@ -119,10 +135,11 @@ def refine(path: Path, lesson: Lesson, how: How) -> Taught:
         )
     if lesson.adversary:
         require_growable(known)
+    _require_writable(start)
     with classroom(lesson, how) as room:
         material = Material(start=start)
-        steps = Steps(False, 0, len(known.cases))
-        _agreed(how, estimate(lesson, room, material, steps))
+        guess = estimate(lesson, room, material, Steps(False, 0, len(known.cases)))
+        _agreed(how, _with_remark(guess, known, 0, lesson, room))
         course = _course(lesson, how, room, material, start.name)
         new = course.attack(start, known.cases)
         cases = all_cases(known, new)
@@ -140,18 +157,24 @@ def add_cases(path: Path, lesson: Lesson, how: How) -> Taught:
     if lesson.cases < 1 or lesson.cases + len(known.cases) < FEWEST_CASES:
         problem = f"a skill needs {FEWEST_CASES} cases or more"
         raise SettingsError(f"{lesson.cases} cases for {shown(path)}", problem, "Write more.")
+    _require_writable(start)
     with classroom(lesson, how) as room:
         material = gather(lesson, room.provider)
         steps = Steps(False, lesson.cases, len(known.cases))
         _agreed(how, estimate(replace(lesson, attempts=1), room, material, steps))
         course = _course(lesson, how, room, material, start.name)
-        new, silent = course.write_cases(start, known.cases, lesson.cases)
+        new, silent = course.write_cases(start, known.cases, lesson.cases, fewest=1)
         cases = all_cases(known, new)
         held = course.split(cases)
         first = Attempt(1, start, None)
         taught = Taught((first,), tuple(cases), held, "", no_signal=silent)
         saved = _saved(course, taught, known, start.base or path, wrote=False)
         return replace(saved, kept=None)  # of the skill nothing was changed
+
+
+def _require_writable(skill: Draft) -> None:
+    if skill.base:
+        saving.require_writable(shown(skill.base), skill.base)
 
 
 def _saved(
@@ -161,11 +184,24 @@ def _saved(
     room, workspace = course.room, course.workspace
     metadata = saving.metadata_of(taught, course.lesson.task, room.teacher) if wrote else {}
     text = saving.saved_cases(known, taught, metadata)
-    kept = saving.save(taught.best.draft, text, folder, workspace)
     spent = room.spent()
-    workspace.save(saved=str(folder), cost=spent)
-    notes = _notes(taught, room)
-    return replace(taught, folder=folder, cost=spent, kept=kept, notes=notes)
+    taught = replace(taught, cost=spent, notes=_notes(taught, room))
+    try:
+        kept = saving.save(taught.best.draft, text, folder, workspace)
+    except SettingsError as error:
+        return replace(taught, unsaved=_unsaved(error, taught.best, text, workspace))
+    with suppress(SettingsError):  # what counts is saved
+        workspace.save(saved=str(folder), cost=spent)
+    return replace(taught, folder=folder, kept=kept)
+
+
+def _unsaved(error: SettingsError, best: Attempt, cases: str, workspace: Workspace) -> str:
+    """What a person must know who paid for something that could not be saved."""
+    told = f"Not saved: {error.where}: {error.problem}."
+    with suppress(SettingsError, OSError):
+        kept = workspace.keep_unsaved(best.number, best.draft, cases)
+        told += f"\nThe best version is kept in {shown(kept)}"
+    return f"{told}\n--resume saves it without asking anything again, once that is mended."
 
 
 def _notes(taught: Taught, room: Classroom) -> tuple[str, ...]:
@@ -202,6 +238,14 @@ def _agreed(how: How, guess: Estimate) -> None:
         raise NotAgreed
 
 
+def _with_remark(
+    guess: Estimate, known: CaseFile, new: int, lesson: Lesson, room: Classroom
+) -> Estimate:
+    if not room.students:  # nothing is measured
+        return guess
+    return replace(guess, remark=too_few(known.cases, new, lesson.holdout, len(room.students)))
+
+
 def _course(lesson: Lesson, how: How, room: Classroom, material: Material, name: str) -> Course:
     wish = {key: value for key, value in asdict(lesson).items() if key not in _NOT_SHAPING}
     mark = digest(json.dumps(wish, sort_keys=True, default=str), material.digest)
@@ -210,8 +254,11 @@ def _course(lesson: Lesson, how: How, room: Classroom, material: Material, name:
     return Course(lesson, room, material, workspace, how.screen)
 
 
-def _free(parent: Path, name: str, workspace: Workspace) -> str:
-    """A name that is not taken, unless by what this very lesson saved before."""
-    if workspace.state.get("saved") == str(parent / name):
+def _free(parent: Path, name: str, workspace: Workspace, *, force: bool) -> str:
+    """A name that is not taken, unless by what this very lesson saved or a skill to replace."""
+    saved = Path(workspace.state.get("saved", ""))
+    if saved.parent == parent and saved.exists():
+        return saved.name
+    if force and saving.is_skill(parent / name):
         return name
     return saving.free_name(parent, name)

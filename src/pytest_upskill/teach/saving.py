@@ -1,6 +1,8 @@
 """Where the result goes: never over something that is there, unless that is wished for."""
 
+import os
 import shutil
+import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -10,12 +12,12 @@ from ..skills import CASES_NAME, SKILL_NAMES, load_skill
 from ..texts import slug
 from .casefile import CaseFile, case_file_text
 from .drafting import Draft
-from .report import together
 from .secrets import masked
 from .taught import Taught
 from .workspace import Workspace, write_whole
 
 _LONGEST_NAME: Final = 64
+_ELSEWHERE: Final = "Make room for it, or choose another folder with -o."
 _VERSION: Final = "1.0"  # that of the form, as upskill has it
 
 
@@ -34,9 +36,8 @@ def require_free(flag: str, folder: Path, *, force: bool) -> None:
     """Nothing is there, or it is a skill and may be replaced."""
     if not folder.exists():
         return
-    is_skill = any((folder / name).is_file() for name in SKILL_NAMES)
-    if folder.is_dir() and (is_skill or not any(folder.iterdir())):
-        if force or not is_skill:
+    if folder.is_dir() and (is_skill(folder) or not any(folder.iterdir())):
+        if force or not is_skill(folder):
             return
         raise SettingsError(
             f"{flag} {shown(folder)}",
@@ -48,10 +49,30 @@ def require_free(flag: str, folder: Path, *, force: bool) -> None:
     )
 
 
+def is_skill(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in SKILL_NAMES)
+
+
+def require_writable(where: str, folder: Path) -> None:
+    """A folder can be made and written to; tried before anything is paid for."""
+    there = folder
+    while not os.path.lexists(there):
+        there = there.parent
+    if not there.is_dir():
+        kind = "a link to nowhere" if there.is_symlink() else "a file, and no folder"
+        raise SettingsError(where, f"{shown(there)} is {kind}", _ELSEWHERE)
+    try:
+        with tempfile.TemporaryDirectory(prefix=".upskill-", dir=there):
+            pass
+    except OSError as error:
+        problem = f"{shown(there)} can't be written to: {_told(error)}"
+        raise SettingsError(where, problem, _ELSEWHERE) from None
+
+
 def free_name(parent: Path, name: str) -> str:
     """The name, or with a number the next one that is not taken."""
     number, found = 2, name
-    while (parent / found).exists():
+    while os.path.lexists(parent / found):
         found = f"{name[: _LONGEST_NAME - 4]}-{number}"
         number += 1
     return found
@@ -59,7 +80,7 @@ def free_name(parent: Path, name: str) -> str:
 
 def metadata_of(taught: Taught, task: str, teacher: str) -> dict[str, Any]:
     """What upskill writes too."""
-    whole = together(taught)
+    whole = taught.together
     rates = (
         [row.skill_rate for row in whole.summaries if row.skill_rate is not None] if whole else []
     )
@@ -74,8 +95,9 @@ def metadata_of(taught: Taught, task: str, teacher: str) -> dict[str, Any]:
 
 def save(draft: Draft, cases: str | None, folder: Path, workspace: Workspace) -> Path | None:
     """Write the skill and its cases; where the skill is kept that was there before."""
-    kept = workspace.keep_before(folder) if any(folder.glob("*")) else None
+    folder = folder.resolve()  # a link to a skill stays one
     try:
+        kept = workspace.keep_before(folder) if any(folder.glob("*")) else None
         if draft.base and draft.base.resolve() == folder.resolve():
             if not _is_there(draft, folder):
                 draft.write(folder)
@@ -91,9 +113,13 @@ def save(draft: Draft, cases: str | None, folder: Path, workspace: Workspace) ->
             shutil.rmtree(folder)
         new.rename(folder)
     except OSError as error:
-        told = (error.strerror or str(error)).lower()
-        raise SettingsError(shown(folder), f"this can't be written: {told}", "Make room.") from None
+        problem = f"this can't be written: {_told(error)}"
+        raise SettingsError(shown(folder), problem, "Make room.") from None
     return kept
+
+
+def _told(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
 
 
 def _is_there(draft: Draft, folder: Path) -> bool:

@@ -1,6 +1,6 @@
 """All that came of a lesson, as plain data."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..results import RunResults
@@ -25,6 +25,7 @@ class Taught:
     no_signal: tuple[str, ...] = ()  # cases that every student passes without the skill
     notes: tuple[str, ...] = ()
     folder: Path | None = None  # where it was saved
+    unsaved: str | None = None  # why it could not be saved, and where the best version is
     cost: float | None = None
     kept: Path | None = None  # where the skill is that was there before
 
@@ -43,7 +44,19 @@ class Taught:
 
     @property
     def helps(self) -> bool:
-        """Whether any student is better with it, by the cases that decide."""
-        results = self.held_out or self.learning
-        rows = results.summaries if results else []
-        return any((row.lift or 0.0) > 0 for row in rows)
+        """Whether it is shown for any student that it is better with it, by all cases."""
+        whole = self.together
+        return whole is not None and any(verdict.word == "helps" for verdict in whole.verdicts)
+
+    @property
+    def together(self) -> RunResults | None:
+        """The best attempt on all cases, learning and held out."""
+        learning, held = self.learning, self.held_out
+        if not learning or not held:
+            return learning
+        return replace(
+            learning,
+            tests=(*learning.tests, *held.tests),
+            records=(*learning.records, *held.records),
+            questions={**learning.questions, **held.questions},
+        )

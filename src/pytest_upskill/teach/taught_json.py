@@ -15,6 +15,7 @@ def taught_data(taught: Taught) -> dict[str, Any]:
         "schema": 1,
         "name": taught.name,
         "folder": str(taught.folder) if taught.folder else None,
+        "unsaved": taught.unsaved,
         "kept": str(taught.kept) if taught.kept else None,
         "tokens": taught.best.draft.tokens,
         "best": taught.best.number,

@@ -17,6 +17,7 @@ from ..engine.store import FOLDER, make_folder
 from ..errors import SettingsError, shown
 from ..results import RunResults
 from ..results_json import results_bytes
+from ..skills import CASES_NAME
 from .drafting import Draft
 
 _STATE: Final = "state.json"
@@ -57,6 +58,14 @@ class Workspace:
         write_whole(folder / "report.txt", f"{told}\n".encode())
         if results:
             write_whole(folder / "results.json", results_bytes(results))
+
+    def keep_unsaved(self, number: int, draft: Draft, cases: str) -> Path:
+        """A version that could not be put where it belongs, with its cases."""
+        folder = self.folder / f"attempt-{number}"
+        if not folder.exists():
+            draft.write(folder)
+        write_whole(folder / CASES_NAME, cases.encode())
+        return folder
 
     def keep_before(self, skill: Path) -> Path:
         """A copy of a skill that is about to be changed or replaced."""
