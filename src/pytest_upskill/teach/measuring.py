@@ -7,7 +7,6 @@ from statistics import fmean
 from typing import Final
 
 from ..checks import CheckedCase
-from ..errors import BudgetError, TeachError
 from ..evaluating import evaluate_cases
 from ..records import Record
 from ..results import RunResults
@@ -17,6 +16,7 @@ from ..trials import Arm
 from .classroom import Classroom
 from .drafting import Draft, loaded
 from .prompts import failing_case
+from .replies import no_answer
 from .trying import GoodCase
 
 _MOST_TOLD: Final = 10
@@ -78,8 +78,7 @@ def measure(
     )
     for record in results.records:
         if record.outcome == "errored":
-            told = (record.error or "no answer").replace("--skill-", "--")
-            raise BudgetError(told) if room.out_of_budget else TeachError(told)
+            raise no_answer(room, record.error or "no answer")
     return results
 
 
