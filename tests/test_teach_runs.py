@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 from collections import Counter
@@ -139,6 +140,22 @@ def test_the_budget_ends_it_in_good_order_with_the_best_so_far(project: Project)
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS[:6])
     assert (project.skill / "skill_meta.json").is_file()
     assert len(school.of("teacher")) == 1
+
+
+def test_prices_of_the_ini_file_hold_for_a_server_of_ones_own(project: Project) -> None:
+    prices = "skill_prices =\n    big 2.50 10\n    small 0.15 0.60"
+    (project.folder / "pytest.ini").write_text(f"[pytest]\n{prices}\n")
+    school = School([draft(*COLOURS[:6]), draft(*COLOURS)], output_tokens=8000)
+    status, shown, error = project.generate(school, "--max-cost", "0.2")
+    assert (status, error) == (0, "")
+    assert re.match(r"This takes about \d+ calls, [\d,]+ tokens, about \$0\.\d+\.", shown)
+    assert lines(shown)[-1] == "Saved to ./skills/lamp-colours (cost $0.16)"
+    (project.folder / "pytest.ini").write_text("[pytest]\nskill_prices = big much\n")
+    status, _, error = project.generate(school)
+    assert (status, "skill_prices 'big much': this is not a name with two" in error) == (2, True)
+    (project.folder / "pytest.ini").write_text("[pytest]\nskill_prices = big 1 1\n")
+    status, _, error = project.generate(school, "--max-cost", "1")
+    assert (status, "the price of small is not known" in error) == (2, True)
 
 
 def test_a_skill_that_there_was_no_money_to_measure_is_saved_and_that_is_said(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from ..errors import SettingsError, TeachError, shown
+from ..models.prices import parse_prices
 from ..teach.consent import Estimate
 from ..teach.lesson import DEFAULT_STUDENT, DEFAULT_TEACHER, Lesson
 from ..teach.report import report_lines
@@ -19,6 +20,7 @@ from ..teach.taught import Taught
 from ..teach.taught_json import taught_data
 from ..texts import dollars
 from ..upskill_config import UpskillConfig, read_config
+from .ini import ini_lines
 from .output import painter, write
 
 _DEFAULT_WIDTH: Final = 80
@@ -106,7 +108,8 @@ def teach(given: argparse.Namespace, run: Callable[[How], Taught], **how: Any) -
     screen = Screen(show, width=width, live=live, paint=painter(stream, os.environ))
     agree = _agree(given, screen, stream)
     try:
-        taught = run(How(screen=screen, agree=agree, resume=given.resume, **how))
+        prices = parse_prices(ini_lines(Path.cwd(), "skill_prices"))
+        taught = run(How(screen=screen, agree=agree, resume=given.resume, prices=prices, **how))
     except NotAgreed:
         return "", 1
     except KeyboardInterrupt:

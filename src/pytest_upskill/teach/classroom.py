@@ -37,8 +37,15 @@ class Classroom:
     the one that is no student has its role behind its name.
     """
 
-    def __init__(self, lesson: Lesson, root: Path, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        lesson: Lesson,
+        root: Path,
+        tell: Callable[[str], None],
+        prices: Mapping[str, Price],
+    ) -> None:
         self._tell = tell
+        self._prices = prices
         self._closing = threading.Lock()
         self.notes: list[str] = []  # what went wrong with the stored answers
         self._specs: dict[str, ModelSpec] = {}
@@ -80,7 +87,7 @@ class Classroom:
         return self._budget.refused
 
     def price_of(self, name: str) -> Price | None:
-        return price_of(self._specs[name], {})
+        return price_of(self._specs[name], self._prices)
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         return self._engine.ask(questions)
@@ -121,7 +128,7 @@ class Classroom:
             raise SettingsError(
                 "--max-cost",
                 f"the price of {', '.join(unknown)} is not known, so no budget can hold it",
-                "Leave it out, or use models whose price is known.",
+                "Write it into pytest's ini file (skill_prices), or leave --max-cost out.",
             )
 
 
