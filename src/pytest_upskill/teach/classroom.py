@@ -128,7 +128,8 @@ class Classroom:
             raise SettingsError(
                 "--max-cost",
                 f"the price of {', '.join(unknown)} is not known, so no budget can hold it",
-                "Write it into pytest's ini file (skill_prices), or leave --max-cost out.",
+                "Write it into skill_prices of pytest's ini file (prices= in Python), or leave "
+                "--max-cost out.",
             )
 
 
