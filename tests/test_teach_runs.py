@@ -388,8 +388,9 @@ def test_from_a_trace_the_teacher_is_measured_in_three_arms(project: Project) ->
     assert row["model"] == "big"
     assert (row["baseline_rate"], row["previous_rate"], row["skill_rate"]) == (0, 1, 1)
     assert data["trace_tokens"] > data["tokens"]
-    sizes = f"{data['tokens']:,} instead of {data['trace_tokens']:,} tokens."
-    assert f"With big, as good as the trace (100% and 100%) with {sizes}" in data["sentences"]
+    skill = f"100% with the skill ({data['tokens']:,} tokens)"
+    trace = f"100% with the trace ({data['trace_tokens']:,})"
+    assert f"With big, as good as the trace: {skill}, {trace}." in data["sentences"]
     assert "Set the lamp." in school.of("teacher")[0].question
     assert "Trace of " in error
 

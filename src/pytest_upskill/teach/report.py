@@ -169,14 +169,16 @@ def _of_teacher(taught: Taught) -> Iterator[str]:
         return
     row = taught.teacher.summaries[0]
     skill, trace, bare = row.skill_rate or 0.0, row.previous_rate or 0.0, row.baseline_rate or 0.0
-    sizes = f"{taught.best.draft.tokens:,} instead of {counted(taught.trace.tokens, 'token')}"
-    if skill >= trace - _AS_GOOD:
-        yield f"With {row.model}, as good as the trace ({skill:.0%} and {trace:.0%}) with {sizes}."
-    else:
-        yield (
-            f"With {row.model}, not as good as the trace ({skill:.0%} and {trace:.0%}), with "
-            f"{sizes}: something of the task is not in the skill yet."
-        )
+    word = "as good as"
+    if abs(skill - trace) > _AS_GOOD:
+        word = "better than" if skill > trace else "not as good as"
+    yield (
+        f"With {row.model}, {word} the trace: {skill:.0%} with the skill "
+        f"({counted(taught.best.draft.tokens, 'token')}), {trace:.0%} with the trace "
+        f"({taught.trace.tokens:,})."
+    )
+    if word == "not as good as":
+        yield "Something of the task is not in the skill yet."
     if skill <= bare + _AS_GOOD and (row.token_change or 0.0) > _MORE_TOKENS:
         yield (
             f"It should not be used with {row.model} itself: {skill:.0%} with it and {bare:.0%} "
