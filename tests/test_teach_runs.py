@@ -135,11 +135,24 @@ def test_the_budget_ends_it_in_good_order_with_the_best_so_far(project: Project)
     school = School([draft(*COLOURS[:6]), draft(*COLOURS)], output_tokens=8000)
     status, shown, _ = priced(project, school, "--yes", "--max-cost", "0.2")
     assert status == 0
-    assert "since the budget was spent (--max-cost)." in " ".join(lines(shown))
+    told = "since another version could pass the budget ($0.16 of $0.2 spent)."
+    assert told in " ".join(lines(shown))
     assert lines(shown)[-1] == "Saved to ./skills/lamp-colours (cost $0.16)"
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS[:6])
     assert (project.skill / "skill_meta.json").is_file()
     assert len(school.of("teacher")) == 1
+
+
+def test_what_there_was_no_money_for_at_the_end_is_said(project: Project) -> None:
+    # Two replies cost $0.16. Each answer of the student can cost $0.0012 at the most, and does not.
+    school = School(output_tokens=8000)
+    (project.folder / "trace.md").write_text("# User\n\nlamp\n\n# Assistant\n\nlamp zorp\n")
+    words = ("--yes", "--max-cost", "0.18", "--from", "trace.md")
+    status, shown, _ = priced(project, school, *words)
+    told = " ".join(lines(shown))
+    assert status == 0
+    assert "since every student reached 100%." in told
+    assert "Not all was asked at the end, since that could pass the budget ($0.16 of $0.18" in told
 
 
 def test_prices_of_the_ini_file_hold_for_a_server_of_ones_own(project: Project) -> None:

@@ -15,6 +15,7 @@ from ..models.names import require_key, resolve
 from ..models.prices import FREE, Price, cost, price_of
 from ..records import Answer, Reply
 from ..settings import Settings
+from ..texts import dollars, plain
 from ..trials import Question
 from .lesson import Lesson
 
@@ -101,6 +102,12 @@ class Classroom:
         ]
         known = [usd for usd in new if usd is not None]
         return sum(known) if len(known) == len(new) else None
+
+    def past_budget(self) -> str:
+        """What stops a lesson for want of money: rarely that all of it is gone."""
+        spent, most = self.spent(), f"${plain(self._max_cost or 0.0)}"
+        known = most if spent is None else f"{dollars(spent)} of {most} spent"
+        return f"could pass the budget ({known})"
 
     def close(self) -> None:
         """End what is being asked, whoever waits for it; from any thread, and more than once."""

@@ -16,7 +16,6 @@ from .trying import GoodCase
 
 _PLATEAU: Final = 2  # so many attempts without a better one are enough
 _MOST_TRIED: Final = 8_000  # characters of a version that did no better
-OUT_OF_BUDGET: Final = "the budget was spent (--max-cost)"
 
 KeepAttempt = Callable[[Attempt, list[Attempt]], None]
 
@@ -45,7 +44,7 @@ class Loop:
                 self._show(attempts)
                 self.keep(attempt, attempts)
             if self.room.out_of_budget:
-                return attempts, OUT_OF_BUDGET
+                return attempts, f"another version {self.room.past_budget()}"
             if stop := why_stop(attempts, self.lesson):
                 return attempts, stop
             draft = self._next(attempts)
