@@ -344,6 +344,17 @@ def test_refine_is_the_loop_alone(project: Project) -> None:
     assert len(load_cases(folder / "skill_meta.json")) == 12
     assert json.loads(meta)["cases"][0]["input"] == load_cases(folder / "skill_meta.json")[0].input
     assert "attempt 2 small 0% → 100% (+100) best" in lines(shown)
+    assert "Attempt 2 is the best; there were no more since every student reached 100%." in lines(
+        shown
+    )
+    with in_session(School()) as url:
+        status, shown, _ = project.run(*refine_words(url))
+    assert status == 0
+    told = "No version was written, since every student reached 100% with the skill as it is."
+    assert told in " ".join(lines(shown))
+    assert "as it is small 0% → 100% (+100)" in lines(shown)
+    assert lines(shown)[-1] == "The skill is left as it is."
+    assert "attempt" not in shown
 
 
 def test_refine_leaves_a_skill_as_it_is_if_nothing_does_better(project: Project) -> None:
@@ -352,7 +363,12 @@ def test_refine_leaves_a_skill_as_it_is_if_nothing_does_better(project: Project)
     with in_session(School([draft("red"), draft("blue")])) as url:
         status, shown, _ = project.run(*refine_words(url))
     assert status == 0
-    assert lines(shown)[-1] == "No version does better: the skill is left as it is."
+    rows = [line for line in lines(shown) if line.startswith("as it is small 0% → ")]
+    assert [row.endswith("best") for row in rows] == [False, True]
+    assert "No version does better than the skill as it is; there were no more since" in " ".join(
+        lines(shown)
+    )
+    assert lines(shown)[-1] == "The skill is left as it is."
     assert {path: path.read_bytes() for path in folder.rglob("*")} == before
 
 

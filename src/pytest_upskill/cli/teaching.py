@@ -146,7 +146,7 @@ def result_lines(taught: Taught) -> list[str]:
         path = shown(taught.folder.absolute())
         lines.append(f"Saved to {path if path.startswith('/') else f'./{path}'}{cost}")
     else:
-        lines.append(f"No version does better: the skill is left as it is.{cost}")
+        lines.append(f"The skill is left as it is.{cost}")
     return lines
 
 

@@ -31,6 +31,11 @@ class Attempt:
     draft: Draft
     results: RunResults | None
     problem: str | None = None
+    written: bool = True  # if not, it is the skill as it was given
+
+    @property
+    def label(self) -> str:
+        return f"attempt {self.number}" if self.written else "as it is"
 
     @property
     def lift(self) -> float:

@@ -105,11 +105,13 @@ def _of_attempts(taught: Taught) -> Iterator[str]:
         if best.problem:
             yield f"The skill was not measured: {one_line(best.problem, 200)}."
         return
-    made = f"Attempt {best.number} is the best" if len(taught.attempts) > 1 else ""
-    if made:
+    if len(taught.attempts) > 1:
+        known = f"Attempt {best.number} is the best"
+        made = known if best.written else "No version does better than the skill as it is"
         yield f"{made}; there were no more since {taught.stop}."
     elif taught.stop:
-        yield f"There was one attempt, since {taught.stop}."
+        made = "There was one attempt" if best.written else "No version was written"
+        yield f"{made}, since {taught.stop}."
 
 
 def _of_student(whole: Verdict, learning: Verdict, held: Verdict | None) -> Iterator[str]:
