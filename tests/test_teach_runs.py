@@ -332,6 +332,25 @@ def cased_skill(project: Project, *colours: str) -> Path:
     return write_skill(project.folder / "skills/gate", written, body=body(*colours))
 
 
+def test_one_that_is_too_long_is_made_shorter_even_if_all_pass(project: Project) -> None:
+    long = draft(*COLOURS, body=body(*COLOURS) + "\nWords." * 200)
+    school = School([long, long, draft(*COLOURS[:9]), draft(*COLOURS[:9])])
+    words = ("--max-skill-tokens", "200", "--attempts", "2")
+    status, shown, _ = project.generate(school, *words)
+    assert status == 0
+    assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS[:9])
+    asked = school.of("teacher")[2].question
+    assert "The body is too long: about " in asked
+    assert "answers fail; these" not in asked
+    assert "still too long" not in shown
+    assert [line for line in lines(shown) if line.startswith("attempt 2") and "best" in line]
+    # One that is short and helps nobody is no better than one that helps.
+    school = School([long, long, draft(), draft()])
+    status, shown, _ = project.generate(school, *words, "--name", "other")
+    assert status == 0
+    assert "200 are allowed (--max-skill-tokens)." in " ".join(lines(shown))
+
+
 def test_refine_is_the_loop_alone(project: Project) -> None:
     folder = cased_skill(project, "red")
     meta = (folder / "skill_meta.json").read_bytes()

@@ -60,7 +60,8 @@ class Loop:
 
     def _measured(self, draft: Draft, attempts: Sequence[Attempt]) -> Attempt:
         written = draft is not self.wanted.base
-        attempt = Attempt(len(attempts) + 1, draft, None, written=written)
+        most = self.wanted.most_tokens
+        attempt = Attempt(len(attempts) + 1, draft, None, written=written, most_tokens=most)
         self.screen.begin(f"{attempt.label}…")
         try:
             results = measure(self.room, draft, self.cases, self.room.students, self.wanted.scratch)
@@ -110,7 +111,7 @@ def best_of(attempts: Sequence[Attempt]) -> Attempt:
 
 def why_stop(attempts: Sequence[Attempt], lesson: Lesson) -> str | None:
     best = best_of(attempts)
-    if best.worst_rate >= lesson.target:
+    if best.worst_rate >= lesson.target and not best.too_long:
         how = "" if best.written else " with the skill as it is"
         return f"every student reached {lesson.target:.0%}{how}"
     if len(attempts) >= lesson.attempts:

@@ -32,6 +32,12 @@ class Attempt:
     results: RunResults | None
     problem: str | None = None
     written: bool = True  # if not, it is the skill as it was given
+    most_tokens: int | None = None  # those that were allowed, and that it may still be over
+
+    @property
+    def too_long(self) -> bool:
+        """Never the skill as it was given: that is how somebody wished it to be."""
+        return self.written and self.draft.tokens > (self.most_tokens or self.draft.tokens)
 
     @property
     def label(self) -> str:
@@ -49,9 +55,13 @@ class Attempt:
         return min(rates, default=0.0)
 
     @property
-    def merit(self) -> tuple[float, int, int]:
-        """By which the best is chosen: lift, then fewer tokens, then who came first."""
-        return self.lift, -self.draft.tokens, -self.number
+    def merit(self) -> tuple[bool, float, int, int]:
+        """By which the best is chosen: lift, then fewer tokens, then who came first.
+
+        Before all, it is one that helps and is not too long.
+        """
+        fits = self.lift > 0 and not self.too_long
+        return fits, self.lift, -self.draft.tokens, -self.number
 
 
 def mean_lift(results: RunResults) -> float:
@@ -116,7 +126,8 @@ def told_to_teacher(results: RunResults) -> str:
     fine = [case.case for case in results.summaries[0].by_case if case.case not in failed]
     parts = [f"The share that passes: {rates}."]
     parts += [f"These pass with every student: {', '.join(fine)}."] if fine else []
-    parts += [f"{counted(len(failing), 'answer')} fail; these are some of them.", *shown]
+    if failing:
+        parts += [f"{counted(len(failing), 'answer')} fail; these are some of them.", *shown]
     return "\n\n".join(parts)
 
 

@@ -112,6 +112,11 @@ def _of_attempts(taught: Taught) -> Iterator[str]:
     elif taught.stop:
         made = "There was one attempt" if best.written else "No version was written"
         yield f"{made}, since {taught.stop}."
+    if best.too_long:
+        yield (
+            f"It is still too long: {counted(best.draft.tokens, 'token')}, and "
+            f"{best.most_tokens:,} are allowed (--max-skill-tokens)."
+        )
 
 
 def _of_student(whole: Verdict, learning: Verdict, held: Verdict | None) -> Iterator[str]:
