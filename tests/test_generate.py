@@ -176,6 +176,7 @@ def test_one_that_stays_too_long_is_kept_and_said(project: Project) -> None:
     status, shown, _ = project.generate(school, "--max-skill-tokens", "200")
     assert status == 0
     assert "tokens, more than wished for" in shown
+    assert "It is still too long: " in shown
     assert "and 200 are allowed" in school.of("teacher")[1].question
 
 

@@ -95,17 +95,20 @@ def test_a_five_megabyte_answer_arrives_whole(provider: str) -> None:
     assert answer.text == text
 
 
+FOREIGN = "sk-" + "ant-api03-aB3dE5gH7jK9mN1pQ3sT"
+
+
 @pytest.mark.parametrize(("status", "fatal"), [(401, True), (403, True), (404, True), (400, False)])
 def test_a_refused_request_says_what_to_do(provider: str, status: int, fatal: bool) -> None:
     asked: list[Asked] = []
 
     def refuse(request: Asked) -> Fault:
         asked.append(request)
-        return Fault("status", status, message=f"no, {SECRET} is not good")
+        return Fault("status", status, message=f"no, {SECRET} is not good, nor {FOREIGN}")
 
     error = trouble(provider, refuse)
     assert f"{status} from http://127.0.0.1" in error.problem
-    assert "no, [key] is not good" in error.problem
+    assert "no, [key] is not good, nor [key]" in error.problem
     assert error.fatal is fatal
     assert bool(error.mend) is fatal
     assert len(asked) == 1

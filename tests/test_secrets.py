@@ -30,6 +30,8 @@ KEYS = {
     "jwt": "ey" + f"JhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.{ALNUM}",
 }
 
+AWS_SECRET = "wJalrXUtnFEMI/K7MDENG+" + "bPxRfiCYzQ4tLk8sVo"
+
 
 @pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
 @pytest.mark.parametrize(
@@ -71,6 +73,24 @@ def test_keys_of_providers_are_masked_wherever_they_stand(key: str, text: str) -
             "machine api.org login bob password pw\n",
             "machine api.org login bob password <PASSWORD>\n",
         ),
+        ("curl -u bob:s3cretpass99 https://x", "curl -u bob:<PASSWORD> https://x"),
+        ("curl -s --user bob:swordfish x", "curl -s --user bob:<PASSWORD> x"),
+        ("curl --user=bob:swordfish x", "curl --user=bob:<PASSWORD> x"),
+        ("curl -u'bob:my sword' x", "curl -u'bob:<PASSWORD>' x"),
+        (r'"curl -u \"bob:my sword\" x"', r'"curl -u \"bob:<PASSWORD>\" x"'),
+        ("Cookie: session=abcdef; theme=a", "Cookie: session=<SECRET>; theme=a"),
+        ("-H 'cookie: a=b; sid=xyzzyx'", "-H 'cookie: a=b; sid=<SECRET>'"),
+        ('{"Cookie": "sid=xyzzyx"}', '{"Cookie": "sid=<SECRET>"}'),
+        (
+            "Set-Cookie: sid=xyzzyx.1; Path=/admin; HttpOnly",
+            "Set-Cookie: sid=<SECRET>; Path=/admin; HttpOnly",
+        ),
+        ("the password is swordfish99.", "the password is <PASSWORD>"),
+        ("Password for the db was: `swordfish99`", "Password for the db was: `<PASSWORD>`"),
+        ("Its token is abcdef0123456789", "Its token is <SECRET>"),
+        (f"{KEYS['aws']} {AWS_SECRET}\n", "<API KEY> <SECRET>\n"),
+        (f"id,key\n{AWS_SECRET},{KEYS['aws']}\n", "id,key\n<SECRET>,<API KEY>\n"),
+        (f"The secret of S3 is:\n  {AWS_SECRET}", "The secret of S3 is:\n  <SECRET>"),
         ("From: Bob <bob.x+y@mail.example.co.uk>", "From: Bob <<EMAIL>>"),
     ],
 )
@@ -124,6 +144,20 @@ def test_private_keys_also_as_a_tool_shows_them(prefix: str) -> None:
     assert "MIIE" not in masked(cut)
 
 
+def test_private_keys_in_short_lines_and_those_that_are_only_spoken_of() -> None:
+    kind = "PRIVATE " + "KEY"
+    body = "\n".join(["MIIEvQIBADANBgkq"] * 4)
+    text = f"-----BEGIN {kind}-----\n{body}\n-----END {kind}-----"
+    assert masked(text) == "<PRIVATE KEY>"
+    assert "MIIE" not in masked(text[: text.index("-----END")])
+    for spoken in (
+        f"-----BEGIN {kind}-----\nMIIE...\n-----END {kind}-----",
+        f"-----BEGIN {kind}-----\n-----END {kind}-----",
+        f"It begins with -----BEGIN {kind}----- and then lines of a text follow as in all of them",
+    ):
+        assert masked(spoken) == spoken
+
+
 def test_a_secret_that_was_named_once_is_masked_everywhere() -> None:
     text = "API_TOKEN=zx81spectrum48k and later: curl -d zx81spectrum48k"
     assert "zx81" not in masked(text)
@@ -152,6 +186,11 @@ cache_key = "user:1234567890:profile"
 password: ${{ secrets.DB_PASSWORD }}
 token_count: 12345678901234567890
 primary_key=True, foreign_key="users.id", sort_key=lambda x: x.token
+docker run -u 1000:1000 --user app:app -v /a:/b image; python -u main.py
+curl --user-agent test:client -u $USER:$PASSWORD https://example.org
+def get(self, cookie: Cookie = None, cookies: str="session", jar: dict = {}) -> None: ...
+The password is required, and the token is checked; a password of 12 letters is fine.
+integrity of secrets: 6cc28acd59c08e4174c18b07d1455c0b4876cc28
 keyboard: Key.SPACE; monkey = "capuchin-12345678"
 """
 
@@ -172,6 +211,7 @@ def test_the_source_of_this_project_has_no_secret_in_it() -> None:
 PIECES = (
     *(*KEYS.values(), "password", "token", "api_key", "_KEY", "=", ": ", '"', "'", "\\", "@"),
     *("://", "/home/bob", "C:\\Users\\bob", "<HOME>", "<SECRET>", "-----BEGIN PRIVATE KEY-----"),
+    *("curl -u ", "-u a:", "Cookie: ", "sid=abcdef; ", " is ", AWS_SECRET, " for x"),
     *("Bearer ", "a1b2c3d4e5f6g7", "bob@example.org", "machine a login b password ", ".", "--"),
 )
 

@@ -8,7 +8,7 @@ import pytest
 
 import pytest_upskill.teach
 from loopback import Asked, Fault, LoopbackServer, Reply
-from pytest_upskill.errors import SettingsError
+from pytest_upskill.errors import SettingsError, TeachError
 from pytest_upskill.skills import load_skill
 from pytest_upskill.teach import (
     evaluate,
@@ -126,6 +126,60 @@ def test_nobody_to_evaluate_on_is_told(tmp_path: Path) -> None:
     assert (taught.folder, taught.learning) == (tmp_path / "skills/mine", None)
     with pytest.raises(SettingsError, match="no model is named"):
         evaluate(tmp_path / "skills/mine", students=[], folder=tmp_path)
+
+
+def test_texts_are_taken_for_paths_and_for_one_student(tmp_path: Path) -> None:
+    with in_session(School()) as url:
+        taught = generate_skill(
+            TASK,
+            teacher="big",
+            students="small",
+            examples="red -> lamp zorp",
+            folder=str(tmp_path),
+            output=str(tmp_path / "mine"),
+            teacher_url=url,
+            max_cost=5,
+            prices=["big 1 1", "small 1 1"],
+        )
+        assert taught.folder == tmp_path / "mine"
+        assert taught.cost
+        skill = str(tmp_path / "mine")
+        run = evaluate(skill, students="small", folder=str(tmp_path), student_url=url)
+        assert [row.model for row in run.summaries] == ["small"]
+        same = refine(skill, teacher="big", students="small", folder=tmp_path, teacher_url=url)
+        assert same.folder is None
+        with pytest.raises(SettingsError, match=r"^201 cases|^cases 201: "):
+            generate_cases(skill, 201, teacher="big", folder=str(tmp_path), teacher_url=url)
+        with pytest.raises(SettingsError, match=r"^source .*\n  Add force=True .* with output\."):
+            generate_skill("x", teacher="big", source=skill, teacher_url=url, students=())
+        with pytest.raises(
+            SettingsError, match=r"^max_cost: the price of big is .*\n.*\(prices= in"
+        ):
+            generate_skill("x", teacher="big", teacher_url=url, students=(), max_cost=1)
+
+
+@pytest.mark.parametrize("role", ["teacher", "student"])
+def test_keys_in_the_errors_of_servers_are_masked(tmp_path: Path, role: str) -> None:
+    key = "gh" + "p_aB3dE5gH7jK9mN1pQ3sT5vW7xY9zA2cD4fG6"
+    school = School()
+
+    def script(asked: Asked) -> Reply | Fault:
+        if school.role(asked) == role:
+            return Fault("status", 400, message=f"{key} is not good")
+        return school(asked)
+
+    with (
+        LoopbackServer(script) as server,
+        pytest.raises(TeachError, match="<API KEY> is not good") as raised,
+    ):
+        generate_skill(
+            TASK,
+            teacher="big",
+            students=["small"],
+            folder=tmp_path,
+            teacher_url=f"{server.url}/v1",
+        )
+    assert key not in str(raised.value)
 
 
 def test_what_is_public_is_there() -> None:

@@ -208,12 +208,16 @@ def test_what_the_trace_is_worth_is_said_in_both_numbers() -> None:
     teacher = arm_of({"baseline": 0, "previous": 1, "skill": 1})
     told = sentences(taught_of(good, None, teacher=teacher, trace=trace))
     assert (
-        "With haiku, as good as the trace (100% and 100%) with 500 instead of 14,200 tokens."
-        in told
+        "With haiku, as good as the trace: 100% with the skill (500 tokens), 100% with the trace "
+        "(14,200)." in told
     )
     teacher = arm_of({"baseline": 0, "previous": 1, "skill": 0.5})
     told = sentences(taught_of(good, None, teacher=teacher, trace=trace))
-    assert told[-1].startswith("With haiku, not as good as the trace (50% and 100%), with 500")
+    assert told[-2].startswith("With haiku, not as good as the trace: 50% with the skill (500 ")
+    assert told[-1] == "Something of the task is not in the skill yet."
+    teacher = arm_of({"baseline": 0, "previous": 0.5, "skill": 1})
+    told = sentences(taught_of(good, None, teacher=teacher, trace=trace))
+    assert told[-1].startswith("With haiku, better than the trace: 100% with the skill (500 tokens")
     teacher = arm_of({"baseline": 1, "previous": 1, "skill": 1})
     told = sentences(taught_of(good, None, teacher=teacher, trace=trace))
     assert told[-1] == (

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 from collections import Counter
@@ -134,11 +135,40 @@ def test_the_budget_ends_it_in_good_order_with_the_best_so_far(project: Project)
     school = School([draft(*COLOURS[:6]), draft(*COLOURS)], output_tokens=8000)
     status, shown, _ = priced(project, school, "--yes", "--max-cost", "0.2")
     assert status == 0
-    assert "since the budget was spent (--max-cost)." in " ".join(lines(shown))
+    told = "since another version could pass the budget ($0.16 of $0.2 spent)."
+    assert told in " ".join(lines(shown))
     assert lines(shown)[-1] == "Saved to ./skills/lamp-colours (cost $0.16)"
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS[:6])
     assert (project.skill / "skill_meta.json").is_file()
     assert len(school.of("teacher")) == 1
+
+
+def test_what_there_was_no_money_for_at_the_end_is_said(project: Project) -> None:
+    # Two replies cost $0.16. Each answer of the student can cost $0.0012 at the most, and does not.
+    school = School(output_tokens=8000)
+    (project.folder / "trace.md").write_text("# User\n\nlamp\n\n# Assistant\n\nlamp zorp\n")
+    words = ("--yes", "--max-cost", "0.18", "--from", "trace.md")
+    status, shown, _ = priced(project, school, *words)
+    told = " ".join(lines(shown))
+    assert status == 0
+    assert "since every student reached 100%." in told
+    assert "Not all was asked at the end, since that could pass the budget ($0.16 of $0.18" in told
+
+
+def test_prices_of_the_ini_file_hold_for_a_server_of_ones_own(project: Project) -> None:
+    prices = "skill_prices =\n    big 2.50 10\n    small 0.15 0.60"
+    (project.folder / "pytest.ini").write_text(f"[pytest]\n{prices}\n")
+    school = School([draft(*COLOURS[:6]), draft(*COLOURS)], output_tokens=8000)
+    status, shown, error = project.generate(school, "--max-cost", "0.2")
+    assert (status, error) == (0, "")
+    assert re.match(r"This takes about \d+ calls, [\d,]+ tokens, about \$0\.\d+\.", shown)
+    assert lines(shown)[-1] == "Saved to ./skills/lamp-colours (cost $0.16)"
+    (project.folder / "pytest.ini").write_text("[pytest]\nskill_prices = big much\n")
+    status, _, error = project.generate(school)
+    assert (status, "skill_prices 'big much': this is not a name with two" in error) == (2, True)
+    (project.folder / "pytest.ini").write_text("[pytest]\nskill_prices = big 1 1\n")
+    status, _, error = project.generate(school, "--max-cost", "1")
+    assert (status, "the price of small is not known" in error) == (2, True)
 
 
 def test_a_skill_that_there_was_no_money_to_measure_is_saved_and_that_is_said(
@@ -284,6 +314,25 @@ def cased_skill(project: Project, *colours: str) -> Path:
     return write_skill(project.folder / "skills/gate", written, body=body(*colours))
 
 
+def test_one_that_is_too_long_is_made_shorter_even_if_all_pass(project: Project) -> None:
+    long = draft(*COLOURS, body=body(*COLOURS) + "\nWords." * 200)
+    school = School([long, long, draft(*COLOURS[:9]), draft(*COLOURS[:9])])
+    words = ("--max-skill-tokens", "200", "--attempts", "2")
+    status, shown, _ = project.generate(school, *words)
+    assert status == 0
+    assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS[:9])
+    asked = school.of("teacher")[2].question
+    assert "The body is too long: about " in asked
+    assert "answers fail; these" not in asked
+    assert "still too long" not in shown
+    assert [line for line in lines(shown) if line.startswith("attempt 2") and "best" in line]
+    # One that is short and helps nobody is no better than one that helps.
+    school = School([long, long, draft(), draft()])
+    status, shown, _ = project.generate(school, *words, "--name", "other")
+    assert status == 0
+    assert "200 are allowed (--max-skill-tokens)." in " ".join(lines(shown))
+
+
 def test_refine_is_the_loop_alone(project: Project) -> None:
     folder = cased_skill(project, "red")
     meta = (folder / "skill_meta.json").read_bytes()
@@ -296,6 +345,17 @@ def test_refine_is_the_loop_alone(project: Project) -> None:
     assert len(load_cases(folder / "skill_meta.json")) == 12
     assert json.loads(meta)["cases"][0]["input"] == load_cases(folder / "skill_meta.json")[0].input
     assert "attempt 2 small 0% → 100% (+100) best" in lines(shown)
+    assert "Attempt 2 is the best; there were no more since every student reached 100%." in lines(
+        shown
+    )
+    with in_session(School()) as url:
+        status, shown, _ = project.run(*refine_words(url))
+    assert status == 0
+    told = "No version was written, since every student reached 100% with the skill as it is."
+    assert told in " ".join(lines(shown))
+    assert "as it is small 0% → 100% (+100)" in lines(shown)
+    assert lines(shown)[-1] == "The skill is left as it is."
+    assert "attempt" not in shown
 
 
 def test_refine_leaves_a_skill_as_it_is_if_nothing_does_better(project: Project) -> None:
@@ -304,7 +364,12 @@ def test_refine_leaves_a_skill_as_it_is_if_nothing_does_better(project: Project)
     with in_session(School([draft("red"), draft("blue")])) as url:
         status, shown, _ = project.run(*refine_words(url))
     assert status == 0
-    assert lines(shown)[-1] == "No version does better: the skill is left as it is."
+    rows = [line for line in lines(shown) if line.startswith("as it is small 0% → ")]
+    assert [row.endswith("best") for row in rows] == [False, True]
+    assert "No version does better than the skill as it is; there were no more since" in " ".join(
+        lines(shown)
+    )
+    assert lines(shown)[-1] == "The skill is left as it is."
     assert {path: path.read_bytes() for path in folder.rglob("*")} == before
 
 
@@ -353,8 +418,9 @@ def test_from_a_trace_the_teacher_is_measured_in_three_arms(project: Project) ->
     assert row["model"] == "big"
     assert (row["baseline_rate"], row["previous_rate"], row["skill_rate"]) == (0, 1, 1)
     assert data["trace_tokens"] > data["tokens"]
-    sizes = f"{data['tokens']:,} instead of {data['trace_tokens']:,} tokens."
-    assert f"With big, as good as the trace (100% and 100%) with {sizes}" in data["sentences"]
+    skill = f"100% with the skill ({data['tokens']:,} tokens)"
+    trace = f"100% with the trace ({data['trace_tokens']:,})"
+    assert f"With big, as good as the trace: {skill}, {trace}." in data["sentences"]
     assert "Set the lamp." in school.of("teacher")[0].question
     assert "Trace of " in error
 

@@ -19,7 +19,21 @@ INI_FILES: Final = tuple(_TABLES)
 
 
 def ini_paths(start: Path, key: str) -> list[Path]:
-    """The paths under a key of the ini file that pytest would read if it were called here.
+    """The paths under a key of the ini file, as seen from its folder."""
+    folder, value = _found(start, key)
+    names = value.split() if isinstance(value, str) else value
+    return [folder / name for name in names] if isinstance(names, list) else []
+
+
+def ini_lines(start: Path, key: str) -> list[str]:
+    """The lines under a key of the ini file, without empty ones."""
+    value = _found(start, key)[1]
+    lines = value.splitlines() if isinstance(value, str) else value
+    return [str(line) for line in lines if str(line).strip()] if isinstance(lines, list) else []
+
+
+def _found(start: Path, key: str) -> tuple[Path, Any]:
+    """The folder of the ini file that pytest would read if it were called here, and a value of it.
 
     A file that can't be read counts as none: pytest tells what is wrong with it, better than
     here.
@@ -28,10 +42,8 @@ def ini_paths(start: Path, key: str) -> list[Path]:
         for name, tables in _TABLES.items():
             table = _table(folder / name, tables)
             if table is not None:
-                value = table.get(key, [])
-                names = value.split() if isinstance(value, str) else value
-                return [folder / name for name in names] if isinstance(names, list) else []
-    return []
+                return folder, table.get(key, [])
+    return start, []
 
 
 def project_root(start: Path) -> Path:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from ..errors import HOW_TO_GO_ON, SettingsError, shown
+from ..models.prices import parse_prices
 from ..teach.consent import Estimate
 from ..teach.lesson import DEFAULT_STUDENT, DEFAULT_TEACHER, Lesson
 from ..teach.report import report_lines
@@ -21,6 +22,7 @@ from ..teach.taught import Taught
 from ..teach.taught_json import taught_data
 from ..texts import dollars
 from ..upskill_config import UpskillConfig, read_config
+from .ini import ini_lines
 from .output import ask, painter, tell, write
 
 _DEFAULT_WIDTH: Final = 80
@@ -105,7 +107,8 @@ def teach(given: argparse.Namespace, run: Callable[[How], Taught], **how: Any) -
     )
     consent = _Consent(given.yes, screen, stream)
     try:
-        taught = run(How(screen=screen, agree=consent, resume=given.resume, **how))
+        prices = parse_prices(ini_lines(Path.cwd(), "skill_prices"))
+        taught = run(How(screen=screen, agree=consent, resume=given.resume, prices=prices, **how))
     except NotAgreed:
         screen.line("Nothing was asked.")
         return "", 1
@@ -155,7 +158,7 @@ def result_lines(taught: Taught) -> list[str]:
         path = shown(taught.folder.absolute())
         lines.append(f"Saved to {path if path.startswith('/') else f'./{path}'}{cost}")
     else:
-        lines.append(f"No version does better: the skill is left as it is.{cost}")
+        lines.append(f"The skill is left as it is.{cost}")
     return lines
 
 

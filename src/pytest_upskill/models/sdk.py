@@ -22,6 +22,8 @@ from ..texts import one_line
 from .names import PROVIDERS, ModelSpec
 
 _SHOWN: Final = 200
+# A proxy may quote the key that it uses itself, which nobody here knows.
+_FOREIGN_KEY: Final = re.compile(r"(?<![A-Za-z0-9])sk-[A-Za-z0-9_-]{16,}")
 # A server that does not take a connection within this many seconds is asked again; the answer
 # itself has all of --skill-timeout.
 CONNECT_SECONDS: Final = 10.0
@@ -75,8 +77,9 @@ def told_as_model_errors(sdk: ModuleType, spec: ModelSpec, key: str) -> Iterator
 
 
 def clean(text: str, key: str) -> str:
-    """Text of a server, without the key, on one line."""
-    return one_line(text.replace(key, "[key]") if key else text, _SHOWN)
+    """Text of a server, without the key or what looks like another's, on one line."""
+    known = text.replace(key, "[key]") if key else text
+    return one_line(_FOREIGN_KEY.sub("[key]", known), _SHOWN)
 
 
 def not_a_reply(spec: ModelSpec, reply: object = "") -> ModelError:

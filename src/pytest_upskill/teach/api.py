@@ -1,15 +1,18 @@
 """The same as the commands do, for Python: sync, and async by a thread of its own."""
 
 import asyncio
+import os
+import re
 from collections.abc import Callable, Coroutine, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial, wraps
 from pathlib import Path
-from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack
+from typing import Any, Final, ParamSpec, TypedDict, TypeVar, Unpack
 
 from ..errors import SettingsError
 from ..evaluating import evaluate_cases
+from ..models.prices import parse_prices
 from ..results import RunResults
 from ..skills import SKILL_NAMES, load_skill
 from . import runs
@@ -26,11 +29,45 @@ Result = TypeVar("Result")
 Tell = Callable[[str], None]
 
 
+AnyPath = str | os.PathLike[str]
+Names = str | Sequence[str]  # a text is one name, and not its letters
+
+# Options of the commands that are called otherwise here; the others have their own name.
+_PARAMETERS: Final = {
+    "-o": "output",
+    "--force": "force=True",
+    "--from": "source",
+    "--model": "teacher",
+    "--base-url": "teacher_url",
+    "--eval-model": "students",
+    "--eval-base-url": "student_url",
+    "--test-model": "author",
+}
+_OPTION: Final = re.compile(r"(?<![\w-])(?:-o|--[a-z][a-z-]*)(?![\w-])")
+
+
+def _told_in_python(function: Callable[Given, Result]) -> Callable[Given, Result]:
+    """The same, with errors that name parameters and not options."""
+
+    def name(option: re.Match[str]) -> str:
+        return _PARAMETERS.get(option[0], option[0].lstrip("-").replace("-", "_"))
+
+    @wraps(function)
+    def told(*args: Given.args, **kwargs: Given.kwargs) -> Result:
+        try:
+            return function(*args, **kwargs)
+        except SettingsError as error:
+            parts = (error.where, error.problem, error.mend)
+            raise SettingsError(*(_OPTION.sub(name, part) for part in parts)) from None
+
+    return told
+
+
 class Wishes(TypedDict, total=False):
     """What a lesson may be told, as the options of the commands; see Lesson for the defaults."""
 
-    examples: tuple[str, ...]
-    source: Path | None
+    examples: Names
+    source: AnyPath | None
     tool: str | None
     teacher_url: str | None
     student_url: str | None
@@ -47,14 +84,16 @@ class Wishes(TypedDict, total=False):
     name: str | None
 
 
+@_told_in_python
 def generate_skill(
     task: str,
     *,
     teacher: str = DEFAULT_TEACHER,
-    students: Sequence[str] = (DEFAULT_STUDENT,),
+    students: Names = (DEFAULT_STUDENT,),
     cases: int = DEFAULT_CASES,
-    output: Path | None = None,
-    folder: Path | None = None,
+    output: AnyPath | None = None,
+    folder: AnyPath | None = None,
+    prices: Names = (),
     resume: bool = False,
     force: bool = False,
     tell: Tell | None = None,
@@ -63,56 +102,65 @@ def generate_skill(
     """A skill for a task, with cases, measured on the students and improved, saved on disk.
 
     ``folder`` is the project (the current one), ``output`` the skill's own folder in place of
-    ``skills/NAME``; ``tell`` gets a line for each step. With no students nothing is measured.
+    ``skills/NAME``; ``tell`` gets a line for each step; ``prices`` are lines as in the ini file.
+    With no students nothing is measured.
     Without ``force`` nothing that is there is replaced, or improved in place.
     """
     lesson = _lesson(task, teacher, students, cases, wishes)
-    how = _how(folder, tell, output=output, resume=resume, force=force, in_place=force)
+    how = _how(
+        folder, tell, prices, output=_path(output), resume=resume, force=force, in_place=force
+    )
     return runs.generate(lesson, how)
 
 
+@_told_in_python
 def refine(
-    skill: Path,
+    skill: AnyPath,
     *,
     teacher: str = DEFAULT_TEACHER,
-    students: Sequence[str] = (DEFAULT_STUDENT,),
+    students: Names = (DEFAULT_STUDENT,),
     task: str | None = None,
-    folder: Path | None = None,
+    folder: AnyPath | None = None,
+    prices: Names = (),
     resume: bool = False,
     tell: Tell | None = None,
     **wishes: Unpack[Wishes],
 ) -> Taught:
     """The best version of a skill by its cases, in its place; as it is if none does better."""
     lesson = _lesson(task or _described(skill), teacher, students, DEFAULT_CASES, wishes)
-    return runs.refine(skill, lesson, _how(folder, tell, resume=resume))
+    return runs.refine(Path(skill), lesson, _how(folder, tell, prices, resume=resume))
 
 
+@_told_in_python
 def generate_cases(
-    skill: Path,
+    skill: AnyPath,
     number: int = DEFAULT_CASES,
     *,
     teacher: str = DEFAULT_TEACHER,
-    students: Sequence[str] = (),
+    students: Names = (),
     task: str | None = None,
-    folder: Path | None = None,
+    folder: AnyPath | None = None,
+    prices: Names = (),
     resume: bool = False,
     tell: Tell | None = None,
     **wishes: Unpack[Wishes],
 ) -> Taught:
     """So many cases more for a skill, tried before they count; the skill itself is left alone."""
     lesson = _lesson(task or _described(skill), teacher, students, number, wishes)
-    return runs.add_cases(skill, lesson, _how(folder, tell, resume=resume))
+    return runs.add_cases(Path(skill), lesson, _how(folder, tell, prices, resume=resume))
 
 
+@_told_in_python
 def evaluate(
-    skill: Path,
+    skill: AnyPath,
     *,
-    students: Sequence[str] = (DEFAULT_STUDENT,),
-    folder: Path | None = None,
+    students: Names = (DEFAULT_STUDENT,),
+    folder: AnyPath | None = None,
+    prices: Names = (),
     **wishes: Unpack[Wishes],
 ) -> RunResults:
     """A skill measured by its own cases on some models, without pytest."""
-    return _evaluate(skill, students, _how(folder, None), wishes)
+    return _evaluate(Path(skill), _names(students), _how(folder, None, prices), wishes)
 
 
 def _nobody(_: Classroom) -> None:
@@ -164,7 +212,7 @@ generate_cases_async = _async_of(generate_cases)
 evaluate_async = _async_of(evaluate)
 
 
-def _evaluate(skill: Path, students: Sequence[str], how: How, wishes: Wishes) -> RunResults:
+def _evaluate(skill: Path, students: tuple[str, ...], how: How, wishes: Wishes) -> RunResults:
     read = load_skill(_skill_file(skill))
     if not students:
         raise SettingsError("students", "no model is named", "Name one, say students=['haiku'].")
@@ -178,16 +226,35 @@ def _evaluate(skill: Path, students: Sequence[str], how: How, wishes: Wishes) ->
         )
 
 
-def _lesson(task: str, teacher: str, students: Sequence[str], cases: int, wishes: Wishes) -> Lesson:
-    return Lesson(task, teacher=teacher, students=tuple(students), cases=cases, **wishes)
+def _names(given: Names) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
-def _how(folder: Path | None, tell: Tell | None, **more: Any) -> How:
+def _path(given: AnyPath | None) -> Path | None:
+    return None if given is None else Path(given)
+
+
+def _lesson(task: str, teacher: str, students: Names, cases: int, wishes: Wishes) -> Lesson:
+    given: dict[str, Any] = {
+        **wishes,
+        "examples": _names(wishes.get("examples", ())),
+        "source": _path(wishes.get("source")),
+    }
+    return Lesson(task, teacher=teacher, students=_names(students), cases=cases, **given)
+
+
+def _how(folder: AnyPath | None, tell: Tell | None, prices: Names, **more: Any) -> How:
     def write(text: str) -> None:
         if tell:
             tell(text.rstrip("\n"))
 
-    return How(root=folder or Path.cwd(), screen=Screen(write), opened=_OPENED.get(), **more)
+    return How(
+        root=_path(folder) or Path.cwd(),
+        screen=Screen(write),
+        opened=_OPENED.get(),
+        prices=parse_prices(_names(prices)),
+        **more,
+    )
 
 
 def _skill_file(skill: Path) -> Path:
@@ -195,5 +262,5 @@ def _skill_file(skill: Path) -> Path:
     return skill if skill.is_file() else next(filter(Path.is_file, names), skill / SKILL_NAMES[0])
 
 
-def _described(skill: Path) -> str:
-    return load_skill(_skill_file(skill)).description
+def _described(skill: AnyPath) -> str:
+    return load_skill(_skill_file(Path(skill))).description

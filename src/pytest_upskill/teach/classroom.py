@@ -15,6 +15,7 @@ from ..models.names import require_key, resolve
 from ..models.prices import FREE, Price, cost, price_of
 from ..records import Answer, Reply
 from ..settings import Settings
+from ..texts import dollars, plain
 from ..trials import Question
 from .lesson import Lesson
 
@@ -37,8 +38,15 @@ class Classroom:
     the one that is no student has its role behind its name.
     """
 
-    def __init__(self, lesson: Lesson, root: Path, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        lesson: Lesson,
+        root: Path,
+        tell: Callable[[str], None],
+        prices: Mapping[str, Price],
+    ) -> None:
         self._tell = tell
+        self._prices = prices
         self._closing = threading.Lock()
         self.notes: list[str] = []  # what went wrong with the stored answers
         self._specs: dict[str, ModelSpec] = {}
@@ -81,7 +89,7 @@ class Classroom:
         return self._budget.refused
 
     def price_of(self, name: str) -> Price | None:
-        return price_of(self._specs[name], {})
+        return price_of(self._specs[name], self._prices)
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         return self._engine.ask(questions)
@@ -95,6 +103,12 @@ class Classroom:
         ]
         known = [usd for usd in new if usd is not None]
         return sum(known) if len(known) == len(new) else None
+
+    def past_budget(self) -> str:
+        """What stops a lesson for want of money: rarely that all of it is gone."""
+        spent, most = self.spent(), f"${plain(self._max_cost or 0.0)}"
+        known = most if spent is None else f"{dollars(spent)} of {most} spent"
+        return f"could pass the budget ({known})"
 
     def close(self) -> None:
         """End what is being asked, whoever waits for it; from any thread, and more than once."""
@@ -124,7 +138,8 @@ class Classroom:
             raise SettingsError(
                 "--max-cost",
                 f"the price of {', '.join(unknown)} is not known, so no budget can hold it",
-                "Leave it out, or use models whose price is known.",
+                "Write it into skill_prices of pytest's ini file (prices= in Python), or leave "
+                "--max-cost out.",
             )
 
 

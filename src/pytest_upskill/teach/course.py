@@ -12,7 +12,7 @@ from .casefile import CaseFile, split_of
 from .classroom import Classroom
 from .drafting import Draft, Wanted, ask_for_draft
 from .lesson import FEWEST_CASES, Lesson
-from .loop import OUT_OF_BUDGET, Loop, best_of
+from .loop import Loop, best_of
 from .measuring import Attempt, measure, passed_by_all
 from .prompts import ADVERSARY, AUTHOR, draft_prompt
 from .report import attempt_text
@@ -22,8 +22,6 @@ from .splitting import held_out
 from .taught import Taught
 from .trying import FallenCase, GoodCase
 from .workspace import Workspace
-
-_NOT_ASKED = "the budget was spent before all was asked"
 
 
 @dataclass
@@ -181,7 +179,8 @@ class Course:
                 taught = replace(taught, teacher=results)
         except BudgetError:
             self.screen.drop()
-            return replace(taught, notes=(*taught.notes, _NOT_ASKED), stop=OUT_OF_BUDGET)
+            note = f"not all was asked at the end, since that {room.past_budget()}"
+            return replace(taught, notes=(*taught.notes, note))
         return taught
 
     def _keep(self, attempt: Attempt, attempts: list[Attempt]) -> None:

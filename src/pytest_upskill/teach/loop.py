@@ -1,7 +1,7 @@
 """The loop: measure, show the teacher what fails, measure its next version; the best is kept."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ..errors import BudgetError, UnusableError
@@ -16,7 +16,6 @@ from .trying import GoodCase
 
 _PLATEAU: Final = 2  # so many attempts without a better one are enough
 _MOST_TRIED: Final = 8_000  # characters of a version that did no better
-OUT_OF_BUDGET: Final = "the budget was spent (--max-cost)"
 
 KeepAttempt = Callable[[Attempt, list[Attempt]], None]
 
@@ -36,6 +35,13 @@ class Loop:
 
     def run(self, first: Draft) -> tuple[list[Attempt], str]:
         """All attempts, and why there were no more."""
+        attempts, stop = self._attempts(first)
+        best = best_of(attempts)
+        if len(attempts) > 1 and best.number == 1 and best.results:  # its row did not say so yet
+            self.screen.row(best.label, cells_of(best.results), "best")
+        return attempts, stop
+
+    def _attempts(self, first: Draft) -> tuple[list[Attempt], str]:
         attempts: list[Attempt] = []
         draft: Draft | None = first
         while True:
@@ -45,7 +51,7 @@ class Loop:
                 self._show(attempts)
                 self.keep(attempt, attempts)
             if self.room.out_of_budget:
-                return attempts, OUT_OF_BUDGET
+                return attempts, f"another version {self.room.past_budget()}"
             if stop := why_stop(attempts, self.lesson):
                 return attempts, stop
             draft = self._next(attempts)
@@ -53,13 +59,15 @@ class Loop:
                 return attempts, "the teacher had nothing new to write"
 
     def _measured(self, draft: Draft, attempts: Sequence[Attempt]) -> Attempt:
-        number = len(attempts) + 1
-        self.screen.begin(f"attempt {number}…")
+        written = draft is not self.wanted.base
+        most = self.wanted.most_tokens
+        attempt = Attempt(len(attempts) + 1, draft, None, written=written, most_tokens=most)
+        self.screen.begin(f"{attempt.label}…")
         try:
             results = measure(self.room, draft, self.cases, self.room.students, self.wanted.scratch)
         except BudgetError as error:
-            return Attempt(number, draft, None, str(error))
-        return Attempt(number, draft, results)
+            return replace(attempt, problem=str(error))
+        return replace(attempt, results=results)
 
     def _next(self, attempts: list[Attempt]) -> Draft | None:
         """A new version of the best; None if it is none, which counts as an attempt."""
@@ -90,12 +98,11 @@ class Loop:
 
     def _show(self, attempts: list[Attempt]) -> None:
         latest = attempts[-1]
-        label = f"attempt {latest.number}"
         if not latest.results:
-            self.screen.line(f"{label:<11}{one_line(latest.problem or '', 120)}")
+            self.screen.line(f"{latest.label:<11}{one_line(latest.problem or '', 120)}")
             return
         better = len(attempts) > 1 and best_of(attempts) is latest
-        self.screen.row(label, cells_of(latest.results), "best" if better else "")
+        self.screen.row(latest.label, cells_of(latest.results), "best" if better else "")
 
 
 def best_of(attempts: Sequence[Attempt]) -> Attempt:
@@ -104,8 +111,9 @@ def best_of(attempts: Sequence[Attempt]) -> Attempt:
 
 def why_stop(attempts: Sequence[Attempt], lesson: Lesson) -> str | None:
     best = best_of(attempts)
-    if best.worst_rate >= lesson.target:
-        return f"every student reached {lesson.target:.0%}"
+    if best.worst_rate >= lesson.target and not best.too_long:
+        how = "" if best.written else " with the skill as it is"
+        return f"every student reached {lesson.target:.0%}{how}"
     if len(attempts) >= lesson.attempts:
         return f"no more than {lesson.attempts} were allowed (--attempts)"
     if len(attempts) - best.number >= _PLATEAU:

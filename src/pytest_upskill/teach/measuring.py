@@ -7,7 +7,6 @@ from statistics import fmean
 from typing import Final
 
 from ..checks import CheckedCase
-from ..errors import BudgetError, TeachError
 from ..evaluating import evaluate_cases
 from ..records import Record
 from ..results import RunResults
@@ -17,6 +16,7 @@ from ..trials import Arm
 from .classroom import Classroom
 from .drafting import Draft, loaded
 from .prompts import failing_case
+from .replies import no_answer
 from .trying import GoodCase
 
 _MOST_TOLD: Final = 10
@@ -31,6 +31,17 @@ class Attempt:
     draft: Draft
     results: RunResults | None
     problem: str | None = None
+    written: bool = True  # if not, it is the skill as it was given
+    most_tokens: int | None = None  # those that were allowed, and that it may still be over
+
+    @property
+    def too_long(self) -> bool:
+        """Never the skill as it was given: that is how somebody wished it to be."""
+        return self.written and self.draft.tokens > (self.most_tokens or self.draft.tokens)
+
+    @property
+    def label(self) -> str:
+        return f"attempt {self.number}" if self.written else "as it is"
 
     @property
     def lift(self) -> float:
@@ -44,9 +55,13 @@ class Attempt:
         return min(rates, default=0.0)
 
     @property
-    def merit(self) -> tuple[float, int, int]:
-        """By which the best is chosen: lift, then fewer tokens, then who came first."""
-        return self.lift, -self.draft.tokens, -self.number
+    def merit(self) -> tuple[bool, float, int, int]:
+        """By which the best is chosen: lift, then fewer tokens, then who came first.
+
+        Before all, it is one that helps and is not too long.
+        """
+        fits = self.lift > 0 and not self.too_long
+        return fits, self.lift, -self.draft.tokens, -self.number
 
 
 def mean_lift(results: RunResults) -> float:
@@ -78,8 +93,7 @@ def measure(
     )
     for record in results.records:
         if record.outcome == "errored":
-            told = (record.error or "no answer").replace("--skill-", "--")
-            raise BudgetError(told) if room.out_of_budget else TeachError(told)
+            raise no_answer(room, record.error or "no answer")
     return results
 
 
@@ -112,7 +126,8 @@ def told_to_teacher(results: RunResults) -> str:
     fine = [case.case for case in results.summaries[0].by_case if case.case not in failed]
     parts = [f"The share that passes: {rates}."]
     parts += [f"These pass with every student: {', '.join(fine)}."] if fine else []
-    parts += [f"{counted(len(failing), 'answer')} fail; these are some of them.", *shown]
+    if failing:
+        parts += [f"{counted(len(failing), 'answer')} fail; these are some of them.", *shown]
     return "\n\n".join(parts)
 
 

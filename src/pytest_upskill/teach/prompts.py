@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from ..skills import estimated_tokens
 from ..texts import digest, shortened
 from .forms import checks_told
 
@@ -64,6 +65,11 @@ def refine_prompt(
     task: str, material: str, body: str, report: str, tried: Sequence[str], most_tokens: int
 ) -> str:
     """``report`` is how students did with the body, ``tried`` what did no better than it."""
+    tokens = estimated_tokens(body)
+    shorter = (
+        f"The body is too long: about {tokens:,} tokens, and {most_tokens:,} are allowed. Write a "
+        "shorter one that says the same: leave out what every model knows."
+    )
     former = [
         f"This version was tried too and did no better:\n{fenced('version', text)}"
         for text in tried
@@ -75,9 +81,10 @@ def refine_prompt(
             f"This is the body of the skill:\n{fenced('skill', body)}",
             f"Students were asked questions with it. {report}",
             *former,
-            "Find out why these answers fail, and write a better version. Mend the cause, for all "
-            "questions of this kind: a skill that only knows these questions is worth nothing, and "
-            "others will be asked. Keep what works. Change names and formats only where they are "
+            *([shorter] if tokens > most_tokens else []),
+            "Find out why answers fail, if some do, and write a better version. Mend the cause, "
+            "for all questions of this kind: a skill that only knows these questions is worth "
+            "nothing, and others will be asked. Keep what works. Change names and formats only where they are "
             "wrong.",
             draft_form(most_tokens),
         ]

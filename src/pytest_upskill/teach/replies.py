@@ -13,6 +13,7 @@ from ..records import NoAnswer, Reply
 from ..texts import one_line
 from ..trials import Question
 from .classroom import Classroom
+from .secrets import masked
 
 Form = TypeVar("Form", bound=BaseModel)
 Value = TypeVar("Value")
@@ -92,9 +93,14 @@ def ask_for(room: Classroom, request: Request, read: Callable[[str], Value]) -> 
 
 def answered(room: Classroom, reply: Reply) -> str:
     if isinstance(reply, NoAnswer):
-        told = reply.reason.replace("--skill-", "--")
-        raise BudgetError(told) if room.out_of_budget else TeachError(told)
+        raise no_answer(room, reply.reason)
     return reply.text
+
+
+def no_answer(room: Classroom, reason: str) -> TeachError:
+    """Why nobody answered, without the keys that a server may quote, and with our options."""
+    told = masked(reason).replace("--skill-", "--")
+    return BudgetError(told) if room.out_of_budget else TeachError(told)
 
 
 def read_reply(text: str, form: type[Form]) -> Form:

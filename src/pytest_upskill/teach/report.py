@@ -90,11 +90,18 @@ def _of_attempts(taught: Taught) -> Iterator[str]:
         if best.problem:
             yield f"The skill was not measured: {one_line(best.problem, 200)}."
         return
-    made = f"Attempt {best.number} is the best" if len(taught.attempts) > 1 else ""
-    if made:
+    if len(taught.attempts) > 1:
+        known = f"Attempt {best.number} is the best"
+        made = known if best.written else "No version does better than the skill as it is"
         yield f"{made}; there were no more since {taught.stop}."
     elif taught.stop:
-        yield f"There was one attempt, since {taught.stop}."
+        made = "There was one attempt" if best.written else "No version was written"
+        yield f"{made}, since {taught.stop}."
+    if best.too_long:
+        yield (
+            f"It is still too long: {counted(best.draft.tokens, 'token')}, and "
+            f"{best.most_tokens:,} are allowed (--max-skill-tokens)."
+        )
 
 
 def _of_student(whole: Verdict, learning: Verdict, held: Verdict | None) -> Iterator[str]:
@@ -154,14 +161,16 @@ def _of_teacher(taught: Taught) -> Iterator[str]:
         return
     row = taught.teacher.summaries[0]
     skill, trace, bare = row.skill_rate or 0.0, row.previous_rate or 0.0, row.baseline_rate or 0.0
-    sizes = f"{taught.best.draft.tokens:,} instead of {counted(taught.trace.tokens, 'token')}"
-    if skill >= trace - _AS_GOOD:
-        yield f"With {row.model}, as good as the trace ({skill:.0%} and {trace:.0%}) with {sizes}."
-    else:
-        yield (
-            f"With {row.model}, not as good as the trace ({skill:.0%} and {trace:.0%}), with "
-            f"{sizes}: something of the task is not in the skill yet."
-        )
+    word = "as good as"
+    if abs(skill - trace) > _AS_GOOD:
+        word = "better than" if skill > trace else "not as good as"
+    yield (
+        f"With {row.model}, {word} the trace: {skill:.0%} with the skill "
+        f"({counted(taught.best.draft.tokens, 'token')}), {trace:.0%} with the trace "
+        f"({taught.trace.tokens:,})."
+    )
+    if word == "not as good as":
+        yield "Something of the task is not in the skill yet."
     if skill <= bare + _AS_GOOD and (row.token_change or 0.0) > _MORE_TOKENS:
         yield (
             f"It should not be used with {row.model} itself: {skill:.0%} with it and {bare:.0%} "

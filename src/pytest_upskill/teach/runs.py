@@ -1,13 +1,14 @@
 """A lesson from its wish to its result: what the commands and the Python API both do."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from ..errors import SettingsError, TeachError, shown
+from ..models.prices import Price
 from ..skills import SKILL_NAMES, fields_of, load_skill
 from ..texts import digest, slug
 from . import saving
@@ -43,6 +44,7 @@ class How:
     force: bool = False  # replace a skill that is there
     in_place: bool = False  # change the skill that is to be improved
     screen: Screen = field(default_factory=Screen)
+    prices: Mapping[str, Price] = field(default_factory=dict)  # where the known ones are not ours
     agree: Callable[[Estimate], bool] = lambda _: True
     opened: Callable[[Classroom], None] = lambda _: None
 
@@ -222,7 +224,7 @@ def _skill_with_cases(path: Path) -> tuple[Draft, CaseFile]:
 @contextmanager
 def classroom(lesson: Lesson, how: How) -> Iterator[Classroom]:
     """All who are asked; their engine ends with it."""
-    room = Classroom(lesson, how.root, how.screen.line)
+    room = Classroom(lesson, how.root, how.screen.line, how.prices)
     how.opened(room)
     try:
         yield room

@@ -46,7 +46,25 @@ _PEM: Final = re.compile(
     r"((?:[A-Za-z0-9+/=\s\\→|]|[A-Z][A-Za-z-]{2,20}: [^\n]{0,200}\n)*+)"
     r"(-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----)?"
 )
-_PEM_RUN: Final = re.compile(r"[A-Za-z0-9+/]{40}")
+_PEM_RUN: Final = re.compile(r"[A-Za-z0-9+/=]{12,}")
+_PEM_AROUND: Final = re.compile(r"[\s\\→|]+")
+# The secret half of a key of AWS has no mark of its own: 40 characters, near what tells of it.
+_AWS_ID: Final = re.compile(r"(?:AKIA|ASIA)[A-Z0-9]{16}")
+_AWS_SECRET: Final = re.compile(
+    r"(?<![A-Za-z0-9+/])(?=[^a-z]{0,39}[a-z])(?=[^A-Z]{0,39}[A-Z])(?=\D{0,39}\d)"
+    r"[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=])"
+)
+_AWS_NEAR: Final = 200
+# curl -u NAME:PASSWORD
+_USER: Final = re.compile(
+    r"(-(?<![\w-]-)(?:[uU]\s{0,3}|-(?:proxy-)?user[=\s]\s{0,3})(\\*[\"'])?[^\s:\"'\\<>$]{1,100}:)"
+    r"([^\s\"'\\<>$](?(2)[^\"'\\\n]*+|[^\s\"'\\]*+))"
+)
+_COOKIES: Final = re.compile(
+    r"([Cc](?i:ookie)\\*[\"']?:\s{0,3}\\*[\"']?)((?:[\w.-]{1,100}=[^\s;\"'\\(){}\[\]$]*+;?[ ]?)++)"
+)
+_COOKIE: Final = re.compile(r"([\w.-]{1,100}=)([^<;\s][^;\s]{3,})")
+_COOKIE_WORDS: Final = ("path", "domain", "expires", "max-age", "samesite", "version")
 _URL: Final = re.compile(r"(://[^\s/:@\"'<>`]{0,100}:)([^\s/@\"'<>`{}$%][^\s/@\"'<>`]{0,200})(?=@)")
 _NETRC: Final = re.compile(
     r"(machine\s{1,9}\S{1,99}\s{1,9}login\s{1,9}\S{1,99}\s{1,9}password\s{1,9})(\S+)"
@@ -67,7 +85,8 @@ _KEY_OF: Final = re.compile(
 )
 _ASSIGNED: Final = re.compile(
     rf"(?P<name>{'|'.join(sorted(_SPELLINGS, key=len, reverse=True))})"
-    r"(?P<sep>\\*[\"']?\]?\s{0,3}(?::=|=>|[=:](?!=))\s{0,3}|[ ])"
+    r"(?P<sep>\\*[\"']?\]?\s{0,3}(?::=|=>|[=:](?!=))\s{0,3}"
+    r"|[ ](?:(?:for|of|on|to)[ ](?:[\w@.-]{1,30}[ ]){1,4}?)?(?:is|was):?[ ]|[ ])"
     r"(?P<quote>\\*[\"'`])?"
     r"(?P<value>[^\s\"'`\\<>;,(){}\[\]$|&]{4,100})"
     r"(?P<after>[(\[]|\\*[\"'`])?"
@@ -77,6 +96,8 @@ _CODE: Final = re.compile(r"[A-Za-z_]+(?:\.[A-Za-z_]+)*\.?")
 # Keys in base64 may begin with a slash as well, but hardly have small letters alone.
 _PATH: Final = re.compile(r"[.~]{0,2}(?:/[a-z0-9_.~-]++)+/?+|https?:.*")
 _RANDOM: Final = re.compile(r"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9+/=_~.:@!#%^*?-]{12,}")
+
+_MIXED: Final = re.compile(r"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z]).{6,}")
 
 _HOMES: Final = (
     re.compile(r"/mnt/[a-z]/Users/[\w.@~-]+"),
@@ -106,6 +127,8 @@ def _masked_once(text: str, env: Mapping[str, str]) -> str:
     text = _masked_assignments(text)
     text = _URL.sub(rf"\1{_PASSWORD}", text)
     text = _NETRC.sub(rf"\1{_PASSWORD}", text)
+    text = _USER.sub(_masked_user, text)
+    text = _COOKIES.sub(_masked_cookies, text)
     text = _masked_addresses(text)
     return _masked_homes(text)
 
@@ -122,6 +145,7 @@ def _secrets_of(env: Mapping[str, str]) -> list[str]:
 
 def _masked_keys(text: str) -> str:
     text = _PEM.sub(_masked_pem, text)
+    text = _AWS_SECRET.sub(_masked_aws, text)  # while the id beside it can still be seen
     text = _KNOWN.sub("<API KEY>", text)
     text = _JWT.sub("<TOKEN>", text)
     for header in _HEADERS:
@@ -131,7 +155,34 @@ def _masked_keys(text: str) -> str:
 
 def _masked_pem(match: re.Match[str]) -> str:
     """Where a program only speaks of such a line, there is nothing to hide."""
-    return "<PRIVATE KEY>" if _PEM_RUN.search(match[2]) else match[0]
+    if match[3]:
+        size = len(_PEM_AROUND.sub("", match[2]))
+    else:  # perhaps cut off, or prose follows
+        size = sum(map(len, _PEM_RUN.findall(match[2])))
+    return "<PRIVATE KEY>" if size >= 32 else match[0]
+
+
+def _masked_aws(match: re.Match[str]) -> str:
+    before = match.string[max(0, match.start() - _AWS_NEAR) : match.start()]
+    after = match.string[match.end() : match.end() + _AWS_NEAR]
+    told = "secret" in before[-60:].lower() or _AWS_ID.search(before) or _AWS_ID.search(after)
+    return _SECRET if told else match[0]
+
+
+def _masked_user(match: re.Match[str]) -> str:
+    """Other programs have -u too, say for the numbers of a user and a group."""
+    name, password = match[1], match[3]
+    curl = "curl" in match.string[max(0, match.start() - 300) : match.start()]
+    likely = len(password) >= 8 and _MIXED.fullmatch(password)
+    return f"{name}{_PASSWORD}" if likely or (curl and not password.isdigit()) else match[0]
+
+
+def _masked_cookies(match: re.Match[str]) -> str:
+    def one(pair: re.Match[str]) -> str:
+        plain = pair[1][:-1].lower() in _COOKIE_WORDS
+        return pair[0] if plain else f"{pair[1]}{_SECRET}"
+
+    return match[1] + _COOKIE.sub(one, match[2])
 
 
 def _places(text: str, *wanted: str) -> list[int]:
@@ -175,6 +226,9 @@ def _is_secret(match: re.Match[str]) -> bool:
     if match["sep"] == " ":
         flag = "--" in match.string[max(0, start - 12) : start]
         return flag and _RANDOM.fullmatch(value) is not None
+    if match["sep"].rstrip(": ").endswith(("is", "was")):  # prose
+        pattern = _MIXED if name[:1] in "pP" else _RANDOM
+        return pattern.fullmatch(value) is not None
     if name[:1] in "pP":
         loud = name.isupper() and match["sep"] == "="
         return (bool(match["quote"]) and len(value) >= 6) or loud or not _CODE.fullmatch(value)

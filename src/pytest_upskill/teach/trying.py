@@ -180,7 +180,7 @@ def _failed(found: GoodCase, text: str, ask: Ask, judge_name: str | None) -> str
         question = Question("", "", (("user", user_text(found.case)),), 0, 1)
         (ruled,) = judge(ask, [(rubric, question, answer)])
         if ruled.problem:
-            return ruled.problem
+            return masked(ruled.problem)
         graded = grade(found.checks, answer, ruled.by_text)
         return next((one.reason for one in graded if one.required and not one.passed), None)
     except CheckError as error:
