@@ -84,8 +84,8 @@ def refine_prompt(
             *([shorter] if tokens > most_tokens else []),
             "Find out why answers fail, if some do, and write a better version. Mend the cause, "
             "for all questions of this kind: a skill that only knows these questions is worth "
-            "nothing, and others will be asked. Keep what works. Change names and formats only where they are "
-            "wrong.",
+            "nothing, and others will be asked. Keep what works. Change names and formats only "
+            "where they are wrong.",
             draft_form(most_tokens),
         ]
     )
