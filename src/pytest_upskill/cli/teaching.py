@@ -15,7 +15,7 @@ from ..errors import HOW_TO_GO_ON, SettingsError, shown
 from ..teach.consent import Estimate
 from ..teach.lesson import DEFAULT_STUDENT, DEFAULT_TEACHER, Lesson
 from ..teach.report import report_lines
-from ..teach.runs import How, NotAgreed
+from ..teach.runs import Finished, How, NotAgreed
 from ..teach.screen import Screen
 from ..teach.taught import Taught
 from ..teach.taught_json import taught_data
@@ -105,7 +105,14 @@ def teach(given: argparse.Namespace, run: Callable[[How], Taught], **how: Any) -
     )
     consent = _Consent(given.yes, screen, stream)
     try:
-        taught = run(How(screen=screen, agree=consent, resume=given.resume, **how))
+        taught = run(
+            How(screen=screen, agree=consent, resume=given.resume, only_unfinished=True, **how)
+        )
+    except Finished as finished:
+        screen.line(f"This lesson is finished: saved in {shown(finished.folder)}")
+        if given.json:
+            write(json.dumps({"schema": 1, "folder": str(finished.folder), "finished": True}))
+        return "", 0
     except NotAgreed:
         screen.line("Nothing was asked.")
         return "", 1
