@@ -1,5 +1,6 @@
 """How lessons end: what is saved and where, what is said if it can't be, and how to go on."""
 
+import json
 import os
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from school import (
     Project,
     School,
     body,
+    draft,
     generate_words,
     in_session,
     lines,
@@ -217,3 +219,40 @@ def test_it_helps_if_that_is_shown_and_too_few_cases_are_told_before_the_first_c
     assert second == told or (not told and second.startswith("Generating skill"))
     assert "small, all cases together: " + ("no effect shown" if wanted else "helps") in shown
     assert status == wanted
+
+
+def all_files(folder: Path) -> dict[Path, bytes]:
+    files = (file for file in folder.rglob("*") if file.is_file() and "sqlite" not in file.name)
+    return {file: file.read_bytes() for file in files}
+
+
+def test_a_finished_lesson_that_is_resumed_asks_nobody_and_changes_nothing(
+    project: Project,
+) -> None:
+    write_skill(project.skill)
+    school = School([draft("red"), draft(*COLOURS)])
+    with in_session(school) as url:
+        words = [*generate_words(url), "--attempts", "1"]
+        assert project.run(*words)[0] == 1
+        asked, before = len(school.asked), all_files(project.folder)
+        status, shown, _ = project.run(*words, "--resume")
+        assert (status, shown) == (
+            *(0, "This lesson is finished: saved in skills/lamp-colours-2\n"),
+        )
+        assert len(school.asked) == asked
+        assert all_files(project.folder) == before
+        status, shown, _ = project.run(*words, "--resume", "--json")
+        assert json.loads(shown)["finished"]
+        status, shown, _ = project.run(*generate_words(url), "--resume")  # and goes further
+    assert status == 0
+    assert lines(shown)[-1] == "Saved to ./skills/lamp-colours-2"
+    assert load_skill(project.folder / "skills/lamp-colours-2/SKILL.md").body == body(*COLOURS)
+
+
+def test_what_is_kept_stays_where_it_was_said_to_be(project: Project) -> None:
+    old = (write_skill(project.folder / "mine") / "SKILL.md").read_text()
+    for _ in range(2):
+        assert project.generate(School(), "-o", "mine", "--force")[0] == 0
+    kept = project.folder / ".upskill/teach"
+    assert (kept / "mine/before/SKILL.md").read_text() == old
+    assert body(*COLOURS) in (kept / "mine.2/before/SKILL.md").read_text()

@@ -249,8 +249,8 @@ def test_a_workspace_is_never_lost(tmp_path: Path) -> None:
     three = begin(tmp_path, "gate", "d2")
     assert (one.session, two.session, three.session) == (1, 2, 1)
     names = sorted(path.name for path in one.folder.parent.iterdir())
-    assert names == ["gate", "gate.1", "gate.2"]
-    assert (one.folder.parent / "gate.1/mark").read_text() == "one"
+    assert names == ["gate", "gate.2", "gate.3"]
+    assert (one.folder.parent / "gate/mark").read_text() == "one"
     assert resume(tmp_path, "d1").session == 2
     three.rename("door")
     assert resume(tmp_path, "d2").folder.name == "door"

@@ -110,17 +110,6 @@ def test_a_lesson_begun_anew_asks_the_teacher_again_and_loses_nothing(project: P
     assert kept == ["lamp-colours", "lamp-colours-2"]
 
 
-def test_a_finished_lesson_that_is_resumed_asks_nobody(project: Project) -> None:
-    school = School()
-    with in_session(school) as url:
-        project.run(*generate_words(url))
-        asked = len(school.asked)
-        status, shown, _ = project.run(*generate_words(url), "--resume")
-    assert status == 0
-    assert len(school.asked) == asked
-    assert lines(shown)[-1] == "Saved to ./skills/lamp-colours"
-
-
 def priced(project: Project, school: School, *words: str) -> tuple[int, str, str]:
     """With models whose price is known, at the school's address."""
     with in_session(school) as url, pytest.MonkeyPatch.context() as patch:

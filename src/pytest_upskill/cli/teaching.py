@@ -16,7 +16,7 @@ from ..models.prices import parse_prices
 from ..teach.consent import Estimate
 from ..teach.lesson import DEFAULT_STUDENT, DEFAULT_TEACHER, Lesson
 from ..teach.report import report_lines
-from ..teach.runs import How, NotAgreed
+from ..teach.runs import Finished, How, NotAgreed
 from ..teach.screen import Screen
 from ..teach.taught import Taught
 from ..teach.taught_json import taught_data
@@ -107,8 +107,21 @@ def teach(given: argparse.Namespace, run: Callable[[How], Taught], **how: Any) -
     )
     consent = _Consent(given.yes, screen, stream)
     try:
-        prices = parse_prices(ini_lines(Path.cwd(), "skill_prices"))
-        taught = run(How(screen=screen, agree=consent, resume=given.resume, prices=prices, **how))
+        taught = run(
+            How(
+                screen=screen,
+                agree=consent,
+                resume=given.resume,
+                only_unfinished=True,
+                prices=parse_prices(ini_lines(Path.cwd(), "skill_prices")),
+                **how,
+            )
+        )
+    except Finished as finished:
+        screen.line(f"This lesson is finished: saved in {shown(finished.folder)}")
+        if given.json:
+            write(json.dumps({"schema": 1, "folder": str(finished.folder), "finished": True}))
+        return "", 0
     except NotAgreed:
         screen.line("Nothing was asked.")
         return "", 1

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from ..errors import SettingsError, TeachError, shown
 from ..models.prices import Price
@@ -18,6 +18,7 @@ from .consent import Estimate, Steps, estimate, too_few
 from .course import Course, all_cases
 from .drafting import Draft, draft_of
 from .lesson import FEWEST_CASES, Lesson
+from .loop import OUT_OF_BUDGET
 from .measuring import Attempt
 from .screen import Screen
 from .secrets import masked
@@ -26,11 +27,19 @@ from .taught import Taught
 from .workspace import Workspace, begin, resume
 
 # They say how far to go, not what is asked: a lesson that is resumed may go further.
-_NOT_SHAPING: Final = ("attempts", "target", "max_cost", "source", "name")
+_LIMITS: Final = ("attempts", "target", "max_cost", "name")
+_NOT_SHAPING: Final = (*_LIMITS, "source")
 
 
 class NotAgreed(Exception):
     """Whoever was asked whether to go on said no."""
+
+
+class Finished(Exception):
+    """A lesson that is to be resumed has nothing left to do."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
 
 
 @dataclass(frozen=True)
@@ -41,6 +50,7 @@ class How:
     skills: Path | None = None  # where skills are kept; ./skills
     output: Path | None = None  # the folder of the skill itself
     resume: bool = False
+    only_unfinished: bool = False  # Finished, in place of its result from the stored answers
     force: bool = False  # replace a skill that is there
     in_place: bool = False  # change the skill that is to be improved
     screen: Screen = field(default_factory=Screen)
@@ -82,6 +92,7 @@ def generate(lesson: Lesson, how: How) -> Taught:
         start = material.start
         known = read_case_file(start.base) if start and start.base else CaseFile()
         require_growable(known)
+        _require_unfinished(lesson, how, material)
         in_place = start is not None and how.output is None and lesson.name is None
         if in_place and not how.in_place:
             problem = "this skill would be changed in place"
@@ -140,6 +151,7 @@ def refine(path: Path, lesson: Lesson, how: How) -> Taught:
     _require_writable(start)
     with classroom(lesson, how) as room:
         material = Material(start=start)
+        _require_unfinished(lesson, how, material)
         guess = estimate(lesson, room, material, Steps(False, 0, len(known.cases)))
         _agreed(how, _with_remark(guess, known, 0, lesson, room))
         course = _course(lesson, how, room, material, start.name)
@@ -162,6 +174,7 @@ def add_cases(path: Path, lesson: Lesson, how: How) -> Taught:
     _require_writable(start)
     with classroom(lesson, how) as room:
         material = gather(lesson, room.provider)
+        _require_unfinished(lesson, how, material)
         steps = Steps(False, lesson.cases, len(known.cases))
         _agreed(how, estimate(replace(lesson, attempts=1), room, material, steps))
         course = _course(lesson, how, room, material, start.name)
@@ -193,7 +206,7 @@ def _saved(
     except SettingsError as error:
         return replace(taught, unsaved=_unsaved(error, taught.best, text, workspace))
     with suppress(SettingsError):  # what counts is saved
-        workspace.save(saved=str(folder), cost=spent)
+        workspace.save(saved=str(folder.absolute()), cost=spent, limits=_limits(course.lesson))
     return replace(taught, folder=folder, kept=kept)
 
 
@@ -249,17 +262,38 @@ def _with_remark(
 
 
 def _course(lesson: Lesson, how: How, room: Classroom, material: Material, name: str) -> Course:
-    wish = {key: value for key, value in asdict(lesson).items() if key not in _NOT_SHAPING}
-    mark = digest(json.dumps(wish, sort_keys=True, default=str), material.digest)
+    mark = _mark(lesson, material)
     workspace = resume(how.root, mark) if how.resume else begin(how.root, name, mark)
     workspace.save(task=masked(lesson.task))
     return Course(lesson, room, material, workspace, how.screen)
 
 
+def _mark(lesson: Lesson, material: Material) -> str:
+    """What tells a lesson from others."""
+    wish = {key: value for key, value in asdict(lesson).items() if key not in _NOT_SHAPING}
+    return digest(json.dumps(wish, sort_keys=True, default=str), material.digest)
+
+
+def _limits(lesson: Lesson) -> dict[str, Any]:
+    return {key: getattr(lesson, key) for key in _LIMITS}
+
+
+def _require_unfinished(lesson: Lesson, how: How, material: Material) -> None:
+    """Finished if all was done and saved, and no more is wished for now than then."""
+    if not (how.resume and how.only_unfinished):
+        return
+    state = resume(how.root, _mark(lesson, material)).state
+    folder = Path(state.get("saved", ""))
+    elsewhere = how.output is not None and how.output.absolute() != folder
+    further = state.get("limits") != _limits(lesson) or state.get("stop") == OUT_OF_BUDGET
+    if "saved" in state and saving.is_skill(folder) and not elsewhere and not further:
+        raise Finished(folder)
+
+
 def _free(parent: Path, name: str, workspace: Workspace, *, force: bool) -> str:
     """A name that is not taken, unless by what this very lesson saved or a skill to replace."""
     saved = Path(workspace.state.get("saved", ""))
-    if saved.parent == parent and saved.exists():
+    if saved.parent == parent.absolute() and saved.exists():
         return saved.name
     if force and saving.is_skill(parent / name):
         return name

@@ -42,11 +42,9 @@ class Workspace:
 
     def rename(self, name: str) -> None:
         """Give it the name of the skill, once that is known."""
-        if self.folder.name == name:
+        if self.state["name"] == name:
             return
-        new = self.folder.with_name(name)
-        _set_aside(new)
-        self.folder = self.folder.rename(new)
+        self.folder = self.folder.rename(_free(self.folder.with_name(name)))
         self.save(name=name)
 
     def keep_attempt(
@@ -75,12 +73,11 @@ class Workspace:
 
 
 def begin(root: Path, name: str, digest: str) -> Workspace:
-    """A new workspace; one of the same name is moved aside and never lost."""
+    """A new workspace; one of the same name stays where it is, as people were told."""
     top = root / FOLDER / "teach"
     make_folder(root / FOLDER)
     same = [state["session"] for _, state in _all(top) if state["digest"] == digest]
-    folder = top / name
-    _set_aside(folder)
+    folder = _free(top / name)
     folder.mkdir(parents=True)
     state = {"form": _FORM, "name": name, "digest": digest, "session": 1 + max(same, default=0)}
     workspace = Workspace(folder, state)
@@ -116,18 +113,12 @@ def _all(top: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
             yield file.parent, state
 
 
-def _set_aside(folder: Path) -> None:
-    if folder.exists():
-        folder.rename(_free(folder.with_name(f"{folder.name}.1")))
-
-
 def _free(folder: Path) -> Path:
     """The folder itself, or the next of its name that is not there yet."""
     base, number = folder, 1
-    stem = folder.name.removesuffix(".1")
     while base.exists():
         number += 1
-        base = folder.with_name(f"{stem}.{number}")
+        base = folder.with_name(f"{folder.name}.{number}")
     return base
 
 
