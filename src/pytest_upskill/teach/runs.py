@@ -18,7 +18,6 @@ from .consent import Estimate, Steps, estimate, too_few
 from .course import Course, all_cases
 from .drafting import Draft, draft_of
 from .lesson import FEWEST_CASES, Lesson
-from .loop import OUT_OF_BUDGET
 from .measuring import Attempt
 from .screen import Screen
 from .secrets import masked
@@ -206,7 +205,12 @@ def _saved(
     except SettingsError as error:
         return replace(taught, unsaved=_unsaved(error, taught.best, text, workspace))
     with suppress(SettingsError):  # what counts is saved
-        workspace.save(saved=str(folder.absolute()), cost=spent, limits=_limits(course.lesson))
+        workspace.save(
+            saved=str(folder.absolute()),
+            cost=spent,
+            limits=_limits(course.lesson),
+            out_of_budget=room.out_of_budget,
+        )
     return replace(taught, folder=folder, kept=kept)
 
 
@@ -285,7 +289,7 @@ def _require_unfinished(lesson: Lesson, how: How, material: Material) -> None:
     state = resume(how.root, _mark(lesson, material)).state
     folder = Path(state.get("saved", ""))
     elsewhere = how.output is not None and how.output.absolute() != folder
-    further = state.get("limits") != _limits(lesson) or state.get("stop") == OUT_OF_BUDGET
+    further = state.get("limits") != _limits(lesson) or state.get("out_of_budget")
     if "saved" in state and saving.is_skill(folder) and not elsewhere and not further:
         raise Finished(folder)
 
