@@ -193,7 +193,7 @@ def test_a_skill_by_a_scripted_teacher_is_measured_on_it_as_a_student(
     words = ["--model", "scripted:teacher.py:teacher", "--eval-model", "local", "--cases", "4"]
     status = main(["generate", "answer about Wick", *words, "--max-output", "30", "--json"])
     data = json.loads(capsys.readouterr().out)
-    assert status == 0
+    assert status == 1  # four cases can't show that it helps
     assert data["best"] == 2
     assert [attempt["summary"][0]["skill_rate"] for attempt in data["attempts"]] == [0, 1]
     assert load_skill(tmp_path / "skills/wick/SKILL.md").body == body
