@@ -169,6 +169,8 @@ def test_a_skill_by_a_scripted_teacher_is_measured_on_it_as_a_student(
         ("freeze", "Which day of the week is the deploy freeze?", "Thursday"),
         ("channel", "What is the name of the help channel?", "#soot"),
         ("settings", "What is the name of the settings file?", "lantern.toml"),
+        ("staging", "What is our staging environment called?", "porch"),
+        ("logs", "Which command shows the logs?", "wick smoke"),
     ]
     cases = [
         {
@@ -190,10 +192,10 @@ def test_a_skill_by_a_scripted_teacher_is_measured_on_it_as_a_student(
         "    body = BODY if refines else BODY[:60]\n"
         "    return json.dumps({'name': 'wick', 'description': 'Wick.', 'body': body})\n"
     )
-    words = ["--model", "scripted:teacher.py:teacher", "--eval-model", "local", "--cases", "4"]
+    words = ["--model", "scripted:teacher.py:teacher", "--eval-model", "local", "--cases", "6"]
     status = main(["generate", "answer about Wick", *words, "--max-output", "30", "--json"])
     data = json.loads(capsys.readouterr().out)
-    assert status == 1  # four cases can't show that it helps
+    assert status == 0  # six cases of six, as many as it takes to show that it helps
     assert data["best"] == 2
     assert [attempt["summary"][0]["skill_rate"] for attempt in data["attempts"]] == [0, 1]
     assert load_skill(tmp_path / "skills/wick/SKILL.md").body == body
