@@ -12,7 +12,7 @@ from tabulate import tabulate
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from pytest_upskill.stats import paired_lift
-from simulated import World, ask, rates, worlds
+from support.simulated import World, ask, rates, worlds
 
 CASES: Final = (5, 8, 12, 20, 40)
 RUNS: Final = (1, 3, 5)

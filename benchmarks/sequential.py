@@ -14,7 +14,7 @@ from tabulate import tabulate
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from pytest_upskill.stats import look, look_plan, paired_lift
-from simulated import Chances, Passes, World, ask, rates, worlds
+from support.simulated import Chances, Passes, World, ask, rates, worlds
 
 PLAN: Final = look_plan(3, 12)
 CASES: Final = (8, 12, 20, 40)

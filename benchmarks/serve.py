@@ -28,7 +28,7 @@ def server(latency: float) -> Iterator[str]:
 
 def serve(latency: float) -> None:
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-    from loopback import LoopbackServer, Reply
+    from support.loopback import LoopbackServer, Reply
 
     with LoopbackServer(lambda _: Reply(ANSWER, delay=latency)) as loopback:
         print(loopback.url, flush=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from browser import Browser, Page
+    from support.browser import Browser, Page
 
 # Nothing of the developers' tools is imported up here: pytest loads this file for `make demo`
 # too, whose environment has none.
@@ -53,7 +53,7 @@ def no_settings_of_the_developer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Browser]":
-    from browser import running_browser
+    from support.browser import running_browser
 
     with running_browser(tmp_path_factory.mktemp("chromium")) as browser:
         yield browser
@@ -71,7 +71,7 @@ def page(browser: "Browser") -> "Iterator[Page]":
 @pytest.fixture(scope="session")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run as people have them, as an HTML page."""
-    from pages import readable_run, write_page
+    from support.pages import readable_run, write_page
 
     notes = ["144 of 288 answers re-used, which saved 57,000 tokens. --skill-fresh asks anew."]
     return write_page(readable_run(), tmp_path_factory.mktemp("report"), notes)

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from kit import write_script, write_skill
+from support.kit import write_script, write_skill
 
 ROOT = Path(__file__).parents[1]
 

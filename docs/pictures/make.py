@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from terminal import run_on_terminal
+from support.terminal import run_on_terminal
 from terminal_svg import terminal_svg
 
 HERE: Final = Path(__file__).parent
@@ -45,7 +45,7 @@ def main() -> None:
 def _make_project(project: Path) -> None:
     """The skill wick and three models."""
     shutil.copytree(ROOT / "skills/wick", project / "skills/wick")
-    shutil.copy(HERE / "models.py", project / "m.py")
+    shutil.copy(HERE / "demo_models.py", project / "m.py")
     prices = [f"scripted:m.py:{name} {price}" for name, price in PRICES.items()]
     lines = ["[pytest]", "skill_prices =", *(f"    {line}" for line in prices)]
     (project / "pytest.ini").write_text("\n".join(lines), encoding="utf-8")

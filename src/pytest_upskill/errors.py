@@ -24,13 +24,13 @@ class UpskillError(Exception):
 
 
 class InputError(UpskillError):
-    """Says where, what is wrong, and how to mend it."""
+    """Says where, what is wrong, and how to fix it."""
 
-    def __init__(self, where: str | Path, problem: str, mend: str = "") -> None:
+    def __init__(self, where: str | Path, problem: str, hint: str = "") -> None:
         self.where = shown(where) if isinstance(where, Path) else where
         self.problem = problem
-        self.mend = mend
-        super().__init__(f"{self.where}: {problem}" + (f"\n  {mend}" if mend else ""))
+        self.hint = hint
+        super().__init__(f"{self.where}: {problem}" + (f"\n  {hint}" if hint else ""))
 
 
 class SkillError(InputError):
@@ -75,7 +75,7 @@ class ModelError(UpskillError):
     def __init__(
         self,
         problem: str,
-        mend: str = "",
+        hint: str = "",
         *,
         fatal: bool = False,
         unreachable: bool = False,
@@ -84,13 +84,13 @@ class ModelError(UpskillError):
         retry_after: float | None = None,
     ) -> None:
         self.problem = problem
-        self.mend = mend
+        self.hint = hint
         self.fatal = fatal
         self.unreachable = unreachable
         self.passing = passing or unreachable or rate_limited
         self.rate_limited = rate_limited
         self.retry_after = retry_after
-        super().__init__(f"{problem}. {mend}" if mend else problem)
+        super().__init__(f"{problem}. {hint}" if hint else problem)
 
 
 class CheckError(UpskillError):

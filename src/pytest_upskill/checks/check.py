@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from .._util.texts import one_line
 from ..errors import CheckError
-from ..records import Answer, Grade
-from ..texts import one_line
+from ..trials.records import Answer, Grade
 from .found import merged
 from .kind import Given, Kind, Said, Span
 

@@ -11,9 +11,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, model_validator
 
-from ..forms import Strict
-from ..records import Answer
-from ..texts import one_line
+from .._util.forms import Strict
+from .._util.texts import one_line
+from ..trials.records import Answer
 from .fences import blocks_of, language_name
 from .kind import TEXTS, Given, Hold, Kind, Said, Text, one_or_more, quoted
 from .parsers import PARSERS, BrokenError, parse_python, too_long

@@ -13,9 +13,9 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
 
-from ..forms import Strict
-from ..records import Answer
-from ..texts import one_line, plain
+from .._util.forms import Strict
+from .._util.texts import one_line, plain
+from ..trials.records import Answer
 from . import json_paths, schemas
 from .fences import blocks_of
 from .kind import ONLY_TRUE, TEXTS, Given, Hold, Kind, Said, quoted

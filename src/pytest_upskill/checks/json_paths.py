@@ -5,7 +5,7 @@ import re
 from functools import lru_cache
 from typing import Any, Final
 
-from ..texts import one_line
+from .._util.texts import one_line
 
 Step = str | int | None  # None: every item
 _STEP: Final = re.compile(

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, TypeAdapter
 
-from ..records import Answer
-from ..texts import one_line
+from .._util.texts import one_line
+from ..trials.records import Answer
 
 # Passed or not, and a reason that a person understands. None: it can't be said, which fails too,
 # but does not make a "not" around it pass.

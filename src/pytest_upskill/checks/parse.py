@@ -11,9 +11,9 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, TypeAdapter
 
-from ..forms import FormError, Location, Problem, Strict, read_form
+from .._util.forms import FormError, Location, Problem, Strict, read_form
+from .._util.texts import guess
 from ..settings import MOST_RUNS
-from ..texts import guess
 from .check import AnyCheck, Check, Combined
 from .judged import JUDGE, ToJudge, rubric_of
 from .kind import Kind

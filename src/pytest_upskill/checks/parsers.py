@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ..texts import one_line
+from .._util.texts import one_line
 from .kind import Said
 
 _MOST_CHARACTERS: Final = 200_000  # some 50,000 tokens; the slow parsers need a second for that

@@ -9,10 +9,10 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, TypeAdapter
 
+from .._util.python_files import load_python_file
+from .._util.texts import one_line
 from ..errors import CheckError, SettingsError
-from ..python_files import load_python_file
-from ..records import Answer
-from ..texts import one_line
+from ..trials.records import Answer
 from .kind import Given, Kind, Said, Text, quoted
 
 CheckFunction = Callable[[Answer, Any], bool | tuple[bool, str]]
@@ -31,15 +31,15 @@ def registered_kinds(
             raise SettingsError(_HOOK, "it returned no dict", "Return names with functions.")
         for name, function in functions.items():
             if name in taken:
-                problem, mend = "is a check of pytest-upskill's own", "Choose another name."
+                problem, hint = "is a check of pytest-upskill's own", "Choose another name."
             elif name in kinds:
-                problem, mend = "is registered twice", "Choose another name for one of them."
+                problem, hint = "is registered twice", "Choose another name for one of them."
             elif not isinstance(name, str) or not callable(function):
-                problem, mend = "does not name a function", "Return names with functions."
+                problem, hint = "does not name a function", "Return names with functions."
             else:
                 kinds[name] = _kind(name, function)
                 continue
-            raise SettingsError(_HOOK, f"{name!r} {problem}", mend)
+            raise SettingsError(_HOOK, f"{name!r} {problem}", hint)
     return kinds
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Final
 
-from ..texts import one_line
+from .._util.texts import one_line
 from . import patterns
 
 _SECONDS: Final = 1.0

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
 
-from ..records import Answer
-from ..texts import plain
+from .._util.texts import plain
+from ..trials.records import Answer
 from .kind import COUNT, TEXT, Given, Kind, Said, quoted
 
 

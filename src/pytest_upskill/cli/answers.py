@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+from .._util.texts import counted, harmless
 from ..engine.store import FILE_NAME, FOLDER, Store, StoreSize
-from ..texts import counted, harmless
 
 _NO_STORE: Final = f"no answers are stored here or above ({FOLDER}/{FILE_NAME})"
 

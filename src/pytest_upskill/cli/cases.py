@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from ..errors import SettingsError, shown
-from ..skills import SKILL_NAMES, find_cases, load_skill
+from ..skills.skill import SKILL_NAMES, find_cases, load_skill
 from ..teach import runs
 from .evaluate import find_skill
 from .teaching import add_teaching_arguments, config_here, describe, lesson_of, teach

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from ..errors import SettingsError, SkillError, shown
-from ..skills import is_taught
+from ..skills.skill import is_taught
 
 MANIFEST: Final = ".pytest-upskill.json"
 State = Literal["new", "same", "old", "changed"]

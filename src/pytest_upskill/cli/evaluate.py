@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import SettingsError, shown
-from ..upskill_config import read_config
+from ..skills.upskill_config import read_config
 from .output import forget_output, write
 
 # Flags of upskill that have no counterpart, and what to do instead.
@@ -65,9 +65,9 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
 
 def pytest_arguments(given: argparse.Namespace, env: Mapping[str, str]) -> list[str]:
     """The same for pytest."""
-    for flag, mend in _NO_COUNTERPART.items():
+    for flag, hint in _NO_COUNTERPART.items():
         if getattr(given, flag.strip("-").replace("-", "_")) is not None:
-            raise SettingsError(flag, "pytest-upskill has no such flag", mend)
+            raise SettingsError(flag, "pytest-upskill has no such flag", hint)
     words = ["--skill", shown(find_skill(given.skill, env))]
     for model in given.models:
         words += ["--model", model]

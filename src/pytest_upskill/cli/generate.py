@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..errors import shown
-from ..skills import SKILL_NAMES
+from ..skills.skill import SKILL_NAMES
 from ..teach import runs
 from .output import ask
 from .teaching import (

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from .._util.texts import counted, one_line
 from ..errors import SettingsError, shown
 from ..lint.skill_rules import lint_skill_file
-from ..skills import find_skills
-from ..texts import counted, one_line
+from ..skills.skill import find_skills
 from .agents import AGENTS, BY_NAME, Agent
 from .copies import State, files_of, state_of, write_copy
 
@@ -94,13 +94,13 @@ def _skill_files(path: Path) -> list[Path]:
     try:
         return find_skills(path)
     except SettingsError as error:
-        raise SettingsError(shown(path), error.problem, error.mend) from None
+        raise SettingsError(shown(path), error.problem, error.hint) from None
 
 
 def _lint_errors(file: Path) -> list[str]:
     """What an agent would stumble over; cases are not looked at, since they stay behind."""
     return [
-        f"{found.file}:{found.line}: {one_line(f'{found.message}. {found.mend}', 500)}"
+        f"{found.file}:{found.line}: {one_line(f'{found.message}. {found.hint}', 500)}"
         for found in lint_skill_file(file)
         if found.level == "error"
     ]
@@ -130,7 +130,7 @@ def _text(copies: list[_Copy], problems: list[str], *, dry_run: bool) -> str:
     width = max((len(copy.agent) for copy in copies), default=0)
     lines = [f"{copy.agent:<{width}}  {_line(copy, dry_run)}" for copy in copies]
     if problems:
-        lines += [*problems, "not installed: mend this, or give --force"]
+        lines += [*problems, "not installed: fix this, or give --force"]
     return "\n".join(lines)
 
 

@@ -11,17 +11,17 @@ from typing import Final
 from pydantic import TypeAdapter
 from tabulate import tabulate
 
-from ..engine.assembly import assemble, stored_answers
+from .._util.forms import FormError, Strict, read_form
+from .._util.texts import counted, one_line
+from ..checks.judging import JUDGE_MAX_OUTPUT, Rulings, judge
 from ..engine.budget import Budget
 from ..errors import SettingsError, shown
-from ..forms import FormError, Strict, read_form
-from ..judging import JUDGE_MAX_OUTPUT, Rulings, judge
+from ..measure.assembly import assemble, stored_answers
 from ..models.names import require_key, resolve
-from ..records import Answer
 from ..settings import Settings
 from ..stats import cohens_kappa
-from ..texts import counted, one_line
-from ..trials import Question, Rubric
+from ..trials.records import Answer
+from ..trials.trial import Question, Rubric
 
 
 class LabelledForm(Strict):

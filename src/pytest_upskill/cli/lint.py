@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from .._util.texts import counted, harmless, one_line
 from ..errors import SettingsError, shown
 from ..lint import Finding, lint_skill
-from ..skills import CASES_NAME, EVALS_NAME, SKILL_NAMES, find_skills
-from ..texts import counted, harmless, one_line
+from ..skills.skill import CASES_NAME, EVALS_NAME, SKILL_NAMES, find_skills
 from .ini import INI_FILES
 
 _JUDGE_SET: Final = re.compile(
@@ -72,7 +72,7 @@ def _skill_files(paths: Iterable[Path]) -> Iterator[Path]:
         try:
             files = find_skills(_skill_of(path))
         except SettingsError as error:
-            raise SettingsError(shown(path), error.problem, error.mend) from None
+            raise SettingsError(shown(path), error.problem, error.hint) from None
         for file in files:
             if (real := file.resolve()) not in seen:
                 seen.add(real)
@@ -114,5 +114,5 @@ def _text(found: Sequence[Finding], errors: int, skills: int) -> str:
 
 def _line(finding: Finding) -> str:
     place = harmless(f"{finding.file}:{finding.line}").replace("\n", "\\n")
-    told = f"{finding.message}. {finding.mend}" if finding.mend else finding.message
+    told = f"{finding.message}. {finding.hint}" if finding.hint else finding.message
     return f"{place}: {finding.level}: {one_line(told, _LONGEST_MESSAGE)} ({finding.code})"

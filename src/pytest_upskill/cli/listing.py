@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SettingsError, shown
-from ..history import KeptRow, newest
-from ..overview import LastResult, SkillOverview, overview
-from ..reports.skill_tree import look_for, total_line, tree_lines
-from ..skills import find_skills
-from ..upskill_config import read_config
+from ..reports.terminal.skill_tree import look_for, total_line, tree_lines
+from ..results.history import KeptRow, newest
+from ..results.overview import LastResult, SkillOverview, overview
+from ..skills.skill import find_skills
+from ..skills.upskill_config import read_config
 from .ini import ini_paths
 from .output import painter
 from .places import runs_folder
@@ -91,7 +91,7 @@ def _skill_files(folder: Path) -> list[Path]:
     try:
         return find_skills(folder)
     except SettingsError as error:
-        raise SettingsError(shown(folder), error.problem, error.mend) from None
+        raise SettingsError(shown(folder), error.problem, error.hint) from None
 
 
 def _text(found: Sequence[tuple[Path, Sequence[SkillOverview]]], preview: bool) -> str:
@@ -126,7 +126,7 @@ def _skill_data(found: SkillOverview) -> dict[str, Any]:
         "cases": [{"id": case.id, "input": case.input} for case in found.cases],
         "results": [asdict(result) for result in found.results],
         "errors": [
-            {"where": error.where, "problem": error.problem, "mend": error.mend}
+            {"where": error.where, "problem": error.problem, "hint": error.hint}
             for error in found.errors
         ],
     }

@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 from ..errors import SettingsError
-from ..history import default_folder
-from ..upskill_config import read_config
+from ..results.history import default_folder
+from ..skills.upskill_config import read_config
 from .ini import ini_paths, project_root
 
 

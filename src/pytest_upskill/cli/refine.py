@@ -4,7 +4,7 @@ import argparse
 import os
 from typing import Final
 
-from ..skills import SKILL_NAMES, load_skill
+from ..skills.skill import SKILL_NAMES, load_skill
 from ..teach import runs
 from .evaluate import find_skill
 from .teaching import (

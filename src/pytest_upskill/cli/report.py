@@ -11,15 +11,15 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from .._util.texts import harmless
 from ..errors import shown
-from ..merging import Source, merged
-from ..report_files import report_writers, require_apart, tried, written_line
-from ..reports.markdown import markdown_summary
-from ..reports.terminal import marks_for, summary_lines
-from ..results import RunResults
-from ..results_file import read_run
+from ..reports.files import report_writers, require_apart, tried, written_line
+from ..reports.markdown.comment import markdown_summary
+from ..reports.terminal.summary import marks_for, summary_lines
+from ..results.from_json import read_run
+from ..results.merging import Source, merged
+from ..results.run import RunResults
 from ..settings import Gates
-from ..texts import harmless
 from .output import painter
 
 _KINDS: Final = {

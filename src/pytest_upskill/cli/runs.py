@@ -12,13 +12,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from .._util.texts import counted, one_line
 from ..errors import ResultsError, SettingsError, shown
-from ..history import KeptRun, runs, short_ids
-from ..reports.entries import METRICS, Entry, csv_text, entry_data
-from ..reports.terminal import marks_for
-from ..reports.trend import Look, plot_lines, table_lines
-from ..reports.trend_html import trend_page
-from ..texts import counted, one_line
+from ..reports.history.entries import METRICS, Entry, csv_text, entry_data
+from ..reports.history.page import trend_page
+from ..reports.history.trend import Look, plot_lines, table_lines
+from ..reports.terminal.summary import marks_for
+from ..results.history import KeptRun, runs, short_ids
 from . import runs_compare, runs_show
 from .output import painter
 from .places import runs_folder

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ..history import KeptRun
-from ..reports.run_lines import comparison_lines
-from ..reports.trend import Look
-from ..results_file import read_run
-from ..run_comparison import RunComparison, compare_runs
+from ..reports.history.run_lines import comparison_lines
+from ..reports.history.trend import Look
+from ..results.from_json import read_run
+from ..results.history import KeptRun
+from ..results.run_comparison import RunComparison, compare_runs
 from .runs_show import ID_HELP, add_dir, file_of
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ResultsError
-from ..history import KeptRun, find
-from ..reports.run_lines import run_lines
-from ..reports.trend import Look
-from ..results_file import read_run, unpacked
+from ..reports.history.run_lines import run_lines
+from ..reports.history.trend import Look
+from ..results.from_json import read_run, unpacked
+from ..results.history import KeptRun, find
 
 
 def add_show(commands: Any) -> None:

@@ -11,8 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, TextIO
 
+from .._util.texts import dollars
 from ..errors import HOW_TO_GO_ON, SettingsError, shown
 from ..models.prices import parse_prices
+from ..skills.upskill_config import UpskillConfig, read_config
 from ..teach.consent import Estimate
 from ..teach.lesson import DEFAULT_STUDENT, DEFAULT_TEACHER, Lesson
 from ..teach.report import report_lines
@@ -20,8 +22,6 @@ from ..teach.runs import Finished, How, NotAgreed
 from ..teach.screen import Screen
 from ..teach.taught import Taught
 from ..teach.taught_json import taught_data
-from ..texts import dollars
-from ..upskill_config import UpskillConfig, read_config
 from .ini import ini_lines
 from .output import ask, painter, tell, write
 

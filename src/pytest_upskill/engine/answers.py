@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
-from ..records import Answer, NoAnswer, Reply
-from ..texts import digest
-from ..trials import Question
+from .._util.texts import digest
+from ..trials.records import Answer, NoAnswer, Reply
+from ..trials.trial import Question
 from .store import Store
 
 Identity = Callable[[str], str | None]

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
+from .._util.texts import dollars, plain
 from ..models.prices import Price, cost
-from ..records import Usage
-from ..skills import estimated_tokens
-from ..texts import dollars, plain
-from ..trials import Question
+from ..skills.skill import estimated_tokens
+from ..trials.records import Usage
+from ..trials.trial import Question
 
 _Amount = tuple[int, float]  # tokens and USD
 

@@ -15,12 +15,12 @@ from functools import partial
 from random import Random
 from typing import Final
 
+from .._util.texts import one_line, plain
+from ..checks.judging import first_questions, is_worth_keeping
 from ..errors import ModelError, UpskillError
-from ..judging import first_questions, is_worth_keeping
 from ..models import Model
-from ..records import Answer, NoAnswer, Reply
-from ..texts import one_line, plain
-from ..trials import Plan, Question, Rubric
+from ..trials.records import Answer, NoAnswer, Reply
+from ..trials.trial import Plan, Question, Rubric
 from .answers import KnownAnswers
 from .budget import Budget
 from .lane import Job, Lane
@@ -269,7 +269,7 @@ class Engine:
             asyncio.get_running_loop().call_later(wait, self._ask_again, lane, job)
             return None
         tries = f" ({job.attempts} attempts)" if job.attempts > 1 else ""
-        reason = f"{lane.name}: {error.problem}{tries}" + (f". {error.mend}" if error.mend else "")
+        reason = f"{lane.name}: {error.problem}{tries}" + (f". {error.hint}" if error.hint else "")
         # Nobody there from the first question on: asking the rest would only take time.
         if error.fatal or (error.unreachable and not lane.answered):
             lane.dead = reason

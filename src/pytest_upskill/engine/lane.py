@@ -8,8 +8,8 @@ from typing import Final
 
 from ..errors import ModelError
 from ..models import Model
-from ..records import NoAnswer, Reply
-from ..trials import Question
+from ..trials.records import NoAnswer, Reply
+from ..trials.trial import Question
 from .limits import MOST_ATTEMPTS, MOST_RATE_LIMIT_WAIT, Limit
 
 NO_LIMIT: Final = 1_000_000

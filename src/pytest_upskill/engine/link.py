@@ -14,8 +14,8 @@ from multiprocessing.connection import Client, Connection, Listener
 from typing import Any
 
 from ..errors import UpskillError
-from ..records import Reply
-from ..trials import Plan, Question
+from ..trials.records import Reply
+from ..trials.trial import Plan, Question
 from .engine import Engine
 
 Address = tuple[Any, str]

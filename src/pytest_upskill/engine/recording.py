@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..errors import SettingsError, shown
-from ..records import Answer, Usage
-from ..trials import Trial
+from ..trials.records import Answer, Usage
+from ..trials.trial import Trial
 
 _PLACE: Final = ("skill", "case", "model", "arm", "run")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..errors import shown
-from ..records import Answer, Usage
+from ..trials.records import Answer, Usage
 
 FOLDER: Final = ".upskill"
 FILE_NAME: Final = "answers.sqlite"

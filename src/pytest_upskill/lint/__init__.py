@@ -6,7 +6,7 @@ Nothing of the skill is run or imported.
 from pathlib import Path
 
 from ..errors import shown
-from ..skills import CASES_NAME, find_cases
+from ..skills.skill import CASES_NAME, find_cases
 from .case_rules import lint_cases
 from .finding import Finding, Level
 from .skill_rules import lint_skill_file
@@ -22,7 +22,7 @@ def lint_skill(skill_file: Path, *, judge: bool, lift: float) -> list[Finding]:
     if cases_file:
         found += lint_cases(cases_file, folder, judge=judge, lift=lift)
     else:
-        mend = f"Write some into {CASES_NAME} beside it."
+        hint = f"Write some into {CASES_NAME} beside it."
         what = "this skill has no cases"
-        found.append(Finding(shown(skill_file), 1, "warning", "no-cases", what, mend))
+        found.append(Finding(shown(skill_file), 1, "warning", "no-cases", what, hint))
     return found

@@ -7,18 +7,18 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, TypeAdapter
 
-from ..cases import Case, load_cases
+from .._util.forms import FormError, Location, json_path
+from .._util.places import line_of
+from .._util.texts import counted, guess
 from ..checks import KINDS, TAKEN, AnyCheck, Check, Kind, checks_of, grade, rubric_of, walk
 from ..checks.kind import Given, Said, Text, quoted
 from ..checks.parsers import BrokenError, parse_python
 from ..checks.python import place_of_function
 from ..errors import CasesError, CheckError, shown
-from ..forms import FormError, Location, json_path
-from ..places import line_of
-from ..records import Answer, Usage
-from ..skill_files import read_skill_file
-from ..texts import counted, guess
-from ..trials import user_text
+from ..skills.cases import Case, load_cases
+from ..skills.files import read_skill_file
+from ..trials.records import Answer, Usage
+from ..trials.trial import user_text
 from .finding import Finding, Level, finding_of
 from .questions import asked, cases_needed, near_duplicates
 from .written import Written, written_checks
@@ -42,9 +42,9 @@ class _File:
         self._text = file.read_bytes().decode("utf-8-sig")
 
     def finding(
-        self, level: Level, code: str, place: Location, message: str, mend: str = ""
+        self, level: Level, code: str, place: Location, message: str, hint: str = ""
     ) -> Finding:
-        return Finding(self._name, line_of(self._text, place), level, code, message, mend)
+        return Finding(self._name, line_of(self._text, place), level, code, message, hint)
 
     def invalid(self, place: Location, problem: str) -> Finding:
         return self.finding("error", "cases-invalid", place, f"{json_path(place)}: {problem}")
@@ -77,8 +77,8 @@ def _of_checks(
             if name not in unknown:
                 unknown.add(name)
                 message = f"unknown check {quoted(name)}{guess(name, TAKEN)}"
-                mend = "It is fine if a conftest.py registers it, which is not looked at here."
-                yield source.finding("warning", "check-unknown", place, message, mend)
+                hint = "It is fine if a conftest.py registers it, which is not looked at here."
+                yield source.finding("warning", "check-unknown", place, message, hint)
         try:
             checks = _parsed(case, unknown, folder)
         except FormError as error:
@@ -88,14 +88,14 @@ def _of_checks(
         yield from _leaks(source, case, written)
         if _any_answer_passes(checks):
             message = f"{case.id}: every answer passes, even one that says nothing"
-            mend = 'Add a check of what the answer must say, as "contains".'
-            yield source.finding("warning", "any-answer", case.place, message, mend)
+            hint = 'Add a check of what the answer must say, as "contains".'
+            yield source.finding("warning", "any-answer", case.place, message, hint)
         if rubric_of(checks).texts:
             judged.append(case)
     if judged and not judge:
         message = f"only a judge can grade {counted(len(judged), 'case')}, and there is none"
-        mend = "Set skill_judge in pytest's ini file, or give --judge MODEL here."
-        yield source.finding("warning", "no-judge", judged[0].place, message, mend)
+        hint = "Set skill_judge in pytest's ini file, or give --judge MODEL here."
+        yield source.finding("warning", "no-judge", judged[0].place, message, hint)
 
 
 def _unregistered(case: Case, written: Sequence[Written]) -> Iterator[tuple[str, Location]]:
@@ -167,8 +167,8 @@ def _leaks(source: _File, case: Case, written: Sequence[Written]) -> Iterator[Fi
     """Without the skill such a case passes too."""
     for text, place in leaked_texts(case, written):
         message = f"{case.id}: {quoted(text)} already stands in the question"
-        mend = "Ask without it, or expect what only the skill tells."
-        yield source.finding("warning", "leak", case.place_of(*place), message, mend)
+        hint = "Ask without it, or expect what only the skill tells."
+        yield source.finding("warning", "leak", case.place_of(*place), message, hint)
 
 
 def _stands_in(seen: str, text: str, case_sensitive: bool) -> bool:
@@ -196,11 +196,11 @@ def _any_answer_passes(checks: Sequence[AnyCheck]) -> bool:
 def _of_questions(source: _File, cases: Sequence[Case], lift: float) -> Iterator[Finding]:
     for first, second in near_duplicates(cases):
         message = f"{second.id}: nearly the same question as {first.id}, on line {first.line}"
-        mend = "Ask something else, so that it counts."
-        yield source.finding("warning", "near-duplicate", second.place, message, mend)
+        hint = "Ask something else, so that it counts."
+        yield source.finding("warning", "near-duplicate", second.place, message, hint)
     number, (best, worst) = asked(cases), cases_needed(lift)
     if number < best:
         wished = f"a lift of {100 * lift:.3g} points"
         message = f"{counted(number, 'case')}: too few to show {wished}"
-        mend = f"That takes {best:,}, and {worst:,} if the skill makes some cases worse (--lift)."
-        yield source.finding("warning", "few-cases", (), message, mend)
+        hint = f"That takes {best:,}, and {worst:,} if the skill makes some cases worse (--lift)."
+        yield source.finding("warning", "few-cases", (), message, hint)

@@ -13,18 +13,18 @@ _PLACE: Final = re.compile(r"(?P<file>.*?)(?::(?P<line>\d+)(?::\d+)?)?", re.DOTA
 
 @dataclass(frozen=True)
 class Finding:
-    """``file`` is the path as people read it; ``mend`` is a sentence, or empty."""
+    """``file`` is the path as people read it; ``hint`` is a sentence, or empty."""
 
     file: str
     line: int
     level: Level
     code: str
     message: str
-    mend: str = ""
+    hint: str = ""
 
 
 def finding_of(error: InputError, code: str) -> Finding:
     """The same as the error says: its place is a path, perhaps with a line and a column."""
     place = _PLACE.fullmatch(error.where)
     file, line = (place["file"], place["line"]) if place else (error.where, None)
-    return Finding(file, int(line or 1), "error", code, error.problem, error.mend)
+    return Finding(file, int(line or 1), "error", code, error.problem, error.hint)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Final
 
-from ..cases import Case
+from ..skills.cases import Case
 from ..stats.distributions import normal_quantile
 from ..stats.intervals import LEVEL
 from ..stats.planning import POWER, fewest_cases

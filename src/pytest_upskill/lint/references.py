@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
-from ..texts import one_line
+from .._util.texts import one_line
 from .finding import Level
 
 _LONGEST_LINE: Final = 10_000  # looking for pairs of backticks takes time by the square of it
@@ -65,17 +65,17 @@ def _references_of(line: str) -> Iterator[Reference]:
 
 
 def what_is_wrong(reference: Reference, folder: Path) -> tuple[Level, str, str, str] | None:
-    """Level, code, message and how to mend it; None if the reference is a good one."""
+    """Level, code, message and how to fix it; None if the reference is a good one."""
     path, name = posixpath.normpath(reference.path), repr(one_line(reference.path, 200))
     if path.startswith(("../", "/")) or path == "..":
-        mend = "Put a copy of the file into the skill: nothing else goes where the skill goes."
-        return "error", "reference-outside", f"{name} leads out of the skill's folder", mend
+        hint = "Put a copy of the file into the skill: nothing else goes where the skill goes."
+        return "error", "reference-outside", f"{name} leads out of the skill's folder", hint
     # Not Path.exists, which raises at names that no file can have.
     if not os.path.exists(os.path.join(folder, path)):  # noqa: PTH110, PTH118
-        mend = "Add the file, or mend the path: it starts at the skill's folder."
+        hint = "Add the file, or hint the path: it starts at the skill's folder."
         level: Level = "error" if reference.is_link else "warning"
-        return level, "reference-broken", f"there is no {name} in the skill", mend
+        return level, "reference-broken", f"there is no {name} in the skill", hint
     if path.count("/") + 1 > _DEEPEST:
-        mend = "Agents look one level deep: keep it as references/file, scripts/file, assets/file."
-        return "warning", "reference-deep", f"{name} is nested deeper than one level", mend
+        hint = "Agents look one level deep: keep it as references/file, scripts/file, assets/file."
+        return "warning", "reference-deep", f"{name} is nested deeper than one level", hint
     return None

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import SkillError, shown
-from ..skills import estimated_tokens, read_text, review_skill
+from ..skills.skill import estimated_tokens, read_text, review_skill
 from .finding import Finding, finding_of
 from .references import references_in, what_is_wrong
 
@@ -15,15 +15,15 @@ _SPLIT: Final = "Move what is not always needed into files of references/."
 
 
 def lint_skill_file(file: Path) -> Iterator[Finding]:
-    breaches, oddities = review_skill(file)
-    for error in breaches:
+    violations, warnings = review_skill(file)
+    for error in violations:
         yield finding_of(error, "skill-invalid")
-    for line, text in oddities:
+    for line, text in warnings:
         yield Finding(shown(file), line, "warning", "skill-unknown-key", text)
     try:
         lines = read_text(file).split("\n")
     except (SkillError, OSError):
-        return  # which is among the breaches
+        return  # which is among the violations
     start = _start_of_body(lines)
     yield from _size(shown(file), lines, start)
     for line, reference in references_in(lines[start:], start + 1):

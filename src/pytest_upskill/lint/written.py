@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from .._util.forms import Location
 from ..checks.parse import RESERVED
-from ..forms import Location
 
 _DEEPEST: Final = 10  # parsing refuses what is nested deeper
 

@@ -1,7 +1,7 @@
 """Models: names people write, and one adapter per protocol behind one small port."""
 
+from .._util.texts import digest
 from ..settings import Settings
-from ..texts import digest
 from .names import ModelSpec
 from .port import Model
 

@@ -4,10 +4,10 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, Final
 
-from ..cases import Role
-from ..records import Answer, Usage
-from ..texts import digest
-from ..trials import Question
+from .._util.texts import digest
+from ..skills.cases import Role
+from ..trials.records import Answer, Usage
+from ..trials.trial import Question
 from .names import ModelSpec, key_of
 from .sdk import (
     client_options,

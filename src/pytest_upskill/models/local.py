@@ -10,9 +10,9 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
+from .._util.texts import one_line
 from ..errors import ModelError, SettingsError
-from ..texts import one_line
-from ..trials import Question
+from ..trials.trial import Question
 from . import weights
 from .names import ModelSpec
 from .openai_chat import OpenAIModel

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
+from .._util.texts import guess
 from ..errors import SettingsError
-from ..texts import guess
 
 Protocol = Literal["anthropic", "openai", "local", "scripted"]
 

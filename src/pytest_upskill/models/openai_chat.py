@@ -5,9 +5,9 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from ..records import Answer, Usage
-from ..texts import digest
-from ..trials import Question
+from .._util.texts import digest
+from ..trials.records import Answer, Usage
+from ..trials.trial import Question
 from .names import ModelSpec, key_of
 from .sdk import (
     client_options,

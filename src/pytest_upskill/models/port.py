@@ -2,8 +2,8 @@
 
 from typing import Protocol
 
-from ..records import Answer
-from ..trials import Question
+from ..trials.records import Answer
+from ..trials.trial import Question
 
 
 class Model(Protocol):

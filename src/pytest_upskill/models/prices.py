@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from ..errors import SettingsError
-from ..records import Usage
+from ..trials.records import Usage
 from .names import ModelSpec
 
 if TYPE_CHECKING:

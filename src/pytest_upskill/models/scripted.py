@@ -14,11 +14,11 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
+from .._util.python_files import load_python_file
 from ..errors import ModelError, SettingsError
-from ..python_files import load_python_file
-from ..records import Answer, Usage
-from ..skills import estimated_tokens
-from ..trials import Question
+from ..skills.skill import estimated_tokens
+from ..trials.records import Answer, Usage
+from ..trials.trial import Question
 from .names import ModelSpec
 from .sdk import empty_reply
 
@@ -58,7 +58,7 @@ class ScriptedModel:
         except ModelError:
             raise
         except Exception as error:  # the script is the user's: whatever it raises is told, not lost
-            raise ModelError(f"the script raised {error!r}", "Mend the script") from error
+            raise ModelError(f"the script raised {error!r}", "Fix the script") from error
         if not isinstance(reply, str | Answer):
             kind = type(reply).__name__
             raise ModelError(f"the script returned {kind}, neither a text nor an Answer")

@@ -17,8 +17,8 @@ from types import ModuleType
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
+from .._util.texts import one_line
 from ..errors import ModelError
-from ..texts import one_line
 from .names import PROVIDERS, ModelSpec
 
 _SHOWN: Final = 200
@@ -128,11 +128,11 @@ def _status_error(error: Any, spec: ModelSpec, key: str) -> ModelError:
         return ModelError(problem, "The question and the skill are too long for this model")
     wait = retry_after_seconds(error.response.headers.get("retry-after"), datetime.now(UTC))
     if status in (429, 529):
-        mend = "Lower --skill-concurrency, or wait"
-        return ModelError(problem, mend, rate_limited=True, retry_after=wait)
+        hint = "Lower --skill-concurrency, or wait"
+        return ModelError(problem, hint, rate_limited=True, retry_after=wait)
     if status in (408, 409) or status >= 500:
-        mend = "The server is in trouble: run again later"
-        return ModelError(problem, mend, passing=True, retry_after=wait)
+        hint = "The server is in trouble: run again later"
+        return ModelError(problem, hint, passing=True, retry_after=wait)
     return ModelError(problem)
 
 

@@ -17,8 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final
 
+from .._util.texts import one_line
 from ..errors import SettingsError
-from ..texts import one_line
 
 LABEL: Final = "SmolLM2-135M-Instruct"
 FILE_NAME: Final = f"{LABEL}.Q4_1.gguf"

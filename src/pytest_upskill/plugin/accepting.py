@@ -9,7 +9,10 @@ from typing import Final
 
 import pytest
 
-from ..accepted import (
+from .._util.texts import counted, one_line
+from ..errors import shown
+from ..reports.files import Writer
+from ..results.accepted import (
     DIGITS,
     RESULTS_NAME,
     CaseResult,
@@ -19,13 +22,10 @@ from ..accepted import (
     updated,
     write_results,
 )
-from ..errors import shown
-from ..regressions import AcceptedComparison, Compared
-from ..report_files import Writer
-from ..results import RunResults
+from ..results.regressions import AcceptedComparison, Compared
+from ..results.run import RunResults
 from ..settings import Settings
-from ..texts import counted, one_line
-from ..trials import PlannedItem
+from ..trials.trial import PlannedItem
 from .ledger import Ledger
 
 _MOST_NAMES: Final = 10

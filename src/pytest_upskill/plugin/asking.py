@@ -14,8 +14,8 @@ import pytest
 
 from ..engine import Engine, LinkClient, LinkServer
 from ..engine.engine import STOPPED
-from ..records import NoAnswer, Reply
-from ..trials import Plan, Question
+from ..trials.records import NoAnswer, Reply
+from ..trials.trial import Plan, Question
 from .progress import ProgressLine, Tally
 
 _LINK: Final = "upskill_link"

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..regressions import AcceptedComparison, Compared
-from ..reports.github import annotations
+from ..reports.markdown.github import annotations
+from ..results.regressions import AcceptedComparison, Compared
 from .collect import relative
 
 

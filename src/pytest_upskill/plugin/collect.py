@@ -9,15 +9,15 @@ from typing import Final
 
 import pytest
 
-from ..accepted import Results, read_results
-from ..cases import how_to_add_cases
+from .._util.forms import cases_error
 from ..checks import TAKEN, CheckedCase, load_checked_cases, registered_kinds, rubric_of
 from ..errors import CasesError, InputError
-from ..forms import cases_error
-from ..previous import with_previous
+from ..results.accepted import Results, read_results
 from ..settings import Settings
-from ..skills import CASES_NAME, Skill, find_cases, load_skill
-from ..trials import SkillInfo
+from ..skills.at_ref import with_previous
+from ..skills.cases import how_to_add_cases
+from ..skills.skill import CASES_NAME, Skill, find_cases, load_skill
+from ..trials.trial import SkillInfo
 from .items import CaseItem, Run, hooks_of_parent
 
 _NO_JUDGE: Final = "only a judge can grade this, and there is none; add --skill-judge MODEL"

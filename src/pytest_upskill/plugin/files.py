@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from .. import history
+from .._util.texts import one_line
 from ..engine import Engine
 from ..errors import shown
-from ..report_files import Writer, report_writers
-from ..results import RunResults
+from ..reports.files import Writer, report_writers
+from ..results import history
+from ..results.run import RunResults
 from ..settings import Settings
-from ..texts import one_line
 from .ledger import Ledger
 
 

@@ -7,10 +7,10 @@ the items.
 
 from collections.abc import Sequence
 
-from ..judging import Ask
+from ..checks.judging import Ask
+from ..results.summary import summarize
 from ..settings import Settings
 from ..stats import look, look_plan
-from ..summary import summarize
 from .items import CaseItem, is_passed_by, records_of_items
 
 
@@ -42,7 +42,7 @@ class FrugalRuns:
         for runs in self._looks:
             records = [record for own in records_of_items(items, runs, self._ask) for record in own]
             seen = summarize(records, skill, model, model_id=model, not_run=0)
-            # Without all answers the verdict is incomplete, and more of them would not mend it.
+            # Without all answers the verdict is incomplete, and more of them would not change that.
             if seen.errored or not seen.rates or not look(seen.rates, runs, self._looks).open:
                 break
         return runs

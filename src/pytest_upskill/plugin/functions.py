@@ -14,12 +14,15 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from ..accepted import Count, Results, read_results, short_digest
-from ..cases import Role, read_messages
+from .._util.forms import FormError
+from .._util.texts import harmless, one_line
 from ..errors import InputError
-from ..forms import FormError
-from ..previous import with_previous
-from ..records import (
+from ..results.accepted import Count, Results, read_results, short_digest
+from ..settings import Settings
+from ..skills.at_ref import with_previous
+from ..skills.cases import Role, read_messages
+from ..skills.skill import Skill, find_skills, load_skill
+from ..trials.records import (
     Answer,
     Grade,
     NoAnswer,
@@ -29,10 +32,7 @@ from ..records import (
     graded_record,
     total_usage,
 )
-from ..settings import Settings
-from ..skills import Skill, find_skills, load_skill
-from ..texts import harmless, one_line
-from ..trials import CaseInfo, Question, SkillInfo, Trial, open_trials, system_of
+from ..trials.trial import CaseInfo, Question, SkillInfo, Trial, open_trials, system_of
 from .collect import info_of, relative
 from .items import ASKED_PROPERTY, RECORDS_PROPERTY, NotAnswered, Run, judge_present
 
@@ -188,7 +188,7 @@ class MarkedTests:
                 accepted = read_results(file.parent)
             except InputError as error:
                 where = error.where.replace("--skill ", "mark skill ", 1)
-                told = f"{node.nodeid}: {InputError(where, error.problem, error.mend)}"
+                told = f"{node.nodeid}: {InputError(where, error.problem, error.hint)}"
                 raise pytest.Collector.CollectError(told) from None
             shown = relative(file.parent, node.config.rootpath)
             info = info_of(skill, self._label_of(file.parent), shown, self._run.settings)

@@ -5,9 +5,9 @@ from typing import Any, Final
 
 import pytest
 
-from ..records import load_records
-from ..reports.columns import width_of
-from ..reports.item import item_numbers
+from ..reports.terminal.columns import width_of
+from ..reports.terminal.item import item_numbers
+from ..trials.records import load_records
 from .items import RECORDS_PROPERTY
 from .screen import screen_of
 

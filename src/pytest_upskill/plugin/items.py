@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pytest
 
-from ..accepted import Count, Expectation, case_digest, case_result
-from ..cases import Case
+from .._util.texts import harmless
 from ..checks import AnyCheck, spans
-from ..grading import ToGrade, records_of, rubric_for
-from ..judging import Ask
-from ..records import Record, Reply, dump_records
-from ..regressions import Standing, standing_of
-from ..reports.failure import Look, failure_text
+from ..checks.grading import ToGrade, records_of, rubric_for
+from ..checks.judging import Ask
+from ..reports.terminal.failure import Look, failure_text
+from ..results.accepted import Count, Expectation, case_digest, case_result
+from ..results.regressions import Standing, standing_of
 from ..settings import Settings
-from ..skills import Skill
-from ..texts import harmless
-from ..trials import Arm, CaseInfo, Question, Trial, trials_of
+from ..skills.cases import Case
+from ..skills.skill import Skill
+from ..trials.records import Record, Reply, dump_records
+from ..trials.trial import Arm, CaseInfo, Question, Trial, trials_of
 from .screen import screen_of
 
 if TYPE_CHECKING:

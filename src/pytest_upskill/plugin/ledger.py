@@ -15,19 +15,19 @@ from typing import Any, Final
 
 import pytest
 
-from ..accepted import Results, read_results
+from .._util.git import commit_of
+from .._util.texts import counted, dollars
+from .._util.versions import versions
+from ..checks.judging import all_questions
 from ..engine import Engine
 from ..engine.recording import Recorded, recorded_lines
-from ..git import commit_of
-from ..judging import all_questions
 from ..models.prices import Price, cost
-from ..records import Answer, Record, Usage, errored_record, load_records, total_usage
-from ..reports.telemetry import TrialKey
-from ..results import AskedCase, RunResults
+from ..reports.export.telemetry import TrialKey
+from ..results.accepted import Results, read_results
+from ..results.run import AskedCase, RunResults
 from ..settings import Settings
-from ..texts import counted, dollars
-from ..trials import Arm, Plan, PlannedItem, SkillInfo, Trial
-from ..versions import versions
+from ..trials.records import Answer, Record, Usage, errored_record, load_records, total_usage
+from ..trials.trial import Arm, Plan, PlannedItem, SkillInfo, Trial
 from .items import ASKED_PROPERTY, RECORDS_PROPERTY
 
 CRASHED: Final = "the xdist worker that ran this test crashed. Run again, or without -n"

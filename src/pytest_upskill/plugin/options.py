@@ -32,11 +32,11 @@ def as_written(error: InputError, config: pytest.Config) -> str:
     flag, _, rest = error.where.partition(" ")
     if flag in INI_KEYS:
         where = f"{config.inipath or '-o'}: {flag}: {rest}"
-        return str(InputError(where, error.problem, error.mend))
+        return str(InputError(where, error.problem, error.hint))
     for option in OPTIONS:
         if flag == option.flag and option.is_of_ini_file(config):
             where = f"{config.inipath}: {option.ini}: {rest}".rstrip(": ")
-            return str(InputError(where, error.problem, error.mend))
+            return str(InputError(where, error.problem, error.hint))
     return str(error)
 
 

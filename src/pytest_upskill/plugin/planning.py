@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from ..trials import CaseInfo, PlannedItem, SkillInfo, Trial
+from ..trials.trial import CaseInfo, PlannedItem, SkillInfo, Trial
 from .functions import asker_of
 from .items import CaseItem, is_passed_by
 

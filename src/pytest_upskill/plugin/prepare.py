@@ -11,15 +11,15 @@ import pytest
 
 from ..engine import Engine
 from ..engine.answers import KnownAnswers, ReplayedAnswers
-from ..engine.assembly import Specs, assemble, stored_answers
 from ..engine.budget import Budget
 from ..engine.recording import load_recording
 from ..errors import SettingsError, shown
+from ..measure.assembly import Specs, assemble, stored_answers
 from ..models import ModelSpec
 from ..models.names import require_key, resolve
 from ..models.prices import Price
 from ..settings import Gates, Settings
-from ..upskill_config import read_config
+from ..skills.upskill_config import read_config
 from .local_weights import fetch_with_bar
 from .paths import require_folder, require_writable
 
@@ -87,12 +87,12 @@ def _as_named(error: SettingsError, settings: Settings) -> SettingsError:
     if settings.models_file is None:
         return error
     where = error.where.replace("--model", f"{shown(settings.models_file)}: eval_model:", 1)
-    return SettingsError(where, error.problem, error.mend)
+    return SettingsError(where, error.problem, error.hint)
 
 
 def _as_judge(error: SettingsError) -> SettingsError:
     where = error.where.replace("--model", "--skill-judge", 1)
-    return SettingsError(where, error.problem, error.mend.replace("--model", "--skill-judge"))
+    return SettingsError(where, error.problem, error.hint.replace("--model", "--skill-judge"))
 
 
 def require_all(specs: Specs, settings: Settings, config: pytest.Config) -> None:

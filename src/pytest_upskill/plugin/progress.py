@@ -16,8 +16,8 @@ import pytest
 
 from ..engine import Engine
 from ..models.prices import Price, cost
-from ..records import Answer
-from ..reports.progress import Progress, progress_line
+from ..reports.terminal.progress import Progress, progress_line
+from ..trials.records import Answer
 
 DRAW_EVERY: Final = 0.25
 LOG_EVERY: Final = 30.0

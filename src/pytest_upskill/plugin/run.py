@@ -10,14 +10,14 @@ from ..engine import Engine
 from ..errors import InputError
 from ..models import ModelSpec, model_id_of
 from ..models.prices import Price, parse_prices, price_of
-from ..previous import require_ref
-from ..records import Reply
-from ..regressions import AcceptedComparison
-from ..report_files import require_apart, tried, written_line
-from ..reports.markdown import markdown_summary
-from ..results import RunResults
+from ..reports.files import require_apart, tried, written_line
+from ..reports.markdown.comment import markdown_summary
+from ..results.regressions import AcceptedComparison
+from ..results.run import RunResults
 from ..settings import Settings
-from ..trials import Plan, Question
+from ..skills.at_ref import require_ref
+from ..trials.records import Reply
+from ..trials.trial import Plan, Question
 from . import accepting, ci, files, junit, paths, prepare, screen, showing, telemetry
 from .asking import Asking
 from .collect import SkillFile, SkillFolder, SkillSource, relative
@@ -33,7 +33,7 @@ from .planning import planned_items
 from .progress import Tally
 
 _NO_SKILL = "upskill: no skill was tested: neither --skill PATH nor a test marked with one"
-_COLLECTION_FAILED = "not asked: collection failed. Mend it, or --continue-on-collection-errors"
+_COLLECTION_FAILED = "not asked: collection failed. Fix it, or --continue-on-collection-errors"
 
 
 class UpskillRun:

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from .._util.texts import counted, harmless, one_line
 from ..errors import shown
 from ..models import ModelSpec, model_id_of
-from ..regressions import AcceptedComparison
-from ..reports.terminal import summary_lines
-from ..results import RunResults
+from ..reports.terminal.summary import summary_lines
+from ..results.regressions import AcceptedComparison
+from ..results.run import RunResults
 from ..settings import Settings
-from ..texts import counted, harmless, one_line
-from ..trials import PlannedItem, SkillInfo
+from ..trials.trial import PlannedItem, SkillInfo
 from .ci import annotation_lines
 from .collect import SkillSource
 from .screen import screen_of

@@ -12,12 +12,12 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Final
 
 from .. import __version__
+from .._util.texts import counted, one_line
 from ..engine import Engine
 from ..models import ModelSpec
 from ..models.names import shown_address
-from ..reports.telemetry import EVALUATION, Known, SpanData, run_span, trial_spans
-from ..results import RunResults
-from ..texts import counted, one_line
+from ..reports.export.telemetry import EVALUATION, Known, SpanData, run_span, trial_spans
+from ..results.run import RunResults
 from .ledger import Ledger
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Final, ParamSpec, TypedDict, TypeVar, Unpack
 
 from ..errors import SettingsError
-from ..evaluating import evaluate_cases
+from ..measure.evaluate import evaluate_cases
 from ..models.prices import parse_prices
-from ..results import RunResults
-from ..skills import SKILL_NAMES, load_skill
+from ..results.run import RunResults
+from ..skills.skill import SKILL_NAMES, load_skill
 from . import runs
 from .casefile import read_case_file
 from .classroom import Classroom
@@ -57,7 +57,7 @@ def _told_in_python(function: Callable[Given, Result]) -> Callable[Given, Result
         try:
             return function(*args, **kwargs)
         except SettingsError as error:
-            parts = (error.where, error.problem, error.mend)
+            parts = (error.where, error.problem, error.hint)
             raise SettingsError(*(_OPTION.sub(name, part) for part in parts)) from None
 
     return told

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..checks import load_checked_cases
 from ..errors import CasesError
-from ..skills import CASES_NAME, find_cases
+from ..skills.skill import CASES_NAME, find_cases
 from .trying import HOLDOUT, LEARN, GoodCase
 
 

@@ -7,16 +7,16 @@ from functools import cache
 from pathlib import Path
 from typing import Final, Literal
 
-from ..engine.assembly import assemble, stored_answers
+from .._util.texts import dollars, plain
 from ..engine.budget import Budget
 from ..errors import SettingsError
+from ..measure.assembly import assemble, stored_answers
 from ..models import ModelSpec, model_id_of
 from ..models.names import require_key, resolve
 from ..models.prices import FREE, Price, cost, price_of
-from ..records import Answer, Reply
 from ..settings import Settings
-from ..texts import dollars, plain
-from ..trials import Question
+from ..trials.records import Answer, Reply
+from ..trials.trial import Question
 from .lesson import Lesson
 
 Role = Literal["teacher", "student", "author", "adversary", "judge"]
@@ -172,4 +172,4 @@ def _by_role(error: SettingsError, role: Role, url_flag: str) -> SettingsError:
     def told(text: str) -> str:
         return text.replace("--model", FLAGS[role]).replace("--skill-base-url", url_flag)
 
-    return SettingsError(told(error.where), told(error.problem), told(error.mend))
+    return SettingsError(told(error.where), told(error.problem), told(error.hint))

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from .._util.texts import counted, dollars
 from ..models.prices import cost
-from ..records import Usage
-from ..skills import estimated_tokens
+from ..skills.skill import estimated_tokens
 from ..stats.intervals import LEVEL
 from ..stats.planning import fewest_cases
-from ..texts import counted, dollars
+from ..trials.records import Usage
 from .casefile import split_of
 from .classroom import Classroom
 from .lesson import Lesson

@@ -5,8 +5,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .._util.texts import counted, one_line, slug
 from ..errors import BudgetError, TeachError
-from ..texts import counted, one_line, slug
 from .authoring import Author
 from .casefile import CaseFile, split_of
 from .classroom import Classroom

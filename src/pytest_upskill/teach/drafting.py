@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import yaml
 
+from .._util.texts import counted, one_line, slug
 from ..lint.skill_rules import lint_skill_file
-from ..skills import SKILL_NAMES, Skill, estimated_tokens, is_taught, load_skill
-from ..texts import counted, one_line, slug
+from ..skills.skill import SKILL_NAMES, Skill, estimated_tokens, is_taught, load_skill
 from .classroom import Classroom
 from .forms import DRAFT_SCHEMA, DraftForm
 from .prompts import TEACHER
@@ -179,8 +179,8 @@ def _lint(draft: Draft, wanted: Wanted) -> tuple[list[str], list[str]]:
         found = list(lint_skill_file(draft.write(Path(folder, draft.name))))
     told: dict[str, list[str]] = {"error": [], "warning": []}
     for finding in found:
-        mend = f". {finding.mend}" if finding.mend else ""
-        told[finding.level].append(one_line(f"{finding.message}{mend}", 300))
+        hint = f". {finding.hint}" if finding.hint else ""
+        told[finding.level].append(one_line(f"{finding.message}{hint}", 300))
     if draft.tokens > wanted.most_tokens:
         told["warning"].append(
             f"the body has about {counted(draft.tokens, 'token')}, and {wanted.most_tokens:,} are "

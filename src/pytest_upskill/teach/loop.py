@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from .._util.texts import one_line, shortened
 from ..errors import BudgetError, UnusableError
-from ..texts import one_line, shortened
 from .classroom import Classroom
 from .drafting import Draft, Wanted, ask_for_draft
 from .lesson import Lesson

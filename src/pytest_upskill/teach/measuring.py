@@ -6,13 +6,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final
 
+from .._util.texts import counted
 from ..checks import CheckedCase
-from ..evaluating import evaluate_cases
-from ..records import Record
-from ..results import RunResults
-from ..summary import Summary
-from ..texts import counted
-from ..trials import Arm
+from ..measure.evaluate import evaluate_cases
+from ..results.run import RunResults
+from ..results.summary import Summary
+from ..trials.records import Record
+from ..trials.trial import Arm
 from .classroom import Classroom
 from .drafting import Draft, loaded
 from .prompts import failing_case

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from ..skills import estimated_tokens
-from ..texts import digest, shortened
+from .._util.texts import digest, shortened
+from ..skills.skill import estimated_tokens
 from .forms import checks_told
 
 _DATA: Final = (
@@ -15,7 +15,7 @@ TEACHER: Final = (
     "You write Agent Skills. A skill is a short text that is put into the context of a smaller "
     "language model, the student, so that it does one kind of task right. Teach what the student "
     "can't know or gets wrong: exact names, commands, values and formats, how to choose between "
-    "them, what goes wrong and what mends it. Leave out what every model knows. Short rules with "
+    "them, what goes wrong and what fixes it. Leave out what every model knows. Short rules with "
     f"one example each are better than prose.\n\n{_DATA}"
 )
 AUTHOR: Final = (
@@ -82,7 +82,7 @@ def refine_prompt(
             f"Students were asked questions with it. {report}",
             *former,
             *([shorter] if tokens > most_tokens else []),
-            "Find out why answers fail, if some do, and write a better version. Mend the cause, "
+            "Find out why answers fail, if some do, and write a better version. Fix the cause, "
             "for all questions of this kind: a skill that only knows these questions is worth "
             "nothing, and others will be asked. Keep what works. Change names and formats only "
             "where they are wrong.",

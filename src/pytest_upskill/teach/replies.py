@@ -8,10 +8,10 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from .._util.texts import one_line
 from ..errors import BudgetError, TeachError, UnusableError
-from ..records import NoAnswer, Reply
-from ..texts import one_line
-from ..trials import Question
+from ..trials.records import NoAnswer, Reply
+from ..trials.trial import Question
 from .classroom import Classroom
 from .secrets import masked
 
@@ -74,7 +74,7 @@ def ask_for(room: Classroom, request: Request, read: Callable[[str], Value]) -> 
         again = (
             "This can't be used yet:\n"
             + "\n".join(f"- {problem}" for problem in error.problems)
-            + "\n\nReply with the whole JSON object once more, mended, and nothing else."
+            + "\n\nReply with the whole JSON object once more, corrected, and nothing else."
         )
     turns = (*question.messages, ("assistant", text), ("user", again))
     repair = Question(

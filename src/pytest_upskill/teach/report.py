@@ -4,9 +4,9 @@ import textwrap
 from collections.abc import Iterator
 from typing import Final
 
-from ..comparison import points_words
-from ..texts import counted, one_line
-from ..verdict import Verdict
+from .._util.texts import counted, one_line
+from ..results.comparison import points_words
+from ..results.verdict import Verdict
 from .measuring import Attempt
 from .screen import cell_text, cells_of
 from .taught import Taught

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from .._util.texts import digest, slug
 from ..errors import SettingsError, TeachError, shown
 from ..models.prices import Price
-from ..skills import SKILL_NAMES, fields_of, load_skill
-from ..texts import digest, slug
+from ..skills.skill import SKILL_NAMES, fields_of, load_skill
 from . import saving
 from .casefile import CaseFile, read_case_file, require_growable
 from .classroom import Classroom
@@ -95,8 +95,8 @@ def generate(lesson: Lesson, how: How) -> Taught:
         in_place = start is not None and how.output is None and lesson.name is None
         if in_place and not how.in_place:
             problem = "this skill would be changed in place"
-            mend = "Add --force (the old one is kept), or name another folder with -o."
-            raise SettingsError(f"--from {shown(lesson.source or parent)}", problem, mend)
+            hint = "Add --force (the old one is kept), or name another folder with -o."
+            raise SettingsError(f"--from {shown(lesson.source or parent)}", problem, hint)
         target = how.output or (parent / lesson.name if lesson.name else None)
         if target:
             flag = "-o" if how.output else "--name"
@@ -220,7 +220,7 @@ def _unsaved(error: SettingsError, best: Attempt, cases: str, workspace: Workspa
     with suppress(SettingsError, OSError):
         kept = workspace.keep_unsaved(best.number, best.draft, cases)
         told += f"\nThe best version is kept in {shown(kept)}"
-    return f"{told}\n--resume saves it without asking anything again, once that is mended."
+    return f"{told}\n--resume saves it without asking anything again, once that is fixed."
 
 
 def _notes(taught: Taught, room: Classroom) -> tuple[str, ...]:

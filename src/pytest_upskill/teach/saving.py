@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from .._util.texts import slug
 from ..errors import SettingsError, shown
-from ..skills import CASES_NAME, SKILL_NAMES, load_skill
-from ..texts import slug
+from ..skills.skill import CASES_NAME, SKILL_NAMES, load_skill
 from .casefile import CaseFile, case_file_text
 from .drafting import Draft
 from .secrets import masked

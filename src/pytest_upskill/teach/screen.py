@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from ..results import RunResults
-from ..summary import Summary
-from ..texts import harmless, one_line, points
+from .._util.texts import harmless, one_line, points
+from ..results.run import RunResults
+from ..results.summary import Summary
 
 _LEFT: Final = 41  # where the result of a step begins
 _LABEL: Final = 11  # where the first student of a row begins

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from .._util.texts import counted, digest
 from ..errors import SettingsError, shown
-from ..skills import SKILL_NAMES, estimated_tokens, fields_of, is_taught, load_skill
-from ..texts import counted, digest
+from ..skills.skill import SKILL_NAMES, estimated_tokens, fields_of, is_taught, load_skill
 from .drafting import Draft, draft_of
 from .lesson import Lesson
 from .prompts import fenced

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ..texts import digest
+from .._util.texts import digest
 
 _FEW = 6  # from so many cases on, two or more are held out
 

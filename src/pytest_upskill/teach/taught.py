@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..results import RunResults
+from ..results.run import RunResults
 from .loop import best_of
 from .measuring import Attempt
 from .sources import TraceText

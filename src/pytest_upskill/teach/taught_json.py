@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from ..results import RunResults
-from ..results_json import results_text
+from ..results.run import RunResults
+from ..results.to_json import results_text
 from .report import sentences
 from .taught import Taught
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from .._util.texts import guess
 from ..errors import SettingsError, shown
-from ..texts import guess
 from .secrets import masked
 
 _LONGEST: Final = 2000  # characters of one description

@@ -9,19 +9,19 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from ..case_forms import CaseTag
-from ..cases import Case
+from .._util.forms import json_path
+from .._util.texts import digest, one_line, slug
 from ..checks import AnyCheck, grade, load_checked_cases, rubric_of
+from ..checks.grading import rubric_for
+from ..checks.judging import Ask, judge
 from ..errors import CasesError, CheckError
-from ..forms import json_path
-from ..grading import rubric_for
-from ..judging import Ask, judge
 from ..lint.case_rules import leaked_texts
 from ..lint.questions import near_duplicates
 from ..lint.written import written_checks
-from ..records import Answer, Usage
-from ..texts import digest, one_line, slug
-from ..trials import Question, user_text
+from ..skills.case_forms import CaseTag
+from ..skills.cases import Case
+from ..trials.records import Answer, Usage
+from ..trials.trial import Question, user_text
 from .forms import CaseReply, offered
 from .replies import NotUsable, read_reply
 from .secrets import masked

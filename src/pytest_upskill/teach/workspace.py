@@ -15,9 +15,9 @@ from typing import Any, Final
 
 from ..engine.store import FOLDER, make_folder
 from ..errors import SettingsError, shown
-from ..results import RunResults
-from ..results_json import results_bytes
-from ..skills import CASES_NAME
+from ..results.run import RunResults
+from ..results.to_json import results_bytes
+from ..skills.skill import CASES_NAME
 from .drafting import Draft
 
 _STATE: Final = "state.json"

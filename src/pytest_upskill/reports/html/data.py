@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from ...accepted import Count, case_result
-from ...records import Record
-from ...regressions import Standing, reaches, standing_of
-from ...results import AskedCase, Pair, RunResults
-from ...summary import CaseSummary
-from ...texts import digest, harmless, one_line, shortened, slug
+from ..._util.texts import digest, harmless, one_line, shortened, slug
+from ...results.accepted import Count, case_result
+from ...results.regressions import Standing, reaches, standing_of
+from ...results.run import AskedCase, Pair, RunResults
+from ...results.summary import CaseSummary
+from ...trials.records import Record
 
 _NAME_LIMIT: Final = 200
 _REASON_LIMIT: Final = 1000

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ...results import RunResults
+from ...results.run import RunResults
 from .data import Limits, Row, page_data
 from .shell import packed
 

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Final
 
-from ...summary import Summary
-from ...texts import counted, dollars, points
-from ...trials import SkillInfo
-from ...verdict import Verdict, signal_lines, sweet_spot
-from ..tables import checks_text
+from ..._util.texts import counted, dollars, points
+from ...results.summary import Summary
+from ...results.verdict import Verdict, signal_lines, sweet_spot
+from ...trials.trial import SkillInfo
+from ..terminal.tables import checks_text
 from .data import anchor
 from .grids import Header, table
 from .plots import dumbbell, frontier, points_of

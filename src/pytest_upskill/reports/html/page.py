@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
 
-from ...results import RunResults
-from ...texts import counted
-from ...trials import SkillInfo
-from ...verdict import Verdict
+from ..._util.texts import counted
+from ...results.run import RunResults
+from ...results.verdict import Verdict
+from ...trials.trial import SkillInfo
 from .data import Row, rows_of
 from .fitting import Fitted, fitted
 from .overview import matrix, skill_section

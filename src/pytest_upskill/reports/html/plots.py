@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from math import floor, log10
 from typing import Final
 
+from ..._util.texts import dollars, one_line, points
+from ...results.summary import Summary
+from ...results.verdict import Verdict, sweet_spot_model
 from ...stats import wilson
-from ...summary import Summary
-from ...texts import dollars, one_line, points
-from ...verdict import Verdict, sweet_spot_model
 from .marks import circle, diamond, drawing, line, words
 
 _LEFT, _SPAN = 7.0, 83.0  # per cent of the width

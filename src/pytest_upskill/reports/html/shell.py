@@ -9,7 +9,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any, Final
 
-from ...texts import harmless
+from ..._util.texts import harmless
 
 # Three bars, the last one the highest.
 _ICON: Final = (

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ...skills import estimated_tokens
-from ...texts import counted
+from ..._util.texts import counted
+from ...skills.skill import estimated_tokens
 from ..secrets import masked
 from .allotting import allotted, fitted
 from .lessons import Rank, ranked

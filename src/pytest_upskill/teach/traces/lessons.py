@@ -121,7 +121,7 @@ def _files_of(call: Turn) -> Iterator[tuple[str, bool]]:
 def _failures_and_fixes(turns: Sequence[Turn]) -> set[int]:
     """Calls that failed with their errors, and the next calls of the same sort that did not."""
     found = set[int]()
-    waiting = set[str]()  # sorts of call that failed and were not mended yet
+    waiting = set[str]()  # sorts of call that failed and were not fixed yet
     failed_last = ""  # the tool of the call before, if it failed
     for place, turn in enumerate(turns):
         if turn.kind == "result" and turn.failed:
@@ -134,7 +134,7 @@ def _failures_and_fixes(turns: Sequence[Turn]) -> set[int]:
             waiting.add(sort)
             failed_last = turn.tool or "?"
             continue
-        # Another command may mend it too, if it comes at once: python3 after python.
+        # Another command may fix it too, if it comes at once: python3 after python.
         if sort in waiting or failed_last == (turn.tool or "?"):
             found.add(place)
             waiting.discard(sort)

@@ -49,8 +49,8 @@ def _text(file: Path) -> str:
             )
         size = file.stat().st_size
         if size > MAX_BYTES:
-            mend = "Give the part of it that matters."
-            raise TraceError(file, f"this has {size:,} bytes; a trace may have {MAX_BYTES:,}", mend)
+            hint = "Give the part of it that matters."
+            raise TraceError(file, f"this has {size:,} bytes; a trace may have {MAX_BYTES:,}", hint)
         data = file.read_bytes()
     except FileNotFoundError:
         raise TraceError(file, "there is no such file", "Check the path.") from None

@@ -1,0 +1,1 @@
+"""What every other package may use: texts, files, JSON with line numbers, git."""

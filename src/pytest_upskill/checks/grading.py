@@ -1,0 +1,70 @@
+"""From trials to records: asked, judged where a rubric says so, held to the checks of the case."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..errors import CheckError
+from ..trials.records import (
+    Answer,
+    NoAnswer,
+    Record,
+    Reply,
+    errored_record,
+    graded_record,
+    with_judge,
+)
+from ..trials.trial import Rubric, Trial
+from . import AnyCheck, grade, rubric_of
+from .judging import JUDGE_MAX_OUTPUT, Ask, Rulings, judge
+
+
+@dataclass(frozen=True)
+class ToGrade:
+    """A trial and what its answer is held to."""
+
+    trial: Trial
+    checks: tuple[AnyCheck, ...]
+
+
+def rubric_for(checks: Sequence[AnyCheck], judge_name: str | None) -> Rubric | None:
+    """What a judge is asked of the answers to a case, if there is one and it is needed."""
+    texts, votes = rubric_of(checks)
+    if not texts or not judge_name:
+        return None
+    return Rubric(judge_name, texts, votes, JUDGE_MAX_OUTPUT)
+
+
+def records_of(to_grade: Sequence[ToGrade], ask: Ask) -> list[Record]:
+    """The record of each trial. All questions are asked at once, then all those to the judge."""
+    trials = [one.trial for one in to_grade]
+    replies = ask([trial.question for trial in trials])
+    ruled = _judged(ask, trials, replies)
+    return [_record(*each) for each in zip(to_grade, replies, ruled, strict=True)]
+
+
+def _judged(ask: Ask, trials: Sequence[Trial], replies: Sequence[Reply]) -> list[Rulings | None]:
+    """What a judge says of each answer that it is asked about."""
+    to_judge = {
+        number: (trial.rubric, trial.question, reply)
+        for number, (trial, reply) in enumerate(zip(trials, replies, strict=True))
+        if trial.rubric and trial.question and isinstance(reply, Answer)
+    }
+    ruled = dict(zip(to_judge, judge(ask, list(to_judge.values())), strict=True))
+    return [ruled.get(number) for number in range(len(trials))]
+
+
+def _record(one: ToGrade, reply: Reply, ruled: Rulings | None) -> Record:
+    if isinstance(reply, NoAnswer):
+        return errored_record(one.trial, reply.reason)
+    record = _graded(one, reply, ruled)
+    return with_judge(record, ruled.calls, ruled.usage) if ruled else record
+
+
+def _graded(one: ToGrade, answer: Answer, ruled: Rulings | None) -> Record:
+    if ruled and ruled.problem:
+        return errored_record(one.trial, ruled.problem, answer)
+    try:
+        grades = grade(one.checks, answer, ruled.by_text if ruled else {})
+    except CheckError as error:
+        return errored_record(one.trial, str(error), answer)
+    return graded_record(one.trial, answer, grades)

@@ -1,0 +1,1 @@
+"""From model names to an engine, and from cases to results."""

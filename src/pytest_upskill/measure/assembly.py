@@ -1,0 +1,35 @@
+"""An engine put together for some models: where they are opened, and where answers are kept."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from ..engine.answers import KnownAnswers, StoredAnswers
+from ..engine.budget import Budget
+from ..engine.engine import Engine
+from ..engine.store import FILE_NAME, FOLDER, Store
+from ..models import Model, ModelSpec, identity_of, open_model
+from ..settings import Settings
+
+Specs = Mapping[str, ModelSpec]
+
+
+def assemble(specs: Specs, settings: Settings, answers: KnownAnswers, budget: Budget) -> Engine:
+    async def open_by_name(name: str) -> Model:
+        return await open_model(specs[name], settings)
+
+    return Engine(
+        open_by_name,
+        concurrency=settings.concurrency,
+        timeout=settings.timeout,
+        answers=answers,
+        budget=budget,
+    )
+
+
+def stored_answers(
+    specs: Specs, root: Path, tell: Callable[[str], None], *, fresh: bool
+) -> StoredAnswers:
+    """The answers that are kept below a folder."""
+    identities = {name: identity_of(spec) for name, spec in specs.items()}
+    file = root / FOLDER / FILE_NAME
+    return StoredAnswers(lambda: Store(file, tell), lambda name: identities[name], fresh=fresh)

@@ -1,0 +1,76 @@
+"""A skill measured without pytest: every case on every model, in all arms, as one RunResults."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from time import monotonic
+
+from .._util.versions import versions
+from ..checks import CheckedCase
+from ..checks.grading import ToGrade, records_of, rubric_for
+from ..checks.judging import Ask
+from ..errors import shown
+from ..models.prices import Price, cost
+from ..results.accepted import case_digest
+from ..results.run import AskedCase, RunResults
+from ..settings import Settings
+from ..skills.skill import Skill
+from ..trials.trial import Arm, CaseInfo, SkillInfo, trials_of, user_text
+
+PriceOf = Callable[[str], Price | None]
+
+
+def evaluate_cases(
+    skill: Skill,
+    cases: Sequence[CheckedCase],
+    models: Mapping[str, str],
+    settings: Settings,
+    ask: Ask,
+    price_of: PriceOf,
+    arms: Sequence[Arm] = ("baseline", "previous", "skill"),
+) -> RunResults:
+    """Ask all of it at once and grade it; ``models`` are ids by the names that questions go to.
+
+    Of the arms that the skill and the settings have, only these are asked.
+
+    Cases that are to be skipped, or are for other models, are left out as pytest does.
+    """
+    started, clock = datetime.now(UTC), monotonic()
+    tests, to_grade = list[AskedCase](), list[ToGrade]()
+    info = _info(skill)
+    for case, checks in cases:
+        rubric = rubric_for(checks, settings.judge)
+        for model, model_id in models.items():
+            if case.skip or not case.is_for(model, model_id):
+                continue
+            known = CaseInfo(
+                digest=case_digest(case),
+                line=case.line,
+                threshold=case.threshold or settings.case_threshold,
+                compared=case.xfail is None,
+                tags=case.tags,
+            )
+            nodeid = f"{info.path}::{case.id}[{model}]"
+            tests.append(AskedCase(nodeid, skill.name, case.id, model, known))
+            trials = trials_of(skill.name, skill, case, model, settings, rubric)
+            to_grade += [ToGrade(trial, checks) for trial in trials if trial.arm in arms]
+    records = records_of(to_grade, ask)
+    prices = {model: price_of(model) for model in models}
+    return RunResults(
+        started=started,
+        seconds=monotonic() - clock,
+        skills=(info,),
+        model_ids=dict(models),
+        tests=tuple(tests),
+        records=tuple(
+            replace(record, cost=cost(prices[record.model], record.usage)) for record in records
+        ),
+        questions={(skill.name, case.id): user_text(case) for case, _ in cases},
+        versions=versions(),
+    )
+
+
+def _info(skill: Skill) -> SkillInfo:
+    path = shown(skill.file.parent)
+    against = None if skill.previous is None else "previous"
+    return SkillInfo(skill.name, path, skill.digest, skill.tokens, against)

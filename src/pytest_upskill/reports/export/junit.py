@@ -1,0 +1,80 @@
+"""What JUnit's file says of skills: properties of each test case, and of the suite."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from ..._util.texts import one_line, plain
+from ...results.run import RunResults
+from ...results.summary import summarize
+from ...results.verdict import Verdict
+from ...trials.records import Record
+
+Property = tuple[str, str]
+_LONGEST_NAME: Final = 200
+_NOT_IN_XML: Final = re.compile("[\ufffe\uffff]")  # beside what one_line makes visible
+
+
+def case_properties(records: Sequence[Record]) -> Iterator[Property]:
+    """Of one case on one model; what is not known is left out."""
+    first = records[0]
+    row = summarize(records, first.skill, first.model, model_id="", not_run=0)
+    yield "upskill_skill", first.skill
+    yield "upskill_model", first.model
+    yield from _known(
+        "upskill_",
+        {
+            "baseline_rate": row.baseline_rate,
+            "skill_rate": row.skill_rate,
+            "lift": row.lift,
+            "baseline_tokens": row.baseline_tokens,
+            "skill_tokens": row.skill_tokens,
+            "cost": _total_cost(records),
+        },
+    )
+
+
+def suite_properties(results: RunResults) -> Iterator[Property]:
+    """upskill:SKILL:MODEL:name for each skill on each model, and what the gate says."""
+    for verdict in results.verdicts:
+        yield from _of_pair(results, verdict)
+    if results.gate is not None:
+        yield "upskill_gate", "not passed" if results.gate else "passed"
+        for number, reason in enumerate(results.gate, start=1):
+            yield f"upskill_gate_reason_{number}", reason
+
+
+def _of_pair(results: RunResults, verdict: Verdict) -> Iterator[Property]:
+    row, lift = verdict.summary, verdict.lift
+    pair = (row.skill, row.model)
+    own = [record for record in results.records if (record.skill, record.model) == pair]
+    prefix = _NOT_IN_XML.sub("?", one_line(f"upskill:{row.skill}:{row.model}:", _LONGEST_NAME))
+    if verdict.word:
+        yield f"{prefix}verdict", verdict.word
+    yield from _known(
+        prefix,
+        {
+            "baseline_rate": row.baseline_rate,
+            "skill_rate": row.skill_rate,
+            "lift": row.lift,
+            "lift_low": lift and lift.low,
+            "lift_high": lift and lift.high,
+            "baseline_tokens": row.baseline_tokens,
+            "skill_tokens": row.skill_tokens,
+            "cost": _total_cost(own),
+            "errored": row.errored,
+        },
+    )
+
+
+def _known(prefix: str, values: dict[str, float | None]) -> Iterator[Property]:
+    for name, value in values.items():
+        if value is not None:
+            yield f"{prefix}{name}", plain(round(value, 6)) if value else "0"
+
+
+def _total_cost(records: Sequence[Record]) -> float | None:
+    """Of all that was answered; None if the price of something is not known."""
+    costs = [record.cost for record in records if record.output is not None]
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if known and len(known) == len(costs) else None

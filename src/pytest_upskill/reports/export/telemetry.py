@@ -1,0 +1,198 @@
+"""The trials of a run as spans, by OpenTelemetry's semantic conventions for generative AI.
+
+Plain values: what sends them is another matter, and needs packages that few have.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+from ..._util.texts import one_line, shortened
+from ...models import ModelSpec
+from ...results.run import RunResults
+from ...trials.records import Answer, Record
+from ...trials.trial import Arm, Trial
+
+Value = str | bool | int | float | list[str]
+
+EVALUATION: Final = "gen_ai.evaluation.result"
+# The names that the conventions have; what they lack is called as its server is.
+_PROVIDERS: Final = {"hf": "huggingface", "generic": "openai_compatible"}
+_FINISH: Final = {"end": "stop", "refusal": "content_filter"}
+_LONGEST_CONTENT: Final = 50_000
+
+
+class TrialKey(NamedTuple):
+    """What a trial is known by, and its record."""
+
+    skill: str
+    case: str
+    model: str
+    arm: Arm
+    run: int
+
+    @classmethod
+    def of(cls, trial: Trial | Record) -> "TrialKey":
+        return cls(trial.skill, trial.case, trial.model, trial.arm, trial.run)
+
+
+@dataclass(frozen=True)
+class SpanData:
+    """A span to be: times in nanoseconds since 1970, an error if its status is one."""
+
+    name: str
+    start: int
+    end: int
+    attributes: Mapping[str, Value]
+    events: tuple[Mapping[str, Value], ...] = ()  # each a result of a check
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of a run beside its results."""
+
+    specs: Mapping[str, ModelSpec]
+    answers: Mapping[TrialKey, list[Answer]] = field(default_factory=dict)
+    content: bool = False  # whether what was asked and answered may be sent
+
+
+def run_span(results: RunResults) -> SpanData:
+    """The span that those of all trials stand in."""
+    start = _nanoseconds(results.started.timestamp())
+    attributes: dict[str, Value] = {
+        "upskill.skills": [skill.name for skill in results.skills],
+        "upskill.models": list(results.model_ids),
+        "upskill.tests": len(results.tests),
+    }
+    if results.gate is not None:
+        attributes["upskill.gate.passed"] = not results.gate
+        attributes["upskill.gate.reasons"] = list(results.gate)
+    if results.commit:
+        attributes["vcs.ref.head.revision"] = results.commit.id
+    end = start + _nanoseconds(results.seconds)
+    return SpanData("upskill run", start, end, _valid(attributes))
+
+
+def trial_spans(results: RunResults, known: Known) -> Iterator[SpanData]:
+    for record in results.records:
+        answers = known.answers.get(TrialKey.of(record), [])
+        model_id = results.model_ids.get(record.model, record.model)
+        start, end = _times(results, answers)
+        yield SpanData(
+            f"chat {one_line(model_id, 100)}",
+            start,
+            end,
+            _valid(
+                {
+                    **_model(model_id, known.specs.get(record.model)),
+                    **_usage(record, answers),
+                    **_trial(record),
+                    **(_content(results, record) if known.content else {}),
+                }
+            ),
+            tuple(map(_valid, _evaluations(record, with_reasons=known.content))),
+            one_line(record.error or "", 500) if record.outcome == "errored" else None,
+        )
+
+
+def _times(results: RunResults, answers: list[Answer]) -> tuple[int, int]:
+    """From the first question asked in this run to the last answer.
+
+    What was stored was not asked, and what has no answer has no time: both are moments at the
+    run's beginning.
+    """
+    asked = [(answer.asked_at, answer.seconds) for answer in answers if answer.asked_at]
+    began = results.started.timestamp()
+    start = min((at for at, _ in asked), default=began)
+    end = max((at + seconds for at, seconds in asked), default=began)
+    return _nanoseconds(start), _nanoseconds(end)
+
+
+def _model(model_id: str, spec: ModelSpec | None) -> dict[str, Value]:
+    attributes: dict[str, Value] = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": model_id,
+    }
+    if spec:
+        attributes["gen_ai.provider.name"] = _PROVIDERS.get(spec.provider, spec.provider)
+        server = urlsplit(spec.base_url or "")
+        if server.hostname:
+            attributes["server.address"] = server.hostname
+            attributes["server.port"] = server.port or (443 if server.scheme == "https" else 80)
+    return attributes
+
+
+def _usage(record: Record, answers: list[Answer]) -> dict[str, Value]:
+    tokens = {
+        "gen_ai.usage.input_tokens": record.input_tokens,
+        "gen_ai.usage.output_tokens": record.output_tokens,
+        "gen_ai.usage.cache_read.input_tokens": record.cached_tokens,
+    }
+    attributes: dict[str, Value] = {key: n for key, n in tokens.items() if n is not None}
+    if answers:
+        stop = answers[-1].stop
+        attributes["gen_ai.response.finish_reasons"] = [_FINISH.get(stop, stop)]
+    if record.outcome == "errored":
+        attributes["error.type"] = "no_answer" if record.output is None else "not_graded"
+    return attributes
+
+
+def _trial(record: Record) -> dict[str, Value]:
+    attributes: dict[str, Value] = {
+        "upskill.skill": record.skill,
+        "upskill.case": record.case,
+        "upskill.model": record.model,
+        "upskill.arm": record.arm,
+        "upskill.run": record.run,
+        "upskill.outcome": record.outcome,
+        "upskill.stored": record.stored,
+    }
+    numbers = {"score": record.score, "cost": record.cost, "seconds": record.seconds}
+    known = {f"upskill.{name}": value for name, value in numbers.items() if value is not None}
+    return {**attributes, **known}
+
+
+def _content(results: RunResults, record: Record) -> dict[str, Value]:
+    question = results.questions.get((record.skill, record.case), "")
+    attributes: dict[str, Value] = {"gen_ai.input.messages": _message("user", question)}
+    if record.output is not None:
+        attributes["gen_ai.output.messages"] = _message("assistant", record.output)
+    return attributes
+
+
+def _message(role: str, text: str) -> str:
+    content = shortened(text, _LONGEST_CONTENT)
+    return json.dumps([{"role": role, "parts": [{"type": "text", "content": content}]}])
+
+
+def _evaluations(record: Record, *, with_reasons: bool) -> Iterator[Mapping[str, Value]]:
+    """One for each check. Its reason may quote the answer, so that it counts as content."""
+    for grade in record.checks:
+        explained = {"gen_ai.evaluation.explanation": grade.reason} if with_reasons else {}
+        yield {
+            "gen_ai.evaluation.name": grade.check,
+            "gen_ai.evaluation.score.value": float(grade.passed),
+            "gen_ai.evaluation.score.label": "pass" if grade.passed else "fail",
+            **explained,
+            **({"upskill.check.asks": grade.asks} if grade.asks else {}),
+        }
+
+
+def _valid(attributes: Mapping[str, Value]) -> dict[str, Value]:
+    """No lone surrogate in a text, for which the wire has no form."""
+
+    def valid(value: Value) -> Value:
+        if isinstance(value, list):
+            return [str(valid(part)) for part in value]
+        if isinstance(value, str):
+            return value.encode("utf-8", "backslashreplace").decode("utf-8")
+        return value
+
+    return {name: valid(value) for name, value in attributes.items()}
+
+
+def _nanoseconds(seconds: float) -> int:
+    return round(seconds * 1_000_000_000)

@@ -1,0 +1,134 @@
+"""Reports written to disk: whole or not at all, each whatever becomes of the others."""
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from .._util.texts import one_line
+from ..errors import InputError, SettingsError, shown
+from ..results.run import RunResults
+from ..results.to_json import results_bytes
+from .export.benchmark import benchmark_places
+from .export.csv_report import csv_text
+
+# What is written, by its option, and how; that tells where it went.
+Writer = tuple[str, Callable[[], Sequence[Path]]]
+
+
+@dataclass
+class Tried:
+    """What was written, and what could not be."""
+
+    written: list[Path] = field(default_factory=list)
+    problems: list[InputError] = field(default_factory=list)
+
+
+def tried(writers: Iterable[Writer]) -> Tried:
+    """Write each, whatever became of those before."""
+    done = Tried()
+    for what, how in writers:
+        try:
+            done.written += how()
+        except InputError as error:
+            done.problems.append(error)
+        except OSError as error:
+            done.problems.append(SettingsError(what, f"this can't be written: {error}"))
+    return done
+
+
+def written_line(paths: Sequence[Path]) -> str:
+    return f"written: {', '.join(one_line(shown(path), 200) for path in paths)}"
+
+
+def require_apart(wanted: Mapping[str, Path | None]) -> None:
+    """Two reports in one file would leave one of them."""
+    known: dict[Path, str] = {}
+    for option, path in wanted.items():
+        if path is None or path.parts[:2] == ("/", "dev"):
+            continue
+        first = known.setdefault(path.resolve(), option)
+        if first != option:
+            problem = f"{first} goes to the same file"
+            raise SettingsError(f"{option} {shown(path)}", problem, "Name two files.")
+
+
+def report_writers(
+    results: RunResults,
+    markdown: str,
+    notes: Sequence[str],
+    wanted: Mapping[str, Path | None],
+) -> Iterator[Writer]:
+    """``wanted`` says where each goes, by its option, which ends with the kind of report."""
+    for option, path in wanted.items():
+        if path is None:
+            continue
+        match option.rpartition("-")[2]:
+            case "json":
+                yield option, partial(replace_file, path, results_bytes(results))
+            case "csv":
+                yield option, partial(replace_file, path, _encoded(csv_text(results)))
+            case "markdown":
+                yield option, partial(replace_file, path, _encoded(markdown))
+            case "html":
+                yield option, partial(replace_file, path, _page(results, notes))
+            case "benchmark":
+                yield option, partial(add_benchmark, path, results)
+
+
+def _page(results: RunResults, notes: Sequence[str]) -> bytes:
+    from .html import html_report  # what few runs want is loaded for them alone
+
+    return html_report(results, notes).encode()
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace")
+
+
+def replace_file(file: Path, content: bytes) -> list[Path]:
+    """Whole or not at all: who is interrupted keeps the old file."""
+    # A pipe or a device, such as /dev/stdout, even where that leads to a file.
+    if (file.exists() and not file.is_file()) or file.parts[:2] == ("/", "dev"):
+        file.write_bytes(content)
+        return [file]
+    target = file.resolve()  # a link stays one
+    draft = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        draft.write_bytes(content)
+        draft.replace(target)
+    except OSError as error:  # of a file that nobody has heard of
+        raise OSError(error.errno, error.strerror, str(file)) from None
+    finally:
+        draft.unlink(missing_ok=True)
+    return [file]
+
+
+def add_benchmark(folder: Path, results: RunResults) -> list[Path]:
+    """A new iteration, with the same number for all that the run has; none is written over."""
+    places = {folder / place.folder: place.files for place in benchmark_places(results)}
+    number = 1 + max(map(_last_iteration, places), default=0)
+    for place, files in places.items():
+        _add_folder(place / f"iteration-{number}", files)
+    return [place / f"iteration-{number}" for place in places]
+
+
+def _last_iteration(place: Path) -> int:
+    names = [entry.name for entry in place.iterdir()] if place.is_dir() else []
+    found = [re.fullmatch(r"iteration-(\d{1,9})", name, re.ASCII) for name in names]
+    return max((int(match[1]) for match in found if match), default=0)
+
+
+def _add_folder(folder: Path, files: Mapping[str, str]) -> None:
+    draft = folder.with_name(f".{folder.name}.{os.getpid()}")
+    try:
+        for name, text in files.items():
+            file = draft / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(_encoded(text))
+        draft.rename(folder)  # fails where another run took the number meanwhile
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)

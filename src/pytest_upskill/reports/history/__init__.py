@@ -1,0 +1,1 @@
+"""Runs over time: tables, plots and a page."""

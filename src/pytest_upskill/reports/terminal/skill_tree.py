@@ -1,0 +1,194 @@
+"""Skills as a tree: values in, lines of text out."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ..._util.texts import counted, harmless, one_line
+from ...results.overview import LastResult, SkillFile, SkillOverview
+from ...skills.cases import Case
+from .columns import told_apart
+from .summary import Marks, Paint, marks_for
+
+_FILES_SHOWN: Final = 12
+_BODY_LINES: Final = 12
+_CASES_SHOWN: Final = 5
+_MODELS_SHOWN: Final = 3
+_SHORTEST_NAME: Final = 8
+_DAY: Final = len("2026-11-15")
+_NARROWEST: Final = 30
+
+
+@dataclass(frozen=True)
+class Branches:
+    """The characters that a tree is made of, each four wide."""
+
+    fork: str = "├── "
+    last: str = "└── "
+    through: str = "│   "
+    none: str = "    "
+
+
+ASCII_BRANCHES: Final = Branches("|-- ", "`-- ", "|   ")
+
+
+@dataclass(frozen=True)
+class Look:
+    """How it is drawn."""
+
+    width: int
+    marks: Marks
+    branches: Branches
+    paint: Paint
+    preview: bool = False
+
+
+def look_for(encoding: str, width: int, paint: Paint, *, preview: bool) -> Look:
+    try:
+        "├└│".encode(encoding)
+        branches = Branches()
+    except (LookupError, UnicodeEncodeError):
+        branches = ASCII_BRANCHES
+    return Look(max(width, _NARROWEST), marks_for(encoding), branches, paint, preview)
+
+
+@dataclass(frozen=True)
+class _Node:
+    """A skill, or a folder of them."""
+
+    lines: list[str]
+    inside: list["_Node"]
+
+
+def tree_lines(root: Path, title: str, skills: Sequence[SkillOverview], look: Look) -> list[str]:
+    """A folder with its skills, those that lie deeper by the folder that they are in."""
+    nodes: list[_Node] = []
+    by_folder: dict[Path, _Node] = {}
+    for skill in skills:
+        above = skill.folder.parent
+        depth = 1 if above == root or not above.is_relative_to(root) else 2
+        node = _Node(list(_skill_lines(skill, look, look.width - 4 * depth)), [])
+        if depth == 1:
+            nodes.append(node)
+            continue
+        if above not in by_folder:
+            by_folder[above] = _Node([_name(f"{above.relative_to(root).as_posix()}/")], [])
+            nodes.append(by_folder[above])
+        by_folder[above].inside.append(node)
+    return [look.paint(_name(title), bold=True), *_drawn(nodes, look.branches)]
+
+
+def total_line(skills: Sequence[SkillOverview]) -> str:
+    broken = sum(bool(skill.errors) for skill in skills)
+    tokens, cases = sum(s.tokens for s in skills), sum(len(s.cases) for s in skills)
+    line = (
+        f"{counted(len(skills), 'skill')}, about {counted(tokens, 'token')}, "
+        f"{counted(cases, 'case')}"
+    )
+    return line + (f", {broken} broken" if broken else "")
+
+
+def _drawn(nodes: Sequence[_Node], branches: Branches) -> Iterator[str]:
+    for node in nodes:
+        is_last = node is nodes[-1]
+        yield (branches.last if is_last else branches.fork) + node.lines[0]
+        side = branches.none if is_last else branches.through
+        yield from ((side + line).rstrip() for line in node.lines[1:])
+        yield from ((side + line).rstrip() for line in _drawn(node.inside, branches))
+        if not is_last:
+            yield side.rstrip()
+
+
+def _skill_lines(overview: SkillOverview, look: Look, width: int) -> Iterator[str]:
+    skill, paint = overview.skill, look.paint
+    yield paint(_name(skill.name if skill else overview.folder.name), bold=True)
+    if skill:
+        yield from _wrapped(skill.description, width, look, most=2)
+        yield from _file_lines(overview.files, look)
+        yield _cases_line(overview, look)
+    yield from _result_lines(overview.results, look, width)
+    for error in overview.errors:
+        told = f"error: {error.where}: {error.problem}"
+        yield from (paint(line, red=True) for line in _wrapped(told, width, look))
+    if look.preview and skill:
+        yield from ("", *_body_lines(skill.body, look, width))
+        if overview.cases:
+            yield from ("", *_case_lines(overview.cases, look, width))
+
+
+def _file_lines(files: Sequence[SkillFile], look: Look) -> Iterator[str]:
+    shown = files if look.preview else files[:_FILES_SHOWN]
+    names = [_name(file.path) for file in shown]
+    widest = max(map(len, names), default=0)
+    for name, file in zip(names, shown, strict=True):
+        size = f"{file.size:,} bytes" if file.tokens is None else counted(file.tokens, "token")
+        yield f"{name:<{widest}}  {look.paint(size, faint=True)}"
+    rest = files[len(shown) :]
+    if rest:
+        tokens = sum(file.tokens or 0 for file in rest)
+        yield f"{look.marks.cut} and {counted(len(rest), 'file')} more, {counted(tokens, 'token')}"
+
+
+def _cases_line(overview: SkillOverview, look: Look) -> str:
+    if overview.cases_file is None:
+        return look.paint("no cases", yellow=True)
+    file = overview.cases_file.relative_to(overview.folder).as_posix()
+    return f"{counted(len(overview.cases), 'case')} in {file}" if overview.cases else file
+
+
+def _result_lines(results: Sequence[LastResult], look: Look, width: int) -> Iterator[str]:
+    """A line for each model, those that ran last first; the name gets what room there is."""
+    shown = results if look.preview else results[:_MODELS_SHOWN]
+    models = [result.model for result in shown]
+    # Where all of it has no room, the day does.
+    for dates in ([result.date for result in shown], [result.date[:_DAY] for result in shown]):
+        told = [_result_text(*both) for both in zip(shown, dates, strict=True)]
+        room = width - max((len(kind) + len(rest) for kind, rest in told), default=0)
+        if room >= _SHORTEST_NAME:
+            break
+    names = told_apart(models, max(room, _SHORTEST_NAME), look.marks.cut)
+    for result, (kind, rest) in zip(shown, told, strict=True):
+        yield from _wrapped(f"{kind}{names[result.model]}{rest}", width, look)
+    if len(results) > len(shown):
+        yield f"and {len(results) - len(shown):,} more (-v shows them)"
+
+
+def _result_text(result: LastResult, date: str) -> tuple[str, str]:
+    """What stands before the name of the model, and behind it."""
+    without = "" if result.baseline_rate is None else f", {result.baseline_rate:.0%} without"
+    subset = [f"{result.cases} of {result.of} cases"] if result.cases < result.of else []
+    edited = ["edited since"] if result.edited_since else []
+    about = ", ".join([*subset, one_line(date, 40), *edited])
+    return f"{result.kind} ", f" {result.rate:.0%}{without} ({about})"
+
+
+def _body_lines(body: str, look: Look, width: int) -> Iterator[str]:
+    lines = harmless(body).split("\n")
+    for line in lines[:_BODY_LINES]:
+        yield look.paint(_cut(line.expandtabs(4).rstrip(), width, look), faint=True)
+    if len(lines) > _BODY_LINES:
+        yield f"{look.marks.cut} {counted(len(lines) - _BODY_LINES, 'line')} more"
+
+
+def _case_lines(cases: Sequence[Case], look: Look, width: int) -> Iterator[str]:
+    for case in cases[:_CASES_SHOWN]:
+        question = one_line(case.input.strip().partition("\n")[0], 500)
+        yield _cut(f"{_name(case.id)}: {question}", width, look)
+    if len(cases) > _CASES_SHOWN:
+        yield f"{look.marks.cut} {counted(len(cases) - _CASES_SHOWN, 'case')} more"
+
+
+def _wrapped(text: str, width: int, look: Look, most: int | None = None) -> list[str]:
+    flat, end = one_line(text, 2000), f" {look.marks.cut}"
+    return textwrap.wrap(flat, width, max_lines=most, placeholder=end, break_on_hyphens=False)
+
+
+def _cut(line: str, width: int, look: Look) -> str:
+    cut = look.marks.cut
+    return line if len(line) <= width else line[: width - len(cut)] + cut
+
+
+def _name(text: str) -> str:
+    return one_line(text, 200)

@@ -1,0 +1,1 @@
+"""What came of a run: summaries, verdicts, accepted results, comparisons, files, history."""

@@ -1,0 +1,218 @@
+"""A file of --skill-json read back: what its records say is worked out anew."""
+
+import gzip
+import json
+import zlib
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
+
+from .._util.forms import FormError, json_path, read_form
+from .._util.git import Commit
+from .._util.places import line_of
+from ..errors import ResultsError, shown
+from ..settings import Gates
+from ..trials.records import Grade, Outcome, Record
+from ..trials.trial import Arm, CaseInfo, SkillInfo
+from .accepted import Count, Expectation
+from .run import AskedCase, RunResults
+
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+_HINT: Final = "Name a file that --skill-json or a run's history wrote."
+
+
+class _Form(BaseModel):
+    """Later versions may write more than is known here; what is known has its form."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+
+def _moment(text: str) -> str:
+    if datetime.fromisoformat(text).tzinfo is None:
+        raise ValueError("a time without its zone")
+    return text
+
+
+class _Skill(_Form):
+    name: str
+    path: str
+    digest: str
+    tokens: int
+    against: str | None = None
+
+
+class _Summary(_Form):
+    model: str
+    model_id: str
+
+
+class _Check(_Form):
+    check: str
+    passed: bool
+    reason: str
+    weight: float = 1.0
+    required: bool = True
+    asks: str = ""
+
+
+class _Record(_Form):
+    skill: str
+    case: str
+    model: str
+    arm: Arm
+    run: int
+    outcome: Outcome
+    output: str | None
+    input_tokens: int | None
+    output_tokens: int | None
+    cached_tokens: int | None
+    seconds: float | None
+    stored: bool
+    checks: list[_Check]
+    error: str | None
+    score: float | None = None
+    judge_calls: int = 0
+    judge_input_tokens: int | None = None
+    judge_output_tokens: int | None = None
+    cost: float | None = None
+
+
+class _Gates(_Form):
+    min_lift: float | None = None
+    min_pass_rate: float | None = None
+    max_token_growth: float | None = None
+    confident: bool = False
+    no_worse: bool = False
+
+
+class _Case(_Form):
+    skill: str
+    case: str
+    question: str | None = None
+    tags: list[str] = []
+    file: str = ""
+    line: int = 1
+    digest: str = ""
+    threshold: float | None = None
+    compared: bool = True
+
+
+class _Accepted(_Form):
+    passes: int
+    runs: Annotated[int, Field(ge=1)]
+    date: str
+    among: Annotated[int, Field(ge=1)]
+
+
+class _Test(_Form):
+    nodeid: str
+    skill: str
+    case: str
+    model: str
+    accepted: _Accepted | None = None
+    new: bool = False
+    of: int = 0
+
+
+class _Commit(_Form):
+    id: str
+    dirty: bool
+
+
+class _Results(_Form):
+    schema_: Annotated[Literal[1], Field(alias="schema")]
+    started: Annotated[str, AfterValidator(_moment)]
+    seconds: float
+    skills: list[_Skill]
+    summary: list[_Summary]
+    records: list[_Record]
+    cases: list[_Case] = []
+    tests: list[_Test] = []
+    gates: _Gates = _Gates()
+    looks: list[int] = []
+    commit: _Commit | None = None
+    versions: dict[str, str] = {}
+
+
+_FORM: Final = TypeAdapter(_Results)
+
+
+def read_run(file: Path) -> RunResults:
+    """The results of a run, or ResultsError with the place that is wrong."""
+    try:
+        text = unpacked(file).decode("utf-8-sig")
+        form: _Results = read_form(_FORM, json.loads(text))
+    except OSError as error:
+        raise ResultsError(file, error.strerror or str(error), "Check the path.") from None
+    except FormError as error:
+        place, problem = error.problems[0]
+        where = f"{shown(file)}:{line_of(text, place)}"
+        raise ResultsError(where, f"{json_path(place)}: {problem}", _HINT) from None
+    except json.JSONDecodeError as error:
+        where = f"{shown(file)}:{error.lineno}:{error.colno}"
+        raise ResultsError(where, f"this is not JSON: {error.msg}", _HINT) from None
+    except (RecursionError, ValueError) as error:  # not UTF-8, nested too deep
+        raise ResultsError(file, f"this can't be read: {error}", _HINT) from None
+    return _run(form)
+
+
+def unpacked(file: Path) -> bytes:
+    """What is in a file, compressed or not. OSError if it can't be read, ValueError if it is
+    damaged."""
+    data = file.read_bytes()
+    if not data.startswith(_GZIP_MAGIC):
+        return data
+    try:
+        return gzip.decompress(data)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"the compressed file is damaged: {error}") from None
+
+
+def _run(form: _Results) -> RunResults:
+    cases = {(case.skill, case.case): case for case in form.cases}
+    records = tuple(_record(record) for record in form.records)
+    # What was written before there were tests in the file is known by its records.
+    tests = tuple(_test(test, cases.get((test.skill, test.case))) for test in form.tests) or tuple(
+        AskedCase("", *key)
+        for key in dict.fromkeys((record.skill, record.case, record.model) for record in records)
+    )
+    return RunResults(
+        started=datetime.fromisoformat(form.started),
+        seconds=form.seconds,
+        skills=tuple(SkillInfo(**skill.model_dump()) for skill in form.skills),
+        model_ids={row.model: row.model_id for row in form.summary},
+        tests=tests,
+        records=records,
+        questions={key: case.question for key, case in cases.items() if case.question},
+        gates=Gates(**form.gates.model_dump()),
+        looks=tuple(form.looks),
+        commit=Commit(form.commit.id, form.commit.dirty) if form.commit else None,
+        versions=form.versions,
+    )
+
+
+def _record(form: _Record) -> Record:
+    values = form.model_dump()
+    return Record(**{**values, "checks": tuple(Grade(**check) for check in values["checks"])})
+
+
+def _test(form: _Test, case: _Case | None) -> AskedCase:
+    known, expected = form.accepted, None
+    if known:
+        expected = Expectation(Count(known.passes, known.runs), known.date, known.among)
+    return AskedCase(
+        form.nodeid,
+        form.skill,
+        form.case,
+        form.model,
+        _info(case, form.of) if case else CaseInfo(of=form.of),
+        expected,
+        form.new,
+    )
+
+
+def _info(case: _Case, of: int) -> CaseInfo:
+    known = case.model_dump(exclude={"skill", "case", "question"})
+    return CaseInfo(**{**known, "tags": tuple(case.tags), "of": of})

@@ -1,0 +1,122 @@
+"""Several files of results made one: the shards of a CI job become one run."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Final, TypeVar
+
+from .._util.texts import counted, one_line
+from ..errors import ResultsError
+from ..trials.records import Record
+from .run import AskedCase, RunResults, incomplete
+
+T = TypeVar("T")
+_ONE_RUN: Final = "Merge only files of one run."
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file of results, by the name that messages call it."""
+
+    name: str
+    results: RunResults
+
+
+def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResults, list[str]]:
+    """One run, and what there is to say of it.
+
+    Cases that none of several files has count as not run, unless a ``subset`` is meant.
+    """
+    first = sources[0].results
+    if len(sources) == 1:
+        return first, []
+    _same(sources, lambda run: run.looks, "other numbers of runs (--skill-runs)")
+    _same(sources, lambda run: run.gates, "other gates")
+    skills = _agreed(sources, lambda run: [(skill.name, skill) for skill in run.skills], "skill")
+    models = _agreed(sources, lambda run: run.model_ids.items(), "model")
+    tests = _tests(sources)
+    records, repeated = _records(sources)
+    lacking = {} if subset else incomplete(tests)
+    missing = {pair: whole - have for pair, (have, whole) in lacking.items()}
+    runs = [source.results for source in sources]
+    started = min(run.started for run in runs)
+    ended = max(run.started + timedelta(seconds=run.seconds) for run in runs)
+    commits = {run.commit for run in runs}
+    whole = replace(
+        first,
+        started=started,
+        seconds=(ended - started).total_seconds(),
+        skills=tuple(skills.values()),
+        model_ids=models,
+        tests=tuple(tests),
+        records=tuple(records),
+        questions={key: text for run in runs for key, text in run.questions.items()},
+        commit=first.commit if len(commits) == 1 else None,
+        missing=missing,
+    )
+    notes = [f"{counted(repeated, 'trial')} in more than one file, counted once."]
+    other = ["The files are of different commits."]
+    return whole, [*(notes if repeated else []), *(other if len(commits) > 1 else [])]
+
+
+def _same(sources: Sequence[Source], value: Callable[[RunResults], object], what: str) -> None:
+    first = sources[0]
+    for source in sources[1:]:
+        if value(source.results) != value(first.results):
+            raise ResultsError(source.name, f"{what} than in {first.name}", _ONE_RUN)
+
+
+def _agreed(
+    sources: Sequence[Source], named: Callable[[RunResults], Iterable[tuple[str, T]]], what: str
+) -> dict[str, T]:
+    """What all files say of the same name; a skill or a model that was changed is another one."""
+    known: dict[str, tuple[T, str]] = {}
+    for source in sources:
+        for name, value in named(source.results):
+            before, file = known.setdefault(name, (value, source.name))
+            if before != value:
+                problem = f"the {what} {one_line(name, 100)} is another one than in {file}"
+                raise ResultsError(source.name, problem, _ONE_RUN)
+    return {name: value for name, (value, _) in known.items()}
+
+
+def _tests(sources: Sequence[Source]) -> list[AskedCase]:
+    known: dict[tuple[str, str, str], tuple[AskedCase, str]] = {}
+    for source in sources:
+        for test in source.results.tests:
+            place = (test.skill, test.case, test.model)
+            before, file = known.setdefault(place, (test, source.name))
+            if before.info.digest != test.info.digest:
+                problem = f"the case {_told(place)} has another question or checks than in {file}"
+                raise ResultsError(source.name, problem, _ONE_RUN)
+    return [test for test, _ in known.values()]
+
+
+def _records(sources: Sequence[Source]) -> tuple[list[Record], int]:
+    """Every trial once, and how many were there again; two answers to one are refused."""
+    known: dict[tuple[str, str, str, str, int], tuple[Record, str]] = {}
+    repeated = 0
+    for source in sources:
+        for record in source.results.records:
+            place = (record.skill, record.case, record.model, record.arm, record.run)
+            if place not in known:
+                known[place] = (record, source.name)
+                continue
+            before, file = known[place]
+            if _graded(before) != _graded(record):
+                problem = f"{_told(place)} was answered otherwise in {file}"
+                raise ResultsError(
+                    source.name, problem, "Leave out one of the two: both can't count."
+                )
+            repeated += 1
+    return [record for record, _ in known.values()], repeated
+
+
+def _graded(record: Record) -> object:
+    return record.outcome, record.output, record.checks
+
+
+def _told(place: Iterable[object]) -> str:
+    skill, case, model, *trial = place
+    told = f"{one_line(str(case), 100)} of {skill} on {model}"
+    return f"{told} (arm {trial[0]}, run {trial[1]})" if trial else told

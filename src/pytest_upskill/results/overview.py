@@ -1,0 +1,122 @@
+"""What there is to know of a skill without asking a model: its size, cases, last results."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+from ..errors import InputError, SkillError
+from ..skills.cases import Case, load_cases
+from ..skills.skill import Skill, estimated_tokens, find_cases, is_taught, load_skill
+from .accepted import DIGITS, read_results
+
+
+@dataclass(frozen=True)
+class SkillFile:
+    """A file of a skill; ``tokens`` is None if it is not a text."""
+
+    path: str
+    size: int
+    tokens: int | None
+
+
+@dataclass(frozen=True)
+class LastResult:
+    """What a skill last reached on a model, in shares of 1."""
+
+    model: str
+    rate: float
+    baseline_rate: float | None
+    date: str
+    edited_since: bool  # the skill is another one by now
+    kind: str = "accepted"
+    cases: int = 0  # that were asked
+    of: int = 0  # that the skill had then; 0 if that is not known
+
+
+@dataclass(frozen=True)
+class SkillOverview:
+    """A skill as a list shows it; what is broken has errors and lacks the rest."""
+
+    folder: Path
+    skill: Skill | None = None
+    files: tuple[SkillFile, ...] = ()
+    cases_file: Path | None = None
+    cases: tuple[Case, ...] = ()
+    results: tuple[LastResult, ...] = ()
+    errors: tuple[InputError, ...] = ()
+
+    @property
+    def tokens(self) -> int:
+        return sum(file.tokens or 0 for file in self.files)
+
+
+def overview(file: Path) -> SkillOverview:
+    """All of the skill that a SKILL.md stands for; a part that is broken does not hide others."""
+    folder, errors = file.parent, list[InputError]()
+    try:
+        skill = load_skill(file)
+        files = tuple(_files(skill))
+    except SkillError as error:
+        return SkillOverview(folder, errors=(error,))
+    except OSError as error:
+        return SkillOverview(folder, errors=(SkillError(file, f"this can't be read: {error}"),))
+    cases_file, cases, results = find_cases(folder), list[Case](), list[LastResult]()
+    try:
+        cases = load_cases(cases_file, folder) if cases_file else []
+    except InputError as error:
+        errors.append(error)
+    try:
+        results = accepted_results(skill)
+    except InputError as error:
+        errors.append(error)
+    return SkillOverview(
+        folder, skill, files, cases_file, tuple(cases), tuple(results), tuple(errors)
+    )
+
+
+def accepted_results(skill: Skill) -> list[LastResult]:
+    """What was accepted of it, model by model."""
+    found = []
+    for model, accepted in read_results(skill.file.parent).items():
+        counts = list(accepted.cases.values())
+        if not counts:
+            continue
+        baselines = [
+            count.baseline_passes / count.runs
+            for count in counts
+            if count.baseline_passes is not None
+        ]
+        found.append(
+            LastResult(
+                model=model,
+                rate=fmean(count.count.share for count in counts),
+                baseline_rate=fmean(baselines) if len(baselines) == len(counts) else None,
+                date=accepted.date,
+                cases=len(counts),
+                edited_since=accepted.skill_digest != skill.digest[:DIGITS],
+            )
+        )
+    return found
+
+
+def _files(skill: Skill) -> Iterator[SkillFile]:
+    """SKILL.md first, with what of it a model reads; then all else that the skill brings."""
+    root = skill.file.parent
+    yield SkillFile(skill.file.name, skill.file.stat().st_size, skill.tokens)
+    for folder, subfolders, names in os.walk(root):
+        subfolders[:] = sorted(sub for sub in subfolders if is_taught(root, Path(folder, sub)))
+        for name in sorted(names):
+            path = Path(folder, name)
+            if path != skill.file and path.is_file() and is_taught(root, path):
+                yield _file(path, path.relative_to(root).as_posix())
+
+
+def _file(path: Path, shown_as: str) -> SkillFile:
+    data = path.read_bytes()
+    try:
+        tokens = None if b"\0" in data else estimated_tokens(data.decode("utf-8")) if data else 0
+    except UnicodeDecodeError:
+        tokens = None
+    return SkillFile(shown_as, len(data), tokens)

@@ -1,0 +1,173 @@
+"""All that came of a run, as plain data: what reports are made of and what goes to disk."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Final
+
+from .._util.git import Commit
+from .._util.texts import counted
+from ..settings import Gates
+from ..stats import LEVEL, plan_level
+from ..trials.records import Record
+from ..trials.trial import CaseInfo, SkillInfo
+from .accepted import Expectation, case_result
+from .regressions import AcceptedComparison, Compared, compare
+from .summary import Summary, summarize
+from .verdict import Verdict, gate_reasons, verdicts_of
+
+Pair = tuple[str, str]  # the names of a skill and of a model
+
+_UNKNOWN: Final = CaseInfo()
+_NO_GATES: Final = Gates()
+
+
+@dataclass(frozen=True)
+class AskedCase:
+    """A case on a model: one test of the run."""
+
+    nodeid: str
+    skill: str
+    case: str
+    model: str
+    info: CaseInfo = _UNKNOWN
+    expected: Expectation | None = None  # what is accepted of it
+    new: bool = False  # something is accepted of the skill on this model, but nothing of this case
+
+
+def incomplete(tests: Sequence[AskedCase]) -> dict[Pair, tuple[int, int]]:
+    """By skill and model, how many cases of the skill's file there are tests of, and how many it
+    has; only where these differ. Tests in Python are of no file."""
+    from_file = [test for test in tests if test.info.of]
+    have = Counter((test.skill, test.model) for test in from_file)
+    whole: dict[Pair, int] = {}
+    for test in from_file:
+        pair = (test.skill, test.model)
+        whole[pair] = max(whole.get(pair, 0), test.info.of)
+    return {pair: (have[pair], whole[pair]) for pair in have if have[pair] < whole[pair]}
+
+
+@dataclass(frozen=True)
+class RunResults:
+    """What was asked in a run and what came of it; all else follows from it."""
+
+    started: datetime
+    seconds: float
+    skills: tuple[SkillInfo, ...]
+    model_ids: Mapping[str, str]  # by the names that the user wrote, in their order
+    tests: tuple[AskedCase, ...]
+    records: tuple[Record, ...]
+    questions: Mapping[tuple[str, str], str] = field(default_factory=dict)  # by skill and case
+    gates: Gates = _NO_GATES
+    looks: tuple[int, ...] = ()  # of frugal runs
+    commit: Commit | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    missing: Mapping[Pair, int] = field(default_factory=dict)  # cases that no shard of a run had
+
+    @cached_property
+    def by_test(self) -> dict[tuple[str, str, str], list[Record]]:
+        """The records of each skill, case and model."""
+        found: dict[tuple[str, str, str], list[Record]] = {}
+        for record in self.records:
+            found.setdefault((record.skill, record.case, record.model), []).append(record)
+        return found
+
+    def records_of(self, test: AskedCase) -> list[Record]:
+        return self.by_test.get((test.skill, test.case, test.model), [])
+
+    @cached_property
+    def summaries(self) -> list[Summary]:
+        """One per skill and model that has records, skills and models as given."""
+        groups: dict[Pair, list[Record]] = {}
+        for record in self.records:
+            groups.setdefault((record.skill, record.model), []).append(record)
+        return [
+            summarize(
+                groups[skill.name, model],
+                skill.name,
+                model,
+                model_id=model_id,
+                not_run=self._not_run(skill.name, model),
+                against=skill.against,
+                most_runs=self.looks[-1] if self.looks else None,
+            )
+            for skill in self.skills
+            for model, model_id in self.model_ids.items()
+            if (skill.name, model) in groups
+        ]
+
+    @cached_property
+    def verdicts(self) -> list[Verdict]:
+        return verdicts_of(self.summaries, plan_level(self.looks) if self.looks else LEVEL)
+
+    @cached_property
+    def comparisons(self) -> list[AcceptedComparison]:
+        """Of every skill and model of which something is accepted."""
+        groups: dict[Pair, list[AskedCase]] = {}
+        for test in self.tests:
+            groups.setdefault((test.skill, test.model), []).append(test)
+        return [
+            compare(skill, model, [found for test in tests if (found := self._compared(test))])
+            for (skill, model), tests in groups.items()
+            if any(test.expected or test.new for test in tests)
+        ]
+
+    @cached_property
+    def failed(self) -> list[AskedCase]:
+        """Tests that were answered wrongly or not at all, though nobody expected them to fail."""
+        return [test for test in self.tests if self._is_failed(test)]
+
+    @cached_property
+    def gate(self) -> list[str] | None:
+        """Why the run does not pass, by its gates and by what was accepted; None if it has
+        neither."""
+        if not self.comparisons and not self.gates.any():
+            return None
+        regressions = [reason for found in self.comparisons for reason in found.reasons]
+        return [*gate_reasons(self.verdicts, self.gates), *regressions]
+
+    @cached_property
+    def problems(self) -> list[str]:
+        """All that keeps the run from passing, each in a line."""
+        failed = [f"{counted(len(self.failed), 'test')} failed or had errors"]
+        missing = [
+            f"{skill} on {model}: {counted(number, 'case')} in none of the files"
+            for (skill, model), number in self.missing.items()
+        ]
+        return [*(failed if self.failed else []), *missing, *(self.gate or ())]
+
+    @cached_property
+    def subsets(self) -> dict[Pair, str]:
+        """How many cases were asked, where others were left out on purpose, as by -k or --lf."""
+        return {
+            pair: f"{have:,} of {counted(whole, 'case')}"
+            for pair, (have, whole) in incomplete(self.tests).items()
+            if pair not in self.missing
+        }
+
+    @property
+    def subset_notes(self) -> list[str]:
+        return [
+            f"{skill} on {model}: a subset: {told}."
+            for (skill, model), told in self.subsets.items()
+        ]
+
+    def _is_failed(self, test: AskedCase) -> bool:
+        if any(record.outcome == "errored" for record in self.records_of(test)):
+            return True
+        found = self._compared(test)
+        return found is not None and found.standing.kind in ("failed", "regressed")
+
+    def _compared(self, test: AskedCase) -> Compared | None:
+        """A case that was answered; one with an xfail of its own is not compared."""
+        result = case_result(self.records_of(test), test.info.digest)
+        if not result or not test.info.compared:
+            return None
+        return Compared(test.nodeid, test.case, test.info, result, test.expected)
+
+    def _not_run(self, skill: str, model: str) -> int:
+        planned = [test for test in self.tests if (test.skill, test.model) == (skill, model)]
+        lost = sum(not self.records_of(test) for test in planned)
+        return lost + self.missing.get((skill, model), 0)

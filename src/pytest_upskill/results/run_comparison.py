@@ -1,0 +1,153 @@
+"""Two runs side by side: how a skill does in the one and in the other.
+
+The cases are paired, only answers with the skill count, and the statistics are those of
+--skill-against.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import groupby
+from statistics import fmean
+
+from ..stats import LEVEL, Change, paired_ratio, plan_level
+from .comparison import Comparison, comparisons_of
+from .run import Pair, RunResults
+from .summary import Summary
+
+
+@dataclass(frozen=True)
+class CaseChange:
+    """The share of a case's runs that passed, in both."""
+
+    case: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """How many cases are in no pair, and why."""
+
+    only_before: int
+    only_after: int
+    edited: int  # the question or the checks differ
+    unanswered: int  # in one of the runs
+
+
+@dataclass(frozen=True)
+class PairComparison:
+    """A skill on a model that both runs asked."""
+
+    skill: str
+    model: str
+    cases: int  # in pairs; if there is none, nothing is known of the rates
+    before: float | None  # pass rates over these cases
+    after: float | None
+    change: Comparison | None
+    tokens: Change | None
+    fell: tuple[CaseChange, ...]
+    rose: tuple[CaseChange, ...]
+    left_out: LeftOut
+    same_skill: bool  # SKILL.md and the files beside it are the same
+    model_ids: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class RunComparison:
+    pairs: tuple[PairComparison, ...]
+    only_before: tuple[Pair, ...]  # skills and models that just one of the runs asked
+    only_after: tuple[Pair, ...]
+
+    @property
+    def worse(self) -> bool:
+        return any(pair.change and pair.change.word == "worse" for pair in self.pairs)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A skill on a model in one of the runs."""
+
+    summary: Summary
+    asked: Mapping[str, str]  # the digest of each case, "" if it is not known
+    skill_digest: str
+
+
+def compare_runs(before: RunResults, after: RunResults) -> RunComparison:
+    """What changed from one run to the other; models of a skill are adjusted for being several."""
+    old, new = _sides(before), _sides(after)
+    level = max(plan_level(run.looks) if run.looks else LEVEL for run in (before, after))
+    pairs: list[PairComparison] = []
+    for _, group in groupby((pair for pair in new if pair in old), key=lambda pair: pair[0]):
+        sides = [(old[pair], new[pair]) for pair in group]
+        rows = [_paired(one, two) for one, two in sides]
+        for (one, two), row, change in zip(sides, rows, comparisons_of(rows, level), strict=True):
+            pairs.append(_comparison(one, two, row, change, level))
+    return RunComparison(
+        tuple(pairs),
+        tuple(pair for pair in old if pair not in new),
+        tuple(pair for pair in new if pair not in old),
+    )
+
+
+def _sides(run: RunResults) -> dict[Pair, _Side]:
+    # Without the other arms, a missing answer of the baseline takes no case out of the pairs.
+    skill_only = replace(run, records=tuple(r for r in run.records if r.arm == "skill"))
+    digests = {skill.name: skill.digest for skill in run.skills}
+    asked: dict[Pair, dict[str, str]] = {}
+    for test in run.tests:
+        asked.setdefault((test.skill, test.model), {})[test.case] = test.info.digest
+    for record in run.records:
+        asked.setdefault((record.skill, record.model), {}).setdefault(record.case, "")
+    return {
+        (row.skill, row.model): _Side(row, asked[row.skill, row.model], digests[row.skill])
+        for row in skill_only.summaries
+    }
+
+
+def _paired(old: _Side, new: _Side) -> Summary:
+    """The later summary over the cases that both runs answered, with the earlier run as the arm
+    ``previous``."""
+    known = {case.case: case for case in old.summary.by_case}
+    cases = [
+        replace(
+            case,
+            previous=known[case.case].skill,
+            previous_tokens=known[case.case].skill_tokens,
+        )
+        for case in new.summary.by_case
+        if case.case in known and not _edited(case.case, old, new)
+    ]
+    runs = max(old.summary.runs, new.summary.runs)
+    return replace(new.summary, by_case=tuple(cases), runs=runs)
+
+
+def _edited(case: str, old: _Side, new: _Side) -> bool:
+    one, two = old.asked.get(case), new.asked.get(case)
+    return bool(one and two and one != two)
+
+
+def _comparison(
+    old: _Side, new: _Side, row: Summary, change: Comparison | None, level: float
+) -> PairComparison:
+    changes = [CaseChange(case.case, case.previous or 0.0, case.skill) for case in row.by_case]
+    both = old.asked.keys() & new.asked.keys()
+    edited = sum(_edited(case, old, new) for case in both)
+    return PairComparison(
+        skill=row.skill,
+        model=row.model,
+        cases=len(changes),
+        before=fmean(case.before for case in changes) if changes else None,
+        after=fmean(case.after for case in changes) if changes else None,
+        change=change,
+        tokens=paired_ratio(row.tokens_since, level) if row.tokens_since else None,
+        fell=tuple(case for case in changes if case.after < case.before),
+        rose=tuple(case for case in changes if case.after > case.before),
+        left_out=LeftOut(
+            only_before=len(old.asked.keys() - both),
+            only_after=len(new.asked.keys() - both),
+            edited=edited,
+            unanswered=len(both) - edited - len(changes),
+        ),
+        same_skill=old.skill_digest == new.skill_digest,
+        model_ids=(old.summary.model_id, new.summary.model_id),
+    )

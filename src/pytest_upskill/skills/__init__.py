@@ -1,0 +1,1 @@
+"""What people write: SKILL.md, skill_meta.json, evals.json, upskill.config.yaml."""

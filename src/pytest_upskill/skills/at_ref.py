@@ -1,0 +1,54 @@
+"""A skill as it is at a git ref, read through git: the work tree is left alone."""
+
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+from .._util.git import run_git
+from .._util.texts import one_line
+from ..errors import SettingsError
+from .skill import SKILL_NAMES, Skill, body_of
+
+
+def with_previous(skill: Skill, ref: str | None) -> Skill:
+    """The skill with its text at ``ref``; as it is if there is no such, or it is new since."""
+    if ref is None:
+        return skill
+    folder = skill.file.resolve().parent
+    commit = require_ref(ref, folder)
+    listed = _git(ref, folder, "ls-tree", "-z", commit, "--", *SKILL_NAMES)
+    if not listed:
+        return skill
+    blob = listed.split(b"\0")[0].split(b"\t")[0].split()[2].decode()
+    return replace(skill, previous=body_of(_git(ref, folder, "cat-file", "blob", blob)))
+
+
+@lru_cache(maxsize=256)
+def require_ref(ref: str, folder: Path) -> str:
+    """The commit that a ref stands for in the repository of a folder."""
+    if ref.startswith("-"):  # git would take it for an option
+        raise _wrong(ref, "this is not the name of a ref", "Name a branch, a tag or a commit.")
+    commit = _git(ref, folder, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", may_fail=1)
+    if not commit:
+        raise _wrong(
+            ref,
+            f"there is no such ref in the repository of {folder}",
+            "Name a branch, a tag or a commit; fetch it first where the clone is shallow.",
+        )
+    return commit.decode().strip()
+
+
+def _git(ref: str, folder: Path, *args: str, may_fail: int = 0) -> bytes:
+    """What git prints; nothing if it ends with the status that may be."""
+    try:
+        done = run_git(folder, *args)
+    except OSError as error:
+        raise _wrong(ref, f"git can't be run: {error}", "Install git.") from None
+    if done.returncode not in (0, may_fail):
+        said = one_line(done.stderr.decode("utf-8", "replace").removeprefix("fatal: "), 300)
+        raise _wrong(ref, f"git says of {folder}: {said}", "The skill must be in a git repository.")
+    return done.stdout if done.returncode == 0 else b""
+
+
+def _wrong(ref: str, problem: str, hint: str) -> SettingsError:
+    return SettingsError(f"--skill-against {one_line(ref, 100)}", problem, hint)

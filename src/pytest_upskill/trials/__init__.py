@@ -1,0 +1,1 @@
+"""Arms, trials and the plan of a run; answers and records."""

@@ -1,0 +1,200 @@
+"""Arms, trials, the prompt of each arm, and the plan of a run."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Final, Literal
+
+from .._util.texts import digest
+from ..settings import Settings
+from ..skills.cases import Case, Role
+from ..skills.skill import Skill
+
+Arm = Literal["skill", "baseline", "previous"]
+
+# The order was measured on small models: the skill first, then the instruction, and no tags.
+BASE_SYSTEM: Final = "You are a helpful assistant."
+FOLLOW_SKILL: Final = "Follow the skill above when you answer."
+
+
+@dataclass(frozen=True)
+class Question:
+    """All that a model is sent: nothing in it tells the arms apart but the skill's own text."""
+
+    model: str
+    system: str
+    messages: tuple[tuple[Role, str], ...]
+    max_output: int
+    run: int
+    schema: str | None = None  # JSON Schema that the reply must have, if the server can do so
+
+    @cached_property
+    def content(self) -> str:
+        """A key of all that is asked, whatever the model is called."""
+        turns = [text for message in self.messages for text in message]
+        form = [self.schema] if self.schema else []
+        return digest(self.system, *turns, str(self.max_output), str(self.run), *form)
+
+    @cached_property
+    def key(self) -> str:
+        return digest(self.model, self.content)
+
+
+@dataclass(frozen=True)
+class Rubric:
+    """What a judge is asked of an answer: whether it meets each of these texts."""
+
+    judge: str  # the name of the model
+    texts: tuple[str, ...]
+    votes: int
+    max_output: int
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A case × model × arm × run: one question asked once."""
+
+    skill: str
+    case: str
+    model: str
+    arm: Arm
+    run: int
+    question: Question
+    rubric: Rubric | None = None
+    later: bool = False  # asked only if the first runs leave the verdict open
+
+    @property
+    def is_open(self) -> bool:
+        """Whether what is asked will be known only while the test runs."""
+        return not self.question.messages
+
+
+@dataclass(frozen=True)
+class SkillInfo:
+    """What reports say of a skill."""
+
+    name: str
+    path: str
+    digest: str
+    tokens: int
+    against: str | None = None  # the git ref whose text of the skill is the arm ``previous``
+
+
+@dataclass(frozen=True)
+class CaseInfo:
+    """What the accepted results of a skill need to know of one of its cases."""
+
+    folder: str = ""  # of the skill
+    digest: str = ""  # of what is asked and expected
+    file: str = ""  # where the case stands, seen from the rootdir
+    line: int = 1
+    threshold: float | None = None  # the share of runs that must pass; None is more than half
+    compared: bool = True  # not if it has an xfail of its own
+    siblings: tuple[str, ...] = ()  # all cases of the skill's own file
+    of: int = 0  # how many would run if none were left out; 0 is not known
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PlannedItem:
+    """A test item and the trials inside it."""
+
+    nodeid: str
+    skill: SkillInfo
+    trials: tuple[Trial, ...]
+    case: CaseInfo = CaseInfo()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a run is going to ask, in the order of its items."""
+
+    items: tuple[PlannedItem, ...]
+
+    @property
+    def skills(self) -> tuple[SkillInfo, ...]:
+        return tuple(dict.fromkeys(item.skill for item in self.items))
+
+    def questions(self) -> Iterable[Question]:
+        return (trial.question for trial in self.trials())
+
+    def trials(self) -> Iterable[Trial]:
+        """Those that are asked before their tests run."""
+        trials = (trial for item in self.items for trial in item.trials)
+        return (trial for trial in trials if not trial.is_open and not trial.later)
+
+    @cached_property
+    def key(self) -> str:
+        nodeids = (item.nodeid for item in self.items)
+        return digest(*nodeids, *(question.key for question in self.questions()))
+
+
+def trials_of(
+    label: str,
+    skill: Skill,
+    case: Case,
+    model: str,
+    settings: Settings,
+    rubric: Rubric | None = None,
+) -> list[Trial]:
+    """All arms of a case on a model, run by run, so that a pair is asked together."""
+    messages: tuple[tuple[Role, str], ...] = (*case.earlier, ("user", user_text(case)))
+    runs = case.runs or settings.runs
+    first = case.runs or settings.first_runs or settings.runs
+    return [
+        Trial(
+            label,
+            case.id,
+            model,
+            arm,
+            run,
+            Question(model, system_of(skill, arm, case.system), messages, settings.max_output, run),
+            rubric,
+            later=run > first,
+        )
+        for run in range(1, runs + 1)
+        for arm in _arms(skill, settings)
+    ]
+
+
+def open_trials(label: str, skill: Skill, case: str, model: str, settings: Settings) -> list[Trial]:
+    """The trials of a test whose questions are known only while it runs; no later ones."""
+    unknown = Question(model, "", (), settings.max_output, 1)
+    return [
+        Trial(label, case, model, arm, run, unknown)
+        for run in range(1, (settings.first_runs or settings.runs) + 1)
+        for arm in _arms(skill, settings)
+    ]
+
+
+def _arms(skill: Skill, settings: Settings) -> list[Arm]:
+    known: dict[Arm, bool] = {
+        "baseline": settings.baseline,
+        "previous": skill.previous is not None,
+        "skill": True,
+    }
+    return [arm for arm, is_asked in known.items() if is_asked]
+
+
+def system_of(skill: Skill, arm: Arm, base: str | None) -> str:
+    bodies = {"skill": skill.body, "previous": skill.previous, "baseline": None}
+    body, base = bodies[arm], base or BASE_SYSTEM
+    return base if body is None else skill_system(body, base)
+
+
+@lru_cache(maxsize=64)  # the text is held once, not once for each of its cases
+def skill_system(body: str, base: str = BASE_SYSTEM) -> str:
+    return f"{base}\n\n{body}\n\n{FOLLOW_SKILL}"
+
+
+def user_text(case: Case) -> str:
+    """The question, then its files in named fences."""
+    return "\n\n".join([case.input, *(_fenced(name, text) for name, text in case.files)])
+
+
+def _fenced(name: str, text: str) -> str:
+    # Longer than any fence inside, so that a file can't close its own.
+    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{name}:\n{fence}\n{text.rstrip(chr(10))}\n{fence}"

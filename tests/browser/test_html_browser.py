@@ -1,0 +1,230 @@
+"""The HTML report in a real browser: its table sorts and filters, its cases open."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill.reports.html.data import anchor, rows_of
+from support.browser import Page, chromium
+from support.made import made_run
+from support.pages import CASES, readable_run, write_page
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+LINKED = f"case-{anchor('release-notes', 'two-issues', 'sonnet')}"
+
+
+def rows(page: Page) -> list[str]:
+    """The names of the cases that are shown, with their models."""
+    found = page.js(
+        "[...document.querySelectorAll('.cases tbody')].filter(body => !body.hidden)"
+        ".map(body => body.querySelector('.open').textContent + ' '"
+        " + body.querySelector('[data-name=model]').textContent)"
+    )
+    assert isinstance(found, list)
+    return found
+
+
+def test_without_a_browser_ci_fails_and_a_developer_skips(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(pytest.skip.Exception, match="no Chromium: "):
+        chromium()
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="no Chromium: "):
+        chromium()
+
+
+def test_filters_leave_what_they_say(page: Page, report: Path) -> None:
+    results = rows_of(readable_run())
+    page.open(report)
+    assert len(rows(page)) == len(results) == 48
+    for state in ("failed", "regressed", "no signal", "flaky"):
+        page.click(f"[data-state='{state}']")
+        wanted = [r.test.case + " " + r.test.model for r in results if state in r.states]
+        assert rows(page) == wanted
+        assert wanted
+        assert page.texts(".count") == [f"{len(wanted)} of 48 shown"]
+        assert page.texts("[aria-pressed=true]") == [f"{state} {len(wanted)}"]
+        page.click(f"[data-state='{state}']")
+    page.click("[data-state=failed]")
+    page.click("[data-state=flaky]")
+    either = [r for r in results if {"failed", "flaky"} & set(r.states)]
+    assert len(rows(page)) == len(either)
+    page.click(".clear")
+    assert len(rows(page)) == 48
+    choose(page, "model", "opus")
+    assert rows(page) == [f"{case} opus" for case in CASES]
+    choose(page, "tag", "wording")
+    assert rows(page) == [f"{case} opus" for case in CASES[1::3]]
+    page.press("/")
+    page.type("SCOPE-in")
+    assert rows(page) == []  # by model and tag, too
+    choose(page, "tag", "")
+    assert rows(page) == ["scope-in-brackets opus"]
+    page.assert_quiet()
+
+
+def choose(page: Page, key: str, value: str) -> None:
+    found = f"document.querySelector('select[data-key={key}]')"
+    page.js(f"{found}.value = {json.dumps(value)}")
+    page.js(f"{found}.dispatchEvent(new Event('change'))")
+
+
+def test_text_is_found_in_questions_and_answers(page: Page, report: Path) -> None:
+    page.open(report)
+    page.press("/")
+    page.type("mind: revert")
+    assert rows(page) == [f"revert {model}" for model in ("haiku", "sonnet", "opus", "local")]
+    page.click(".clear")
+    page.press("/")
+    page.type("run 2: ## 2.4.0")
+    wanted = [
+        f"{row.test.case} {row.test.model}"
+        for row in rows_of(readable_run())
+        if any("run 2: ## 2.4.0" in (record.output or "") for record in row.records)
+    ]
+    assert rows(page) == wanted
+    assert 0 < len(wanted) < 48
+
+
+def test_headers_sort_and_say_so(page: Page, report: Path) -> None:
+    page.open(report)
+    in_order = rows(page)
+    page.click(".cases th:nth-child(1) button")
+    assert rows(page) == sorted(in_order, key=lambda name: name.split()[0])
+    page.click(".cases th:nth-child(1) button")
+    assert rows(page)[0].startswith("two-issues")
+    page.click(".cases th:nth-child(5) button")
+    lifts = page.texts(".cases td[data-name=lift]")
+    numbers = [int(lift.replace("−", "-")) for lift in lifts if lift != "–"]
+    assert numbers == sorted(numbers)
+    assert numbers[0] < 0 < numbers[-1]
+    page.click(".cases th:nth-child(7) button")
+    costs = [text.split(" → ") for text in page.texts(".cases td[data-name^='$']")]
+    assert {len(pair) for pair in costs} == {2}  # an answer that is missing costs nothing
+    after = [float(pair[1]) for pair in costs]
+    assert after == sorted(after)
+    sorts = page.js(
+        "[...document.querySelectorAll('.cases th')].map(head => head.getAttribute('aria-sort'))"
+    )
+    assert [number for number, sort in enumerate(sorts) if sort != "none"] == [6]
+    assert sorts[6] == "ascending"
+
+
+def test_a_case_opens_by_click_with_all_there_is_to_say(page: Page, report: Path) -> None:
+    page.open(report)
+    page.click(f"#{LINKED} .open")
+    opened = f"#{LINKED} + .detail"
+    (text,) = page.texts(opened)
+    for told in (
+        "skills/release-notes/skill_meta.json:67",
+        "regression: accepted 12 of 12 on 2026-01-01, now 0 of 3",
+        "Mind: two-issues.",
+        "Without the skill ✓ passed",
+        "With the skill ✗ failed",
+        '"### Breaking" is not in the answer',
+        'the judge quotes "Migration: write `--color=always`"',
+        "512 of them cached",
+        "stored answer",
+        "two-issues, run 1: Here are the release notes",
+    ):
+        assert told.casefold() in text.casefold(), told
+    assert page.js("location.hash") == f"#{LINKED}"
+    page.click(f"{opened} .share button")
+    page.wait("document.querySelector('.share [role=status]').textContent")
+    page.click(f"{opened} [data-run='3']")
+    assert "two-issues, run 3" in page.texts(f"{opened} .card")[0]
+    page.click(f"{opened} [data-show=diff]")
+    assert page.texts(f"{opened} .diff")
+    page.click(f"#{LINKED} .open")
+    assert page.texts(opened) == []
+    page.assert_quiet()
+
+
+def test_the_diff_shows_what_is_gone_and_what_is_new(page: Page, tmp_path: Path) -> None:
+    made = made_run(cases=1)
+    old = "One line stays.\nThe quick brown fox jumps over the lazy dog.\nGone.\nLast."
+    new = "One line stays.\nThe quick red fox jumps over the lazy dog.\nLast.\nNew."
+    records = [replace(r, output=new if r.arm == "skill" else old) for r in made.records]
+    page.open(write_page(replace(made, records=tuple(records)), tmp_path))
+    page.click(".open")
+    page.click("[data-show=diff]")
+    assert [text.strip() for text in page.texts(".diff del")] == ["brown", "Gone."]
+    assert [text.strip() for text in page.texts(".diff ins")] == ["red", "New."]
+    shown = page.js("document.querySelector('.diff').textContent")
+    assert shown.startswith("One line stays.\nThe quick ")
+
+
+def test_a_case_opens_by_keyboard_alone(page: Page, report: Path) -> None:
+    page.open(report)
+    page.press("/")
+    assert page.js("document.activeElement.type") == "search"
+    page.type("breaking-change")
+    for _ in range(30):
+        page.press("Tab")
+        if page.js("document.activeElement.classList.contains('open')"):
+            break
+    assert page.js("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    for key in ("Enter", " "):
+        page.press(key)
+        assert page.js("document.activeElement.getAttribute('aria-expanded')") == (
+            "true" if key == "Enter" else "false"
+        )
+
+
+def test_a_link_opens_its_case_and_wins_over_filters(page: Page, report: Path) -> None:
+    page.open(report, f"#{LINKED}")
+    (row,) = page.boxes(f"#{LINKED}")
+    assert 0 <= row["top"] < 200
+    assert page.texts(f"#{LINKED} + .detail")
+    assert page.js("document.querySelector('.link').href").endswith(f"report.html#{LINKED}")
+    other = f"case-{anchor('release-notes', 'empty-range', 'opus')}"
+    page.click("[data-state=regressed]")
+    assert rows(page) == ["two-issues sonnet"]
+    page.js(f"location.hash = '{other}'")
+    page.wait(f"document.querySelector('#{other} + .detail')")
+    assert len(rows(page)) == 48
+    assert 0 <= page.boxes(f"#{other}")[0]["top"] < 200
+    page.js("history.back()")
+    page.wait(f"location.hash === '#{LINKED}'")
+    page.wait(f"Math.abs(document.getElementById('{LINKED}').getBoundingClientRect().top) < 200")
+
+
+def test_three_arms_are_compared_two_at_a_time(page: Page, tmp_path: Path) -> None:
+    made = made_run(cases=1, arms=("baseline", "previous", "skill"))
+    skills = tuple(replace(skill, against="v1.2") for skill in made.skills)
+    page.open(write_page(replace(made, skills=skills), tmp_path))
+    assert "at v1.2" in " ".join(page.texts(".cases th"))
+    assert len(page.boxes(".dumbbell .dot.previous")) == 1
+    page.click(".open")
+    assert [text.split("\n")[0].split(" ✓")[0] for text in page.texts(".card h3")] == [
+        "Without the skill",
+        "With the skill",
+    ]
+    page.js(
+        "(select => { select.value = 'previous'; select.dispatchEvent(new Event('change')) })"
+        "(document.querySelector('.controls select'))"
+    )
+    assert page.texts(".card h3")[0].startswith("With it at v1.2")
+
+
+def test_what_stands_for_the_cases_gives_way_to_them(page: Page, report: Path) -> None:
+    page.open(report)
+    assert "Loading" not in page.js("document.getElementById('cases').textContent")
+    file = report.with_name("broken.html")
+    text = re.sub(r'id="data">[^<]*<', 'id="data"><', report.read_text("utf-8"))
+    file.write_text(text, "utf-8")
+    page.call("Page.navigate", url=file.as_uri())
+    page.wait("document.querySelector('#table')?.innerText.startsWith('This browser can')")
+    assert len(page.texts("#table")) == 1
+
+
+def test_without_a_script_the_page_does_not_promise_the_cases(page: Page, report: Path) -> None:
+    page.open_without_script(report)
+    (shown,) = page.texts("#cases")
+    assert "needs JavaScript" in shown
+    assert "Loading" not in shown
+    assert page.js("document.querySelector('#table').textContent") == "Loading the cases…"

@@ -1,0 +1,174 @@
+"""Checks of code in an answer, which never run it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.checking import graded, passes, reason, refused
+
+CODE = """
+import os.path
+import numpy as np
+from torch.nn import Linear as Lin, functional
+from . import helper
+
+LIMIT: int = 5
+first, second = 1, 2
+
+class Model(Base):
+    def forward(self, x):
+        y = self.layer(x)
+        return np.zeros(3) + Lin(2)(y) + open("x").read().strip()
+
+async def main():
+    def inner(): ...
+    await functional.relu()
+    print(os.path.join("a"))
+"""
+ANSWER = f"So:\n```py\n{CODE}\n```\nand\n```python\ndef other(): pass\n```\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "there", "not_there"),
+    [
+        (
+            "defines",
+            "Model Model.forward main main.inner other LIMIT first second",
+            "forward inner y x self Base np",
+        ),
+        (
+            "imports",
+            "os os.path numpy torch torch.nn torch.nn.Linear .helper",
+            "np Lin torch.nn.functional.relu join helper",
+        ),
+        (
+            "calls",
+            "self.layer np.zeros numpy.zeros Lin torch.nn.Linear .read .strip open print "
+            "functional.relu torch.nn.functional.relu os.path.join .zeros",
+            "zeros layer read main helper",
+        ),
+    ],
+)
+def test_names_are_found_in_python(name: str, there: str, not_there: str) -> None:
+    for one in there.split():
+        assert passes(ANSWER, **{name: one}), one
+        assert passes(ANSWER, code={"language": "python", name: one}), one
+    for one in not_there.split():
+        assert not passes(ANSWER, **{name: one}), one
+    assert len(graded({name: there.split()}, ANSWER)) == len(there.split())
+
+
+@pytest.mark.parametrize(
+    ("written", "fence"),
+    [
+        ("python", "py"),
+        ("py", "Python3"),
+        ("bash", "sh"),
+        ("shell", "bash"),
+        ("yaml", "yml"),
+        ("C++", "cpp"),
+        ("zig", "zig"),
+    ],
+)
+def test_a_language_has_many_names(written: str, fence: str) -> None:
+    answer = f"```{fence}\nx\n```"
+    assert passes(answer, code=written)
+    assert not passes(answer, code="fortran")
+    assert not passes("x", code="zig")
+
+
+@pytest.mark.parametrize("answer", ["x = 1\nprint(x)", "```python\nx = 1\nprint(x)\n```"])
+def test_an_answer_without_a_fence_may_be_python_as_a_whole(answer: str) -> None:
+    assert passes(answer, code="python", parses="python", calls="print")
+
+
+@pytest.mark.parametrize(
+    "answer", ["Use print.", "```\nprint()\n```", "```js\nprint()\n```", "", "\ud800", "\x00"]
+)
+def test_code_that_is_not_there_has_no_names(answer: str) -> None:
+    expected: dict[str, Any] = {"code": "python", "parses": "python", "calls": "print"}
+    for name, argument in expected.items():
+        told = reason(answer, **{name: argument})
+        assert told == "the answer has no code of the language python"
+
+
+@pytest.mark.parametrize(
+    ("language", "right", "wrong", "told"),
+    [
+        ("python", "x = '\\d'", "x = (", "this is not Python: '(' was never closed (line 1)"),
+        ("json", "[1]", "[1", "this is not JSON: expecting ',' delimiter (line 1, column 3)"),
+        ("toml", "a = 1", "a", "this is not TOML: expected '='"),
+        ("yaml", "a: 1", "a: [", "this is not YAML: did not find expected"),
+        ("shell", "if x; then y; fi", "if x; then", "this is not shell: bash: line"),
+    ],
+)
+def test_every_block_of_a_language_must_parse(
+    language: str, right: str, wrong: str, told: str
+) -> None:
+    good, bad = f"```{language}\n{right}\n```\n", f"```{language}\n{wrong}\n```\n"
+    assert passes(good + "```\n(((\n```\n", parses=language)
+    assert not passes(good + bad, parses=language)
+    assert reason(good + bad, code={"language": language, "parses": True}).startswith(told)
+
+
+def test_names_are_looked_for_in_the_blocks_that_parse() -> None:
+    answer = "```python\nimport os\n```\n```python\nimport (\n```"
+    assert passes(answer, imports="os")
+    assert 'does not import "re"; this is not Python' in reason(answer, imports="re")
+
+
+def test_shell_is_read_and_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mark = tmp_path / "run"
+    env = tmp_path / "env.sh"
+    env.write_text(f"touch {mark}")
+    monkeypatch.setenv("BASH_ENV", str(env))
+    script = f"touch {mark}\nx=$(touch {mark})\nset +n\ntouch {mark}\n"
+    assert passes(f"```bash\n{script}```", parses="shell")
+    assert not mark.exists()
+
+
+def test_without_bash_that_is_told_at_collection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    told = "bash is needed to parse shell, and is not installed here"
+    assert told in refused({"parses": "bash"})
+    assert told in refused({"code": {"language": "sh", "parses": True}})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-" * 100_000 + "1",
+        "(" * 100_000,
+        "1" + "+1" * 90_000,
+        "a" + ".b" * 90_000,
+        "a" + "()" * 90_000,
+        "f'" + "{" * 1_000,
+        "9" * 100_000,
+    ],
+)
+def test_python_that_would_break_the_parser_fails(text: str) -> None:
+    answer = f"```python\n{text}\n```"
+    assert not passes(answer, parses="python")
+    assert not passes(answer, calls="print")
+
+
+@pytest.mark.parametrize(
+    ("expected", "told"),
+    [
+        ({"parses": "ruby"}, "parses: 'ruby' can't be parsed here, only python, json, toml"),
+        ({"parses": True}, "parses: this is not a text"),
+        ({"code": {"language": "ruby", "parses": True}}, "code: 'ruby' can't be parsed here"),
+        ({"code": {"language": "js", "calls": "x"}}, "code: 'calls' is for Python only"),
+        ({"code": {"parses": True}}, "code.language: this is missing"),
+        (
+            {"code": {"language": "py", "import": "x"}},
+            "import: unknown key, did you mean",
+        ),
+        ({"code": {"language": ""}}, "code.language: an empty text"),
+        ({"code": 1}, "code: this is not an object"),
+        ({"defines": [""]}, "defines[0]: an empty text"),
+    ],
+)
+def test_a_wrong_argument_is_told_with_its_path(expected: dict[str, Any], told: str) -> None:
+    assert told in refused(expected)

@@ -1,0 +1,258 @@
+"""Groups of checks: combined, weighted, not required; and what no input can break."""
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from pytest_upskill.checks import KINDS, grade, load_checked_cases, parse_checks, rubric_of, walk
+from pytest_upskill.checks.parse import RESERVED
+from pytest_upskill.errors import CasesError
+from pytest_upskill.trials.records import Answer, Grade, Usage
+from support.checking import graded, passes, reason, refused
+
+
+def test_one_group_of_any_of_is_enough() -> None:
+    expected = {"any_of": [{"contains": ["a", "b"]}, {"max_words": 1}]}
+    assert graded(expected, "a b") == (
+        Grade(
+            "any_of",
+            True,
+            'choice 1 of 2 passed: "a" is in the answer; "b" is in the answer',
+        ),
+    )
+    assert graded(expected, "a") == (
+        Grade("any_of", True, "choice 2 of 2 passed: the answer has 1 word; at most 1 may be"),
+    )
+    assert graded(expected, "x y") == (
+        Grade(
+            "any_of",
+            False,
+            'none of 2 choices passed: (1) "a" is not in the answer; '
+            "(2) the answer has 2 words; at most 1 may be",
+        ),
+    )
+
+
+def test_not_is_passed_by_what_does_not_pass() -> None:
+    expected = {"not": {"contains": ["a", "b"]}}
+    assert passes("a", **expected)
+    assert not passes("a b", **expected)
+    assert reason("a", **expected) == 'as it should be: "b" is not in the answer'
+    told = 'this should not be: "a" is in the answer; "b" is in the answer'
+    assert reason("a b", **expected) == told
+
+
+def test_groups_nest_and_a_list_is_all_of_them() -> None:
+    inner = {"any_of": [{"not": [{"contains": "x"}, {"contains": "y"}]}, {"equals": "xy"}]}
+    for expected in ([inner, {"min_words": 1}], {"all_of": [inner], "min_words": 1}):
+        assert [one.passed for one in graded(expected, "x")] == [True, True]
+        assert [one.passed for one in graded(expected, "xy")] == [True, True]
+        assert [one.passed for one in graded(expected, "x y")] == [False, True]
+
+
+def test_all_of_gives_every_check_a_grade_of_its_own_with_its_weight() -> None:
+    expected = {
+        "contains": "a",
+        "weight": 2,
+        "all_of": [
+            {"words": "b", "weight": 0.5},
+            {"words": "c", "required": False, "all_of": [{"any_of": [{"contains": "d"}]}]},
+        ],
+    }
+    shown = [(g.check, g.weight, g.required) for g in graded(expected, "x")]
+    assert shown == [
+        ("contains", 2, True),
+        ("words", 0.5, True),
+        ("words", 2, False),
+        ("any_of", 2, False),
+    ]
+
+
+def test_what_is_not_required_outside_is_not_required_inside() -> None:
+    expected = [
+        {"contains": "a"},
+        {"required": False, "all_of": [{"contains": "b", "required": True}]},
+    ]
+    assert [one.required for one in graded(expected, "x")] == [True, False]
+
+
+def test_whether_case_counts_is_inherited() -> None:
+    inner: dict[str, Any] = {"any_of": [{"contains": "A"}]}
+    assert passes("a", **inner)
+    assert not passes("a", **inner, case_sensitive=True)
+    inner["any_of"][0]["case_sensitive"] = False
+    assert passes("a", **inner, case_sensitive=True)
+
+
+def test_a_walk_comes_to_every_check_however_deep() -> None:
+    expected = [
+        {"contains": "a", "any_of": [{"words": "b"}, {"not": {"regex": "c", "equals": "d"}}]},
+        {"all_of": [{"json": True}]},
+    ]
+    found = [check.name for check in walk(parse_checks(expected, KINDS, ()))]
+    assert found == ["contains", "words", "regex", "equals", "json"]
+
+
+def test_what_the_judge_said_reaches_a_check_at_any_depth() -> None:
+    expected = {"judge": "is kind", "any_of": [{"not": {"judge": "is rude"}}]}
+    checks = parse_checks(expected, KINDS, ())
+    rulings = {"is kind": (True, "it is"), "is rude": (True, "it is too")}
+    assert [one.passed for one in grade(checks, Answer("x"), rulings)] == [True, False]
+
+
+def nested(depth: int) -> dict[str, Any]:
+    return {"not": nested(depth - 1)} if depth else {"contains": "a"}
+
+
+def test_groups_nest_only_so_deep() -> None:
+    assert passes("a", **nested(8))
+    assert refused(nested(10)).endswith("groups are nested deeper than 10")
+    assert "not.not.not" in refused(nested(10))
+
+
+NO_CHECK = "no check, so every answer would pass"
+
+
+@pytest.mark.parametrize(
+    ("expected", "told"),
+    [
+        ({"any_of": []}, f"any_of: {NO_CHECK}"),
+        ({"any_of": {"contains": "a"}}, "any_of: this is not a list"),
+        ({"any_of": [{}]}, f"any_of[0]: {NO_CHECK}"),
+        ({"any_of": ["a"]}, "any_of[0]: this is not an object"),
+        ({"any_of": [{"contains": "a"}, {"contians": "b"}]}, "any_of[1].contians: unknown check"),
+        ({"not": {}}, f"not: {NO_CHECK}"),
+        ({"not": "a"}, "not: this is neither an object nor a list"),
+        ({"al_of": []}, "al_of: unknown check, did you mean 'all_of'?"),
+        ([], f"the file: {NO_CHECK}"),
+        ([[{"contains": "a"}]], "[0]: this is not an object"),
+        ({"weight": 2}, NO_CHECK),
+        ({"contains": "a", "required": False}, "no check is required, so every answer would pass"),
+        ({"contains": "a", "weight": 0}, "weight: this is not above 0"),
+        ({"contains": "a", "weight": float("inf")}, "weight: this is not a finite number"),
+        ({"contains": "a", "weight": "2"}, "weight: this is not a number"),
+        ({"contains": "a", "required": 0}, "required: this is neither true nor false"),
+        ({"contains": "a", "case_sensitve": True}, "unknown check, did you mean 'case_sensitive'?"),
+        (
+            {"any_of": [{"contains": "a", "weight": 2}]},
+            'any_of[0].weight: this says nothing inside of "any_of"',
+        ),
+        (
+            {"not": {"all_of": [{"contains": "a", "required": False}]}},
+            'not.all_of[0].required: this says nothing inside of "not"',
+        ),
+    ],
+)
+def test_a_wrong_group_is_told_with_its_path(expected: Any, told: str) -> None:
+    assert told in refused(expected)
+
+
+def test_all_problems_of_a_case_are_told() -> None:
+    told = refused({"contians": "a", "any_of": [{"words": 1}, {"max_words": 0}], "regex": "("})
+    assert told.count(": ") >= 4
+    for path in ("contians", "any_of[0].words", "any_of[1].max_words", "regex"):
+        assert f"{path}: " in told
+
+
+# One argument of each kind, so that whatever is answered, no check raises.
+EACH: dict[str, Any] = {
+    "contains": "a",
+    "contains_any": ["a", "b"],
+    "not_contains": "z",
+    "words": ["a", "b c"],
+    "equals": "a",
+    "starts_with": "a",
+    "ends_with": "a",
+    "regex": r"(\w+) \1|^$",
+    "not_regex": "z",
+    "min_words": 1,
+    "max_words": 10,
+    "max_chars": 10,
+    "json": True,
+    "json_schema": {"type": ["object", "array"], "items": {"pattern": "a"}, "uniqueItems": True},
+    "json_path": [{"path": "$.a[0][*]", "equals": [1]}, "$[-1]"],
+    "yaml": True,
+    "toml": True,
+    "number": {"value": 1, "tolerance": 0.5},
+    "csv_columns": ["a", "b"],
+    "code": {"language": "python", "parses": True, "calls": "a", "imports": "a", "defines": "a"},
+    "parses": "yaml",
+    "defines": "a",
+    "imports": "a",
+    "calls": "a",
+    "max_output_tokens": 5,
+    "max_seconds": 5,
+    "refused": False,
+    "stop": "end",
+    "judge": "is kind",
+}
+RULINGS = {"is kind": (False, "it is not")}
+
+
+def test_each_kind_is_tried_below() -> None:
+    assert set(EACH) == set(KINDS)
+
+
+CHECKS = parse_checks([EACH, {"any_of": [EACH, {"not": EACH}]}], KINDS, ())
+FENCES = st.sampled_from(["```", "```json\n", "```python\n", "```yaml\n", "~~~csv\n", "\n```\n"])
+DATA = st.sampled_from(
+    ['{"a": [[1]]}', "[1, 2]", "a = 1", "a: b", "- ", "&a *a", "<<: *a", "a,b\n"]
+)
+MARKS = st.sampled_from(
+    ["import a", "a()", "1,234.5e9", "-", "\n", "\x00", "\ud800", "\u0301", "ß"]
+)
+TEXTS = st.lists(FENCES | DATA | MARKS | st.text(st.characters())).map("".join)
+
+
+@settings(deadline=None)
+@given(text=TEXTS, tokens=st.none() | st.integers(0), stop=st.sampled_from(["end", "length", ""]))
+@example("[" * 50_000, None, "end")
+@example('{"a":' * 30_000, None, "end")
+@example("```python\n" + "-" * 50_000 + "1\n```", 1, "length")
+@example("```yaml\na: &a [x]\n" + "b: *a\n" * 9_000 + "```", 1, "end")
+@example("1" * 150_000, 1, "end")
+@example("1" + ",111" * 40_000, 1, "end")
+@example("a" + ".a" * 90_000 + "=1", 1, "end")
+@example('"' * 100_001, 1, "end")
+@example("```\n" * 40_000, 1, "end")
+def test_no_answer_makes_a_check_raise(text: str, tokens: int | None, stop: str) -> None:
+    grades = grade(CHECKS, Answer(text, Usage(output=tokens), stop), RULINGS)
+    assert all(isinstance(one.passed, bool) and one.reason for one in grades)
+    assert len(grades) > len(KINDS)
+
+
+LEAVES = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(st.characters())
+    | st.sampled_from(["$.a", "python", "a(", "[", "#/x", 10**400, "checks.py:f", "bash"])
+)
+INNER = "path equals value tolerance language $ref $schema $id pattern properties items type allOf"
+NAMES = st.sampled_from([*KINDS, *RESERVED, "python", "patternProperties", *INNER.split()])
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(NAMES | st.text(), inner, max_size=3)
+    ),
+    max_leaves=10,
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(expected=st.dictionaries(NAMES, VALUES, max_size=3) | VALUES)
+def test_any_expected_is_checks_or_a_cases_error(
+    tmp_path_factory: pytest.TempPathFactory, expected: Any
+) -> None:
+    file: Path = tmp_path_factory.mktemp("any") / "cases.json"
+    file.write_text(json.dumps([{"input": "q", "expected": expected}]))
+    with suppress(CasesError):
+        ((_, checks),) = load_checked_cases(file)
+        rulings = dict.fromkeys(rubric_of(checks).texts, (True, "so it is ruled"))
+        assert grade(checks, Answer("a"), rulings)

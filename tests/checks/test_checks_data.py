@@ -1,0 +1,332 @@
+"""Checks of data in an answer."""
+
+from typing import Any
+
+import pytest
+
+from support.checking import graded, passes, reason, refused
+
+ITEMS = '{"items": [{"name": "a", "n": 1}, {"name": "b", "n": 2.0}], "odd key": null, "ok": true}'
+
+
+def fenced(text: str, language: str = "") -> str:
+    return f"Here it is:\n\n```{language}\n{text}\n```\nThat is all."
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ITEMS,
+        f"\n {ITEMS} \n",
+        fenced(ITEMS, "json"),
+        fenced(ITEMS, "JSON"),
+        fenced(ITEMS),
+        fenced(ITEMS, 'json title="a.json"'),
+        fenced(ITEMS, "{.json}"),
+        f"~~~~json\n{ITEMS}\n~~~~",
+        f"1. So:\n   ```json\n   {ITEMS}\n   ```",
+        f"```python\nprint()\n```\n```json\n{ITEMS}\n```",
+        f"```json\nbroken\n```\n```json\n{ITEMS}\n```",
+        f"```json\n{ITEMS}",
+        f"```json\r\n{ITEMS}\r\n```\r\n",
+        '"text"',
+    ],
+)
+def test_json_is_found(answer: str) -> None:
+    assert passes(answer, json=True)
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("Hello.", "this is not JSON: expecting value (line 1, column 1)"),
+        (fenced("{'a': 1}", "json"), "this is not JSON: expecting property name enclosed in"),
+        (fenced(ITEMS, "python"), "this is not JSON"),
+        (f"Here: {ITEMS}", "this is not JSON"),
+        ("NaN", "this is not JSON: NaN is no value of JSON"),
+        ("[" * 100_000, "this JSON is nested too deep"),
+        ("1" * 5_000, "this is not JSON: Exceeds the limit"),
+        ("x" * 200_001, "the answer has 200,001 characters, and is parsed up to 200,000"),
+    ],
+)
+def test_what_is_not_json_is_told(answer: str, told: str) -> None:
+    assert not passes(answer, json=True)
+    assert reason(answer, json=True).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("path", "more"),
+    [
+        ("$.items[0].name", {"equals": "a"}),
+        ("$.items[1].n", {"equals": 2}),
+        ("$.items[0].n", {"equals": 1.0}),
+        ("$.items[-1]", {"equals": {"n": 2, "name": "b"}}),
+        ("$.items[*].name", {"equals": "b"}),
+        ("$.items.*.name", {"equals": "b"}),
+        ('$["odd key"]', {"equals": None}),
+        ("$['odd key']", {}),
+        ("$.ok", {"equals": True}),
+        ("$", {}),
+    ],
+)
+def test_a_path_leads_to_a_value(path: str, more: dict[str, Any]) -> None:
+    assert passes(fenced(ITEMS, "json"), json_path={"path": path, **more})
+
+
+@pytest.mark.parametrize(
+    ("path", "more", "told"),
+    [
+        ("$.items[0].n", {"equals": 2}, "$.items[0].n is 1, not 2"),
+        ("$.items[0].n", {"equals": True}, "$.items[0].n is 1, not true"),
+        ("$.ok", {"equals": 1}, "$.ok is true, not 1"),
+        ("$.items[0].n", {"equals": "1"}, '$.items[0].n is 1, not "1"'),
+        ("$.items[2]", {}, "the answer's JSON has nothing at $.items[2]"),
+        ("$.items[-3]", {}, "the answer's JSON has nothing at $.items[-3]"),
+        ("$.items.name", {}, "the answer's JSON has nothing at $.items.name"),
+        ("$.ok[*]", {}, "the answer's JSON has nothing at $.ok[*]"),
+        ("$.ok.x[0]", {}, "the answer's JSON has nothing at $.ok.x[0]"),
+        ("$.items", {"equals": [1]}, "$.items is ["),
+    ],
+)
+def test_another_value_or_none_fails(path: str, more: dict[str, Any], told: str) -> None:
+    expected = {"json_path": {"path": path, **more}}
+    assert not passes(ITEMS, **expected)
+    assert reason(ITEMS, **expected).startswith(told)
+
+
+def test_several_paths_are_as_many_checks() -> None:
+    paths = ["$.ok", {"path": "$.items[0].n", "equals": 1}, "$.none"]
+    assert [grade.passed for grade in graded({"json_path": paths}, ITEMS)] == [True, True, False]
+
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["items"],
+    "properties": {"items": {"type": "array", "items": {"$ref": "#/$defs/item"}}},
+    "$defs": {"item": {"properties": {"name": {"pattern": "^[a-z]$"}}, "uniqueItems": True}},
+}
+
+
+def test_json_is_held_to_a_schema() -> None:
+    assert passes(fenced(ITEMS, "json"), json_schema=SCHEMA)
+    wrong = ITEMS.replace('"b"', '"B2"')
+    assert not passes(wrong, json_schema=SCHEMA)
+    told = "$.items[1].name of the answer's JSON: 'B2' does not fit '^[a-z]$'"
+    assert reason(wrong, json_schema=SCHEMA) == told
+    assert "'items' is a required property" in reason("{}", json_schema=SCHEMA)
+
+
+@pytest.mark.parametrize("dialect", ["2020-12/schema", "2019-09/schema"])
+def test_a_schema_may_name_its_dialect(dialect: str) -> None:
+    schema = {"$schema": f"https://json-schema.org/draft/{dialect}", **SCHEMA}
+    assert passes(ITEMS, json_schema=schema)
+    assert not passes("{}", json_schema=schema)
+
+
+@pytest.mark.parametrize(
+    ("items", "unique"),
+    [("[1, true, 1.5, [1]]", True), ("[1, 2, 1.0]", False), ("[[1], [1]]", False)],
+)
+def test_unique_items_are_compared_as_json(items: str, unique: bool) -> None:
+    assert passes(items, json_schema={"uniqueItems": True}) is unique
+
+
+def test_many_unique_items_do_not_hang() -> None:
+    items = ", ".join(f'{{"a": {number}}}' for number in range(15_000))
+    assert passes(f"[{items}]", json_schema={"uniqueItems": True})
+
+
+LAUGHS = {f"d{number}": {"allOf": [{"$ref": f"#/$defs/d{number + 1}"}] * 2} for number in range(60)}
+
+
+@pytest.mark.parametrize(
+    ("schema", "answer"),
+    [
+        ({"items": {"pattern": "(a+)+$"}}, '["' + "a" * 5_000 + 'b"]'),
+        ({"$ref": "#/$defs/d0", "$defs": {**LAUGHS, "d60": {}}}, "1"),
+    ],
+)
+def test_a_schema_that_would_hang_is_given_up_and_passes_neither_way(
+    schema: dict[str, Any], answer: str
+) -> None:
+    assert "given up" in reason(answer, json_schema=schema)
+    assert not passes(answer, json_schema=schema)
+    assert not passes(answer, **{"not": {"json_schema": schema}})
+
+
+def test_a_schema_that_leads_to_itself_fails() -> None:
+    assert reason("1", json_schema={"$ref": "#"}) == "the data is nested too deep"
+
+
+@pytest.mark.parametrize(
+    ("expected", "told"),
+    [
+        ({"json": False}, 'json: write true, or "not" around it'),
+        ({"json": "yes"}, "json: this is neither true nor false"),
+        ({"json_schema": []}, "json_schema: this is not an object"),
+        (
+            {"json_schema": {"properties": {"a": {"type": "strnig"}}}},
+            "json_schema: a broken schema at $.properties.a.type: 'strnig' is not valid",
+        ),
+        ({"json_schema": {"pattern": "("}}, "json_schema: a broken schema at $.pattern"),
+        ({"json_schema": {"pattern": "((a{999}){999}){999}"}}, "are too large"),
+        ({"json_schema": {"$ref": "#/$defs/x"}}, "nothing in it is at $ref '#/$defs/x'"),
+        ({"json_schema": {"not": {"$ref": "https://example.com/x"}}}, "is at $ref 'https://exam"),
+        ({"json_schema": {"$schema": 1}}, "json_schema: a broken schema"),
+        ({"json_schema": {"not": {"$schema": "x"}}}, "$schema stands inside of it"),
+        ({"json_schema": {"patternProperties": {}}}, "patternProperties is not supported"),
+        ({"json_path": "a.b"}, "json_path: a path begins with $"),
+        ({"json_path": "$.a[b]"}, "json_path: a broken path at position 3, '[b]'"),
+        ({"json_path": "$..a"}, "a broken path at position 1"),
+        ({"json_path": {"pth": "$"}}, "json_path.path: this is missing"),
+        ({"json_path": {"path": "$", "equal": 1}}, "equal: unknown key, did you mean 'equals'?"),
+        ({"json_path": []}, "json_path: an empty list"),
+        ({"json_path": 1}, "json_path: this is not an object"),
+        ({"number": "42"}, "number: this is not an object"),
+        ({"number": True}, "number: this is not an object"),
+        ({"number": float("inf")}, "number: this is not a finite number"),
+        ({"number": 10**400}, "number: "),
+        ({"number": {"value": 1, "tolerance": -1}}, "number.tolerance: this is below 0"),
+        ({"number": {"value": 1, "tolerence": 1}}, "did you mean 'tolerance'?"),
+        ({"csv_columns": []}, "csv_columns: an empty list"),
+    ],
+)
+def test_a_wrong_argument_is_told_with_its_path(expected: dict[str, Any], told: str) -> None:
+    assert told in refused(expected)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "a: 1",
+        "- a\n- b",
+        "a: 1\n---\nb: 2\n",
+        fenced("a: &x {b: 1}\nc: *x\nd:\n  <<: *x", "yml"),
+        "# said\na: 2001-99-99",
+    ],
+)
+def test_yaml_is_found(answer: str) -> None:
+    assert passes(answer, yaml=True)
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("Just a sentence.", "this is a single value"),
+        ("# a title", "there is no mapping or list"),
+        ("a: [1", "this is not YAML: did not find expected"),
+        ("a: \x00", "this is not YAML"),
+        ("a: \ud800", "this is not YAML"),
+        ("[" * 100_000, "this YAML is nested too deep"),
+        ("- " * 1_000, "this YAML is nested too deep"),
+    ],
+)
+def test_what_is_no_data_in_yaml_is_told(answer: str, told: str) -> None:
+    assert not passes(answer, yaml=True)
+    assert reason(answer, yaml=True).startswith(told)
+
+
+@pytest.mark.parametrize("answer", ["a = 1", fenced('[a]\nb = "c"', "toml"), "[a]"])
+def test_toml_is_found(answer: str) -> None:
+    assert passes(answer, toml=True)
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("Just a sentence.", "this is not TOML"),
+        ("# a title", "there is no key of TOML"),
+        ("a = " + "[" * 100_000, "this TOML is nested too deep"),
+        ("a" + ".a" * 90_000 + " = 1", "a key of this TOML has too many parts"),
+        ("x = {" + '"a" . ' * 10_000 + "b = 1}", "a key of this TOML has too many parts"),
+        ("a = " + "1" * 5_000, "this is not TOML"),
+    ],
+)
+def test_what_is_not_toml_is_told(answer: str, told: str) -> None:
+    assert not passes(answer, toml=True)
+    assert reason(answer, toml=True).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("answer", "value"),
+    [
+        ("It is 42.", 42),
+        ("42kg", 42),
+        ("costs $42!", 42),
+        ("-$1,234.50", -1234.5),
+        ("about 1,234,567 people", 1234567),
+        ("1'234'567", 1234567),
+        ("1_000", 1000),
+        ("1\u202f000 €", 1000),
+        ("x = -5", -5),
+        ("\u22125 °C", -5),
+        ("from 3-5", 5),
+        ("(.5)", 0.5),
+        ("2.5e-3 m", 0.0025),
+        ("5eV", 5),
+        ("1, 2, 3", 2),
+        ("[1,2,3]", 2),
+        ("100%", 100),
+        ("0.1", 0.30000000000000004 - 0.2),
+        ("٤٢", 42),
+    ],
+)
+def test_a_number_is_found(answer: str, value: float) -> None:
+    assert passes(answer, number=value)
+
+
+@pytest.mark.parametrize(
+    ("answer", "value"),
+    [
+        ("Python 3.11.2", 3.11),
+        ("Python 3.11.2", 11),
+        ("v42", 42),
+        ("H100", 100),
+        ("127.0.0.1", 127),
+        ("421", 42),
+        ("0.42", 42),
+        ("1,234", 234),
+        ("x_42", 42),
+        ("42", 42.001),
+        ("forty-two", 42),
+    ],
+)
+def test_another_number_is_not_it(answer: str, value: float) -> None:
+    assert not passes(answer, number=value)
+
+
+def test_a_number_may_be_off_by_its_tolerance() -> None:
+    wanted = {"value": 10, "tolerance": 0.5}
+    assert passes("9.5", number=wanted)
+    assert not passes("9.4 or 11", number=wanted)
+    told = "9.4 is the nearest number in the answer; 10 ± 0.5 is wanted"
+    assert reason("9.4 or 11", number=wanted) == told
+    assert reason("none", number=1) == "there is no number in the answer; 1 is wanted"
+    told = "1234568 is the nearest number in the answer; 1234567 is wanted"
+    assert reason("1,234,568", number=1234567) == told
+
+
+@pytest.mark.parametrize(
+    "answer", ["Name, Age\nAnn,4", fenced('id,name,age\n1,"A, B",4\n', "csv"), fenced("age,name")]
+)
+def test_columns_are_found(answer: str) -> None:
+    assert passes(answer, csv_columns=["name", "age"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("name,years\nA,1", 'no column "age" among those of the answer: "name", "years"'),
+        ("name,age\nA", "row 2 of the CSV has 1 cells, and its header 2"),
+        ("", "there is no CSV in the answer"),
+        ('name,"age', "this is not CSV: unexpected end of data"),
+        ("name,age\n" + "x" * 150_000, "this is not CSV: field larger than field limit"),
+    ],
+)
+def test_what_lacks_a_column_is_told(answer: str, told: str) -> None:
+    assert not passes(answer, csv_columns=["name", "age"])
+    assert reason(answer, csv_columns=["name", "age"]).startswith(told)
+
+
+def test_columns_are_told_apart_by_case_if_that_counts() -> None:
+    assert not passes("Name\nA", csv_columns="name", case_sensitive=True)

@@ -1,0 +1,80 @@
+"""Where in an answer checks found what they look for."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_upskill.checks import KINDS, grade, parse_checks, spans
+from pytest_upskill.trials.records import Answer
+
+
+def found(answer: str, expected: Any) -> list[str]:
+    checks = parse_checks(expected, KINDS, ())
+    return [answer[start:stop] for start, stop in spans(checks, answer)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected", "parts"),
+    [
+        ("Gate UP, gate up", {"contains": "gate up"}, ["Gate UP", "gate up"]),
+        ("Gate UP, gate up", {"contains": "gate up", "case_sensitive": True}, ["gate up"]),
+        ("no", {"contains": "gate"}, []),
+        ("push it", {"not_contains": ["push", "pull"]}, ["push"]),
+        ("a or b", {"contains_any": ["b", "c"]}, ["b"]),
+        ("upper up", {"words": "up"}, ["up"]),
+        ("gate\n  up", {"words": "gate up"}, ["gate\n  up"]),
+        ("sm_90 and SM_89", {"regex": r"sm_\d+"}, ["sm_90", "SM_89"]),
+        ("sm_90", {"not_regex": "9."}, ["90"]),
+        ("abc", {"regex": "x*"}, []),
+        ("  Yes, no", {"starts_with": "yes"}, ["Yes"]),
+        ("no, Yes", {"starts_with": "yes"}, []),
+        ("so, Yes \n", {"ends_with": " yes "}, ["Yes"]),
+        ("Yes, so", {"ends_with": "yes"}, []),
+        ("abcd", {"contains": ["ab", "bc"]}, ["abc"]),
+        ("ab", {"any_of": [{"contains": "a"}, {"not": {"contains": "b"}}]}, ["ab"]),
+        ("Die STRASSE dort", {"contains": "straße"}, ["STRASSE"]),
+        ("Die Straße dort", {"contains": "STRASSE"}, ["Straße"]),
+        ("Maße", {"contains": "mas"}, ["Maß"]),
+        ("cafe\u0301 au lait", {"contains": "café"}, ["cafe\u0301"]),
+        ("één ei", {"words": "ei"}, ["ei"]),
+        ("ﬁne, é", {"regex": "é"}, ["é"]),
+        ("words", {"max_words": 3, "json": True}, []),
+    ],
+)
+def test_the_parts_that_are_found(answer: str, expected: Any, parts: list[str]) -> None:
+    assert found(answer, expected) == parts
+
+
+def test_a_text_that_is_everywhere_is_not_marked_everywhere() -> None:
+    assert len(found("a " * 500, {"contains": "a"})) == 20
+    assert len(found("a " * 500, {"regex": "a"})) == 20
+
+
+def test_a_very_long_answer_is_looked_at_only_so_far() -> None:
+    assert found("é" * 300_000 + "gate", {"contains": "gate", "ends_with": "gate"}) == []
+
+
+def test_a_pattern_that_takes_too_long_finds_nothing() -> None:
+    assert found("a" * 40 + "b", {"regex": "(a|aa)+$"}) == []
+
+
+letters = st.text(alphabet="abAßée\u0301İıﬀ \n각ᄀ", max_size=12)
+
+
+@given(letters, letters.filter(str.strip))
+def test_spans_are_in_order_inside_of_the_answer_and_there_if_a_text_is(
+    answer: str, part: str
+) -> None:
+    checks = parse_checks({"contains": part}, KINDS, ())
+    found = spans(checks, answer)
+    assert [place for span in found for place in span] == sorted(
+        {place for span in found for place in span}
+    )
+    assert all(0 <= start < stop <= len(answer) for start, stop in found)
+    (inside,) = grade(checks, Answer(answer))
+    if found:
+        assert inside.passed
+    elif answer.isascii():
+        assert not inside.passed

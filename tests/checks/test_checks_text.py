@@ -1,0 +1,203 @@
+"""Checks of the text of an answer, and of the answer as a whole."""
+
+from typing import Any
+
+import pytest
+
+from pytest_upskill.trials.records import Answer, Usage
+from support.checking import graded, passes, reason, refused
+
+E_ACUTE, E_AND_ACUTE = "\u00e9", "e\u0301"
+
+
+@pytest.mark.parametrize(
+    ("expected", "right", "wrong"),
+    [
+        ({"contains_any": ["cat", "dog"]}, "A DOG.", "A bird."),
+        ({"words": "api"}, "The API, say", "capitalize"),
+        ({"words": "gate up"}, "type gate\nup now", "gate upper"),
+        ({"words": "C++"}, "in c++, say", "c++x"),
+        ({"words": "-v"}, "use -v", "use x-v"),
+        ({"words": "नमस्ते"}, "नमस्ते!", "नमस्तेि"),
+        ({"equals": "Yes."}, " yes.\n", "yes. sir"),
+        ({"starts_with": "feat("}, "\nFeat(x): y", "a feat("),
+        ({"ends_with": "done"}, "It is DONE\n", "done it"),
+        ({"regex": r"\bv\d+\b"}, "It is V12.", "vx"),
+        ({"regex": ["a", "b"]}, "ab", "a"),
+        ({"regex": "^b"}, "b", "a\nb"),
+        ({"regex": "(?m)^b"}, "a\nb", "ab"),
+        ({"regex": r"([0-9a-f]{8}-){2}[)(}]{200}\({0}"}, f"{8 * 'a'}-{8 * 'b'}-{200 * ')'}", "a"),
+        ({"not_regex": r"TODO|FIXME"}, "done", "todo: it"),
+        ({"min_words": 2}, "a b", "a"),
+        ({"max_words": 2}, "a\n b", "a b c"),
+        ({"max_chars": 3}, " abc\n", "abcd"),
+        ({"contains": "Gate", "case_sensitive": True}, "Gate", "gate"),
+        ({"words": "Gate", "case_sensitive": True}, "Gate", "gate"),
+        ({"equals": "Gate", "case_sensitive": True}, "Gate", "gate"),
+        ({"regex": "Gate", "case_sensitive": True}, "Gate", "gate"),
+        ({"not_regex": "Gate", "case_sensitive": True}, "gate", "Gate"),
+    ],
+)
+def test_a_text_check_passes_the_right_and_fails_the_wrong(
+    expected: dict[str, Any], right: str, wrong: str
+) -> None:
+    assert passes(right, **expected)
+    assert not passes(wrong, **expected)
+
+
+@pytest.mark.parametrize(
+    "name", ["contains", "contains_any", "words", "equals", "starts_with", "ends_with", "regex"]
+)
+@pytest.mark.parametrize(
+    ("wanted", "answer"),
+    [
+        (E_ACUTE, E_AND_ACUTE),
+        (E_AND_ACUTE, E_ACUTE),
+        (E_ACUTE, "E\u0301"),
+        ("STRASSE", "straße"),
+        ("straße", "STRASSE"),
+        ("\u0390", "\u03b9\u0308\u0301"),  # a letter whose folding is not composed
+        ("ΣΊΣΥΦΟΣ", "Σίσυφος"),
+    ],
+)
+def test_letters_are_the_same_however_they_are_made_up(name: str, wanted: str, answer: str) -> None:
+    assert passes(answer, **{name: wanted})
+
+
+@pytest.mark.parametrize(("wanted", "answer"), [("102", "10²"), ("fi", "ﬁ x"[1:]), ("e", "é")])
+def test_what_only_looks_alike_is_not_the_same(wanted: str, answer: str) -> None:
+    assert not passes(answer, contains=wanted)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected", "told"),
+    [
+        ("x", {"contains_any": ["a", "b"]}, 'none of "a", "b" is in the answer'),
+        ("xb", {"contains_any": ["a", "b"]}, '"b" is in the answer'),
+        ("capital", {"words": "api"}, '"api" is in the answer only as a part of other words'),
+        ("api", {"words": "api"}, '"api" is a word of the answer'),
+        ("no", {"equals": "yes"}, 'the answer is not "yes"'),
+        ("no", {"starts_with": "yes"}, 'the answer does not start with "yes"'),
+        ("v12", {"regex": r"v\d+"}, r'"v\d+" fits "v12" in the answer'),
+        ("v", {"regex": r"v\d+"}, r'"v\d+" fits nothing in the answer'),
+        ("a b", {"max_words": 1}, "the answer has 2 words; at most 1 may be"),
+        ("a", {"min_words": 2}, "the answer has 1 word; at least 2 must be"),
+    ],
+)
+def test_the_reason_says_what_was_found(answer: str, expected: dict[str, Any], told: str) -> None:
+    assert reason(answer, **expected) == told
+
+
+def test_a_long_text_is_shortened_in_a_reason() -> None:
+    assert len(reason("y", contains="x" * 5_000)) < 150
+
+
+@pytest.mark.parametrize("name", ["regex", "not_regex"])
+def test_a_pattern_that_would_hang_is_given_up_and_passes_neither_way(name: str) -> None:
+    expected = {name: "(a+)+$"}
+    hanging = "a" * 5_000 + "b"
+    assert "took more than 1 s and was given up" in reason(hanging, **expected)
+    assert not passes(hanging, **expected)
+    assert not passes(hanging, **{"not": expected})
+
+
+@pytest.mark.parametrize(
+    ("expected", "told"),
+    [
+        ({"regex": "a("}, "regex: a broken pattern: missing ) at position 2"),
+        ({"regex": ["a", "[z-a]"]}, "regex[1]: a broken pattern: bad character range at"),
+        ({"not_regex": "*"}, "not_regex: a broken pattern: nothing to repeat at position 0"),
+        ({"regex": "(" * 2_000}, "regex: a pattern that can't be compiled: RecursionError"),
+        ({"regex": "x" * 2_001}, "regex: a pattern of more than 2,000 characters"),
+        ({"regex": "((a{999}){999}){999}"}, "such as {999}, are too large"),
+        ({"regex": "(a{9,}){99999}"}, "such as {999}, are too large"),
+        ({"regex": ""}, "regex: an empty text"),
+        ({"max_words": 0}, "max_words: this is below 1"),
+        ({"max_words": "9"}, "max_words: this is not a whole number"),
+        ({"max_words": True}, "max_words: this is not a whole number"),
+        ({"max_words": 1.5}, "max_words: this is not a whole number"),
+        ({"equals": ["a"]}, "equals: this is not a text"),
+        ({"contains": "\ud800"}, "contains: this has half of a character"),
+        ({"max_seconds": -1}, "max_seconds: this is not above 0"),
+        ({"max_seconds": float("nan")}, "max_seconds: this is not a finite number"),
+        ({"refused": "no"}, "refused: this is neither true nor false"),
+        ({"stop": 1}, "stop: this is not a text"),
+        ({"startswith": "a"}, "startswith: unknown check, did you mean 'starts_with'?"),
+    ],
+)
+def test_a_wrong_argument_is_told_with_its_path(expected: dict[str, Any], told: str) -> None:
+    assert told in refused(expected)
+
+
+@pytest.mark.parametrize(
+    ("expected", "right", "wrong", "told"),
+    [
+        (
+            {"max_output_tokens": 10},
+            Answer("x", Usage(output=10)),
+            Answer("x", Usage(output=11)),
+            "the answer has 11 tokens; at most 10 may be",
+        ),
+        (
+            {"max_seconds": 1.5},
+            Answer("x", seconds=1.5),
+            Answer("x", seconds=1.6),
+            "the answer took 1.6 s; at most 1.5 s may be",
+        ),
+        (
+            {"refused": False},
+            Answer("x"),
+            Answer("", stop="refusal"),
+            "the model refused to answer",
+        ),
+        (
+            {"refused": True},
+            Answer("", stop="refusal"),
+            Answer("x"),
+            "the model did not refuse to answer",
+        ),
+        (
+            {"stop": "end"},
+            Answer("x"),
+            Answer("x", stop="tool_use"),
+            'the answer stopped with "tool_use"',
+        ),
+    ],
+)
+def test_an_answer_is_judged_as_a_whole(
+    expected: dict[str, Any], right: Answer, wrong: Answer, told: str
+) -> None:
+    assert passes(right, **expected)
+    assert not passes(wrong, **expected)
+    assert reason(wrong, **expected) == told
+
+
+def test_tokens_that_the_server_does_not_tell_pass_neither_way() -> None:
+    assert not passes("x", max_output_tokens=10)
+    assert not passes("x", **{"not": {"max_output_tokens": 10}})
+    assert "does not tell" in reason("x", max_output_tokens=10)
+
+
+def test_an_answer_of_five_megabytes_is_graded_like_others() -> None:
+    expected = {
+        "contains": ["zzz", "Straße"],
+        "words": "zzz",
+        "starts_with": "é",
+        "regex": r"zz+z",
+        "not_regex": "zzz",
+        "min_words": 3,
+        "max_chars": 100,
+        "number": 42,
+        "json": True,
+        "yaml": True,
+        "code": {"language": "python", "parses": True},
+        "csv_columns": "a",
+    }
+    grades = graded(expected, "é word, " * 625_000)
+    assert [grade.check for grade in grades if grade.passed] == [
+        "starts_with",
+        "not_regex",
+        "min_words",
+    ]
+    too_long = "the answer has 5,000,000 characters, and is parsed up to 200,000"
+    assert [grade.reason for grade in grades].count(too_long) == 5

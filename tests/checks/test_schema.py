@@ -1,0 +1,159 @@
+"""The JSON schema that editors are given says what the code says."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+import pytest_upskill
+from pytest_upskill.checks import load_checked_cases
+from pytest_upskill.checks.meta_schema import schema_of_cases
+from pytest_upskill.cli import main
+from pytest_upskill.errors import CasesError
+from support.kit import case
+
+ROOT = Path(__file__).parents[2]
+SHIPPED = Path(pytest_upskill.__file__).with_name("skill_meta.schema.json")
+VALIDATOR = Draft202012Validator(json.loads(SHIPPED.read_text(encoding="utf-8")))
+GOOD = case("q", "x")
+
+
+def problems(data: Any) -> list[str]:
+    return [error.message for error in VALIDATOR.iter_errors(data)]
+
+
+def test_the_shipped_schema_is_that_of_the_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema"]) == 0
+    printed = capsys.readouterr().out
+    assert printed == SHIPPED.read_text(encoding="utf-8"), "CONTRIBUTING.md says how to renew it"
+    Draft202012Validator.check_schema(json.loads(printed))
+
+
+@pytest.mark.parametrize("file", sorted(ROOT.glob("skills/*/skill_meta.json")), ids=str)
+def test_the_bundled_skills_fit_it(file: Path) -> None:
+    assert problems(json.loads(file.read_text(encoding="utf-8"))) == []
+
+
+WHOLE = {
+    "id": 1,
+    "input": [{"role": "user", "content": "q"}],
+    "system": "Be terse.",
+    "context": {"files": {"a": "text", "b": {"file": "b.txt"}}},
+    "expected": {"contains": "one", "not_contains": ["a", "b"], "case_sensitive": True},
+    "tags": ["slow"],
+    "skip": False,
+    "xfail": "hard",
+    "runs": 3,
+    "threshold": 0.5,
+    "models": "claude-*",
+    "validator": None,
+}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        [GOOD],
+        {"cases": [GOOD, WHOLE]},
+        {"$schema": "x.json", "metadata": {"a": 1}, "tests": [GOOD], "cases": None},
+        {"defaults": {"expected": {"contains": "x"}}, "cases": [{"input": "q"}]},
+        {"defaults": {"tags": ["a"], "expected": None}, "cases": [GOOD]},
+        {"cases": [{"input": "q", "expected": {"check_of_a_project": 1}}]},
+        {"cases": [{"input": "q", "expected": {"contains": None, "not_contains": "x"}}]},
+        {"cases": [{**GOOD, "context": {"files": ["a.txt"]}}]},
+    ],
+)
+def test_what_is_right_is_valid(data: Any) -> None:
+    assert problems(data) == []
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        1,
+        {"case": [GOOD]},
+        {"cases": {}},
+        ["q"],
+        [{"input": "q"}],
+        {"cases": [{"input": "q"}]},
+        {"defaults": {"tags": []}, "tests": [{"input": "q"}]},
+        {"defaults": {"input": "q"}, "cases": [GOOD]},
+        *(
+            {"cases": [GOOD | change]}
+            for change in list[dict[str, Any]](
+                [
+                    {"inptu": "q"},
+                    {"input": ""},
+                    {"input": [{"role": "system", "content": "q"}]},
+                    {"input": [{"role": "user"}]},
+                    {"expected": "x"},
+                    {"expected": {"contains": 1}},
+                    {"expected": {"contains": [""]}},
+                    {"expected": {"contains": "x", "case_sensitive": "yes"}},
+                    {"context": {"files": "a"}},
+                    {"context": {"files": {"a": 1}}},
+                    {"context": {"files": {"a": {"fle": "a"}}}},
+                    {"context": {"file": {}}},
+                    {"tags": "a"},
+                    {"skip": 1},
+                    {"runs": 0},
+                    {"runs": 1001},
+                    {"runs": 1.5},
+                    {"threshold": 0},
+                    {"threshold": 2},
+                    {"models": 1},
+                    {"validator": 1},
+                    {"expected": {"any_of": {"contains": "x"}}},
+                    {"expected": [{"not": {"contains": 1}}]},
+                ]
+            )
+        ),
+    ],
+)
+def test_what_is_wrong_is_marked(tmp_path: Path, data: Any) -> None:
+    assert problems(data)
+    file = tmp_path / "skill_meta.json"
+    file.write_text(json.dumps(data))
+    with pytest.raises(CasesError):
+        load_checked_cases(file)
+
+
+def test_every_check_and_every_key_of_a_case_is_there() -> None:
+    schema = schema_of_cases()
+    assert {"contains", "not_contains"} <= set(schema["$defs"]["Expected"]["properties"])
+    keys = schema["$defs"]["CaseForm"]["properties"]
+    assert {*WHOLE, "output_file", "validator_config"} == set(keys)
+    assert all("description" in key for name, key in keys.items() if name != "expected")
+
+
+ODD: st.SearchStrategy[Any] = st.sampled_from([None, True, 1, 0.5, "x", " ", [], ["x"], {}])
+SOME = {  # mostly good, so that files are often read
+    key: st.sampled_from([value] * 9 + [None]).flatmap(lambda v: st.just(v) if v else ODD)
+    for key, value in WHOLE.items()
+    if key != "input"
+}
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    cases=st.lists(st.fixed_dictionaries({"input": st.just("q") | ODD}, optional=SOME), max_size=2),
+    defaults=st.none() | st.fixed_dictionaries({}, optional=SOME),
+    bare=st.booleans(),
+)
+def test_whatever_is_read_is_valid(
+    tmp_path: Path, cases: list[Any], defaults: Any, bare: bool
+) -> None:
+    (tmp_path / "b.txt").write_text("b")
+    (tmp_path / "x").write_text("x")
+    data = cases if bare else {"cases": cases, "defaults": defaults}
+    file = tmp_path / "skill_meta.json"
+    file.write_text(json.dumps(data))
+    try:
+        load_checked_cases(file)
+    except CasesError:
+        return
+    assert problems(data) == []

@@ -1,0 +1,193 @@
+"""What all commands of pytest-upskill have in common: help, JSON, colours, pipes."""
+
+import argparse
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill.cli import main
+from pytest_upskill.cli.commands import BY_NAME, COMMANDS, Command, make_parser
+from pytest_upskill.cli.output import has_colours
+from pytest_upskill.engine.store import FILE_NAME, FOLDER, Store
+from pytest_upskill.models.names import ALIASES
+from pytest_upskill.trials.records import Answer
+from support.kit import write_skill
+from support.terminal import run_on_terminal, seen
+
+COMMAND = str(Path(sys.executable).with_name("pytest-upskill"))
+SECRET = "sk-very-secret-value"
+
+
+def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """A parser and all below it, so that whoever adds one is held to these tests."""
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in action.choices.values():
+                yield from parsers(inner)
+
+
+def run(*words: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [COMMAND, *words],
+        cwd=cwd,
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_every_command_has_a_parser_of_its_own() -> None:
+    names = [parser.prog for parser in parsers(make_parser())]
+    whole = [name for name in names if name.count(" ") < 2]  # runs has some of its own
+    assert whole == ["pytest-upskill", *(f"pytest-upskill {name}" for name in BY_NAME)]
+    assert {"eval", "benchmark", "list", "lint", "models", "answers"} <= set(BY_NAME)
+
+
+@pytest.mark.parametrize("parser", [*parsers(make_parser())], ids=lambda parser: parser.prog)
+def test_the_help_fits_a_screen_with_an_example_and_the_exit_status(
+    parser: argparse.ArgumentParser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = parser.format_help().splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+    assert [line for line in lines if line.startswith("example: ")]
+    assert [line for line in lines if line.startswith("exit status: ")]
+    unsaid = [
+        action.dest for action in parser._actions if not action.help and action.option_strings
+    ]
+    assert not unsaid
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_the_example_in_the_help_is_a_command_line_that_is_understood(command: Command) -> None:
+    example = re.sub(r" > .*|^source <\(|\)$", "", command.example).partition(" -- ")[0]
+    words = shlex.split(example)
+    assert words[:2] == ["pytest-upskill", command.name]
+    assert make_parser().parse_args(words[1:]).command == command.name
+
+
+def test_help_and_version_load_nothing_that_is_slow() -> None:
+    code = (
+        "import sys; from pytest_upskill.cli import main\n"
+        "try: main(['--help'])\n"
+        "finally: print(sorted({'pydantic', 'pytest', 'yaml', 'tabulate', 'shtab', 'asyncio'}"
+        " & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "[]\n")
+
+
+def test_models_as_json_have_no_key_in_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    monkeypatch.setenv("OPENAI_BASE_URL", f"http://me:{SECRET}@proxy/v1")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://[::1")
+    assert main(["models", "--json"]) == 0
+    shown = capsys.readouterr().out
+    assert SECRET not in shown
+    data = json.loads(shown)
+    providers = {provider["name"]: provider for provider in data["providers"]}
+    assert set(data["aliases"]) == set(ALIASES)
+    assert providers["openai"]["key_set"] == "OPENAI_API_KEY"
+    assert providers["openai"]["address"] == "http://proxy/v1"
+    assert (providers["hf"]["key_set"], providers["hf"]["key_variables"]) == (None, ["HF_TOKEN"])
+    assert providers["anthropic"]["address"] is None
+    assert not providers["ollama"]["needs_key"]
+    assert "local" in data["embedded"]
+
+
+def test_answers_as_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["answers", "--json"]) == 0
+    nothing = json.loads(capsys.readouterr().out)
+    assert (nothing["file"], nothing["answers"], nothing["oldest"]) == (None, 0, None)
+    file = tmp_path / FOLDER / FILE_NAME
+    store = Store(file)
+    store.put("k1", "haiku", Answer("yes"))
+    store.put("k2", "opus", Answer("no"))
+    store.close()
+    assert main(["answers", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["file"], data["models"]) == (str(file), {"haiku": 1, "opus": 1})
+    assert data["oldest"].startswith("20")
+    assert main(["answers", "--json", "--clear"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["forgotten"], data["answers"]) == (2, 0)
+
+
+def test_lint_takes_json_as_a_switch_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_skill(tmp_path / "gate")
+    main(["lint", str(tmp_path), "--format", "json"])
+    wanted = capsys.readouterr().out
+    main(["lint", str(tmp_path), "--json"])
+    assert capsys.readouterr().out == wanted
+    assert "few-cases" in wanted
+
+
+def test_a_terminal_gets_colours_and_a_pipe_none(tmp_path: Path) -> None:
+    write_skill(tmp_path / "skills/gate")
+    on_terminal = {**os.environ, "TERM": "xterm"}
+    shown = run_on_terminal([COMMAND, "list", "skills"], tmp_path, on_terminal, 24)
+    assert "\x1b[1mgate\x1b[0m" in shown
+    plain = run_on_terminal(
+        [COMMAND, "list", "skills"], tmp_path, {**on_terminal, "NO_COLOR": "1"}, 24
+    )
+    assert "\x1b" not in plain
+    piped = run("list", "skills", cwd=tmp_path, TERM="xterm").stdout
+    assert "\x1b" not in piped
+    assert [line for line in seen(shown, 24) if line] == [
+        line for line in piped.split("\n") if line
+    ]
+
+
+def test_dumb_terminals_get_no_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    assert has_colours(sys.stdout, {"TERM": "xterm", "NO_COLOR": "", "WT_SESSION": "1"})
+    assert not has_colours(sys.stdout, {"TERM": "dumb", "WT_SESSION": "1"})
+
+
+@pytest.mark.parametrize("arguments", [["list", "skills"], ["schema"], ["models"]])
+def test_a_reader_that_left_is_no_traceback(tmp_path: Path, arguments: list[str]) -> None:
+    write_skill(tmp_path / "skills/gate")
+    ours, theirs = os.pipe()
+    os.close(ours)
+    done = subprocess.run(
+        [COMMAND, *arguments], cwd=tmp_path, stdout=theirs, stderr=subprocess.PIPE, check=False
+    )
+    os.close(theirs)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_ctrl_c_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted() -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pytest_upskill.cli.schema.schema_text", interrupted)
+    assert main(["schema"]) == 130
+    assert capsys.readouterr().err == "pytest-upskill: interrupted\n"
+
+
+def test_an_output_without_box_characters_gets_ascii(tmp_path: Path) -> None:
+    folder = write_skill(tmp_path / "skills/gate")
+    text = (folder / "SKILL.md").read_text()
+    (folder / "SKILL.md").write_text(text.replace("About a gate", "Über ein Tor → 門"), "utf-8")
+    done = run("list", "skills", cwd=tmp_path, PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[1:3] == ["`-- gate", "    ?ber ein Tor ? ?."]

@@ -1,0 +1,291 @@
+"""pytest-upskill install: a skill copied to where agents look, and to nowhere else."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_upskill.cli import main
+from pytest_upskill.cli.agents import AGENTS
+from pytest_upskill.cli.copies import MANIFEST
+from support.kit import write_skill
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path / "home"))
+    for name in ("CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def skill() -> Path:
+    """One with everything that goes, and everything that stays."""
+    folder = write_skill(Path("skills/gate"))
+    for name in (
+        *("references/keys.md", "scripts/run.sh", "assets/logo.png", "LICENSE.txt"),
+        *("evals/evals.json", "skill_results.json", ".upskill/answers.db", ".env"),
+        *("scripts/__pycache__/run.pyc", "scripts/old.pyc", "references/.DS_Store"),
+    ):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(name.encode() + b"\xff\0")
+    (folder / "scripts/run.sh").chmod(0o755)
+    return folder
+
+
+GOES = ["LICENSE.txt", "SKILL.md", "assets/logo.png", "references/keys.md", "scripts/run.sh"]
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+    )
+
+
+def install(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> list[str]:
+    assert main(["install", *words]) == status
+    return capsys.readouterr().out.splitlines()
+
+
+def install_data(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> Any:
+    return json.loads("\n".join(install(capsys, *words, "--json", status=status)))
+
+
+def test_what_goes_and_what_stays(skill: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = files(skill)
+    shown = install(capsys, "skills/gate", "--agent", "claude", "--agent", "codex")
+    assert shown == [
+        "claude  .claude/skills/gate: installed (5 files)",
+        "codex   .agents/skills/gate: installed (5 files)",
+    ]
+    for folder in (Path(".claude/skills"), Path(".agents/skills")):
+        copy = folder / "gate"
+        assert files(copy) == sorted([*GOES, MANIFEST])
+        assert all((copy / name).read_bytes() == (skill / name).read_bytes() for name in GOES)
+        assert [path.name for path in folder.iterdir()] == ["gate"]
+    assert files(skill) == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no such bits")
+def test_what_can_be_run_can_still_be_run(skill: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install(capsys, "skills/gate", "--agent", "cursor")
+    copy = Path(".cursor/skills/gate")
+    assert os.access(copy / "scripts/run.sh", os.X_OK)
+    assert not (copy / "SKILL.md").stat().st_mode & 0o111
+    assert copy.stat().st_mode & 0o055 == 0o055 & ~_umask()
+    (skill / "LICENSE.txt").chmod(0o755)
+    assert "updated" in install(capsys, "skills/gate", "--agent", "cursor")[0]
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+@pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
+def test_every_agent_has_its_folders(
+    agent: Any, skill: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(capsys, str(skill), "--agent", agent.name)
+    assert (tmp_path / "project" / agent.project / "gate/SKILL.md").is_file()
+    assert files(tmp_path / "home") == []
+    (copy,) = install_data(capsys, str(skill), "--agent", agent.name, "--user")["copies"]
+    assert copy["path"] == str(tmp_path / "home" / agent.user / "gate")
+    assert files(tmp_path / "home") == sorted(
+        f"{agent.user}/gate/{name}" for name in [*GOES, MANIFEST]
+    )
+
+
+def test_variables_that_move_an_agents_folder(
+    skill: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    install(capsys, str(skill), "--agent", "claude", "--agent", "opencode", "--user")
+    assert (tmp_path / "elsewhere/skills/gate/SKILL.md").is_file()
+    assert (tmp_path / "config/opencode/skills/gate/SKILL.md").is_file()
+    assert files(tmp_path / "home") == []
+
+
+def test_without_an_agent_those_that_the_project_is_used_with(
+    skill: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["install", str(skill)]) == 2
+    told = capsys.readouterr().err
+    assert all(f"--agent {agent.name}" in told for agent in AGENTS)
+    Path(".codex").mkdir()
+    Path(".cursor").mkdir()
+    Path(".github/workflows").mkdir(parents=True)
+    copies = install_data(capsys, str(skill))["copies"]
+    assert [copy["agent"] for copy in copies] == ["codex", "cursor"]
+    assert main(["install", str(skill), "--user"]) == 2
+    (Path.home() / ".gemini").mkdir()
+    (copy,) = install_data(capsys, str(skill), "--user")["copies"]
+    assert copy["agent"] == "gemini"
+
+
+def test_a_copy_that_nobody_touched_is_brought_up_to_date(
+    skill: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = "claude  .claude/skills/gate:"
+    words = ("skills/gate", "--agent", "claude")
+    install(capsys, *words)
+    assert install(capsys, *words) == [f"{place} already there"]
+    (skill / "references/keys.md").unlink()
+    (skill / "references/more.md").write_text("More.")
+    assert install(capsys, *words, "--dry-run") == [f"{place} would be updated (5 files)"]
+    assert "references/keys.md" in files(Path(".claude/skills/gate"))
+    assert install(capsys, *words) == [f"{place} updated (5 files)"]
+    assert "references/keys.md" not in files(Path(".claude/skills/gate"))
+    assert "references/more.md" in files(Path(".claude/skills/gate"))
+
+
+@pytest.mark.parametrize("change", ["edited", "added", "removed", "not ours"])
+def test_a_changed_copy_is_left_alone(
+    change: str, skill: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("skills/gate", "--agent", "claude")
+    copy = Path(".claude/skills/gate")
+    if change == "not ours":
+        write_skill(copy, body="Another text.")
+    else:
+        install(capsys, *words)
+    if change == "edited":
+        (copy / "SKILL.md").write_text("mine")
+    elif change == "added":
+        (copy / "notes.md").write_text("mine")
+    elif change == "removed":
+        (copy / "LICENSE.txt").unlink()
+    (skill / "references/keys.md").write_text("new")
+    before = {name: (copy / name).read_bytes() for name in files(copy)}
+    (told,) = install_data(capsys, *words, status=1)["copies"]
+    name = {"added": "notes.md", "removed": "LICENSE.txt"}.get(change, "SKILL.md")
+    assert told["state"] == "left alone"
+    assert name in told["changed"]
+    (line,) = install(capsys, *words, status=1)
+    assert "left alone, since it was changed there" in line
+    assert {name: (copy / name).read_bytes() for name in files(copy)} == before
+    assert install(capsys, *words, "--force") == ["claude  .claude/skills/gate: replaced (5 files)"]
+    assert files(copy) == sorted([*GOES, MANIFEST])
+
+
+def test_what_an_editor_or_finder_leaves_is_no_change(
+    skill: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(capsys, str(skill), "--agent", "claude")
+    Path(".claude/skills/gate/.DS_Store").write_text("x")
+    (line,) = install(capsys, str(skill), "--agent", "claude")
+    assert line.endswith("already there")
+
+
+def test_dry_run_writes_nothing(skill: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (line,) = install(capsys, str(skill), "--agent", "claude", "--dry-run")
+    assert line.endswith("would be installed (5 files)")
+    assert not Path(".claude").exists()
+
+
+def test_a_broken_skill_is_not_installed(skill: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (skill / "SKILL.md").read_text()
+    (skill / "SKILL.md").write_text(f"{text}\nSee [more](references/none.md).\n")
+    shown = install(capsys, str(skill), "--agent", "claude", status=1)
+    assert "skills/gate/SKILL.md" in shown[0]
+    assert "references/none.md" in shown[0]
+    assert shown[-1] == "not installed: fix this, or give --force"
+    assert not Path(".claude").exists()
+    assert install_data(capsys, str(skill), "--agent", "claude", status=1)["problems"]
+    install(capsys, str(skill), "--agent", "claude", "--force")
+    assert Path(".claude/skills/gate/SKILL.md").is_file()
+
+
+def test_broken_cases_do_not_matter_since_they_stay_behind(
+    skill: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (skill / "skill_meta.json").write_text("{")
+    install(capsys, str(skill), "--agent", "claude")
+
+
+def test_a_folder_of_skills_is_all_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+    write_skill(Path("skills/a"))
+    write_skill(Path("skills/b"))
+    copies = install_data(capsys, "skills", "--agent", "claude")["copies"]
+    assert [copy["skill"] for copy in copies] == ["a", "b"]
+
+
+def test_a_path_that_is_no_skill(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["install", "nowhere", "--agent", "claude"]) == 2
+    assert capsys.readouterr().err.startswith("pytest-upskill: nowhere: there is no such file")
+    with pytest.raises(SystemExit):
+        main(["install", "nowhere", "--agent", "clippy"])
+
+
+def test_links_that_lead_out_are_never_followed(
+    skill: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "secret").write_text("x")
+    (skill / "references/leak.md").symlink_to(tmp_path / "secret")
+    assert main(["install", str(skill), "--agent", "claude"]) == 1
+    assert main(["install", str(skill), "--agent", "claude", "--force"]) == 2
+    assert "leads out of the skill" in capsys.readouterr().err
+    assert not Path(".claude").exists()
+
+
+def test_nothing_is_written_through_a_link_out_of_the_project(
+    skill: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "outside").mkdir()
+    Path(".claude").symlink_to(tmp_path / "outside")
+    assert main(["install", str(skill), "--agent", "claude", "--force"]) == 2
+    assert "leads out of" in capsys.readouterr().err
+    assert files(tmp_path / "outside") == []
+
+
+def test_a_copy_that_is_a_link_to_the_skill_is_already_there(
+    skill: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(".claude/skills").mkdir(parents=True)
+    Path(".claude/skills/gate").symlink_to(skill.resolve())
+    (line,) = install(capsys, str(skill), "--agent", "claude")
+    assert line.endswith("already there")
+    assert Path(".claude/skills/gate").is_symlink()
+
+
+def test_a_link_to_another_place_is_replaced_only_by_force(
+    skill: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = write_skill(tmp_path / "gate", body="Another.")
+    Path(".claude/skills").mkdir(parents=True)
+    Path(".claude/skills/gate").symlink_to(other)
+    install(capsys, str(skill), "--agent", "claude", status=1)
+    install(capsys, str(skill), "--agent", "claude", "--force")
+    assert not Path(".claude/skills/gate").is_symlink()
+    assert "Another." in (other / "SKILL.md").read_text()
+
+
+def test_a_failure_on_the_way_leaves_the_old_copy(
+    skill: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(capsys, str(skill), "--agent", "claude")
+    before = files(Path(".claude"))
+    (skill / "LICENSE.txt").write_text("new")
+    real = Path.rename
+
+    def fails(self: Path, target: Path) -> Path:
+        if self.name == "new":
+            raise OSError("the disk is full")
+        return real(self, target)
+
+    monkeypatch.setattr(Path, "rename", fails)
+    assert main(["install", str(skill), "--agent", "claude"]) == 2
+    assert "the disk is full" in capsys.readouterr().err
+    assert files(Path(".claude")) == before
+    assert [path.name for path in Path(".claude/skills").iterdir()] == ["gate"]

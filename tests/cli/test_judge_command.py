@@ -1,0 +1,145 @@
+"""pytest-upskill judge: how far a judge agrees with people."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill.cli import main
+from pytest_upskill.cli.judge import load_labelled
+from pytest_upskill.stats import cohens_kappa
+from support.loopback import Asked, LoopbackServer, Reply
+
+EXAMPLES = Path(__file__).parents[2] / "examples/judge-labels.jsonl"
+
+
+def rule(asked: Asked) -> Reply:
+    """A judge that passes whatever has the word "good", and is not sure about "maybe"."""
+    answer = asked.question.split("<answer ")[1].split("</answer ")[0]
+    criteria = asked.question.split("The criteria:\n")[1].split("\n\n")[0].split("\n")
+    verdict = "unsure" if "maybe" in answer else "pass" if "good" in answer else "fail"
+    verdicts = [
+        {"criterion": number, "quote": "", "reason": "so I think", "verdict": verdict}
+        for number, _ in enumerate(criteria, start=1)
+    ]
+    return Reply(json.dumps({"verdicts": verdicts}))
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
+    monkeypatch.chdir(tmp_path)
+    with LoopbackServer(rule) as server:
+        yield server
+
+
+def labelled(file: Path, *examples: tuple[str, bool]) -> Path:
+    lines = [
+        json.dumps({"question": "q", "answer": answer, "judge": "It is good.", "passed": passed})
+        for answer, passed in examples
+    ]
+    file.write_text("\n".join(lines))
+    return file
+
+
+def test_agreement_is_measured_and_every_difference_shown(
+    server: LoopbackServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labelled(
+        tmp_path / "l.jsonl",
+        *[("good", True), ("good one", True), ("bad", False), ("good?", False), ("fine", True)],
+        ("maybe", True),
+    )
+    assert main(["judge", "l.jsonl", "--model", "m", "--base-url", f"{server.url}/v1"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "judge m",
+        "-------------  -------------------------",
+        "labels         5",
+        "agreement      60%",
+        "Cohen's kappa  0.17",
+        "false passes   1 of 2 that people failed",
+        "false fails    1 of 3 that people passed",
+        "no ruling      1",
+        "l.jsonl:4: false pass: 'It is good.': so I think",
+        "l.jsonl:5: false fail: 'It is good.': so I think",
+        "l.jsonl:6: the judge m would not commit on 'It is good.': so I think. "
+        "Word it more clearly, or set judge_votes to 3",
+    ]
+
+
+def test_agreement_as_json(
+    server: LoopbackServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["judge", "l.jsonl", "--model", "m", "--base-url", f"{server.url}/v1", "--json"]
+    labelled(tmp_path / "l.jsonl", ("good", True), ("good?", False), ("maybe", True))
+    assert main(command) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["model"], data["labels"], data["agreement"]) == ("m", 2, 0.5)
+    assert (data["false_passes"], data["failed_by_people"], data["false_fails"]) == (1, 1, 0)
+    assert (len(data["differ"]), len(data["no_ruling"])) == (1, 1)
+    labelled(tmp_path / "l.jsonl", ("maybe", True))
+    assert main(command) == 1
+    data = json.loads(capsys.readouterr().out)
+    assert (data["labels"], data["agreement"], data["kappa"]) == (0, None, None)
+
+
+def test_the_example_file_can_be_judged_and_is_stored(
+    server: LoopbackServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["judge", str(EXAMPLES), "--model", "m", "--base-url", f"{server.url}/v1"]
+    assert main([*command, "--votes", "3"]) == 0
+    assert "labels         21" in capsys.readouterr().out
+    asked = len(server.asked)
+    assert asked == 13 * 3
+    assert main([*command, "--votes", "3"]) == 0
+    assert len(server.asked) == asked
+
+
+def test_the_example_file_has_both_labels_and_orders_to_the_judge() -> None:
+    examples = load_labelled(EXAMPLES)
+    assert {label for example in examples for label in example.passed} == {True, False}
+    assert any("grader" in example.answer for example in examples)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "l.jsonl: there are no examples"),
+        ("{}\n", "l.jsonl:1: question: this is missing"),
+        ("\nnope\n", "l.jsonl:2: this line is not JSON"),
+        (
+            '{"question": "q", "answer": "a", "judge": ["x", "y"], "passed": true}',
+            "l.jsonl:1: 2 texts and 1 label",
+        ),
+    ],
+)
+def test_a_broken_file_is_told(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    text: str,
+    problem: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "l.jsonl").write_text(text)
+    assert main(["judge", "l.jsonl", "--model", "m", "--base-url", "http://127.0.0.1:9/v1"]) == 2
+    assert capsys.readouterr().err.startswith(f"pytest-upskill: {problem}")
+
+
+def test_there_must_be_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["judge", "nowhere.jsonl", "--model", "haiku"]) == 2
+    assert "nowhere.jsonl: this can't be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "kappa"),
+    [
+        ([True, False], [True, False], 1.0),
+        ([True, False], [False, True], -1.0),
+        ([True, True, False, False], [True, False, True, False], 0.0),
+        ([True, True], [True, True], None),
+        ([], [], None),
+    ],
+)
+def test_kappa(ours: list[bool], theirs: list[bool], kappa: float | None) -> None:
+    assert cohens_kappa(ours, theirs) == kappa

@@ -1,0 +1,190 @@
+"""The command pytest-upskill lint: paths, output, exit status; the hook of pre-commit."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from pytest_upskill.cli import main
+from pytest_upskill.lint import case_rules
+from pytest_upskill.lint.questions import cases_needed
+from support.kit import case, write_skill
+
+ROOT = Path(__file__).parents[2]
+Lint = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def lint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Lint:
+    """The command, run where the tests' skills are; a wish for all there is needs but one case."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        case_rules, "cases_needed", lambda lift: (1, 1) if lift == 1 else cases_needed(lift)
+    )
+
+    def run(*arguments: str, lift: str = "1") -> tuple[int, str]:
+        status = main(["lint", "--lift", lift, *arguments])
+        return status, capsys.readouterr().out
+
+    return run
+
+
+def test_a_good_skill_has_a_summary_and_nothing_else(tmp_path: Path, lint: Lint) -> None:
+    write_skill(tmp_path / "skills/gate")
+    assert lint("skills") == (0, "1 skill: 0 errors, 0 warnings\n")
+
+
+def test_an_error_is_told_with_its_place_and_exits_with_1(tmp_path: Path, lint: Lint) -> None:
+    write_skill(tmp_path / "gate", body="See [x](no.md).")
+    status, shown = lint("gate")
+    assert status == 1
+    line, summary = shown.splitlines()
+    assert re.fullmatch(
+        r"gate/SKILL\.md:6: error: there is no 'no\.md' in .* \(reference-broken\)", line
+    )
+    assert summary == "1 skill: 1 error, 0 warnings"
+
+
+def test_a_warning_exits_with_1_only_if_strict(tmp_path: Path, lint: Lint) -> None:
+    write_skill(tmp_path / "gate", [case("Is it gate up?", "gate up", id="up")])
+    status, shown = lint("gate")
+    assert status == 0
+    assert shown.startswith("gate/skill_meta.json:1: warning: up: ")
+    assert lint("gate", "--strict") == (1, shown)
+
+
+def test_strict_is_content_with_a_good_skill(tmp_path: Path, lint: Lint) -> None:
+    write_skill(tmp_path / "gate")
+    assert lint("--strict")[0] == 0
+
+
+def test_json_has_the_same_as_a_list_of_objects(tmp_path: Path, lint: Lint) -> None:
+    write_skill(tmp_path / "gate", [case("Is it gate up?", "gate up", id="up")])
+    status, shown = lint("--format", "json")
+    assert status == 0
+    (finding,) = json.loads(shown)
+    assert list(finding) == ["file", "line", "level", "code", "message", "hint"]
+    assert finding["file"] == "gate/skill_meta.json"
+    assert finding["code"] == "leak"
+    write_skill(tmp_path / "gate")
+    assert lint("--format", "json") == (0, "[]\n")
+
+
+def test_a_skill_is_linted_once_however_it_is_named(tmp_path: Path, lint: Lint) -> None:
+    write_skill(tmp_path / "a/gate")
+    evals = write_skill(tmp_path / "a/door") / "evals"
+    (evals.parent / "skill_meta.json").unlink()
+    evals.mkdir()
+    text = {"evals": [{"id": 1, "prompt": "Which?", "expected_output": "up"}]}
+    (evals / "evals.json").write_text(json.dumps(text))
+    paths = ["a/gate/skill_meta.json", "a/gate/SKILL.md", "a/door/evals/evals.json", "a"]
+    status, shown = lint(*paths, "--judge", "haiku")
+    assert (status, shown) == (0, "2 skills: 0 errors, 0 warnings\n")
+
+
+def test_a_file_of_cases_is_found_from_inside_of_its_folder(
+    tmp_path: Path, lint: Lint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill(tmp_path / "gate", body="[x](no.md)")
+    monkeypatch.chdir(tmp_path / "gate")
+    for path in ("skill_meta.json", "SKILL.md", "."):
+        assert lint(path)[1].startswith("SKILL.md:6: error")
+
+
+@pytest.mark.parametrize("path", ["nowhere", "README.md", "empty", "empty/skill_meta.json"])
+def test_a_path_without_a_skill_is_a_usage_error(
+    tmp_path: Path, lint: Lint, path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "README.md").touch()
+    (tmp_path / "empty").mkdir()
+    if path.endswith(".json"):
+        (tmp_path / path).touch()
+    assert main(["lint", path]) == 2
+    assert capsys.readouterr().err.startswith(f"pytest-upskill: {path}: ")
+    assert lint is not None
+
+
+@pytest.mark.parametrize("lift", ["0", "2", "-1", "nan", "much"])
+def test_a_lift_that_is_none_is_a_usage_error(lint: Lint, lift: str) -> None:
+    with pytest.raises(SystemExit) as caught:
+        lint(lift=lift)
+    assert caught.value.code == 2
+
+
+def test_the_wished_lift_decides_how_many_cases_are_few(tmp_path: Path, lint: Lint) -> None:
+    write_skill(tmp_path / "gate")
+    assert "(few-cases)" in lint(lift="0.9")[1]
+    assert "(few-cases)" not in lint(lift="1")[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "is_set"),
+    [
+        ("pyproject.toml", '[tool.pytest.ini_options]\nskill_judge = "haiku"\n', True),
+        ("pytest.ini", "[pytest]\nskill_judge = haiku\n", True),
+        ("tox.ini", "[pytest]\naddopts = -q --skill-judge haiku\n", True),
+        ("pyproject.toml", '[tool.pytest.ini_options]\n# skill_judge = "haiku"\n', False),
+        ("pytest.ini", "[pytest]\nskill_judge =\n", False),
+        ("other.toml", 'skill_judge = "haiku"\n', False),
+    ],
+)
+def test_a_judge_of_the_ini_file_counts(
+    tmp_path: Path, lint: Lint, name: str, text: str, is_set: bool
+) -> None:
+    write_skill(tmp_path / "gate", [{"input": "Who?", "expected": {"judge": "It is polite."}}])
+    (tmp_path / name).write_text(text)
+    assert ("(no-judge)" in lint()[1]) is not is_set
+    assert "(no-judge)" not in lint("--judge", "haiku")[1]
+
+
+def test_text_of_a_file_does_no_harm_to_the_terminal(tmp_path: Path, lint: Lint) -> None:
+    evil = "gate\x1b[2J\nup\u202e"
+    write_skill(tmp_path / "gate", [case(f"Is it {evil}?", evil)], body="[x](a\x1b[2Jb.md)")
+    shown = lint("gate")[1]
+    assert len(shown.splitlines()) == 3
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert "\\x1b" in shown
+    assert "\x1b" not in lint("gate", "--format", "json")[1]
+
+
+def test_the_bundled_skills_have_nothing_but_few_cases(
+    lint: Lint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    assert lint("skills") == (0, "3 skills: 0 errors, 0 warnings\n")
+
+
+def test_the_hook_of_pre_commit_works_with_the_files_that_it_is_given(tmp_path: Path) -> None:
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
+    assert (hook["id"], hook["language"]) == ("pytest-upskill-lint", "python")
+    write_skill(tmp_path / "skills/gate")
+    write_skill(tmp_path / "door", body="[x](no.md)")
+    (tmp_path / "door/old_skill_meta.json").touch()
+    names = [path.relative_to(tmp_path).as_posix() for path in sorted(tmp_path.rglob("*.*"))]
+    given = [name for name in names if re.search(hook["files"], name)]
+    assert given == [f"{skill}/{name}" for skill in ("door", "skills/gate") for name in FILES]
+    command, *arguments = shlex.split(hook["entry"])
+    done = subprocess.run(
+        [Path(sys.executable).with_name(command), *arguments, *given],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stdout.startswith("door/SKILL.md:6: error: ")
+    assert done.stdout.splitlines()[-1].startswith("2 skills: 1 error, ")
+    assert re.search(hook["files"], "skills/gate/evals/evals.json")
+    assert not re.search(hook["files"], "evals.json")
+
+
+FILES = ("SKILL.md", "skill_meta.json")

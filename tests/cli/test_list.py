@@ -1,0 +1,278 @@
+"""pytest-upskill list: what there is to know of skills without asking a model."""
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_upskill.cli import main
+from pytest_upskill.cli.ini import ini_paths
+from pytest_upskill.results.accepted import CaseResult, ModelResults, write_results
+from pytest_upskill.results.history import keep
+from pytest_upskill.skills.skill import load_skill
+from support.kit import case, write_script, write_skill
+from support.made import STARTED, made_run
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".git").mkdir()  # the end of the project: what is above is none of its business
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "60")
+
+
+def listed(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> str:
+    assert main(["list", *words]) == status
+    return capsys.readouterr().out
+
+
+def listed_data(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> Any:
+    return json.loads(listed(capsys, *words, "--json", status=status))["skills"]
+
+
+def write_full_skill(folder: Path) -> Path:
+    """A skill with files, two cases and an accepted result."""
+    write_skill(folder, [case("Open?", "gate up", id="a"), case("Shut?\nHow?", "down", id="b")])
+    for name, data in {
+        "references/deep/more.md": b"x" * 400,
+        "scripts/run.py": b"print(1)\n",
+        "assets/logo.png": b"\x89PNG\0\xff",
+        "empty.txt": b"",
+        "__pycache__/run.pyc": b"\0",
+        "evals/evals.json": b"{}",
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+    digest = load_skill(folder / "SKILL.md").digest[:12]
+    half = CaseResult(1, 2, 0, 10, "x")
+    cases = {"a": CaseResult(2, 2, 1, 10, "x"), "b": half}
+    no_baseline = {"a": CaseResult(1, 1, None, 10, "x")}
+    write_results(
+        folder,
+        {
+            "haiku": ModelResults("claude", "2026-11-02", digest, cases),
+            "opus": ModelResults("claude", "2026-10-01", "000000000000", no_baseline),
+            "none": ModelResults("claude", "2026-10-01", digest, {}),
+        },
+    )
+    return folder
+
+
+def test_a_tree_grouped_by_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_full_skill(tmp_path / "skills/gate")
+    write_skill(tmp_path / "top")
+    (tmp_path / "top/skill_meta.json").unlink()
+    assert listed(capsys, ".") == (
+        ".\n"
+        "├── skills/\n"
+        "│   └── gate\n"
+        "│       About a gate.\n"
+        "│       SKILL.md                 10 tokens\n"
+        "│       empty.txt                0 tokens\n"
+        "│       assets/logo.png          6 bytes\n"
+        "│       references/deep/more.md  100 tokens\n"
+        "│       scripts/run.py           2 tokens\n"
+        "│       2 cases in skill_meta.json\n"
+        "│       accepted haiku 75%, 25% without (2026-11-02)\n"
+        "│       accepted opus 100% (2026-10-01, edited since)\n"
+        "│\n"
+        "└── top\n"
+        "    About a gate.\n"
+        "    SKILL.md  10 tokens\n"
+        "    no cases\n"
+        "\n"
+        "2 skills, about 122 tokens, 2 cases\n"
+    )
+
+
+def test_a_long_description_is_two_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write_skill(tmp_path / "gate") / "SKILL.md"
+    file.write_text(file.read_text().replace("About a gate.", "All about a gate. " * 30))
+    lines = listed(capsys, ".").splitlines()
+    assert lines[1:4] == [
+        "└── gate",
+        "    All about a gate. All about a gate. All about a gate.",
+        "    All about a gate. All about a gate. All about a gate. …",
+    ]
+
+
+def test_the_preview_has_the_beginning_of_the_skill_and_of_its_cases(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = "\n".join(f"- line {number} \x1b[31m{'x' * 90}" for number in range(20))
+    cases = [case(f"Question {n}?\nMore of it.", "x", id=f"case-{n}") for n in range(7)]
+    write_skill(tmp_path / "gate", cases, body=body)
+    for number in range(15):
+        (tmp_path / f"gate/more-{number:02}.md").write_text("four")
+    short = listed(capsys, "gate")
+    assert "line 0" not in short
+    assert "    … and 4 files more, 4 tokens\n" in short
+    shown = listed(capsys, "gate", "-v")
+    assert "more-14.md" in shown
+    assert "    - line 11 \\x1b[31mxxx" in shown
+    assert "line 12" not in shown
+    assert "    … 8 lines more\n" in shown
+    assert "    case-4: Question 4?\n    … 2 cases more\n" in shown
+    assert "case-5" not in shown
+    assert "More of it" not in shown
+    assert "\x1b" not in shown
+    assert max(map(len, shown.splitlines())) <= 60
+
+
+def test_what_is_broken_is_told_and_the_rest_is_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_skill(tmp_path / "good")
+    write_skill(tmp_path / "twice", frontmatter="name: x\n")
+    (write_skill(tmp_path / "no-json") / "skill_meta.json").write_text("{")
+    (write_skill(tmp_path / "odd") / "skill_results.json").write_text('{"schema": 9}')
+    shown = listed(capsys, ".", status=1)
+    assert "── good\n│   About a gate.\n│   SKILL.md  10 tokens\n│   1 case" in shown
+    assert "error: no-json/skill_meta.json:1:2: this is not JSON" in shown
+    assert "error: odd/skill_results.json:" in shown
+    assert "└── twice\n    error: twice/SKILL.md:4: 'name' stands here twice\n" in shown
+    assert shown.endswith("\n4 skills, about 30 tokens, 2 cases, 3 broken\n")
+    data = {skill["name"]: skill for skill in listed_data(capsys, ".", status=1)}
+    assert {name for name, skill in data.items() if skill["errors"]} == {"twice", "no-json", "odd"}
+    assert data["twice"]["description"] is None
+    assert data["odd"]["cases"] == [{"id": "open-gate", "input": "How do I open the gate?"}]
+
+
+def test_json_has_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_full_skill(tmp_path / "skills/gate")
+    (skill,) = listed_data(capsys, "skills")
+    assert (skill["name"], skill["path"]) == ("gate", "skills/gate")
+    assert skill["description"] == "About a gate."
+    assert (skill["tokens"], skill["cases_file"]) == (112, "skills/gate/skill_meta.json")
+    assert skill["files"][2] == {"path": "assets/logo.png", "tokens": None, "bytes": 6}
+    assert [case["id"] for case in skill["cases"]] == ["a", "b"]
+    assert skill["results"][0] == {
+        "model": "haiku",
+        "rate": 0.75,
+        "baseline_rate": 0.25,
+        "date": "2026-11-02",
+        "edited_since": False,
+        "kind": "accepted",
+        "cases": 2,
+        "of": 0,
+    }
+
+
+def test_three_models_are_listed_with_a_line_each_and_all_with_v(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill(tmp_path / "gate")
+    for number in range(5):
+        run = made_run(
+            models=(f"scripted:a-very-long-name-of-a-model-{number}.json",),
+            cases=5,
+            started=STARTED + timedelta(minutes=number),
+        )
+        some = replace(run, tests=run.tests[:2], records=run.records[:4])
+        keep(some if number == 4 else run, tmp_path / ".upskill/runs", 10**9)
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = listed(capsys, ".").splitlines()
+    results = [line for line in lines if "last run" in line]
+    assert [line.split()[2] for line in results] == ["…4.json", "…3.json", "…2.json"]
+    assert results[0].endswith(" 100%, 50% without (2 of 5 cases, 2026-01-02, edited since)")
+    assert "of 5 cases" not in results[1]
+    assert results[1].endswith("edited since)")
+    assert "    and 2 more (-v shows them)" in lines
+    assert max(map(len, lines)) <= 80
+    whole = listed(capsys, ".", "-v")
+    assert whole.count("last run") == 5
+    assert "-v shows" not in whole
+    (skill,) = listed_data(capsys, ".")
+    assert [(found["cases"], found["of"]) for found in skill["results"][:2]] == [(2, 5), (5, 5)]
+
+
+def test_what_a_run_accepted_is_what_is_listed(
+    pytester: pytest.Pytester, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    model = write_script(pytester.path / "a.json")
+    args = ["--skill", "skills", "--model", model, "--skill-accept"]
+    pytester.runpytest_inprocess(*args).assert_outcomes(passed=1)
+    capsys.readouterr()
+    (skill,) = listed_data(capsys, str(pytester.path / "skills"))
+    (result,) = skill["results"]
+    assert (result["model"], result["rate"], result["baseline_rate"]) == (model, 1, 0)
+    assert not result["edited_since"]
+
+
+def test_a_skill_may_be_named_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_skill(tmp_path / "skills/gate")
+    assert listed(capsys, "skills/gate").startswith("skills\n└── gate\n")
+    assert listed(capsys, "skills/gate/SKILL.md").startswith("skills\n└── gate\n")
+    monkeypatch.chdir(tmp_path / "skills/gate")
+    assert "└── gate\n" in listed(capsys, ".")
+
+
+def test_without_a_folder_the_ini_file_says_which_then_upskill_then_it_is_here(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("here", "theirs/gate", "ours/gate"):
+        write_skill(tmp_path / name)
+
+    def paths() -> list[str]:
+        return [skill["path"] for skill in listed_data(capsys)]
+
+    assert paths() == ["here", "ours/gate", "theirs/gate"]
+    (tmp_path / "upskill.config.yaml").write_text("skills_dir: theirs")
+    assert paths() == ["theirs/gate"]
+    (tmp_path / "pytest.ini").write_text("[pytest]\nskill_paths = ours here\n")
+    assert paths() == ["ours/gate", "here"]
+    assert [skill["path"] for skill in listed_data(capsys, "-d", "theirs")] == ["theirs/gate"]
+
+
+@pytest.mark.parametrize(
+    ("words", "config", "told"),
+    [
+        (["nowhere"], "", "nowhere: there is no such file or folder"),
+        (["empty"], "", "empty: no SKILL.md in this folder or below it"),
+        ([], "skills_dir: gone", "upskill.config.yaml: skills_dir: gone: there is no such folder"),
+        ([], "skills_dir: 3", "upskill.config.yaml: skills_dir: this is not the path"),
+    ],
+)
+def test_bad_input_is_status_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], config: str, told: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "upskill.config.yaml").write_text(config)
+    assert main(["list", *words]) == 2
+    assert f"pytest-upskill: {told}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "found"),
+    [
+        ("pytest.toml", '[pytest]\nskill_paths = ["a", "b"]', ["a", "b"]),
+        ("pytest.ini", "[pytest]\nskill_paths =\n  a\n  b", ["a", "b"]),
+        ("pyproject.toml", '[tool.pytest.ini_options]\nskill_paths = ["a"]', ["a"]),
+        ("pyproject.toml", '[tool.pytest]\nskill_paths = ["a"]', ["a"]),
+        ("tox.ini", "[pytest]\nskill_paths = a", ["a"]),
+        ("setup.cfg", "[tool:pytest]\nskill_paths = a", ["a"]),
+        ("setup.cfg", "[pytest]\nskill_paths = a", ["above"]),
+        ("pyproject.toml", "[project]\nname = 'x'", ["above"]),
+        ("pytest.ini", "", []),
+        ("tox.ini", "not an ini file", ["above"]),
+        ("pyproject.toml", "= broken", ["above"]),
+        ("pytest.toml", "[pytest]\nskill_paths = 3", []),
+    ],
+)
+def test_the_ini_file_is_the_one_that_pytest_would_read(
+    tmp_path: Path, name: str, text: str, found: list[str]
+) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\nskill_paths = above")
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / name).write_text(text)
+    base = tmp_path if found == ["above"] else folder
+    assert ini_paths(folder, "skill_paths") == [base / path for path in found]

@@ -1,0 +1,180 @@
+"""``pytest-upskill report``: reports of files of results, shards made one."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill.cli import main
+from pytest_upskill.reports.export.csv_report import csv_text
+from pytest_upskill.reports.markdown.comment import markdown_summary
+from pytest_upskill.results.from_json import read_run
+from pytest_upskill.results.run import RunResults
+from pytest_upskill.results.to_json import results_bytes
+from pytest_upskill.settings import Gates
+from support.kit import case, write_script, write_skill
+from support.made import made_run
+
+
+def good(_number: int, _model: str, arm: str, _run: int) -> bool:
+    return arm == "skill"
+
+
+def write(file: Path, results: RunResults) -> str:
+    file.write_bytes(results_bytes(results))
+    return str(file)
+
+
+@pytest.fixture
+def shards(pytester: pytest.Pytester) -> list[str]:
+    """A skill of eight cases, run in two parts."""
+    cases = [case(f"Open {n}?", "gate up", id=f"case-{n}") for n in range(8)]
+    write_skill(pytester.path / "skills/gate", cases)
+    args = ["--skill", "skills", "--model", write_script(pytester.path / "a.json")]
+    odd = "case-1 or case-3 or case-5 or case-7"
+    for name, chosen in (("one.json", odd), ("two.json", f"not ({odd})")):
+        pytester.runpytest_inprocess(*args, "-k", chosen, "--skill-json", name)
+    pytester.runpytest_inprocess(*args, "--skill-json", "whole.json")
+    return ["one.json", "two.json"]
+
+
+def test_shards_become_the_verdict_of_the_whole_run(
+    shards: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert main(["report", "whole.json"]) == 0
+    whole = capsys.readouterr().out
+    assert main(["report", *shards, "--json", "merged.json"]) == 0
+    assert capsys.readouterr().out == f"{whole}written: merged.json\n"
+    assert "helps: +100 points" in whole
+    one, other = read_run(Path("merged.json")), read_run(Path("whole.json"))
+    assert one.summaries[0].by_case != other.summaries[0].by_case  # in another order
+    assert one.verdicts[0].lift == other.verdicts[0].lift
+
+
+def test_a_missing_shard_is_told_and_fails(
+    shards: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert main(["report", shards[0], "--markdown", "one.md"]) == 0  # a run of its own
+    note = "gate on scripted:a.json: a subset: 4 of 8 cases."
+    assert note in capsys.readouterr().out
+    assert note in Path("one.md").read_text()
+    data = json.loads(Path(shards[1]).read_text())
+    data["tests"] = data["tests"][:3]
+    data["records"] = data["records"][:6]
+    Path("less.json").write_text(json.dumps(data))
+    capsys.readouterr()
+    assert main(["report", shards[0], "less.json"]) == 1
+    out = capsys.readouterr().out
+    assert "incomplete: 1 case not run" in out
+    assert "upskill: gate on scripted:a.json: 1 case in none of the files" in out
+    assert main(["report", shards[0], "less.json", "--subset"]) == 0
+
+
+def test_two_answers_to_one_trial_are_refused(
+    shards: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = Path(shards[0]).read_text()
+    Path("other.json").write_text(text.replace("Type gate up.", "Say gate up."))
+    capsys.readouterr()
+    assert main(["report", shards[0], "other.json"]) == 2
+    error = capsys.readouterr().err
+    assert "other.json: case-1 of gate on scripted:a.json (arm skill, run 1)" in error
+    assert "Leave out one of the two" in error
+
+
+@pytest.mark.parametrize(
+    ("results", "args", "status", "said"),
+    [
+        (made_run(cases=8, passes=good), [], 0, ""),
+        (made_run(cases=8), [], 1, "upskill: 1 test failed or had errors"),
+        (made_run(cases=8, passes=good), ["--min-lift", "0.9"], 0, ""),
+        (
+            made_run(cases=8, passes=good),
+            ["--min-lift", "0.9", "--confident"],
+            1,
+            "upskill: gate on haiku: lowest likely lift is",
+        ),
+        (
+            made_run(cases=8, passes=good, gates=Gates(max_token_growth=0.5)),
+            [],
+            1,
+            "(--skill-max-token-growth)",
+        ),
+        (
+            made_run(cases=8, passes=good, gates=Gates(max_token_growth=0.5)),
+            ["--min-pass-rate", "1"],  # in place of those of the run
+            0,
+            "",
+        ),
+    ],
+)
+def test_the_exit_status_says_whether_it_passed(
+    results: RunResults,
+    args: list[str],
+    status: int,
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["report", write(tmp_path / "run.json", results), *args]) == status
+    assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "args", [["--min-lift", "2"], ["--min-pass-rate", "x"], ["--max-token-growth", "inf"], []]
+)
+def test_a_gate_that_is_no_number_and_no_file_are_usage_errors(args: list[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["report", *(["run.json", *args] if args else [])])
+    assert caught.value.code == 2
+
+
+def test_any_report_is_made_of_a_file(tmp_path: Path) -> None:
+    results = made_run()
+    run = write(tmp_path / "run.json", results)
+    files = {"csv": "r.csv", "markdown": "r.md", "benchmark": "bench", "json": "r.json"}
+    wanted = [word for kind, name in files.items() for word in (f"--{kind}", str(tmp_path / name))]
+    main(["report", run, *wanted])
+    assert (tmp_path / "r.csv").read_bytes().decode() == csv_text(results)
+    assert (tmp_path / "r.md").read_text() == markdown_summary(results, [], len(results.failed))
+    assert (tmp_path / "bench/iteration-1/benchmark.json").is_file()
+    assert (tmp_path / "r.json").read_bytes() == results_bytes(results)
+
+
+def test_what_can_not_be_written_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = write(tmp_path / "run.json", made_run(passes=good))
+    assert main(["report", run, "--json", str(tmp_path)]) == 2
+    assert "--json: this can't be written" in capsys.readouterr().err
+
+
+def test_two_reports_do_not_go_to_one_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = write(tmp_path / "run.json", made_run(passes=good))
+    one, same = str(tmp_path / "x"), str(tmp_path / "y/../x")
+    assert main(["report", run, "--csv", one, "--html", same]) == 2
+    assert "goes to the same file" in capsys.readouterr().err
+    assert main(["report", run, "--csv", one, "--benchmark", str(tmp_path / "bench")]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.endswith(f"written: {one}, {tmp_path}/bench/iteration-1")
+
+
+def test_a_full_disk_is_told(tmp_path: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full")
+    run = write(tmp_path / "run.json", made_run(passes=good))
+    program = "import sys; from pytest_upskill.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", program]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*command, "report", run], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 2
+    assert "the output: this can't be written" in done.stderr
+    assert "Traceback" not in done.stderr

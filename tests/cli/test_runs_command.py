@@ -1,0 +1,371 @@
+"""The command pytest-upskill runs."""
+
+import json
+import os
+import re
+import sys
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill._util.git import Commit
+from pytest_upskill.cli import main
+from pytest_upskill.results.from_json import read_run
+from pytest_upskill.results.history import keep, runs
+from pytest_upskill.results.run import RunResults
+from pytest_upskill.results.to_json import results_bytes
+from pytest_upskill.settings import Gates
+from support.kit import write_script, write_skill
+from support.made import STARTED, helps, made_record, made_run
+from support.terminal import run_on_terminal, seen
+
+BIG = 10**9
+
+
+def none_pass(_number: int, _model: str, _arm: str, _run: int) -> bool:
+    return False
+
+
+def later(minutes: int, **more: object) -> RunResults:
+    commit = Commit(f"{minutes:040x}"[::-1], minutes == 1)
+    started = STARTED + timedelta(minutes=minutes)
+    return made_run(started=started, commit=commit, **more)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Three runs: gate on two models, gate and door on one, and gate again, worse."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / ".upskill/runs"
+    keep(later(0, models=("haiku", "opus"), cases=12), folder, BIG)
+    keep(later(1, skills=("gate", "door"), cases=12), folder, BIG)
+    keep(later(2, cases=12, passes=none_pass), folder, BIG)
+    return tmp_path
+
+
+def shown(capsys: pytest.CaptureFixture[str], *args: str, status: int = 0) -> str:
+    assert main(["runs", *args]) == status
+    return capsys.readouterr().out
+
+
+def test_runs_are_listed_newest_first(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown(capsys).splitlines()
+    kept = [run.id for run in runs(project / ".upskill/runs")]
+    ids = [line.split()[0] for line in lines[2:] if not line.startswith(" ")]
+    assert ids == [run_id.rpartition("-")[2] for run_id in kept]
+    assert len(lines) == 2 + 5
+    assert "\x1b" not in "".join(lines)
+    assert "no effect shown" in lines[2]
+
+
+def test_a_folder_below_finds_the_history_above(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = shown(capsys)
+    (project / "a/b").mkdir(parents=True)
+    monkeypatch.chdir(project / "a/b")
+    assert shown(capsys) == whole
+    assert shown(capsys, "--dir", "../../.upskill/runs") == whole
+
+
+def test_an_empty_history_says_how_to_make_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(later(0), tmp_path / ".upskill/runs", BIG)  # of somebody else
+    (tmp_path / "repository/.git").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "repository")
+    assert "pytest --skill PATH" in shown(capsys)
+    assert json.loads(shown(capsys, "--json"))["rows"] == []
+    assert main(["runs", "--dir", "nowhere"]) == 2
+    assert "--dir nowhere: there is no such folder" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(
+    ("args", "pairs"),
+    [
+        (["--skill", "door"], [("door", "haiku")]),
+        (["--skill", "d*", "--skill", "gate", "--model", "opus"], [("gate", "opus")]),
+        (["--model", "h*"], [(skill, "haiku") for skill in ("gate", "gate", "door", "gate")]),
+        (["-n", "1"], [("gate", "haiku")]),
+        (["--skill", "window"], []),
+    ],
+)
+def test_filters(
+    capsys: pytest.CaptureFixture[str],
+    args: list[str],
+    pairs: list[tuple[str, str]],
+) -> None:
+    rows = json.loads(shown(capsys, "--json", *args))["rows"]
+    assert [(row["skill"], row["model"]) for row in rows] == pairs
+
+
+@pytest.mark.usefixtures("project")
+def test_no_match_and_more_runs_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "No kept run has such a skill" in shown(capsys, "--skill", "window")
+    assert "older ones; -n 4 shows more" in shown(capsys, "-n", "2")
+    assert "older ones; -n 8 shows more" in shown(capsys, "-n", "4")
+    assert "older" not in shown(capsys, "-n", "5")
+    assert "older" not in shown(capsys, "-n", "1", "--skill", "door")
+
+
+def test_a_damaged_run_is_left_out_and_told(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damaged = runs(project / ".upskill/runs")[1]
+    damaged.path.write_bytes(b"\x1f\x8bdamaged\x1b[31m")
+    lines = shown(capsys).splitlines()
+    assert len(lines) == 2 + 3 + 1
+    assert lines[-1].startswith(f"left out, damaged: .upskill/runs/{damaged.path.name}: ")
+    assert "\x1b" not in lines[-1]
+    data = json.loads(shown(capsys, "--json"))
+    assert (len(data["rows"]), len(data["damaged"])) == (3, 1)
+    for run in runs(project / ".upskill/runs"):
+        run.path.write_bytes(b"")
+    assert shown(capsys).splitlines()[0] == "None of the kept runs can be read."
+    assert main(["runs", "show", "last~1"]) == 2
+    assert damaged.path.name in capsys.readouterr().err
+
+
+def test_files_are_written_with_all_rows(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for minutes in range(3, 30):
+        keep(later(minutes, cases=1), project / ".upskill/runs", BIG)
+    args = ["--csv", "out/runs.csv", "--html", "runs.html", "--metric", "tokens"]
+    told = shown(capsys, *args).splitlines()
+    assert told == [
+        "runs.html: tokens of an answer with the skill, 32 lines",
+        "out/runs.csv: 32 lines",
+    ]
+    assert len((project / "out/runs.csv").read_text().splitlines()) == 33
+    page = (project / "runs.html").read_text()
+    assert page.count('<section class="trend">') == 2
+    assert "1000000+" in page
+    assert len(shown(capsys).splitlines()) == 2 + 20 + 2
+    data = shown(capsys, "--json", "--csv", "again.csv", "--metric", "tokens")
+    assert len(json.loads(data)["rows"]) == 32
+    assert (project / "again.csv").read_text() == (project / "out/runs.csv").read_text()
+    assert main(["runs", "--csv", "."]) == 2
+    assert "can't be written" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("project")
+def test_answers_do_nothing_to_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    bad = "\x1b[31m\x9b31m\u202e\ud800"
+    record = made_record("gate", "case-0", "haiku", "skill", 1, passed=False, output=bad)
+    keep(later(9, cases=1, records=(record,)), Path(".upskill/runs"), BIG)
+    data = shown(capsys, "show", "last", "--json")
+    assert data.isascii()
+    assert json.loads(data)["records"][0]["output"] == bad
+
+
+@pytest.mark.usefixtures("project")
+def test_a_plot_is_of_the_metric(capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys, "--plot", "--metric", "pass-rate", "--skill", "gate")
+    assert "gate on haiku: pass rate with the skill" in text
+    assert re.search(r"trend  \S{3}  83% → 0% \(-83 points\)", text), text
+
+
+def test_show_tells_all_of_a_run(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lost = made_record("gate", "case-0", "haiku", "skill", 1, outcome="errored", error="busy")
+    whole = made_run(
+        runs=3,
+        passes=lambda number, *_: number != 1,
+        gates=Gates(min_pass_rate=0.99),
+        commit=Commit("abc" * 13 + "a", True),
+        started=STARTED + timedelta(minutes=5),
+    )
+    keep(replace(whole, records=(lost, *whole.records[1:])), project / ".upskill/runs", BIG)
+    text = shown(capsys, "show", "last")
+    assert "commit abcabc" in text
+    assert "changes that are not committed" in text
+    assert "pytest-upskill 1.2.3" in text
+    assert "gate · about 127 tokens · 6 cases × " in text
+    assert 'gate: case-1 on haiku (0 of 3 runs): "gate up" is not in the answer' in text
+    assert "gate: case-0 on haiku: busy" in text
+    assert "\n\nFailed with the skill:\n" in text
+    assert "\n\nNot passed:\n  2 tests failed or had errors\n  gate on haiku: " in text
+    assert "a subset" not in text
+    assert "case-2 on" not in text
+
+
+def test_show_says_what_is_a_subset_and_whether_it_passed(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = later(5, cases=5, passes=lambda *_: True)
+    some = replace(whole, tests=whole.tests[:2], records=whole.records[:4])
+    keep(some, project / ".upskill/runs", BIG)
+    text = shown(capsys, "show", "last")
+    assert "\ngate on haiku: a subset: 2 of 5 cases.\n" in text
+    assert text.endswith("\n\nPassed.\n")
+    keep(later(6, cases=5), project / ".upskill/runs", BIG)
+    assert shown(capsys, "show", "last").endswith("\nNot passed: 1 test failed or had errors.\n")
+
+
+@pytest.mark.parametrize("option", ["--html", "--csv"])
+def test_a_file_that_can_have_nothing_is_no_success(
+    project: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    args = ["--skill", "window", option, "file"]
+    assert "No kept run has such a skill" in shown(capsys, *args, status=1)
+    shown(capsys, *args, "--json", status=1)
+    (project / "empty").mkdir()
+    assert "No runs are kept" in shown(capsys, "--dir", "empty", option, "file", status=1)
+    assert not (project / "file").exists()
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+def test_compare_tells_models_apart(
+    project: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    columns: int,
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    models = [f"scripted:a-long-name-{kind}-model.json" for kind in ("good", "poor")]
+    for minutes in (5, 6):
+        keep(later(minutes, models=models, cases=12), project / ".upskill/runs", BIG)
+    for args in (["compare", "last~1", "last"], ["-n", "2"]):
+        lines = shown(capsys, *args).splitlines()
+        assert max(map(len, lines)) <= columns
+        rows = [line for line in lines if "%" in line]
+        assert "good" in rows[0]
+        assert "poor" in rows[1]
+
+
+def test_show_prints_the_whole_run_as_json(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "again.json").write_text(shown(capsys, "show", "last~2", "--json"))
+    assert (
+        read_run(project / "again.json").records
+        == read_run(runs(project / ".upskill/runs")[2].path).records
+    )
+
+
+@pytest.mark.usefixtures("project")
+def test_compare_tells_what_changed(capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys, "compare", "last~1", "last")
+    assert "gate: the same skill in both" in text
+    assert re.search(r"haiku +12 +83% +0% +-83 \(.+\) +<0\.001 +0% +worse", text), text
+    assert "10 fell: case-0 (100% → 0%), case-1 " in text
+    assert "Only in A: door on haiku." in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(("pair", "status"), [(("last~1", "last"), 1), (("last", "last~1"), 0)])
+def test_compare_fails_only_if_asked_and_worse(
+    capsys: pytest.CaptureFixture[str], pair: tuple[str, str], status: int
+) -> None:
+    shown(capsys, "compare", *pair)
+    data = json.loads(shown(capsys, "compare", *pair, "--fail-if-worse", "--json", status=status))
+    assert data["pairs"][0]["change"]["verdict"] == ("worse" if status else "better")
+    assert data["pairs"][0]["left_out"]["edited"] == 0
+
+
+def test_compare_takes_files_of_other_machines(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = made_run(cases=12, passes=helps)
+    edited = [replace(test, info=replace(test.info, digest="new")) for test in made.tests[:2]]
+    other = replace(
+        made,
+        tests=(*edited, *made.tests[2:11]),
+        records=made.records[:-2],
+        skills=tuple(replace(skill, digest="1" * 64) for skill in made.skills),
+        model_ids={"haiku": "another"},
+    )
+    (project / "ci.json").write_bytes(results_bytes(other))
+    text = shown(capsys, "compare", "ci.json", "last")
+    assert "A  ci.json" in text
+    assert "the skill was edited" in text
+    assert "left out: 1 case only in B, 2 cases edited" in text
+    assert "the model was another, and is id-of-haiku" in text
+
+
+def test_nothing_in_common_is_said(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    keep(later(9, skills=("window",)), project / ".upskill/runs", BIG)
+    text = shown(capsys, "compare", "last~1", "last")
+    assert "no skill and model in common" in text
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("args", [["show", "nope"], ["compare", "last", "last~9"], ["show", ""]])
+def test_what_names_no_run_is_an_error_in_one_message(
+    capsys: pytest.CaptureFixture[str], args: list[str]
+) -> None:
+    assert main(["runs", *args]) == 2
+    assert "pytest-upskill runs lists them" in capsys.readouterr().err
+
+
+def test_names_of_models_do_nothing_to_the_terminal(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = "m\x1b[31m\u202e"
+    for minutes in (6, 7):
+        keep(later(minutes, models=(bad,), skills=(bad,)), project / ".upskill/runs", BIG)
+    commands = [[], ["--plot"], ["show", "last"], ["compare", "last~1", "last"]]
+    for args in commands:
+        text = shown(capsys, *args)
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+        assert "m\\x1b" in text
+
+
+@pytest.mark.parametrize(("columns", "headers"), [(80, 9), (120, 12)])
+def test_a_terminal_has_colours_and_is_filled_but_not_passed(
+    project: Path, columns: int, headers: int
+) -> None:
+    command = [sys.executable, "-c", "from pytest_upskill.cli import main; main(['runs'])"]
+    env = {**os.environ, "TERM": "xterm", "PYTHONIOENCODING": "utf-8"}
+    written = run_on_terminal(command, project, env, 24, columns)
+    lines = seen(written, 24, columns)
+    assert len(lines[0].split()) == headers
+    assert lines[1].startswith("───")
+    assert lines[2].split()[-3:] == ["no", "effect", "shown"]
+    assert not any(lines[7:])
+    assert "\x1b[32m+50\x1b[0m" in written
+    assert "\x1b" not in run_on_terminal(command, project, {**env, "NO_COLOR": "1"}, 24, columns)
+
+
+@pytest.mark.parametrize("command", [[], ["show"], ["compare"]])
+def test_the_help_fits_a_screen_with_an_example_and_the_exit_statuses(
+    command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit) as caught:
+        main(["runs", *command, "--help"])
+    assert caught.value.code == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+    assert [line.partition(":")[0] for line in lines[-2:]] == ["example", "exit status"]
+
+
+@pytest.mark.parametrize("args", [["-n", "0"], ["-n", "x"], ["--metric", "speed"]])
+def test_a_wrong_option_is_a_usage_error(
+    args: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["runs", *args])
+    assert caught.value.code == 2
+    assert "usage: pytest-upskill runs" in capsys.readouterr().err
+
+
+def test_two_real_runs_are_compared(
+    pytester: pytest.Pytester, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    model = write_script(pytester.path / "a.json")
+    args = ["--skill", "skills", "--model", model]
+    pytester.runpytest_inprocess(*args).assert_outcomes(passed=1)
+    write_script(pytester.path / "a.json", knows="No idea.")
+    pytester.runpytest_inprocess(*args).assert_outcomes(failed=1)
+    kept = runs(pytester.path / ".upskill/runs")
+    order = sorted(kept, key=lambda run: run.path.stat().st_mtime_ns)
+    capsys.readouterr()
+    text = shown(capsys, "compare", order[0].id, order[1].id)
+    assert "1 fell: open-gate (100% → 0%)" in text
+    assert "no change shown" in text

@@ -1,0 +1,288 @@
+"""Every command and every example of the documentation is tried."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill.cli.judge import load_labelled
+from pytest_upskill.models.names import resolve
+from pytest_upskill.models.prices import parse_prices
+from pytest_upskill.models.scripted import load_script
+from pytest_upskill.plugin.option_table import INI_KEYS, OPTIONS
+from pytest_upskill.results.history import default_folder, keep
+from pytest_upskill.results.to_json import results_bytes
+from pytest_upskill.skills.cases import load_cases
+from pytest_upskill.trials.trial import Arm
+from support import wick_school
+from support.kit import commit_all
+from support.loopback import Asked, LoopbackServer, Reply
+from support.made import STARTED, made_run
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
+TOOLS = Path(sys.executable).parent
+TAUGHT = "skills/wick-deploys"
+
+
+def blocks(language: str) -> Iterator[tuple[str, str]]:
+    for page in PAGES:
+        for text in re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.S | re.M):
+            yield page.name, text
+
+
+COMMANDS = [
+    pytest.param(
+        line.removeprefix("$ "),
+        id=f"{page}: {line.removeprefix('$ ')}",
+        marks=[pytest.mark.xdist_group("embedded")] if "--model local" in line else [],
+    )
+    for page, text in blocks("console")
+    for line in text.splitlines()
+]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a reader has who cloned the project."""
+    copy = tmp_path_factory.mktemp("clone")
+    for name in ("skills", "docs", "examples"):
+        shutil.copytree(ROOT / name, copy / name)
+    shutil.copytree(copy / "skills/wick", copy / TAUGHT)  # as the page on generate makes one
+    text = (copy / TAUGHT / "SKILL.md").read_text()
+    (copy / TAUGHT / "SKILL.md").write_text(text.replace("name: wick\n", "name: wick-deploys\n"))
+    (copy / "tests").mkdir()
+    (example,) = [text for page, text in blocks("python") if "test_deploys" in text]
+    (copy / "tests/test_wick.py").write_text(example)
+    for name in ("Makefile", "pyproject.toml"):
+        shutil.copy(ROOT / name, copy / name)
+    if shutil.which("git"):
+        commit_all(copy)
+    return copy
+
+
+def with_skill(_case: int, _model: str, arm: Arm, _run: int) -> bool:
+    return arm == "skill"
+
+
+def _expanded(folder: Path, word: str) -> list[str]:
+    """As a shell does it."""
+    found = (
+        sorted(str(path.relative_to(folder)) for path in folder.glob(word)) if "*" in word else []
+    )
+    return found or [word]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_of_the_documentation_works(command: str, project: Path, tmp_path: Path) -> None:
+    words = shlex.split(command)
+    if "--skill-against" in words and not shutil.which("git"):
+        pytest.skip("there is no git")
+    match words:
+        case ["make", *targets]:
+            # What these do is what runs this test; here only that they are there.
+            run(project, ["make", "--dry-run", *targets])
+        case ["pip", "install", requirement]:
+            check_requirement(requirement)
+        case ["export", setting]:
+            assert setting.partition("=")[0] == "ANTHROPIC_API_KEY"
+        case [".venv/bin/pytest", *args]:
+            assert all((ROOT / arg).exists() for arg in args if arg.startswith("tests/"))
+        case [".venv/bin/pytest-upskill", "schema", ">", file]:
+            assert (ROOT / file).is_file()
+        case ["pytest-upskill", "schema", ">", _]:
+            assert '"$defs"' in run(project, [str(TOOLS / "pytest-upskill"), "schema"])
+        case ["pytest-upskill", "judge", *args]:
+            with LoopbackServer(answer) as server:
+                address = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.url}
+                judge = [str(TOOLS / "pytest-upskill"), "judge", *args]
+                assert "Cohen's kappa" in run(project, judge, (0,), **address)
+        case ["pytest-upskill", "generate" | "cases" | "refine", *_]:
+            check_teaching(project, words)
+        case ["pytest-upskill", "lint", *args]:
+            shown = run(project, [str(TOOLS / "pytest-upskill"), "lint", *args])
+            json_wanted = "json" in args or "--json" in args
+            assert '"few-cases"' in shown if json_wanted else "0 errors" in shown
+        case ["pytest-upskill", "eval" | "benchmark", *_]:
+            shown = run_with_servers(project, words)
+            assert shown.startswith("pytest --skill skills/wick --model haiku --model sonnet")
+            assert re.search(r"\d+ (passed|x?failed)", shown), shown
+        case ["pytest-upskill", "list", *args]:
+            # Not in the project, where other commands leave results.
+            shutil.copytree(ROOT / "skills", tmp_path / "skills")
+            shown = run(tmp_path, [str(TOOLS / "pytest-upskill"), "list", *args])
+            page = (ROOT / "docs/commands.md").read_text()
+            assert f"```text\n{shown}```" in page
+        case ["pytest-upskill", "completion", shell, ">", _]:
+            assert "pytest-upskill" in run(
+                project, [str(TOOLS / "pytest-upskill"), "completion", shell]
+            )
+        case ["pytest-upskill", "report", *args]:
+            for shard, model in enumerate(("haiku", "sonnet"), start=1):
+                shutil.rmtree(project / f"shard-{shard}", ignore_errors=True)
+                (project / f"shard-{shard}").mkdir()
+                results = made_run(skills=("wick",), models=(model,), cases=12, passes=with_skill)
+                (project / f"shard-{shard}/results.json").write_bytes(results_bytes(results))
+            files = [name for arg in args for name in _expanded(project, arg)]
+            shown = run(project, [str(TOOLS / "pytest-upskill"), "report", *files])
+            assert "haiku: helps" in shown
+            assert "sonnet: helps" in shown
+        case ["pytest-upskill", "runs", *args]:
+            for minutes in range(3):
+                started = STARTED + timedelta(minutes=minutes)
+                keep(made_run(skills=("wick",), started=started), default_folder(project), 10**9)
+            shown = run(project, [str(TOOLS / "pytest-upskill"), "runs", *args])
+            assert any(told in shown for told in ("wick", "lines")), shown
+        case ["pytest-upskill", "install", *args]:
+            home = {"HOME": str(project / "home"), "USERPROFILE": str(project / "home")}
+            install = [str(TOOLS / "pytest-upskill"), "install", *args]
+            wanted = f".claude/skills/{Path(args[0]).name}: "
+            assert wanted in run(project, install, (0,), **home)
+        case ["pytest-upskill", *args]:
+            shown = run(project, [str(TOOLS / "pytest-upskill"), *args])
+            assert ("haiku" if args[0] == "models" else "answer") in shown
+        case ["pytest", *args]:
+            check_pytest(project, args)
+        case _:
+            pytest.fail(f"no way is known here to try this command: {command}")
+
+
+def run(folder: Path, command: list[str], codes: tuple[int, ...] = (0,), **env: str) -> str:
+    done = subprocess.run(
+        command, cwd=folder, env={**os.environ, **env}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode in codes, done.stdout + done.stderr
+    return done.stdout
+
+
+def check_requirement(requirement: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    name, _, extra = requirement.rstrip("]").partition("[")
+    assert name == project["name"]
+    assert not extra or extra in project["optional-dependencies"]
+
+
+def check_pytest(project: Path, args: list[str]) -> None:
+    """Run it, with every server replaced by one here and the embedded model held short."""
+    if "--skill-replay" in args:
+        check_pytest(project, ["--skill-record" if a == "--skill-replay" else a for a in args])
+    if "local" in args:
+        args = [*args[: args.index("--skill-max-output")], "--skill-max-output", "8", "-k", "owner"]
+    shown = run_with_servers(project, ["pytest", *args, "-p", "no:cacheprovider"])
+    if "--collect-only" in args:
+        assert "a run would make" in shown
+    else:
+        assert re.search(r"\d+ (passed|x?failed)", shown), shown
+        assert " error" not in shown.splitlines()[-1], shown
+
+
+def run_with_servers(project: Path, words: list[str]) -> str:
+    with LoopbackServer(answer) as server:
+        words = [f"{server.url}/v1" if w.startswith("http://localhost") else w for w in words]
+        return run(
+            project,
+            [str(TOOLS / words[0]), *words[1:]],
+            codes=(0, 1),  # the answers here are not good ones, and need not be
+            ANTHROPIC_API_KEY="key",
+            ANTHROPIC_BASE_URL=server.url,
+            OPENAI_API_KEY="key",
+            OPENAI_BASE_URL=f"{server.url}/v1",
+            OLLAMA_HOST=server.url,
+        )
+
+
+def check_teaching(project: Path, words: list[str]) -> None:
+    """Run it in a copy, with a school in place of every server."""
+    copy = project / f"taught-{words[1]}-{len(words)}"
+    for name in ("skills", "examples"):
+        shutil.copytree(project / name, copy / name, dirs_exist_ok=True)
+    shutil.rmtree(copy / TAUGHT)
+    with LoopbackServer(wick_school.answer) as server:
+        args = [f"{server.url}/v1" if arg.startswith("http://local") else arg for arg in words[1:]]
+        address = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.url, "COLUMNS": "80"}
+        shown = run(copy, [str(TOOLS / "pytest-upskill"), *args], (0,), **address)
+    if "--from" in words:
+        page = (ROOT / "docs/generate.md").read_text()
+        # Prices change, and the page need not.
+        told, written = (re.sub(r"\$[\d.]+", "$…", text) for text in (shown, page))
+        assert f"```text\n{told}```" in written
+    else:
+        assert "./skills/" in shown or "left as it is" in shown
+
+
+def test_the_python_of_the_page_on_generate_runs(tmp_path: Path) -> None:
+    (example,) = [text for _, text in blocks("python") if "generate_skill" in text]
+    (tmp_path / "lesson.py").write_text(example)
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    with LoopbackServer(wick_school.answer) as server:
+        address = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.url}
+        shown = run(tmp_path, [sys.executable, "lesson.py"], (0,), **address)
+    assert shown.startswith("2 True skills/wick-python\nhaiku helps +90 points")
+
+
+def answer(asked: Asked) -> Reply:
+    return Reply(f"About: {asked.question}")
+
+
+def test_the_json_examples_are_read(tmp_path: Path) -> None:
+    seen = 0
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "assets/orders.csv").write_text("1042;late\n")
+    for page, text in blocks("json"):
+        file = tmp_path / "example.json"
+        file.write_text(text)
+        if page == "models.md":
+            load_script(resolve(f"scripted:{file}", None, {}))
+        elif '"passed"' in text:
+            assert load_labelled(file)
+        else:
+            assert load_cases(file)
+        seen += 1
+    assert seen >= 4
+
+
+def test_the_page_on_lint_names_every_code() -> None:
+    source = "".join(file.read_text() for file in ROOT.glob("src/pytest_upskill/lint/*.py"))
+    given = set(
+        re.findall(r'"((?:skill|cases|reference|check|no|any|near|few)-[a-z-]+|leak)"', source)
+    )
+    page = (ROOT / "docs/lint.md").read_text()
+    assert given == set(re.findall(r"^\| `(\w[a-z-]+)` \|", page, re.M))
+
+
+def test_the_readme_names_every_option_and_its_ini_key() -> None:
+    readme = (ROOT / "README.md").read_text()
+    for option in OPTIONS:
+        assert re.search(rf"\| `{option.flag}[ `].*\| `{option.ini}` \|", readme), option.flag
+    for key in INI_KEYS:
+        assert f"| | `{key}` |" in readme
+
+
+def test_the_prices_of_the_example_are_read() -> None:
+    written = [tomllib.loads(text)["tool"]["pytest"]["ini_options"] for _, text in blocks("toml")]
+    assert [len(parse_prices(keys["skill_prices"])) for keys in written if "skill_prices" in keys]
+
+
+def test_links_between_the_pages_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).is_file(), f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize("name", ["wick", "conventional-commits", "kernel-builder-cuda-kernels"])
+def test_the_bundled_skills_ask_fair_questions(name: str) -> None:
+    cases = load_cases(ROOT / "skills" / name / "skill_meta.json")
+    assert len(cases) >= 8
+    for case in cases:
+        asked = json.dumps([case.input, case.files], ensure_ascii=False).casefold()
+        leaked = [text for text in case.expected["contains"] if text.casefold() in asked]
+        assert not leaked, f"{case.id}: the question holds the answer {leaked}"

@@ -1,0 +1,39 @@
+"""The pictures of the documentation."""
+
+import re
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+PICTURES = Path(__file__).parents[2] / "docs/pictures"
+
+
+@pytest.fixture
+def terminal_svg(monkeypatch: pytest.MonkeyPatch) -> object:
+    monkeypatch.syspath_prepend(PICTURES)
+    monkeypatch.delitem(sys.modules, "terminal_svg", raising=False)
+    import terminal_svg
+
+    return terminal_svg.terminal_svg
+
+
+def test_a_terminal_becomes_text_at_its_places_in_its_colours(terminal_svg: object) -> None:
+    assert callable(terminal_svg)
+    written = "one\r\n\x1b[32;1mtwo\x1b[0m   <three>\r\n"
+    drawn = ElementTree.fromstring(terminal_svg(written, 80, "A & B"))
+    texts = [element for element in drawn.iter() if element.tag.endswith("}text")]
+    assert [element.text for element in texts] == ["one", "two", "<three>"]
+    one, two, three = texts
+    assert one.get("x") == two.get("x")
+    assert float(three.get("x", 0)) - float(two.get("x", 0)) == pytest.approx(6 * 8.4)
+    assert two.get("font-weight") == "bold"
+    assert two.get("fill") != three.get("fill")
+
+
+def test_the_pictures_of_the_pages_are_there_and_no_others() -> None:
+    pages = [page.read_text() for page in PICTURES.parent.glob("*.md")]
+    named = {name for page in pages for name in re.findall(r"\(pictures/([^)]+)\)", page)}
+    there = {file.name for file in PICTURES.iterdir() if file.suffix in (".svg", ".png")}
+    assert named == there

@@ -1,0 +1,129 @@
+"""The budget: what could pass it is not asked, and nothing passes it."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_upskill.engine.budget import Budget
+from pytest_upskill.models.prices import Price
+from pytest_upskill.trials.records import Usage
+from pytest_upskill.trials.trial import Question
+from support.kit import case, write_skill
+from support.loopback import LoopbackServer, Reply
+
+
+def question(text: str = "word " * 8, max_output: int = 50) -> Question:
+    return Question("m", "sys.", (("user", text),), max_output, 1)
+
+
+def test_without_a_limit_nothing_is_refused() -> None:
+    assert Budget().refusal(question()) is None
+    assert Budget().hold(question())
+
+
+def test_a_call_holds_the_most_it_could_spend_until_it_is_answered() -> None:
+    budget = Budget(most_tokens=100)  # 11 of prompt and 50 of output each
+    assert budget.hold(question())
+    assert not budget.hold(question("word " * 9))
+    assert budget.refusal(question("word " * 9)) is None  # it may wait
+    budget.settle(question(), Usage(11, 9, 0))
+    assert budget.hold(question())
+    budget.settle(question(), None)
+    assert budget.hold(question())
+
+
+def test_what_would_not_fit_with_nothing_in_flight_is_refused_for_good() -> None:
+    budget = Budget(most_tokens=100)
+    budget.hold(question())
+    budget.settle(question(), Usage(11, 50, 0))
+    assert budget.refusal(question()) == (
+        "m: not asked: it could pass the budget of 100 tokens, of which 61 is spent. "
+        "Raise --skill-max-tokens, or ask less"
+    )
+
+
+def test_a_server_that_does_not_tell_has_spent_the_most() -> None:
+    budget = Budget(most_tokens=100)
+    budget.hold(question())
+    budget.settle(question(), Usage())
+    assert budget.refusal(question())
+
+
+def test_usd_are_held_by_the_price_of_the_model() -> None:
+    budget = Budget(most_cost=0.00007, price_of=lambda _: Price(1.0, 1.0, 1.0))
+    assert budget.hold(question())
+    budget.settle(question(), Usage(11, 50, 0))
+    assert budget.refusal(question()) == (
+        "m: not asked: it could pass the budget of $0.00007, of which less than $0.001 is spent. "
+        "Raise --skill-max-cost, or ask less"
+    )
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.booleans())), st.integers(0, 2000))
+def test_what_was_spent_never_passes_the_limit(calls: list[tuple[int, bool]], most: int) -> None:
+    budget, spent = Budget(most_tokens=most), 0
+    for output, answered in calls:
+        if budget.hold(question()):
+            budget.settle(question(), Usage(11, output, 0) if answered else None)
+            spent += 11 + output if answered else 0
+    assert spent <= most
+
+
+@given(st.lists(st.floats(0.01, 100), min_size=1), st.floats(1e-6, 1e-2))
+def test_with_nothing_in_flight_a_question_is_asked_or_refused(
+    prices: list[float], most: float
+) -> None:
+    """Else it would wait for ever."""
+    wanted = [Question(str(price), "", (("user", "How?"),), 50, 1) for price in prices]
+    price_of = {str(price): Price(price, price, price) for price in prices}
+    budget = Budget(most_cost=most, price_of=price_of.__getitem__)
+    held = {one.key: one for one in wanted if budget.hold(one)}
+    for one in held.values():
+        budget.settle(one, Usage(2, 7, 0))
+    for one in wanted:
+        assert (budget.refusal(one) is None) == budget.hold(one)
+        if budget.refusal(one) is None:
+            budget.settle(one, None)
+
+
+def test_a_question_waits_for_what_calls_in_flight_do_not_spend(pytester: pytest.Pytester) -> None:
+    cases = [case(f"question {n}", "yes", id=f"c{n}") for n in range(20)]
+    write_skill(pytester.path / "skills/gate", cases)
+    with LoopbackServer(lambda _: Reply("yes", delay=0.01)) as server:
+        args = ["--skill", "skills", "--model", "m", "--skill-base-url", f"{server.url}/v1"]
+        result = pytester.runpytest_inprocess(*args, "--skill-max-tokens", "5000")
+    result.assert_outcomes(passed=20)  # two calls could spend 4,200 tokens, and all spend 600
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("limit", [["--skill-max-tokens", "1000"], ["--skill-max-cost", "0.001"]])
+def test_a_run_stops_asking_before_its_budget_is_passed(
+    pytester: pytest.Pytester, limit: list[str], workers: str
+) -> None:
+    cases = [case(f"question {n}", "yes", id=f"c{n}") for n in range(10)]
+    write_skill(pytester.path / "skills/gate", cases)
+    pytester.makeini("[pytest]\nskill_prices = m 1 1")
+    with LoopbackServer(lambda _: Reply("yes", input_tokens=40, output_tokens=60)) as server:
+        args = ["--skill", "skills", "--model", "m", "--skill-base-url", f"{server.url}/v1"]
+        args += ["--skill-max-output", "60", "--skill-concurrency", "1", *limit]
+        result = pytester.runpytest_inprocess(*args, "-n", workers, "--skill-json", "r.json")
+        assert 9 <= len(server.asked) <= 10
+        result.assert_outcomes(passed=len(server.asked) // 2, errors=10 - len(server.asked) // 2)
+        result.stdout.fnmatch_lines([f"*not asked: it could pass the budget of *{limit[0]}*"])
+        again = pytester.runpytest_inprocess(*args)  # stored answers are free: it goes on
+        assert again.parseoutcomes()["passed"] > len(server.asked) // 4
+    records = json.loads((pytester.path / "r.json").read_text())["records"]
+    spent = sum(
+        record["input_tokens"] + record["output_tokens"] for record in records if record["output"]
+    )
+    assert spent <= 1000
+
+
+def test_a_model_without_a_price_refuses_a_budget_in_usd(pytester: pytest.Pytester) -> None:
+    write_skill(pytester.path / "skills/gate")
+    args = ["--skill", "skills", "--model", "m", "--skill-base-url", "http://127.0.0.1:9/v1"]
+    result = pytester.runpytest_inprocess(*args, "--skill-max-cost", "1")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "--skill-max-cost: the price of m is not known" in result.stderr.str()

@@ -1,0 +1,157 @@
+"""A server that misbehaves, asked by the engine through the real SDKs: nothing lost or doubled."""
+
+import hashlib
+import json
+from collections import Counter
+
+import pytest
+
+from pytest_upskill.engine import Engine
+from pytest_upskill.models import Model, ModelSpec, open_model
+from pytest_upskill.settings import Settings
+from pytest_upskill.trials.records import Answer, NoAnswer
+from pytest_upskill.trials.trial import Question
+from support.kit import case, write_skill
+from support.loopback import Asked, Fault, LoopbackServer, Reply
+
+
+@pytest.fixture(params=["anthropic", "openai"])
+def provider(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    return str(request.param)
+
+
+def engine_for(provider: str, url: str, timeout: float = 30) -> Engine:
+    base_url = url if provider == "anthropic" else f"{url}/v1"
+
+    async def open_by_name(name: str) -> Model:
+        return await open_model(ModelSpec(name, provider, name, base_url), Settings())
+
+    return Engine(open_by_name, concurrency=16, timeout=timeout)
+
+
+def question(text: str) -> Question:
+    return Question("m", "Be brief.", (("user", text),), 64, 1)
+
+
+def share(asked: Asked) -> float:
+    """A number from 0 to 1 that is the same for a question and an attempt, whoever asks."""
+    mark = hashlib.sha256(f"{asked.question} {asked.attempt}".encode()).digest()
+    return int.from_bytes(mark[:4], "big") / 2**32
+
+
+def unreliable(asked: Asked) -> Reply | Fault:
+    chance = share(asked)
+    if chance < 0.05:
+        return Fault("status", 429)
+    if chance < 0.10:
+        return Fault("status", 429, retry_after="0")
+    if chance < 0.15:
+        return Fault("status", 500)
+    if chance < 0.17:
+        return Fault("reset")
+    return Reply(asked.question.upper(), delay=0.005)
+
+
+def test_every_question_is_answered_right_and_no_answer_is_bought_twice(provider: str) -> None:
+    wanted = [question(f"question {number}") for number in range(100)]
+    with LoopbackServer(unreliable) as server:
+        engine = engine_for(provider, server.url)
+        replies = engine.ask(wanted)
+        retries = engine.retries()
+        engine.close()
+    assert [reply.text for reply in replies if isinstance(reply, Answer)] == [
+        f"QUESTION {number}" for number in range(100)
+    ]
+    good = Counter(asked.question for asked in server.asked if share(asked) >= 0.17)
+    assert set(good.values()) == {1}
+    assert retries == {"m": len(server.asked) - 100}
+    assert len(server.asked) > 100
+    assert server.most_in_flight <= 16
+
+
+@pytest.mark.parametrize("kind", ["hang", "trickle"])
+def test_an_answer_that_does_not_come_ends_at_the_deadline(provider: str, kind: str) -> None:
+    with LoopbackServer(lambda _: Fault(kind)) as server:  # type: ignore[arg-type]
+        engine = engine_for(provider, server.url, timeout=0.3)
+        [reply] = engine.ask([question("a")])
+        engine.close()
+    assert isinstance(reply, NoAnswer)
+    assert reply.reason.startswith(f"m: no answer from {server.url}")
+    assert reply.reason.endswith(" within 0.3 s. Raise --skill-timeout, or ask less")
+
+
+def test_a_deadline_tells_of_the_attempts_too(provider: str) -> None:
+    def late(asked: Asked) -> Fault:
+        return Fault("status", 500) if asked.attempt == 1 else Fault("hang")
+
+    with LoopbackServer(late) as server:
+        engine = engine_for(provider, server.url, timeout=1)
+        [reply] = engine.ask([question("a")])
+        engine.close()
+    assert isinstance(reply, NoAnswer)
+    assert " within 1 s (2 attempts). Raise --skill-timeout" in reply.reason
+
+
+@pytest.mark.parametrize("kind", ["garbage", "empty_body", "wrong_type", "reset"])
+def test_a_broken_reply_is_asked_for_again(provider: str, kind: str) -> None:
+    def once(asked: Asked) -> Reply | Fault:
+        return Fault(kind) if asked.attempt == 1 else Reply("fine")  # type: ignore[arg-type]
+
+    with LoopbackServer(once) as server:
+        engine = engine_for(provider, server.url)
+        [reply] = engine.ask([question("a")])
+        engine.close()
+    assert isinstance(reply, Answer)
+    assert len(server.asked) == 2
+
+
+def test_an_error_says_status_attempts_and_what_to_do(provider: str) -> None:
+    fault = Fault("status", 503, retry_after="0", message="on fire")
+    with LoopbackServer(lambda _: fault) as server:
+        engine = engine_for(provider, server.url)
+        [reply] = engine.ask([question("a")])
+        engine.close()
+    assert isinstance(reply, NoAnswer)
+    assert reply.reason.startswith("m: 503 from http://127.0.0.1")
+    assert reply.reason.endswith("on fire (5 attempts). The server is in trouble: run again later")
+    assert len(server.asked) == 5
+
+
+@pytest.mark.parametrize("status", [400, 413])
+def test_a_refused_question_is_not_asked_again(provider: str, status: int) -> None:
+    with LoopbackServer(lambda _: Fault("status", status, message="no")) as server:
+        engine = engine_for(provider, server.url)
+        engine.ask([question("a")])
+        engine.close()
+    assert len(server.asked) == 1
+
+
+def test_a_wait_longer_than_five_minutes_is_not_waited(provider: str) -> None:
+    with LoopbackServer(lambda _: Fault("status", 429, retry_after="301")) as server:
+        engine = engine_for(provider, server.url)
+        [reply] = engine.ask([question("a")])
+        engine.close()
+    assert isinstance(reply, NoAnswer)
+    assert "429" in reply.reason
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("workers", ["0", "4"])
+def test_faults_are_counted_and_the_limit_holds_over_all_workers(
+    pytester: pytest.Pytester, workers: str
+) -> None:
+    cases = [case(f"question {n}", f"QUESTION {n}", id=f"c{n}") for n in range(30)]
+    write_skill(pytester.path / "skills/gate", cases)
+    with LoopbackServer(unreliable) as server:
+        args = ["--skill", "skills", "--model", "m", "--skill-base-url", f"{server.url}/v1"]
+        args += ["--skill-concurrency", "5", "-n", workers, "--skill-json", "r.json"]
+        result = pytester.runpytest_subprocess(*args)
+    result.assert_outcomes(passed=30)
+    assert server.most_in_flight <= 5
+    again = len(server.asked) - 60
+    assert again > 0
+    result.stdout.fnmatch_lines([f"m: {again} calls made again after a limit or a fault."])
+    [summary] = json.loads((pytester.path / "r.json").read_text())["summary"]
+    assert summary["errored"] == 0

@@ -1,0 +1,103 @@
+"""The link between xdist workers and the engine, without xdist."""
+
+from collections.abc import Iterator
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client, Listener
+from threading import Thread
+
+import pytest
+
+from pytest_upskill.engine import Engine, LinkClient, LinkServer
+from pytest_upskill.errors import UpskillError
+from pytest_upskill.models import Model
+from pytest_upskill.models.scripted import ScriptedModel
+from pytest_upskill.trials.records import Answer, NoAnswer
+from pytest_upskill.trials.trial import Plan, PlannedItem, Question, SkillInfo, Trial
+
+
+class Controller:
+    """An engine with a link, and what came over it."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.plans: list[Plan] = []
+        self.engine = Engine(self._open, concurrency=2, timeout=20)
+        self.link = LinkServer(self.engine, self._begin)
+
+    async def _open(self, _: str) -> Model:
+        def script(question: Question) -> str:
+            self.asked.append(question.messages[0][1])
+            return question.messages[0][1].upper()
+
+        return ScriptedModel(script)
+
+    def _begin(self, plan: Plan) -> None:
+        self.plans.append(plan)
+        self.engine.start(plan)
+
+
+@pytest.fixture
+def controller() -> Iterator[Controller]:
+    controller = Controller()
+    yield controller
+    controller.engine.close()
+    controller.link.close()
+
+
+def question(text: str) -> Question:
+    return Question("m", "system", (("user", text),), 100, 1)
+
+
+def plan_of(*texts: str) -> Plan:
+    trials = tuple(Trial("s", "c", "m", "skill", 1, question(text)) for text in texts)
+    return Plan((PlannedItem("nodeid", SkillInfo("s", "s", "", 1), trials),))
+
+
+def test_workers_send_the_plan_once_and_share_its_answers(controller: Controller) -> None:
+    workers = [LinkClient(controller.link.address) for _ in range(3)]
+    for worker in workers:
+        worker.start(plan_of("a", "b"))
+    for worker in workers:
+        replies = worker.ask([question("a"), question("b")])
+        assert [reply.text for reply in replies if isinstance(reply, Answer)] == ["A", "B"]
+        worker.close()
+    assert controller.plans == [plan_of("a", "b")]
+    assert sorted(controller.asked) == ["a", "b"]
+
+
+def test_a_question_outside_of_the_plan_is_asked_too(controller: Controller) -> None:
+    worker = LinkClient(controller.link.address)
+    [reply] = worker.ask([question("c")])
+    assert isinstance(reply, Answer)
+    assert controller.asked == ["c"]
+    worker.close()
+
+
+def test_a_worker_waits_for_nothing_once_the_engine_has_stopped(controller: Controller) -> None:
+    worker = LinkClient(controller.link.address)
+    controller.engine.stop()
+    [reply] = worker.ask([question("c")])
+    assert isinstance(reply, NoAnswer)
+    worker.close()
+
+
+def test_a_stranger_without_the_key_is_turned_away(controller: Controller) -> None:
+    where, _ = controller.link.address
+    with pytest.raises(AuthenticationError):
+        Client(where, authkey=b"guessed")
+    with pytest.raises(UpskillError, match="can't reach"):
+        LinkClient((where, "00" * 32))
+    worker = LinkClient(controller.link.address)
+    assert worker.ask([question("still there")])
+    worker.close()
+
+
+def test_a_worker_whose_controller_is_gone_says_so() -> None:
+    with Listener(authkey=b"key") as listener:
+        ender = Thread(target=lambda: listener.accept().close())
+        ender.start()
+        worker = LinkClient((listener.address, b"key".hex()))
+        ender.join()
+        with pytest.raises(UpskillError, match="controller has ended"):
+            worker.ask([question("a")])
+        worker.close()

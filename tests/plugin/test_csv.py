@@ -1,0 +1,153 @@
+"""--skill-csv: a row for each record, safe to open in a spreadsheet."""
+
+import csv
+import io
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_upskill.reports.export.csv_report import COLUMNS, csv_text
+from pytest_upskill.reports.files import replace_file
+from pytest_upskill.results.run import RunResults
+from pytest_upskill.trials.records import Grade
+from support.kit import case, write_script, write_skill
+from support.made import made_record, made_run
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    csv.field_size_limit(10**7)
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def one_row(**more: object) -> dict[str, str]:
+    record = made_record("gate", "case-0", "haiku", "skill", 1, **more)  # type: ignore[arg-type]
+    (row,) = rows(csv_text(replace(made_run(cases=1), records=(record,))))
+    return row
+
+
+def test_a_row_has_all_there_is_to_know_of_a_record() -> None:
+    grades = (
+        Grade("contains", True, "fine"),
+        Grade("words", False, "no"),
+        Grade("regex", False, "no"),
+    )
+    assert one_row(checks=grades, score=1 / 3, passed=False, judge_calls=2, stored=True) == {
+        "skill": "gate",
+        "case": "case-0",
+        "model": "haiku",
+        "model_id": "id-of-haiku",
+        "arm": "skill",
+        "run": "1",
+        "outcome": "failed",
+        "score": "0.3333333333333333",
+        "input_tokens": "120",
+        "output_tokens": "30",
+        "cached_tokens": "0",
+        "cost": "0.0015",
+        "seconds": "1.25",
+        "stored": "true",
+        "checks_passed": "1",
+        "checks_total": "3",
+        "failed_checks": "words; regex",
+        "judge_calls": "2",
+        "error": "",
+        "answer": "No idea.",
+    }
+
+
+def test_the_form_is_that_of_rfc_4180() -> None:
+    text = csv_text(made_run(cases=1))
+    assert text.startswith("skill,case,model,")
+    assert text.count("\r\n") == text.count("\n") == 3
+    assert not csv_text(made_run(cases=0)).removeprefix(",".join(COLUMNS) + "\r\n")
+
+
+def test_what_is_not_known_is_empty() -> None:
+    row = one_row(input_tokens=None, cost=None, seconds=None, score=None, error="no network")
+    assert [row[name] for name in ("input_tokens", "cost", "seconds", "score")] == [""] * 4
+    assert row["error"] == "no network"
+
+
+@pytest.mark.parametrize("first", list("=+-@\t\r\n＝＋－＠"))
+def test_no_text_of_a_model_is_a_formula(first: str) -> None:
+    assert one_row(output=f"{first}1+1")["answer"] == f"'{first}1+1"
+    assert one_row(output=f"1{first}1")["answer"] == f"1{first}1"
+
+
+def test_numbers_of_ours_are_left_alone() -> None:
+    assert one_row(cost=-0.5)["cost"] == "-0.5"
+
+
+@pytest.mark.parametrize("letter", ["x", "🎉"])
+def test_an_answer_fits_into_a_cell_and_says_what_was_cut(letter: str) -> None:
+    answer = one_row(output=letter * 40_000)["answer"]
+    kept = answer.count(letter)
+    assert len(answer.encode("utf-16-le")) // 2 < 32_767
+    assert answer.endswith(f"\n[… {40_000 - kept:,} more characters]")
+    assert one_row(output="x" * 32_000)["answer"] == "x" * 32_000
+
+
+@settings(deadline=None)
+@given(st.text(), st.text())
+def test_no_text_breaks_a_row_or_is_a_formula(answer: str, error: str) -> None:
+    row = one_row(output=answer + "\x00\ud800", error=error)
+    assert list(row) == list(COLUMNS)
+    assert row["answer"].endswith(r"\x00\ud800")
+    for cell in (row["answer"], row["error"]):
+        assert not cell.startswith(tuple("=+-@\t\r\n"))
+        assert cell.encode("utf-8").count(b"\x00") == 0
+
+
+@settings(deadline=None)
+@given(st.text(st.characters(exclude_categories=["Cc", "Cs"])))
+def test_other_text_is_read_back_as_it_was(answer: str) -> None:
+    assert one_row(output=f"He said: {answer}")["answer"] == f"He said: {answer}"
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_the_file_of_a_run(pytester: pytest.Pytester, workers: str) -> None:
+    cases = [case("Open?", "gate up", id="open"), case("Shut?", "gate up", id="shut")]
+    write_skill(pytester.path / "skills/gate", cases)
+    model = write_script(pytester.path / "a.json", knows='Say "gate up",\nthen é.')
+    args = ["--skill", "skills", "--model", model, "--skill-csv", "out/r.csv", workers]
+    assert pytester.runpytest_inprocess(*args).ret == 0
+    content = (pytester.path / "out/r.csv").read_bytes()
+    assert content.startswith(b"skill,")  # and no mark of a byte order
+    read = rows(content.decode("utf-8"))
+    assert [(row["case"], row["arm"], row["outcome"]) for row in read] == [
+        ("open", "baseline", "failed"),
+        ("open", "skill", "passed"),
+        ("shut", "baseline", "failed"),
+        ("shut", "skill", "passed"),
+    ]
+    assert read[1]["answer"] == 'Say "gate up",\nthen é.'
+    assert list(Path(pytester.path / "out").iterdir()) == [pytester.path / "out/r.csv"]
+
+
+def test_all_records_are_there() -> None:
+    results: RunResults = made_run(skills=("gate", "door"), models=("a", "b"), cases=3, runs=2)
+    assert len(rows(csv_text(results))) == len(results.records) == 48
+
+
+@pytest.mark.parametrize("kind", ["new", "old", "link", "pipe"])
+def test_a_file_is_replaced_and_a_pipe_is_written_to(tmp_path: Path, kind: str) -> None:
+    file, target = tmp_path / "r.csv", tmp_path / "there.csv"
+    if kind == "old":
+        file.write_text("longer than what comes")
+    if kind == "link":
+        file.symlink_to(target)
+    if kind != "pipe":
+        replace_file(file, b"short")
+        assert file.read_bytes() == b"short"
+        assert file.is_symlink() == (kind == "link")
+        assert not list(tmp_path.glob(".*"))
+        return
+    os.mkfifo(file)
+    reader = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
+    replace_file(file, b"short")
+    assert os.read(reader, 99) == b"short"
+    os.close(reader)

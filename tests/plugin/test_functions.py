@@ -1,0 +1,313 @@
+"""Tests of a skill that are written in Python."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.kit import BODY, write_script, write_skill
+from support.loopback import Asked, LoopbackServer, Reply
+
+TEST = """
+    import pytest
+
+    @pytest.mark.skill("skills/gate")
+    def test_opens(ask):
+        answer = ask("How do I open the gate?")
+        assert "gate up" in answer
+"""
+
+
+@pytest.fixture
+def model(pytester: pytest.Pytester) -> str:
+    write_skill(pytester.path / "skills/gate")
+    return write_script(pytester.path / "answers.json")
+
+
+def report(folder: Path) -> Any:
+    return json.loads((folder / "r.json").read_text())
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_both_arms_are_run_and_count_into_the_lift(
+    pytester: pytest.Pytester, model: str, workers: str
+) -> None:
+    pytester.makepyfile(test_gate=TEST)
+    result = pytester.runpytest_inprocess("--model", model, "-n", workers, "--skill-json", "r.json")
+    result.assert_outcomes(passed=1)
+    (summary,) = report(pytester.path)["summary"]
+    assert (summary["skill"], summary["cases"], summary["lift"]) == ("gate", 1, 1.0)
+    baseline, skill = report(pytester.path)["records"]
+    assert (baseline["arm"], baseline["outcome"]) == ("baseline", "failed")
+    (check,) = baseline["checks"]
+    assert check["check"] == "assert"
+    assert check["reason"].startswith("assert 'gate up' in 'No idea.'")
+    assert (skill["outcome"], skill["output"]) == ("passed", "Type gate up.")
+    assert skill["case"] == "test_gate::test_opens"
+    result.stdout.fnmatch_lines(["*= skills =*", "*+100*"])
+
+
+def test_the_skill_arm_fails_as_any_test_fails(pytester: pytest.Pytester, model: str) -> None:
+    pytester.makepyfile(test_gate=TEST.replace("gate up", "gate down"))
+    result = pytester.runpytest_inprocess("--model", model)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*_ test_opens[[]scripted:answers.json] _*",
+            '>*assert "gate down" in answer',
+            "E*AssertionError: assert 'gate down' in 'Type gate up.'",
+            "test_gate.py:6: AssertionError",
+            "FAILED test_gate.py::test_opens[[]scripted:answers.json] - *",
+        ]
+    )
+    assert "functions.py" not in result.stdout.str()
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_no_answer_is_an_error_and_no_failure(pytester: pytest.Pytester, workers: str) -> None:
+    write_skill(pytester.path / "skills/gate")
+    (pytester.path / "none.json").write_text("[]")
+    pytester.makepyfile(
+        test_gate="""
+        import pytest
+
+        @pytest.mark.skill("skills/gate")
+        def test_opens(ask):
+            try:
+                ask("q")
+            except Exception:
+                pass
+        """
+    )
+    args = ["--model", "scripted:none.json", "-n", workers, "--skill-json", "r.json"]
+    result = pytester.runpytest_inprocess(*args)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["scripted:none.json: no rule of none.json fits*"])
+    assert [r["outcome"] for r in report(pytester.path)["records"]] == ["errored", "errored"]
+
+
+def test_every_model_every_parameter_and_fixtures(pytester: pytest.Pytester, model: str) -> None:
+    (pytester.path / "other.json").write_text(json.dumps([{"answer": "gate up and down"}]))
+    pytester.makepyfile(
+        test_gate="""
+        import pytest
+
+        class TestGate:
+            @pytest.mark.skill("skills/gate")
+            @pytest.mark.parametrize("word", ["up", "down"])
+            def test_word(self, word, ask, tmp_path):
+                assert tmp_path.is_dir()
+                assert word in ask("How?")
+        """
+    )
+    args = ["--model", model, "--model", "scripted:other.json", "--skill-json", "r.json"]
+    result = pytester.runpytest_inprocess(*args)
+    result.assert_outcomes(passed=3, failed=1)
+    cases = {record["case"] for record in report(pytester.path)["records"]}
+    assert cases == {"test_gate::TestGate::test_word[up]", "test_gate::TestGate::test_word[down]"}
+
+
+def test_what_is_asked_differs_by_the_skill_only(pytester: pytest.Pytester) -> None:
+    write_skill(pytester.path / "skills/gate")
+    pytester.makepyfile(
+        test_gate="""
+        import pytest
+
+        @pytest.mark.skill("skills/gate")
+        def test_turns(ask):
+            first = ask("Hi", system="Be brief.")
+            turns = [
+                {"role": "user", "content": "Hi"},
+                {"role": "assistant", "content": first},
+                {"role": "user", "content": "And now?"},
+            ]
+            second = ask(turns, system="Be brief.")
+            assert second.answer.usage.input == 10
+            assert second.answer.stop == "end"
+        """
+    )
+    with LoopbackServer(lambda asked: Reply(asked.question.upper())) as server:
+        args = ["--model", "m", "--skill-base-url", f"{server.url}/v1", "--skill-json", "r.json"]
+        pytester.runpytest_inprocess(*args).assert_outcomes(passed=1)
+        asked = len(server.asked)
+        pytester.runpytest_inprocess(*args).assert_outcomes(passed=1)
+        assert len(server.asked) == asked == 4
+    systems = [asked.system for asked in server.asked]
+    assert systems[0] == systems[1] == "Be brief."
+    assert (
+        systems[2]
+        == systems[3]
+        == f"Be brief.\n\n{BODY}\n\nFollow the skill above when you answer."
+    )
+    bodies = [{**asked.body, "messages": asked.body["messages"][1:]} for asked in server.asked]
+    assert bodies[:2] == bodies[2:]
+    assert [len(body["messages"]) for body in bodies[:2]] == [1, 3]
+    assert report(pytester.path)["records"][0]["input_tokens"] == 20
+
+
+def test_what_was_recorded_is_replayed(pytester: pytest.Pytester, model: str) -> None:
+    del model
+    pytester.makepyfile(test_gate=TEST)
+
+    def answer(asked: Asked) -> Reply:
+        return Reply("gate up" if BODY in asked.system else "no")
+
+    with LoopbackServer(answer) as server:
+        args = ["--model", "m", "--skill-base-url", f"{server.url}/v1"]
+        pytester.runpytest_inprocess(*args, "--skill-record", "a.jsonl").assert_outcomes(passed=1)
+    result = pytester.runpytest_inprocess(*args, "--skill-replay", "a.jsonl", "-n", "2")
+    result.assert_outcomes(passed=1)
+
+
+def test_runs_are_counted_and_most_must_pass(pytester: pytest.Pytester) -> None:
+    write_skill(pytester.path / "skills/gate")
+    pytester.makepyfile(answers="def reply(question):\n    return f'run {question.run}'")
+    pytester.makepyfile(
+        test_gate="""
+        import pytest
+
+        @pytest.mark.skill("skills/gate")
+        def test_most(ask):
+            assert ask("q") != "run 1"
+
+        @pytest.mark.skill("skills/gate")
+        def test_few(ask):
+            assert ask("q") == "run 1"
+        """
+    )
+    args = ["--model", "scripted:answers.py:reply", "--skill-runs", "3", "test_gate.py"]
+    pytester.runpytest_inprocess(*args).assert_outcomes(passed=1, failed=1)
+
+
+def test_together_with_the_cases_of_the_same_skill(pytester: pytest.Pytester, model: str) -> None:
+    pytester.makepyfile(test_gate=TEST)
+    args = ["--skill", "skills/gate", "test_gate.py", "--model", model, "--skill-json", "r.json"]
+    pytester.runpytest_inprocess(*args).assert_outcomes(passed=2)
+    (summary,) = report(pytester.path)["summary"]
+    assert (summary["skill"], summary["cases"]) == ("gate", 2)
+
+
+def test_without_a_model_they_are_skipped(pytester: pytest.Pytester, model: str) -> None:
+    pytester.makepyfile(test_gate=TEST)
+    result = pytester.runpytest_inprocess("-rs", "--strict-markers")
+    result.assert_outcomes(skipped=1)
+    result.stdout.fnmatch_lines(["SKIPPED *no model is asked: add --model NAME*"])
+    pytester.makeini(f"[pytest]\nskill_models = {model}")
+    pytester.runpytest_inprocess().assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(
+    ("mark", "problem"),
+    [
+        (
+            '@pytest.mark.skill("skills/nowhere")',
+            "*: mark skill *skills/nowhere: there is no such *",
+        ),
+        (
+            '@pytest.mark.skill("skills")',
+            "test_gate.py::test_opens: mark skill skills: there are several skills here",
+        ),
+    ],
+)
+def test_a_wrong_skill_is_an_error_of_collection(
+    pytester: pytest.Pytester, model: str, mark: str, problem: str
+) -> None:
+    write_skill(pytester.path / "skills/door")
+    pytester.makepyfile(test_gate=TEST.replace('@pytest.mark.skill("skills/gate")', mark))
+    result = pytester.runpytest_inprocess("--model", model)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([problem])
+    assert "Traceback" not in result.stdout.str()
+
+
+def test_a_test_without_a_mark_is_told(pytester: pytest.Pytester, model: str) -> None:
+    pytester.makepyfile("def test_it(ask): pass")
+    result = pytester.runpytest_inprocess("--model", model)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["ask needs a skill: @pytest.mark.skill*"])
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_missing_key_is_told_only_where_a_test_needs_it(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, model: str, workers: str
+) -> None:
+    del model
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    pytester.makeini("[pytest]\nskill_models = haiku")
+    pytester.makepyfile(test_gate=TEST, test_other="def test_other(): pass")
+    pytester.runpytest_inprocess("test_other.py", "-n", workers).assert_outcomes(passed=1)
+    result = pytester.runpytest_inprocess("-n", workers)
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(["not asked: *ANTHROPIC_API_KEY*"])
+
+
+def test_skips_go_through_and_looking_asks_nothing(pytester: pytest.Pytester, model: str) -> None:
+    pytester.makepyfile(
+        test_gate="""
+        import pytest
+
+        @pytest.mark.skill("skills/gate")
+        def test_skips(ask):
+            pytest.skip("not today")
+
+        @pytest.mark.skip
+        @pytest.mark.skill("skills/gate")
+        def test_is_skipped(ask):
+            raise SystemExit
+        """
+    )
+    pytester.runpytest_inprocess("--model", model).assert_outcomes(skipped=2)
+    result = pytester.runpytest_inprocess("--model", model, "--collect-only", "-q")
+    assert "test_gate.py::test_skips[scripted:answers.json]" in result.outlines
+
+
+def test_an_async_test_is_told(pytester: pytest.Pytester, model: str) -> None:
+    pytester.makepyfile(test_gate=TEST.replace("def test_opens", "async def test_opens"))
+    result = pytester.runpytest_inprocess("--model", model)
+    result.stdout.fnmatch_lines(["ask works in plain functions, not in async ones"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("3", "ask takes a text, or a list of messages: "),
+        ('""', "ask takes a text, or a list of messages: [[]0].content: an empty text"),
+        ('[{"role": "robot", "content": "x"}]', "ask takes a text, or a list of messages: "),
+    ],
+)
+def test_a_question_that_is_none_is_told_where_it_is_asked(
+    pytester: pytest.Pytester, model: str, asked: str, told: str
+) -> None:
+    pytester.makepyfile(test_gate=TEST.replace('"How do I open the gate?"', asked))
+    result = pytester.runpytest_inprocess("--model", model, "--skill-json", "r.json")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([f"E *TypeError: {told}*"])
+    assert "functions.py" not in result.stdout.str()
+    assert [r["outcome"] for r in report(pytester.path)["records"]] == ["errored", "errored"]
+
+
+def test_a_test_that_asks_nothing_is_an_error(pytester: pytest.Pytester, model: str) -> None:
+    pytester.makepyfile(
+        test_gate="""
+        import pytest
+
+        @pytest.mark.skill("skills/gate")
+        def test_nothing(ask):
+            pass
+        """
+    )
+    result = pytester.runpytest_inprocess("--model", model)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["this test asked nothing, so it says nothing of the skill"])
+
+
+def test_who_expects_a_failure_does_not_expect_no_answer(pytester: pytest.Pytester) -> None:
+    write_skill(pytester.path / "skills/gate")
+    (pytester.path / "none.json").write_text("[]")
+    pytester.makepyfile(test_gate=TEST.replace("@pytest", "@pytest.mark.xfail\n    @pytest", 1))
+    result = pytester.runpytest_inprocess("--model", "scripted:none.json")
+    result.assert_outcomes(errors=1)
+    model = write_script(pytester.path / "answers.json", knows="no")
+    pytester.runpytest_inprocess("--model", model).assert_outcomes(xfailed=1)

@@ -1,0 +1,77 @@
+"""Installed but not asked for, the plugin does nothing; asked for, it loads only what it needs."""
+
+import json
+
+import pytest
+
+from support.kit import write_script, write_skill
+
+LOADED = """
+    import json
+    import sys
+
+    def pytest_unconfigure(config):
+        names = ("anthropic", "openai", "pydantic", "yaml", "tabulate", "asyncio", "xllamacpp")
+        names += ("genai_prices", "httpx2", "aiohttp", "regex", "jsonschema", "opentelemetry")
+        loaded = [name for name in sys.modules if name in names or name[:14] == "pytest_upskill"]
+        (config.rootpath / "loaded.json").write_text(json.dumps(sorted(loaded)))
+"""
+
+
+def loaded(pytester: pytest.Pytester) -> list[str]:
+    names: list[str] = json.loads((pytester.path / "loaded.json").read_text())
+    return names
+
+
+def test_without_skills_nothing_is_collected_loaded_or_printed(pytester: pytest.Pytester) -> None:
+    write_skill(pytester.path / "skills/gate")
+    pytester.makeconftest(LOADED)
+    pytester.makepyfile(test_other="def test_other(): pass")
+    # hypothesis and anyio, which the tests' environment has, load a few of these themselves.
+    result = pytester.runpytest_subprocess("-p", "no:hypothesispytest", "-p", "no:anyio")
+    result.assert_outcomes(passed=1)
+    assert loaded(pytester) == [
+        "pytest_upskill",
+        "pytest_upskill.errors",
+        "pytest_upskill.plugin",
+        "pytest_upskill.plugin.hookspecs",
+        "pytest_upskill.plugin.option",
+        "pytest_upskill.plugin.option_table",
+        "pytest_upskill.plugin.options",
+        "pytest_upskill.settings",
+    ]
+    shown = [line for line in result.outlines if not line.startswith(("plugins:", "rootdir:"))]
+    assert "skill" not in "\n".join(shown)
+
+
+@pytest.mark.parametrize("args", [["--collect-only", "--model", "haiku"], ["--model", "scripted"]])
+def test_no_sdk_is_loaded_before_a_model_needs_it(
+    pytester: pytest.Pytester, args: list[str]
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    pytester.makeconftest(LOADED)
+    model = write_script(pytester.path / "a.json")
+    args = [model if arg == "scripted" else arg for arg in args]
+    result = pytester.runpytest_subprocess("--skill", "skills", *args)
+    assert result.ret == 0
+    heavy = {"anthropic", "openai", "xllamacpp", "genai_prices", "httpx2", "aiohttp"}
+    heavy |= {"regex", "jsonschema", "opentelemetry"}
+    assert not set(loaded(pytester)) & heavy
+
+
+def test_an_option_without_a_skill_says_that_nothing_is_tested(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test_other(): pass")
+    result = pytester.runpytest_inprocess("--skill-json", "r.json", "--skill-runs", "2")
+    result.assert_outcomes(passed=1)
+    told = "upskill: --skill-runs, --skill-json without --skill PATH, so no skill is tested"
+    assert told in result.outlines
+    for workers in ("0", "2"):
+        result = pytester.runpytest_inprocess("--model", "haiku", "-n", workers)
+        result.assert_outcomes(passed=1)
+        result.stdout.fnmatch_lines(["upskill: no skill was tested: neither --skill PATH nor *"])
+
+
+def test_help_and_markers_work_whatever_the_settings_say(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nskill_paths = nowhere\nskill_models = nobody")
+    for option in ("--help", "--markers", "--version"):
+        assert pytester.runpytest_subprocess(option).ret == 0

@@ -1,0 +1,180 @@
+"""--junitxml: what programs that read JUnit's files are told of skills."""
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from junitparser import xunit2
+
+from pytest_upskill.reports.export.junit import case_properties, suite_properties
+from pytest_upskill.settings import Gates
+from support.kit import case, write_script, write_skill
+from support.made import accepted_count, made_record, made_run
+
+CASES = [
+    case("Open?", "gate up", id="right"),
+    case("Shut?", "gate down", id="wrong"),
+    case("Lock?", "gate up", id="lost"),
+    case("Paint?", "gate down", id="expected", xfail="not yet"),
+]
+ANSWERS = """
+def answer(question):
+    if "Lock" in question.messages[-1][1]:
+        raise RuntimeError("no network")
+    return "Type gate up." if "gate up" in question.system else {unknown!a}
+"""
+# The order of what a <testcase> holds in the schema of JUnit 10.
+ORDER = ["properties", "skipped", "error", "failure", "system-out", "system-err"]
+
+
+def read(file: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """The cases by their names and the properties of the suite, as another program reads them."""
+    suite: Any
+    (suite,) = xunit2.JUnitXml.fromfile(str(file))
+    cases = {test.name.partition("[")[0]: test for test in suite}
+    return cases, properties(suite)
+
+
+def properties(element: Any) -> dict[str, str]:
+    return {found.name: found.value for found in element.properties()}
+
+
+def run(pytester: pytest.Pytester, *args: str) -> Path:
+    write_skill(pytester.path / "skills/gate", CASES)
+    nasty = "\x00 \x1b[31m \ud800 \uffff ]]> <b>&"
+    pytester.makepyfile(fake=ANSWERS.format(unknown=nasty))
+    pytester.makeini("[pytest]\nskill_prices = scripted:fake.py:answer 1000000 1000000")
+    model = ["--model", "scripted:fake.py:answer"]
+    pytester.runpytest_inprocess("--skill", "skills", *model, "--junitxml", "j.xml", *args)
+    return pytester.path / "j.xml"
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_a_consumer_reads_results_and_numbers(pytester: pytest.Pytester, workers: str) -> None:
+    cases, suite = read(run(pytester, workers, "--skill-min-lift", "0.9"))
+    kinds = {name: [type(found).__name__ for found in test.result] for name, test in cases.items()}
+    assert kinds == {
+        "right": [],
+        "wrong": ["Failure"],
+        "lost": ["Error"],
+        "expected": ["Skipped"],
+    }
+    right = properties(cases["right"])
+    records = json.loads(right.pop("upskill"))
+    assert [record["skill"] for record in records] == ["gate", "gate"]
+    tokens = [float(right[f"upskill_{arm}_tokens"]) for arm in ("baseline", "skill")]
+    assert right == {
+        "upskill_skill": "gate",
+        "upskill_model": "scripted:fake.py:answer",
+        "upskill_baseline_rate": "0",
+        "upskill_skill_rate": "1",
+        "upskill_lift": "1",
+        "upskill_baseline_tokens": f"{tokens[0]:g}",
+        "upskill_skill_tokens": f"{tokens[1]:g}",
+        "upskill_cost": f"{sum(tokens):g}",
+    }
+    assert [record["cost"] for record in records] == tokens
+    assert properties(cases["wrong"])["upskill_skill_rate"] == "0"
+    lost = properties(cases["lost"])
+    assert lost["upskill_model"] == "scripted:fake.py:answer"
+    assert "upskill_lift" not in lost
+    assert suite["upskill:gate:scripted:fake.py:answer:verdict"] == "incomplete"
+    assert suite["upskill:gate:scripted:fake.py:answer:errored"] == "2"
+    assert float(suite["upskill:gate:scripted:fake.py:answer:lift"]) == pytest.approx(1 / 3, 1e-5)
+    assert float(suite["upskill:gate:scripted:fake.py:answer:cost"]) > 100
+    assert suite["upskill_gate"] == "not passed"
+    assert "incomplete" in suite["upskill_gate_reason_1"]
+
+
+@pytest.mark.parametrize("family", ["xunit1", "xunit2"])
+def test_elements_stand_in_the_order_of_the_schema(pytester: pytest.Pytester, family: str) -> None:
+    root = ElementTree.parse(run(pytester, "-o", f"junit_family={family}")).getroot()
+    (suite,) = root
+    assert [child.tag for child in suite] == ["properties", *["testcase"] * 4]
+    for test in suite.iter("testcase"):
+        tags = [child.tag for child in test]
+        assert tags == sorted(tags, key=ORDER.index)
+        names = [found.attrib["name"] for found in test.iter("property")]
+        assert len(names) == len(set(names))
+    for found in root.iter("property"):
+        assert set(found.attrib) == {"name", "value"}
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_a_failure_that_was_accepted_is_skipped_and_a_regression_a_failure(
+    pytester: pytest.Pytester, workers: str
+) -> None:
+    write_skill(pytester.path / "skills/gate", CASES[:2])
+    args = ["--skill", "skills", "--model", write_script(pytester.path / "a.json"), workers]
+    pytester.runpytest_inprocess(*args, "--skill-accept")
+    write_script(pytester.path / "a.json", knows="Push it.")
+    pytester.runpytest_inprocess(*args, "--junitxml", "j.xml")
+    cases, suite = read(pytester.path / "j.xml")
+    assert [type(found).__name__ for found in cases["wrong"].result] == ["Skipped"]
+    assert [type(found).__name__ for found in cases["right"].result] == ["Failure"]
+    assert "regression" in cases["right"].result[0].message
+    assert suite["upskill_gate"] == "not passed"
+    assert "right accepted 1 of 1" in suite["upskill_gate_reason_1"]
+
+
+def test_tests_in_python_and_other_tests_stand_beside_them(pytester: pytest.Pytester) -> None:
+    write_skill(pytester.path / "skills/gate")
+    pytester.makepyfile(
+        test_both="""
+        import pytest
+
+        @pytest.mark.skill("skills/gate")
+        def test_asks(ask, record_property):
+            record_property("mine", "kept")
+            assert "gate up" in ask("How?")
+
+        def test_plain(): pass
+        """
+    )
+    model = write_script(pytester.path / "a.json")
+    family = ["-o", "junit_family=xunit1"]  # else pytest warns of record_property
+    pytester.runpytest_inprocess("--model", model, "--junitxml", "j.xml", *family)
+    cases, _ = read(pytester.path / "j.xml")
+    asks = properties(cases["test_asks"])
+    assert asks["mine"] == "kept"
+    assert asks["upskill_lift"] == "1"
+    assert properties(cases["test_plain"]) == {}
+
+
+def test_what_only_all_cases_together_show_is_told_of_the_suite() -> None:
+    made = made_run(
+        cases=12,
+        runs=5,
+        passes=lambda _number, _model, arm, run: arm == "skill" and run > 2,
+        accepted={number: accepted_count(5, 5, 12) for number in range(12)},
+    )
+    told = dict(suite_properties(made))
+    assert told["upskill_gate"] == "not passed"
+    assert any("as a whole" in value for value in told.values())
+
+
+def test_without_gates_nothing_is_said_of_one() -> None:
+    told = dict(suite_properties(made_run()))
+    assert not any(name.startswith("upskill_gate") for name in told)
+    assert dict(suite_properties(made_run(gates=Gates(min_lift=0))))["upskill_gate"] == "passed"
+
+
+def test_a_cost_that_is_not_known_is_left_out() -> None:
+    known = made_record("gate", "a", "haiku", "skill", 1)
+    unknown = made_record("gate", "a", "haiku", "skill", 2, cost=None)
+    assert dict(case_properties([known]))["upskill_cost"] == "0.0015"
+    assert "upskill_cost" not in dict(case_properties([known, unknown]))
+
+
+@settings(deadline=None)
+@given(st.text(st.characters(codec="utf-8")), st.text())
+def test_names_of_properties_can_stand_in_xml(skill: str, model: str) -> None:
+    made = made_run(skills=(skill,), models=(model,), cases=1)
+    element = ElementTree.Element("properties")
+    for name, _ in suite_properties(made):
+        element.append(ElementTree.Element("property", name=name))
+    assert ElementTree.fromstring(ElementTree.tostring(element))

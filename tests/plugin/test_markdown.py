@@ -1,0 +1,264 @@
+"""--skill-markdown: a comment that GitHub takes, and that no text from outside breaks."""
+
+from collections import Counter
+from dataclasses import replace
+from html.parser import HTMLParser
+from typing import Any
+
+import cmarkgfm
+import pytest
+from cmarkgfm.cmark import Options
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_upskill.reports.markdown.comment import LIMIT, MARKER, markdown_summary
+from pytest_upskill.reports.markdown.text import escaped, fenced, in_html
+from pytest_upskill.results.run import RunResults
+from pytest_upskill.trials.records import Grade
+from support.kit import case, write_script, write_skill
+from support.made import accepted_count, helps, made_record, made_run
+
+HOSTILE = (
+    "</summary></details><script>alert(1)</script>\n\n```\n~~~\n````\n</details>\n"
+    "<img src=x onerror=y> ![i](http://x.example/i.png) [l](http://x.example) http://x.example "
+    "www.x.example @all a@x.example #12 | a | b |\n# h\n- - x\n1. y\n> z\n---\n<!-- c"
+)
+OURS = {"h2", "h3", "p", "strong", "ul", "li", "table", "thead", "tbody", "tr", "th", "td"}
+OURS |= {"details", "summary", "pre", "code"}
+
+
+class Page(HTMLParser):
+    """What GitHub's own parser of Markdown makes of a text, as tags and as what they hold."""
+
+    def __init__(self, markdown: str) -> None:
+        super().__init__()
+        self.tags: Counter[str] = Counter()
+        self.open: list[str] = []
+        self.texts: dict[str, list[str]] = {}
+        raw = Options.CMARK_OPT_UNSAFE  # HTML stays: what GitHub filters out is not counted on
+        self.html = cmarkgfm.github_flavored_markdown_to_html(markdown, raw)
+        self.feed(self.html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        allowed = [("lang", "text")] if tag == "pre" else []
+        assert [pair for pair in attrs if pair not in allowed] == []
+        self.tags[tag] += 1
+        self.open.append(tag)
+        self.texts.setdefault(tag, []).append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        for tag in self.open:
+            self.texts[tag][-1] += data
+
+
+def regressed(**more: Any) -> RunResults:
+    """Case 0 passed five of five runs when it was accepted, and one now; case 1 is new."""
+
+    def passes(number: int, _model: str, arm: str, run: int) -> bool:
+        return arm == "skill" and (run == 1 or number > 1)
+
+    accepted = {number: accepted_count(5, 5) for number in (0, 2, 3, 4, 5)}
+    return made_run(runs=5, passes=passes, accepted=accepted, **more)
+
+
+def hostile(text: str, results: RunResults | None = None) -> RunResults:
+    """Every text that comes from outside is this one."""
+    made = results or regressed(models=(text,))
+    grades = (Grade(text, False, text),)
+    records = [
+        replace(record, output=text, checks=grades if record.outcome == "failed" else ())
+        for record in made.records
+    ]
+    return replace(made, records=tuple(records), questions=dict.fromkeys(made.questions, text))
+
+
+def test_the_verdict_comes_first_then_the_table_then_what_got_worse() -> None:
+    text = markdown_summary(regressed(), ["a note"], failed=2)
+    assert text.startswith(f"{MARKER}\n## Skills\n\n**Not passed:**\n\n- 2 tests failed")
+    page = Page(text)
+    assert page.texts["h3"] == ["gate", "Regressions", "Failed cases"]
+    assert page.texts["summary"] == [
+        "case-0 on haiku: accepted 5 of 5 on 2026-01-01, now 1 of 5",
+        "case-1 on haiku: passed 1 of 5",
+    ]
+    worse = page.texts["details"][0]
+    assert "How do I open case-0?" in worse
+    assert "Answer with the skill, run 2:\nNo idea." in worse
+    assert 'contains: "gate up" is not in the answer' in worse
+    assert text.index("| haiku |") < text.index("a note") < text.index("<details>")
+
+
+def test_single_cases_to_look_at_are_told_below_the_verdict() -> None:
+    def passes(number: int, _model: str, arm: str, _run: int) -> bool:
+        return number == 1 or (arm == "baseline") == (number == 0 or number == 2)
+
+    made = made_run(cases=4, runs=3, passes=passes)
+    records = [replace(record, case=f"{record.case}*") for record in made.records]
+    text = markdown_summary(replace(made, records=tuple(records)))
+    assert "\n  - worse with the skill: case-0\\*, case-2\\*\n" in text
+    assert "\n  - no signal, pass without it: case-1\\*\n" in text
+    assert Page(text).tags["ul"] == 2
+    details = Page(markdown_summary(made)).texts["details"]
+    assert ["Without the skill: passed 3 of 3 runs." in told for told in details] == [True, True]
+
+
+def test_without_a_baseline_nothing_is_told_of_it() -> None:
+    text = markdown_summary(made_run(cases=1, passes=lambda *_: False, arms=("skill",)))
+    assert "<details>" in text
+    assert "ithout the skill" not in text
+
+
+@pytest.mark.parametrize(("cost", "shown"), [(None, False), (0.0, False), (0.001, True)])
+def test_a_column_of_costs_is_left_out_where_it_says_nothing(
+    cost: float | None, shown: bool
+) -> None:
+    made = made_run(models=("a", "b"))
+    records = [replace(r, cost=cost if r.model == "a" else None) for r in made.records]
+    page = Page(markdown_summary(replace(made, records=tuple(records))))
+    assert ("$/1000" in page.texts["th"]) is shown
+    assert page.tags["td"] == 2 * page.tags["th"]
+
+
+def test_a_run_that_passes_has_nothing_folded() -> None:
+    text = markdown_summary(made_run(passes=lambda *_: True))
+    assert "**Passed.**" in text
+    assert "<details>" not in text
+    assert "**Nothing was tested.**" in markdown_summary(made_run(cases=0))
+
+
+def test_cases_that_no_shard_has_are_a_reason_not_to_pass() -> None:
+    text = markdown_summary(made_run(missing={("gate", "haiku"): 2}))
+    assert "**Not passed:**\n\n- gate on haiku: 2 cases in none of the files" in text
+
+
+def test_a_case_that_was_not_answered_says_why() -> None:
+    made = made_run(cases=2, passes=lambda *_: True)
+    lost = made_record("gate", "case-0", "haiku", "baseline", 1, outcome="errored", output=None)
+    records = (replace(lost, checks=(), error="no network"), *made.records[1:])
+    page = Page(markdown_summary(replace(made, records=records)))
+    assert page.texts["summary"] == ["case-0 on haiku: not answered, or not graded"]
+    assert "no network" in page.texts["details"][0]
+
+
+def test_what_was_accepted_as_failing_is_not_shown_again() -> None:
+    made = made_run(passes=lambda *_: False, accepted={n: accepted_count(0) for n in range(6)})
+    assert "<details>" not in markdown_summary(made)
+
+
+def test_the_name_of_the_skill_is_told_where_there_are_several() -> None:
+    made = made_run(skills=("gate", "door"), cases=1, passes=lambda *_: False)
+    assert Page(markdown_summary(made)).texts["summary"] == [
+        "gate: case-0 on haiku: passed 0 of 1",
+        "door: case-0 on haiku: passed 0 of 1",
+    ]
+
+
+def test_hostile_text_stays_text() -> None:
+    results = hostile(HOSTILE)
+    page = Page(markdown_summary(results, [HOSTILE], failed=1))
+    assert set(page.tags) <= OURS
+    assert page.tags["details"] == page.tags["summary"] == 2
+    assert page.open == []
+    assert "<script>alert(1)</script>" in page.texts["code"][0]  # as text, whole
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.text(st.sampled_from("<>&`~|\\[]()!#*_-+=.:/@\n\r\t \x00\ud800w1a"), max_size=60))
+def test_no_text_breaks_out(text: str) -> None:
+    page = Page(markdown_summary(hostile(text + "x"), [text]))
+    assert set(page.tags) <= OURS
+    assert page.tags["details"] == 2
+    assert page.tags["tr"] == 2
+    assert page.open == []
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_a_fence_holds_any_text(text: str) -> None:
+    page = Page(fenced(text))
+    assert page.tags == {"pre": 1, "code": 1}
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_words_are_one_plain_paragraph(text: str) -> None:
+    assert set(Page(f"x {escaped(text)}").tags) <= {"p"}
+    assert set(Page(f"- {escaped(text)}").tags) <= {"ul", "li"}
+    summary = Page(f"<summary>{in_html(text, 100)}</summary>")
+    assert set(summary.tags) == {"summary"}
+
+
+@pytest.mark.parametrize("text", ["see #12", "@all", "http://x.example", "WWW.x.example"])
+def test_nothing_calls_people_or_refers_to_issues(text: str) -> None:
+    shown = Page(escaped(text)).texts["p"][0]
+    assert shown.replace("\u200b", "").strip() == text
+    assert "\u200b" in shown
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        made_run(models=[f"model-{n}" for n in range(400)], cases=2),
+        made_run(skills=[f"skill-{n}" for n in range(400)], cases=2),
+        made_run(skills=[f"{n}" * 900 for n in range(50)], models=["@" * 900] * 1, cases=2),
+    ],
+    ids=["models", "skills", "names"],
+)
+def test_tables_of_hundreds_of_rows_are_cut_and_say_so(results: RunResults) -> None:
+    notes = ["<" * 3000] * 300
+    text = markdown_summary(results, notes, failed=1)
+    assert len(text) < LIMIT
+    page = Page(text)
+    rows = page.tags["tr"] - page.tags["table"]
+    left_out = len(results.verdicts) - rows
+    assert rows >= 5
+    assert left_out > 0
+    assert f"And {left_out} more row" in text
+    assert page.texts["li"][-1].endswith(" more")  # of the notes
+
+
+@pytest.mark.parametrize("answer", ["No. " * 5000, "`" * 9000, "\x00" * 9000, "\n" * 9000])
+def test_details_are_dropped_whole_from_the_end_and_counted(answer: str) -> None:
+    text = markdown_summary(hostile(answer, made_run(cases=300, passes=lambda *_: False)))
+    assert 40_000 < len(text) < LIMIT
+    shown = Page(text).tags["details"]
+    assert shown >= 3
+    assert text.endswith(f"\n\nFailed cases: {300 - shown} left out for which there is no room.\n")
+
+
+def test_regressions_have_their_room_before_other_failures() -> None:
+    accepted = {number: accepted_count(1) for number in range(200)}
+    made = hostile("No. " * 900, made_run(cases=400, passes=lambda *_: False, accepted=accepted))
+    text = markdown_summary(made)
+    assert len(text) < LIMIT
+    shown = Page(text).tags["details"]
+    assert f"Regressions: {200 - shown} left out" in text
+    assert "Failed cases: 200 left out" in text
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.text(min_size=1, max_size=300), st.integers(1, 40), st.integers(1, 5))
+def test_any_run_stays_below_the_limit(text: str, times: int, models: int) -> None:
+    names = [f"{text * times}{number}" for number in range(models)]
+    made = hostile(text * times, made_run(models=names, cases=9, passes=helps))
+    assert len(markdown_summary(made, [text * times] * 20, failed=3)) < LIMIT
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_the_file_of_a_run(pytester: pytest.Pytester, workers: str) -> None:
+    cases = [case("Open?", "gate up", id="open"), case("Shut?", "gate down", id="shut")]
+    write_skill(pytester.path / "skills/gate", cases)
+    model = write_script(pytester.path / "a.json")
+    args = ["--skill", "skills", "--model", model, "--skill-markdown", "comment.md", workers]
+    assert pytester.runpytest_inprocess(*args).ret == 1
+    text = (pytester.path / "comment.md").read_text()
+    assert text.startswith(f"{MARKER}\n## Skills\n\n**Not passed:**\n\n- 1 test failed")
+    assert Page(text).texts["summary"] == [f"shut on {model}: passed 0 of 1"]
+    pytester.runpytest_inprocess(*args, "--skill-accept")
+    text = (pytester.path / "comment.md").read_text()
+    assert "**Passed.**" in text
+    assert "accepted 2 cases in" in text

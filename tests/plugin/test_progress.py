@@ -1,0 +1,200 @@
+"""The line that tells how far a run has come: what it says, and that it never mixes."""
+
+import io
+import os
+import re
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any, Final
+
+import pytest
+
+from pytest_upskill.plugin import progress as progress_module
+from pytest_upskill.plugin.progress import GuardedFile, ProgressLine, can_draw
+from pytest_upskill.reports.terminal.progress import Progress, progress_line
+from support.kit import case, write_skill
+from support.loopback import Asked, Fault, LoopbackServer, Reply
+from support.terminal import run_on_terminal, seen
+
+HALF: Final = Progress(
+    done=34, all=1200, in_flight=16, reused=12, tokens=41200, cost=0.123, seconds_left=100
+)
+CASES: Final = [case(f"Question {number}?", "yes", id=f"case-{number}") for number in range(12)]
+
+
+def test_the_line_says_all_that_is_known() -> None:
+    assert progress_line(HALF, 120) == (
+        "upskill: 34 of 1,200 answers, 16 in flight, about 2 min left, 12 re-used, "
+        "41,200 tokens, $0.12"
+    )
+
+
+def test_the_line_says_that_questions_wait() -> None:
+    line = progress_line(Progress(1, 40, 0, 0, 0, None, None, pausing=16), 79)
+    assert line == "upskill: 1 of 40 answers, 0 in flight, 16 waiting (limit or fault), 0 tokens"
+
+
+def test_questions_that_wait_for_a_limit_are_counted(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def script(asked: Asked) -> Reply | Fault:
+        busy = asked.attempt == 1 and asked.question != "Question 0?"
+        return Fault("status", 429, retry_after="1") if busy else Reply("yes")
+
+    monkeypatch.setattr(progress_module, "LOG_EVERY", 0.1)
+    write_skill(pytester.path / "skills/gate", CASES[:3])
+    with LoopbackServer(script) as server:
+        address = ["--model", "m", "--skill-base-url", f"{server.url}/v1"]
+        result = pytester.runpytest_inprocess("--skill", "skills", *address)
+    result.assert_outcomes(passed=3)
+    result.stdout.fnmatch_lines(["upskill: 2 of 6 answers, 0 in flight, 4 waiting (*"])
+
+
+@pytest.mark.parametrize("width", [0, 5, 30, 50, 79])
+def test_the_line_fits(width: int) -> None:
+    line = progress_line(HALF, width)
+    assert len(line) <= width
+    assert "upskill: 34 of 1,200 answers".startswith(line) or line.endswith(
+        ("answers", "flight", "left", "used", "tokens")
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "1 s"), (89, "89 s"), (95, "2 min"), (7200, "2.0 h")],
+)
+def test_the_time_left_is_rounded_for_people(seconds: float, text: str) -> None:
+    progress = Progress(1, 2, 1, 0, 0, None, seconds)
+    assert f"about {text} left" in progress_line(progress, 120)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_it_is_drawn_only_where_somebody_looks() -> None:
+    assert can_draw(Terminal(), {"TERM": "xterm"})
+    assert not can_draw(Terminal(), {"TERM": "dumb"})
+    assert not can_draw(Terminal(), {"TERM": "xterm", "CI": "true"})
+    assert not can_draw(io.StringIO(), {"TERM": "xterm"})
+
+
+def test_a_line_is_wiped_before_anything_is_written() -> None:
+    file = GuardedFile(io.StringIO())
+    file.write("test_x.py .")
+    file.draw("LINE")
+    file.write(".F\n")
+    file.draw("LINE")
+    file.wipe()
+    shown = seen(file.file.getvalue().replace("\n", "\r\n"), rows=4)  # type: ignore[attr-defined]
+    assert shown[:2] == ["test_x.py ..F", ""]
+
+
+def test_a_line_of_a_log_has_a_line_of_its_own() -> None:
+    file = GuardedFile(io.StringIO())
+    file.write("test_x.py .")
+    file.log("LINE")
+    file.log("LINE")
+    file.write(".\n")
+    assert file.file.getvalue() == "test_x.py .\nLINE\nLINE\n.\n"  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def slow_server() -> Iterator[LoopbackServer]:
+    """Each answer takes longer than the line needs to be drawn."""
+    delay = progress_module.DRAW_EVERY * 1.5
+    with LoopbackServer(lambda _: Reply("yes", delay=delay)) as server:
+        yield server
+
+
+def steady(lines: Sequence[str]) -> list[str]:
+    """Without what differs from run to run: times, and the order and names of workers."""
+    plain = [re.sub(r"\d+\.\d+ ?s?|\[gw\d\] *|=+| *\[ *\d+%\]", "#", line) for line in lines]
+    return sorted(filter(None, plain))
+
+
+@pytest.mark.parametrize(
+    ("options", "rows"),
+    [([], 8), (["-v"], 8), (["-s"], 50), (["-n4"], 50), (["-n4", "-v"], 8)],
+)
+def test_on_a_terminal_it_leaves_no_trace(
+    pytester: pytest.Pytester, slow_server: LoopbackServer, options: list[str], rows: int
+) -> None:
+    write_skill(pytester.path / "skills/gate", CASES)
+    pytester.makepyfile(test_other="def test_other():\n    print('said by a test')")
+    address = ["--model", "m", "--skill-base-url", f"{slow_server.url}/v1", "--skill-fresh"]
+    paths = ["--skill", "skills", "skills", "test_other.py"]
+    command = [sys.executable, "-m", "pytest", *paths, *address, "--color=no", *options]
+    environ = {key: value for key, value in os.environ.items() if key != "CI"}
+
+    def look(**more: str) -> tuple[str, list[str]]:
+        written = run_on_terminal(command, pytester.path, environ | more, rows)
+        return written, seen(written, rows)
+
+    drawn, screen = look(TERM="xterm")
+    assert re.search(r"upskill: \d+ of 24 answers, \d+ in flight", drawn)
+    plain, wanted = look(TERM="dumb")
+    assert "in flight" not in plain
+    assert "in flight" not in "\n".join(screen)
+    assert steady(screen) == steady(wanted)
+
+
+@pytest.mark.parametrize("options", [[], ["-v"], ["-n2"]], ids=" ".join)
+def test_in_a_log_there_is_a_plain_line_now_and_then(
+    pytester: pytest.Pytester,
+    slow_server: LoopbackServer,
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+) -> None:
+    monkeypatch.setattr(progress_module, "LOG_EVERY", 0.1)
+    write_skill(pytester.path / "skills/gate", CASES)
+    address = ["--model", "m", "--skill-base-url", f"{slow_server.url}/v1", "--skill-fresh"]
+    result = pytester.runpytest_inprocess("--skill", "skills", *address, *options)
+    result.assert_outcomes(passed=12)
+    told = [line for line in result.outlines if "in flight" in line]
+    assert told
+    assert all(re.fullmatch(r"upskill: \d+ of 24 answers, .* tokens?", line) for line in told)
+    assert "\x1b" not in result.stdout.str()
+
+
+class FakeTally:
+    """Counts how often it was asked, so that a test can wait for that and not for a time."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Semaphore(0)
+
+    def progress(self) -> Progress:
+        self.asked.release()
+        return HALF
+
+    def wait(self, times: int) -> None:
+        for _ in range(times):
+            self.asked.acquire()
+
+
+class FakeConfig:
+    """As much of pytest's config as the line needs."""
+
+    def __init__(self) -> None:
+        self.writer = SimpleNamespace(_file=io.StringIO(), fullwidth=80)
+        self.pluginmanager = SimpleNamespace(getplugin=lambda _: None)
+
+    def get_terminal_writer(self) -> Any:
+        return self.writer
+
+
+def test_nothing_is_told_while_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress_module, "LOG_EVERY", 0.001)
+    config, tally = FakeConfig(), FakeTally()
+    written = config.writer._file
+    line = ProgressLine(config, tally, {})  # type: ignore[arg-type]
+    tally.wait(3)
+    assert written.getvalue() == ""
+    with line.waiting():
+        tally.wait(3)  # the second of these at the latest was told before the third
+    assert "34 of 1,200 answers" in written.getvalue()
+    line.close()
+    assert config.writer._file is written

@@ -1,0 +1,317 @@
+"""Accepted results: what --skill-accept writes, and what later runs make of it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.kit import case, write_script, write_skill
+
+MODEL = "scripted:fake.py:answer"
+FAKE = """
+import json
+from pathlib import Path
+
+def answer(question):
+    passes = json.loads(Path(__file__).with_name("passes.json").read_text())
+    name = question.messages[-1][1].split()[0]
+    good = "SKILL" in question.system and question.run <= passes[name]
+    return "yes" if good else "no"
+"""
+
+
+class Project:
+    """A skill whose cases pass in as many runs as said."""
+
+    def __init__(self, pytester: pytest.Pytester) -> None:
+        self.pytester = pytester
+        self.folder = pytester.path / "skills/gate"
+        self.file = self.folder / "skill_results.json"
+        (pytester.path / "fake.py").write_text(FAKE)
+
+    def write(self, *cases: str, **more: Any) -> None:
+        written = [case(f"{name} is it?", "yes", id=name, **more) for name in cases]
+        write_skill(self.folder, written, body="SKILL: say yes.")
+
+    def run(
+        self, passes: dict[str, int], *args: str, runs: int = 1, skill: bool = True
+    ) -> pytest.RunResult:
+        (self.pytester.path / "passes.json").write_text(json.dumps(passes))
+        which = ["--skill", "skills"] if skill else ["test_gate.py"]
+        common = [*which, "--model", MODEL, "--skill-runs", str(runs)]
+        return self.pytester.runpytest_inprocess(*common, *args)
+
+    def accepted(self, model: str = MODEL) -> Any:
+        return json.loads(self.file.read_text())["models"][model]
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester) -> Project:
+    return Project(pytester)
+
+
+@pytest.fixture(params=["0", "2"], ids=["alone", "workers"])
+def workers(request: pytest.FixtureRequest) -> str:
+    return f"-n{request.param}"
+
+
+def test_accepting_writes_what_was_reached_and_exits_well(project: Project, workers: str) -> None:
+    project.write("b", "a")
+    result = project.run({"a": 5, "b": 1}, "--skill-accept", workers, runs=5)
+    assert result.parseoutcomes() == {"passed": 1, "xfailed": 1}
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        [f"gate on {MODEL}: accepted 2 cases in", "skills/gate/skill_results.json"]
+    )
+    accepted = project.accepted()
+    assert accepted["model_id"]
+    assert len(accepted["skill_digest"]) == len(accepted["cases"]["a"]["case_digest"]) == 12
+    numbers = {
+        name: (c["passes"], c["runs"], c["baseline_passes"], c["tokens"] > 0)
+        for name, c in accepted["cases"].items()
+    }
+    assert list(numbers.items()) == [("a", (5, 5, 0, True)), ("b", (1, 5, 0, True))]
+
+
+def test_what_was_accepted_as_failing_is_expected(project: Project, workers: str) -> None:
+    project.write("a", "b")
+    project.run({"a": 5, "b": 1}, "--skill-accept", runs=5)
+    result = project.run({"a": 5, "b": 0}, workers, "-rx", runs=5)
+    assert result.parseoutcomes() == {"passed": 1, "xfailed": 1}
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["XFAIL *::b* - accepted as failing on 20??-??-?? (1 of 5)"])
+    result.stdout.no_fnmatch_line("upskill: gate: *")
+
+
+def test_one_run_that_fails_where_it_passed_is_a_regression(project: Project, workers: str) -> None:
+    project.write("a", "b")
+    project.run({"a": 1, "b": 1}, "--skill-accept")
+    result = project.run({"a": 0, "b": 1}, workers, "--skill-json", "r.json")
+    assert result.parseoutcomes() == {"passed": 1, "failed": 1}
+    assert result.ret == 1
+    told = "accepted 1 of 1 on 20??-??-??, now 0 of 1"
+    result.stdout.fnmatch_lines(
+        [
+            f'regression: {told}: "yes" is not in the answer',
+            "FAILED *::a* - regression: *",
+            f"upskill: gate: gate on {MODEL}: regression: a {told}",
+        ]
+    )
+    gate = json.loads((project.pytester.path / "r.json").read_text())["gate"]
+    assert gate["passed"] is False
+    assert len(gate["reasons"]) == 1
+
+
+def test_a_flaky_case_is_no_regression_but_is_told(project: Project, workers: str) -> None:
+    project.write("a", "b")
+    project.run({"a": 5, "b": 5}, "--skill-accept", runs=5)
+    result = project.run({"a": 2, "b": 5}, workers, "-rx", "--skill-json", "r.json", runs=5)
+    assert result.parseoutcomes() == {"passed": 1, "xfailed": 1}
+    assert result.ret == 0
+    told = "accepted 5 of 5 on 20??-??-??, now 2 of 5"
+    result.stdout.fnmatch_lines([f"XFAIL *::a* - {told}: no evidence by itself"])
+    result.stdout.fnmatch_lines(["*worse than accepted, no evidence by itself*"])
+    gate = json.loads((project.pytester.path / "r.json").read_text())["gate"]
+    assert gate == {"passed": True, "reasons": []}
+
+
+def test_a_case_that_fell_by_evidence_fails_in_its_worker(project: Project, workers: str) -> None:
+    project.write("a", "b")
+    project.run({"a": 8, "b": 8}, "--skill-accept", runs=8)
+    result = project.run({"a": 0, "b": 8}, workers, runs=8)
+    assert result.parseoutcomes() == {"passed": 1, "failed": 1}
+    assert result.ret == 1
+
+
+NAMES = [f"c{number}" for number in range(12)]
+
+
+def test_what_only_all_cases_together_show_makes_the_run_red_and_is_run_again(
+    project: Project, workers: str
+) -> None:
+    """One case of twelve broke: too little for its own test, enough for Holm with Tarone."""
+    project.write(*NAMES)
+    well = dict.fromkeys(NAMES, 5)
+    project.run(well, "--skill-accept", runs=5)
+    result = project.run({**well, "c7": 0}, workers, runs=5)
+    assert result.parseoutcomes() == {"passed": 11, "xfailed": 1}
+    assert result.ret == 1
+    assert result.outlines[-1].startswith(f"upskill: gate: gate on {MODEL}: regression: c7 acc")
+    # It was no failure by itself, but who looks for the reason finds question and answers.
+    result.stdout.fnmatch_lines(
+        ["*regression: *::c7*", "Question:", "With the skill: passed 0 of*"]
+    )
+    again = project.run({**well, "c7": 0}, workers, "--lf", runs=5)
+    again.stdout.fnmatch_lines(["*a subset: 1 of 12 cases*"])
+    assert again.ret == 1
+    assert "c7" in again.stdout.str()
+    assert "::c8" not in again.stdout.str()
+    fixed = project.run(well, workers, "--lf", runs=5)
+    assert fixed.ret == 0
+
+
+def test_a_skill_that_got_worse_as_a_whole_is_red(project: Project, workers: str) -> None:
+    project.write(*NAMES)
+    project.run(dict.fromkeys(NAMES, 5), "--skill-accept", runs=5)
+    result = project.run({**dict.fromkeys(NAMES, 4), "c1": 5}, workers, runs=5)
+    result.assert_outcomes(passed=12)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        ["*: regression of the skill as a whole: accepted 60 of 60 runs, now 49 of 60 (p =*"]
+    )
+    again = project.run({**dict.fromkeys(NAMES, 4), "c1": 5}, workers, "--lf", runs=5)
+    assert again.parseoutcomes()["passed"] == 11
+
+
+def test_without_the_cache_a_regression_is_told_all_the_same(project: Project) -> None:
+    project.write(*NAMES)
+    well = dict.fromkeys(NAMES, 5)
+    project.run(well, "--skill-accept", runs=5)
+    result = project.run({**well, "c7": 0}, "-p", "no:cacheprovider", runs=5)
+    assert result.ret == 1
+
+
+def test_better_than_accepted_says_how_to_accept_it(project: Project, workers: str) -> None:
+    project.write("a", "b")
+    project.run({"a": 1, "b": 0}, "--skill-accept")
+    result = project.run({"a": 1, "b": 1}, workers)
+    result.assert_outcomes(passed=2)
+    assert result.ret == 0
+    text = " ".join("\n".join(result.outlines).split())
+    assert f"gate on {MODEL}: better than accepted: b accepted 0 of 1 on 20" in text
+    assert f"To accept: pytest --skill skills --model {MODEL} --skill-runs 1 {workers}" in text
+    project.run({"a": 1, "b": 1}, "--skill-accept")
+    assert project.accepted()["cases"]["b"]["passes"] == 1
+    assert "better than" not in project.run({"a": 1, "b": 1}).stdout.str()
+
+
+def test_new_and_changed_cases_have_no_accepted_result(project: Project, workers: str) -> None:
+    project.write("a", "b")
+    project.run({"a": 1, "b": 1}, "--skill-accept")
+    project.write("a", "c")
+    changed = json.loads((project.folder / "skill_meta.json").read_text())
+    changed["cases"][0]["expected"]["contains"] = ["yes", "please"]
+    (project.folder / "skill_meta.json").write_text(json.dumps(changed))
+    result = project.run({"a": 1, "c": 1}, workers)
+    assert result.parseoutcomes() == {"passed": 1, "failed": 1}
+    result.stdout.fnmatch_lines(["*no accepted result (new or changed): a, c.*"])
+    assert "regression" not in result.stdout.str()
+
+
+def test_an_edit_of_the_skill_keeps_what_was_accepted(project: Project) -> None:
+    project.write("a")
+    project.run({"a": 1}, "--skill-accept")
+    (project.folder / "SKILL.md").write_text(
+        (project.folder / "SKILL.md").read_text() + "\nSKILL, but worse.\n"
+    )
+    assert "regression" in project.run({"a": 0}).stdout.str()
+
+
+def test_a_subset_says_so_and_accepts_only_itself(project: Project, workers: str) -> None:
+    project.write("apple", "pear", "plum")
+    project.run({"apple": 1, "pear": 1, "plum": 0}, "--skill-accept")
+    before = project.accepted()["cases"]
+    worse = {"apple": 0, "pear": 0, "plum": 0}
+    result = project.run(worse, "--skill-accept", "-k", "pear", workers)
+    result.stdout.fnmatch_lines(["*a subset: 1 of 3 cases.*"])
+    after = project.accepted()["cases"]
+    assert after["pear"]["passes"] == 0
+    assert {**after, "pear": None} == {**before, "pear": None}
+    assert "a subset" not in project.run(worse).stdout.str()
+
+
+def test_other_models_keep_theirs_and_cases_that_are_gone_go(project: Project) -> None:
+    project.write("a", "b")
+    other = write_script(project.pytester.path / "other.json", knows="no")
+    project.run({"a": 1, "b": 1}, "--skill-accept", "--model", other)
+    project.write("b")
+    project.run({"b": 1}, "--skill-accept")
+    assert set(project.accepted()["cases"]) == {"b"}
+    assert set(project.accepted(other)["cases"]) == {"a", "b"}
+
+
+def test_what_was_not_answered_is_not_accepted(pytester: pytest.Pytester) -> None:
+    write_skill(pytester.path / "skills/gate", [case(n, "yes", id=n) for n in ("good", "bad")])
+    rules = [{"question": "good", "answer": "yes"}]
+    (pytester.path / "a.json").write_text(json.dumps(rules))
+    args = ["--skill", "skills", "--model", "scripted:a.json", "--skill-accept"]
+    result = pytester.runpytest_inprocess(*args)
+    assert result.parseoutcomes() == {"passed": 1, "errors": 1}
+    assert result.ret == 1
+    written = json.loads((pytester.path / "skills/gate/skill_results.json").read_text())
+    assert list(written["models"]["scripted:a.json"]["cases"]) == ["good"]
+    result.stdout.fnmatch_lines(["*accepted 1 case in*"])
+    assert "not accepted: bad" in " ".join(result.outlines)
+
+
+def test_a_case_with_an_xfail_of_its_own_is_left_to_it(project: Project) -> None:
+    project.write("a")
+    project.run({"a": 1}, "--skill-accept")
+    project.write("a", xfail="known")
+    result = project.run({"a": 0})
+    assert (result.parseoutcomes(), result.ret) == ({"xfailed": 1}, 0)
+
+
+def test_runxfail_shows_what_was_accepted_as_failing(project: Project) -> None:
+    project.write("a")
+    project.run({"a": 0}, "--skill-accept")
+    project.run({"a": 0}, "--runxfail").assert_outcomes(failed=1)
+
+
+def test_a_broken_file_of_results_is_one_message(project: Project, workers: str) -> None:
+    project.write("a")
+    project.file.write_text('{\n "schema": 1,\n "models": {"m": {"date": 3}}}')
+    result = project.run({"a": 1}, workers)
+    assert result.ret != 0
+    result.stdout.fnmatch_lines(["*skills/gate/skill_results.json:3: models.m.*"])
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
+def test_nothing_is_written_where_nothing_is_accepted(project: Project) -> None:
+    project.write("a")
+    project.run({"a": 1})
+    project.run({"a": 1}, "--skill-accept", "--collect-only")
+    assert not project.file.exists()
+
+
+TEST = """
+    import pytest
+
+    @pytest.mark.skill("skills/gate")
+    def test_a(ask):
+        assert ask("a is it?") == "yes"
+"""
+
+
+def test_tests_in_python_are_accepted_too(project: Project, workers: str) -> None:
+    project.write("a")
+    project.pytester.makepyfile(test_gate=TEST)
+    project.run({"a": 1}, "--skill-accept", skill=False).assert_outcomes(passed=1)
+    assert list(project.accepted()["cases"]) == ["test_gate::test_a"]
+    project.run({"a": 1}, "--skill-accept").assert_outcomes(passed=1)
+    assert list(project.accepted()["cases"]) == ["a", "test_gate::test_a"]
+    result = project.run({"a": 0}, workers, skill=False)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*regression: accepted 1 of 1 on *, now 0 of 1"])
+    project.run({"a": 0}, "--skill-accept", skill=False).assert_outcomes(xfailed=1)
+    accepted = project.run({"a": 0}, workers, skill=False)
+    accepted.assert_outcomes(xfailed=1)
+    assert accepted.ret == 0
+
+
+def test_a_folder_that_can_not_be_written_is_told(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write("a")
+
+    def refuse(self: Path, _: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    result = project.run({"a": 1}, "--skill-accept")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        ["upskill: --skill-accept: this can't be written: *Permission denied*"]
+    )
+    assert sorted(file.name for file in project.folder.iterdir()) == ["SKILL.md", "skill_meta.json"]

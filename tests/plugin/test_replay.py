@@ -1,0 +1,153 @@
+"""Record the answers of a run, and answer another from that file alone."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from support.kit import case, write_skill
+from support.loopback import Asked, Fault, LoopbackServer, Reply
+
+SECRET = "sk-not-to-be-seen"
+CASES = [case(f"question {n}", "gate up", id=f"c{n}") for n in (2, 1)]
+
+
+@pytest.fixture
+def recorded(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A skill, a recording of it, and neither key nor server nor stored answers any more."""
+    write_skill(pytester.path / "skills/gate", CASES)
+    with LoopbackServer(lambda _: Reply("gate up", stop="length")) as server:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        args = ["--skill", "skills", "--model", "haiku", "--skill-record", "a.jsonl"]
+        pytester.runpytest_inprocess(*args).assert_outcomes(passed=2)
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    monkeypatch.delenv("ANTHROPIC_BASE_URL")
+    shutil.rmtree(pytester.path / ".upskill")
+    return pytester.path / "a.jsonl"
+
+
+def replay(pytester: pytest.Pytester, *more: str) -> pytest.RunResult:
+    args = ["--skill", "skills", "--model", "haiku", "--skill-replay", "a.jsonl"]
+    return pytester.runpytest_inprocess(*args, *more)
+
+
+def test_a_recording_is_sorted_readable_and_holds_no_key(recorded: Path) -> None:
+    lines = [json.loads(line) for line in recorded.read_text().splitlines()]
+    places = [(line["case"], line["arm"]) for line in lines]
+    assert places == [(c, arm) for c in ("c1", "c2") for arm in ("baseline", "skill")]
+    assert {line["text"] for line in lines} == {"gate up"}
+    assert SECRET not in recorded.read_text()
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_replay_needs_no_key_and_no_server(
+    pytester: pytest.Pytester, recorded: Path, workers: str
+) -> None:
+    result = replay(pytester, "-n", workers)
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["haiku * 0 *1/1*15→15*"])
+    result.stdout.no_fnmatch_line("*re-used*")
+    assert recorded.is_file()
+    assert not (pytester.path / ".upskill/answers.sqlite").exists()
+
+
+def test_a_replay_loads_no_sdk(pytester: pytest.Pytester, recorded: Path) -> None:
+    assert recorded.is_file()
+    pytester.makeconftest(
+        """
+        import sys
+
+        def pytest_unconfigure(config):
+            assert not {"anthropic", "openai"} & set(sys.modules)
+        """
+    )
+    args = ["--skill", "skills", "--model", "haiku", "--skill-replay", "a.jsonl"]
+    result = pytester.runpytest_subprocess(*args)
+    assert result.ret == 0
+    assert "AssertionError" not in result.stderr.str()
+
+
+def test_a_question_that_was_not_recorded_says_how_to_record_it(
+    pytester: pytest.Pytester, recorded: Path
+) -> None:
+    assert recorded.is_file()
+    write_skill(pytester.path / "skills/gate", [*CASES, case("new?", "x", id="new")])
+    result = replay(pytester)
+    result.assert_outcomes(passed=2, errors=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*ERROR at setup of new[[]haiku]*",
+            "new[[]haiku]: this question is not in a.jsonl. Record it: "
+            "pytest --skill skills --model haiku --skill-record a.jsonl",
+        ]
+    )
+
+
+def record(pytester: pytest.Pytester, server: LoopbackServer, *more: str) -> list[str]:
+    """Record with the model of a server; the cases whose answers are then in the file."""
+    args = ["--skill", "skills", "--model", "m", "--skill-base-url", f"{server.url}/v1"]
+    pytester.runpytest_inprocess(*args, "--skill-record", "b.jsonl", "--skill-fresh", *more)
+    lines = (pytester.path / "b.jsonl").read_text().splitlines()
+    return [json.loads(line)["case"] for line in lines]
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_run_that_is_not_whole_keeps_what_was_recorded(
+    pytester: pytest.Pytester, workers: str
+) -> None:
+    write_skill(pytester.path / "skills/gate", CASES)
+    broken: list[bool] = []
+
+    def script(_: Asked) -> Reply | Fault:
+        return Fault("status", 400) if broken else Reply("gate up")
+
+    with LoopbackServer(script) as server:
+        both = ["c1", "c1", "c2", "c2"]
+        assert record(pytester, server, "-n", workers) == both
+        assert record(pytester, server, "-n", workers, "-k", "c1") == both
+        write_skill(pytester.path / "skills/gate", CASES[:1])
+        assert record(pytester, server, "-n", workers) == ["c2", "c2"]
+        broken.append(True)
+        assert record(pytester, server, "-n", workers) == ["c2", "c2"]
+
+
+def test_what_is_no_recording_is_not_written_over(
+    pytester: pytest.Pytester, recorded: Path
+) -> None:
+    recorded.write_text("my notes")
+    args = ["--skill", "skills", "--model", "haiku", "--skill-record", "a.jsonl"]
+    result = pytester.runpytest_inprocess(*args)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: --skill-record a.jsonl:1: this line is not a recorded*"])
+    assert recorded.read_text() == "my notes"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("no json\n", "a.jsonl:1: this line is not a recorded answer"),
+        ('\n{"key": "k"}\n', "a.jsonl:2: this line is not a recorded answer"),
+        ('{"key":"k","text":"","usage":{"x":1},"stop":"","seconds":1}', "a.jsonl:1: this line"),
+    ],
+)
+def test_a_broken_recording_is_a_usage_error(
+    pytester: pytest.Pytester, text: str, message: str
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    (pytester.path / "a.jsonl").write_text(text)
+    result = replay(pytester)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert message in result.stderr.str()
+
+
+def test_a_recording_that_is_not_there_is_a_usage_error(pytester: pytest.Pytester) -> None:
+    write_skill(pytester.path / "skills/gate")
+    assert "--skill-replay a.jsonl: this can't be read" in replay(pytester).stderr.str()
+
+
+def test_to_record_a_replay_makes_no_sense(pytester: pytest.Pytester, recorded: Path) -> None:
+    assert recorded.is_file()
+    result = replay(pytester, "--skill-record", "b.jsonl")
+    assert "--skill-record: this does not go with --skill-replay" in result.stderr.str()

@@ -1,0 +1,150 @@
+"""What a second run asks: nothing that was answered before, with and without xdist."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from support.kit import case, write_script, write_skill
+from support.loopback import Asked, Fault, LoopbackServer, Reply
+
+
+@pytest.fixture
+def server() -> Iterator[LoopbackServer]:
+    with LoopbackServer(lambda _: Reply("gate up", input_tokens=10, output_tokens=5)) as server:
+        yield server
+
+
+def run(pytester: pytest.Pytester, server: LoopbackServer, *more: str) -> pytest.RunResult:
+    args = ["--skill", "skills", "--model", "m", "--skill-base-url", f"{server.url}/v1"]
+    return pytester.runpytest_inprocess(*args, *more)
+
+
+def asked_since(server: LoopbackServer, before: int) -> list[tuple[str, str]]:
+    """Questions since, and whether the skill was in context."""
+    return sorted(
+        (asked.question, "skill" if "Follow the skill" in asked.system else "baseline")
+        for asked in server.asked[before:]
+    )
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_an_unchanged_skill_is_not_asked_again(
+    pytester: pytest.Pytester, server: LoopbackServer, workers: str
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    run(pytester, server, "-n", workers)
+    result = run(pytester, server, "-n", workers, "--skill-json", "r.json")
+    assert len(server.asked) == 2
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["2 of 2 answers re-used, which saved 30 tokens. --skill-fresh *"])
+    records = json.loads((pytester.path / "r.json").read_text())["records"]
+    assert [record["stored"] for record in records] == [True, True]
+    assert (pytester.path / ".upskill/answers.sqlite").is_file()
+
+
+def test_what_was_saved_is_told_in_money_too(
+    pytester: pytest.Pytester, server: LoopbackServer
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    pytester.makeini("[pytest]\nskill_prices = m 1000 2000")
+    run(pytester, server)
+    result = run(pytester, server)
+    result.stdout.fnmatch_lines(["2 of 2 answers re-used, which saved 30 tokens and $0.04. *"])
+    pytester.makeini("[pytest]\nskill_prices = m 1 1")
+    result = run(pytester, server)
+    result.stdout.fnmatch_lines(
+        ["*which saved 30 tokens and less than $0.001.", "--skill-fresh asks anew."]
+    )
+
+
+def test_only_what_is_new_is_asked(pytester: pytest.Pytester, server: LoopbackServer) -> None:
+    one, two = case("One?", "gate", id="one"), case("Two?", "gate", id="two")
+    write_skill(pytester.path / "skills/gate", [one])
+    run(pytester, server)
+    write_skill(pytester.path / "skills/gate", [one], body="An edited text.")
+    run(pytester, server)
+    assert asked_since(server, 2) == [("One?", "skill")]
+    write_skill(pytester.path / "skills/gate", [two, one], body="An edited text.")
+    run(pytester, server)
+    assert asked_since(server, 3) == [("Two?", "baseline"), ("Two?", "skill")]
+    run(pytester, server, "--skill-runs", "2")
+    assert len(server.asked) == 5 + 4
+    run(pytester, server, "--skill-max-output", "99")
+    assert len(server.asked) == 9 + 4
+
+
+def test_fresh_asks_again_and_replaces(pytester: pytest.Pytester) -> None:
+    write_skill(pytester.path / "skills/gate")
+    with LoopbackServer(lambda asked: Reply(f"gate up {asked.attempt}")) as server:
+        run(pytester, server)
+        run(pytester, server, "--skill-fresh")
+        assert len(server.asked) == 4
+        run(pytester, server, "--skill-json", "r.json")
+        assert len(server.asked) == 4
+    records = json.loads((pytester.path / "r.json").read_text())["records"]
+    assert {record["output"] for record in records} == {"gate up 2"}
+
+
+def test_errors_and_scripted_answers_are_not_kept(pytester: pytest.Pytester) -> None:
+    write_skill(pytester.path / "skills/gate")
+    with LoopbackServer(lambda _: Fault("status", 400, message="no")) as server:
+        run(pytester, server).assert_outcomes(errors=1)
+        run(pytester, server).assert_outcomes(errors=1)
+    assert len(server.asked) == 4
+    model = write_script(pytester.path / "a.json", knows="no")
+    args = ["--skill", "skills", "--model", model]
+    pytester.runpytest_inprocess(*args).assert_outcomes(failed=1)
+    write_script(pytester.path / "a.json")
+    pytester.runpytest_inprocess(*args).assert_outcomes(passed=1)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="kills by signal")
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_after_a_kill_exactly_the_rest_is_asked(pytester: pytest.Pytester, workers: str) -> None:
+    cases = [case(f"question {n}", "yes", id=f"c{n}") for n in range(10)]
+    write_skill(pytester.path / "skills/gate", cases)
+    answered: list[str] = []
+    killed = threading.Event()
+
+    def script(asked: Asked) -> Reply | Fault:
+        if len(answered) >= 7 and not killed.is_set():
+            return Fault("hang")
+        answered.append(asked.question)
+        return Reply("yes")
+
+    with LoopbackServer(script) as server:
+        args = ["--skill", "skills", "--model", "m", "--skill-base-url", f"{server.url}/v1"]
+        command = [sys.executable, "-m", "pytest", *args, "--skill-concurrency", "2"]
+        with subprocess.Popen(
+            [*command, "-n", workers], cwd=pytester.path, stdout=subprocess.DEVNULL
+        ) as first:
+            while len(server.asked) < 9:
+                time.sleep(0.01)
+            os.kill(first.pid, signal.SIGKILL)
+        killed.set()
+        before = len(server.asked)
+        result = pytester.runpytest_subprocess(*args, "-n", workers)
+    result.assert_outcomes(passed=10)
+    assert len(server.asked) - before == 20 - 7
+    result.stdout.fnmatch_lines(["7 of 20 answers re-used*"])
+
+
+def test_a_broken_store_is_told_and_the_run_goes_on(
+    pytester: pytest.Pytester, server: LoopbackServer
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    (pytester.path / ".upskill").mkdir()
+    (pytester.path / ".upskill/answers.sqlite").write_text("no database " * 200)
+    result = run(pytester, server)
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["upskill: the stored answers can't be used *set aside as*"])
+    (pytester.path / ".upskill/answers.sqlite").write_text("no database " * 200)
+    quiet = run(pytester, server, "--no-summary")
+    quiet.stdout.fnmatch_lines(["upskill: the stored answers can't be used *set aside as*"])

@@ -1,0 +1,150 @@
+"""Text by the columns that it takes on a terminal."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from pytest_upskill.reports.terminal.columns import (
+    beside,
+    broken,
+    cut,
+    cut_inside,
+    padded,
+    told_apart,
+    width_of,
+    wrapped,
+)
+
+NOT_ALL_ALIKE = ["…good.json", "…poor.json", "haiku"]
+texts = st.text(alphabet="ab -/_:.日本é\u0301🎉", max_size=60)
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [("", 0), ("gate", 4), ("é", 1), ("e\u0301", 1), ("日本", 4), ("ｇ", 2), ("🎉", 2), ("→█", 2)],
+)
+def test_a_text_takes_the_columns_that_a_terminal_gives_it(text: str, columns: int) -> None:
+    assert width_of(text) == columns
+
+
+def test_blanks_are_put_before_or_behind() -> None:
+    assert padded("日本", 6) == "日本  "
+    assert padded("e\u0301", 3, right=True) == "  e\u0301"
+    assert padded("long", 2) == "long"
+
+
+def test_a_text_that_is_too_broad_is_cut_at_its_end_or_inside() -> None:
+    assert cut("gate up", 7, "…") == "gate up"
+    assert cut("gate up", 5, "…") == "gate…"
+    assert cut("日本語", 4, "…") == "日…"
+    assert cut_inside("conventional-commits", 9, "…") == "conv…mits"
+    assert cut_inside("日本語です", 5, "…") == "日…す"
+
+
+@given(texts, st.integers(4, 30))
+def test_what_is_cut_is_never_broader_than_it_may_be(text: str, width: int) -> None:
+    for shown in (cut(text, width, "…"), cut_inside(text, width, "…"), cut(text, width, "~")):
+        assert width_of(shown) <= width
+    if width_of(text) <= width:
+        assert cut(text, width, "…") == cut_inside(text, width, "…") == text
+
+
+@pytest.mark.parametrize(
+    ("line", "marks", "shown"),
+    [
+        ("aaaaaa>>gate<<", (">>", "<<"), ["aaaaaa", ">>gate<<"]),
+        ("aaaaa>>gate<<", (">>", "<<"), ["aaaaa>>g", "ate<<"]),
+        ("aaaaaaa>>gate<<", (">>", "<<"), ["aaaaaaa", ">>gate<<"]),
+        ("a>>gat<<bb", (">>", "<<"), ["a>>gat<<", "bb"]),
+        ("a>>gate<<bb", (">>", "<<"), ["a>>gat", "e<<bb"]),
+        ("aa>>gate<<bb", (">>", "<<"), ["aa>>gat", "e<<bb"]),
+        ("aaaaaa»g«b", ("»", "«"), ["aaaaaa", "»g«b"]),
+        ("aaa»gae\u0301«b", ("»", "«"), ["aaa»gae\u0301«", "b"]),
+        ("aaaa»gae\u0301«b", ("»", "«"), ["aaaa»ga", "e\u0301«b"]),
+        ("»日本語«", ("»", "«"), ["»日本語«"]),
+        ("a»日本語«", ("»", "«"), ["a»日本", "語«"]),
+    ],
+)
+def test_marks_stay_whole_and_beside_what_they_mark(
+    line: str, marks: tuple[str, str], shown: list[str]
+) -> None:
+    assert wrapped(line, 8, around=marks) == shown
+
+
+@given(st.text(alphabet="ab <>日\u0301", max_size=60), st.integers(6, 30))
+def test_lines_with_marks_are_wrapped_without_a_loss(text: str, width: int) -> None:
+    lines = wrapped(text, width, first="> ", rest="| ", around=(">>", "<<"))
+    assert all(width_of(line) <= width for line in lines)
+    assert "".join(line[2:] for line in lines).replace(" ", "") == text.replace(" ", "")
+
+
+@example(["", " ", "1" * 12 + "\x1b" * 3 + "\u0301"], 26, "…")
+@given(
+    st.lists(
+        st.text(alphabet="ab:/-.日\x1b \u2026~1\u0301", max_size=40), unique=True, max_size=12
+    ),
+    st.integers(8, 30),
+    st.sampled_from("…~"),
+)
+def test_different_names_never_look_equal(names: list[str], width: int, mark: str) -> None:
+    shown = told_apart(names, width, mark)
+    assert list(shown) == names
+    assert len(set(shown.values())) == len(names)
+    assert all(max(width_of(text), len(text)) <= width for text in shown.values())
+    assert "\x1b" not in "".join(shown.values())
+
+
+@pytest.mark.parametrize(
+    ("names", "width", "shown"),
+    [
+        (["scripted:a.json", "haiku"], 15, ["scripted:a.json", "haiku"]),
+        (["scripted:good.json", "scripted:bad.json"], 12, ["good.json", "bad.json"]),
+        (["org/GLM-4.7-Flash:Q4", "org/GLM-4.7-Air:Q4"], 11, ["GLM-4…sh:Q4", "GLM-4…ir:Q4"]),
+        (["scripted:a-good.json", "scripted:a-poor.json", "haiku"], 12, NOT_ALL_ALIKE),
+        (["conventional-commits"], 9, ["conv…mits"]),
+        (["x" * 30 + "1" + "x" * 30, "x" * 30 + "2" + "x" * 30], 9, ["xxxxxxx…1", "xxxxxxx…2"]),
+        (["a b", "a  b"], 9, ["a b…1", "a b…2"]),
+        (["a:", "a:" + "b" * 9], 8, ["a:", "a:bb…bbb"]),
+        ([], 9, []),
+    ],
+)
+def test_names_lose_first_what_they_have_in_common(
+    names: list[str], width: int, shown: list[str]
+) -> None:
+    assert list(told_apart(names, width, "…").values()) == shown
+
+
+@given(texts, st.integers(6, 30))
+def test_lines_and_names_are_wrapped_without_a_loss(text: str, width: int) -> None:
+    lines = wrapped(text, width, first="> ", rest="    ")
+    assert all(width_of(line) <= width for line in lines)
+    whole = lines[0][2:] + "".join(line[4:] for line in lines[1:])
+    assert whole.replace(" ", "") == text.replace(" ", "")
+    pieces = broken(text, width)
+    assert "".join(pieces) == text
+    assert all(width_of(piece) <= width for piece in pieces)
+
+
+def test_a_line_is_broken_at_blanks_and_keeps_those_inside() -> None:
+    assert wrapped("one two  three", 8) == ["one two ", "three"]
+    assert wrapped("    x = 1", 20) == ["    x = 1"]
+    assert wrapped("a" * 10, 4) == ["aaaa", "aaaa", "aa"]
+    assert wrapped("", 4, first="| ") == ["| "]
+
+
+def test_a_very_long_line_is_wrapped_in_one_pass() -> None:
+    """A copy of the rest for every piece would take minutes."""
+    assert len(wrapped("a" * 2_000_000, 50)) == 40_000
+    assert len(wrapped("ä" * 200_000, 50)) == 4_000
+
+
+def test_a_name_is_broken_where_it_has_a_mark() -> None:
+    assert broken("unsloth/GLM-4.7-Flash", 10) == ["unsloth/", "GLM-4.7-", "Flash"]
+
+
+def test_blocks_stand_side_by_side_whatever_their_characters() -> None:
+    assert beside([["日本", "a"], ["b", "c", "d"]], 6, "│ ") == [
+        "日本  │ b",
+        "a     │ c",
+        "      │ d",
+    ]

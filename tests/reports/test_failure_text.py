@@ -1,0 +1,258 @@
+"""What a failed case shows: question, expected, both answers."""
+
+from typing import Any
+
+import pytest
+
+from pytest_upskill.reports.terminal.columns import width_of
+from pytest_upskill.reports.terminal.expected import expected_lines
+from pytest_upskill.reports.terminal.failure import Look, failure_text
+from pytest_upskill.reports.terminal.marks import ASCII_MARKS
+from pytest_upskill.trials.records import Grade, Record
+
+
+def record(arm: Any = "skill", run: int = 1, output: str = "No idea.", **more: Any) -> Record:
+    reason = '"gate up" is not in the answer'
+    checks = (Grade("contains", False, reason), Grade("not_contains", True, "fine"))
+    values = {"outcome": "failed", "output_tokens": 1234, "seconds": 1.26, "checks": checks}
+    return Record("gate", "open", "haiku", arm, run, output=output, **{**values, **more})
+
+
+def test_a_failure_shows_question_checks_and_both_answers() -> None:
+    baseline = record("baseline", output="Type gate up.", outcome="passed", checks=())
+    assert failure_text("How?\nSay it.", [baseline, record()]).split("\n") == [
+        '"gate up" is not in the answer',
+        "",
+        "Question:",
+        "  | How?",
+        "  | Say it.",
+        "",
+        "With the skill: failed",
+        '  FAIL contains: "gate up" is not in the answer',
+        "  ok   not_contains: fine",
+        "  Answer (1,234 tokens, 1.3 s):",
+        "  | No idea.",
+        "",
+        "Without it: passed",
+        "  Answer (1,234 tokens, 1.3 s):",
+        "  | Type gate up.",
+    ]
+
+
+def test_a_failure_shows_the_answer_at_the_git_ref_too() -> None:
+    before = record("previous", output="Type gate up.", outcome="passed", checks=())
+    text = failure_text("How?", [before, record()], against="main")
+    assert text.index("With the skill: failed") < text.index("With the skill at main: passed")
+
+
+def test_a_check_that_is_not_required_is_a_miss_and_not_in_the_headline() -> None:
+    grades = (
+        Grade("max_words", False, "90 words", required=False),
+        Grade("words", False, '"up" is not a word'),
+        Grade("contains", True, "fine", required=False),
+    )
+    shown = failure_text("How?", [record(checks=grades)]).split("\n")
+    assert shown[0] == '"up" is not a word'
+    assert shown[6:9] == [
+        "  miss max_words: 90 words",
+        '  FAIL words: "up" is not a word',
+        "  ok   contains: fine",
+    ]
+
+
+def test_a_failure_without_a_baseline_shows_one_answer() -> None:
+    text = failure_text("How?", [record(output_tokens=None, seconds=None)])
+    assert "Without it" not in text
+    assert "  Answer:\n  | No idea." in text
+
+
+def test_a_failure_is_harmless() -> None:
+    evil = "\x1b[2J\u202e\x9b\ud800"
+    grades = (Grade("contains", False, evil),)
+    text = failure_text(evil, [record(output=evil, checks=grades), record("baseline", output=evil)])
+    assert not set(text) & set(evil) - set("[2J")
+    assert text.count("\\x1b[2J\\u202e\\x9b\\ud800") == 5
+
+
+def test_a_long_failure_is_shortened_unless_it_is_wanted_whole() -> None:
+    question, answer = "q" * 2_600, "a" * 11_600
+    short = failure_text(question, [record(output=answer)])
+    assert "[… 2,000 characters left out …]" in short
+    assert "[… 10,000 characters left out …]" in short
+    assert len(short) < 3_000
+    more = failure_text(question, [record(output=answer)], look=Look(verbosity=1))
+    assert more.count("q") == len(question)
+    assert "[… 3,600 characters left out …]" in more
+    whole = failure_text(question, [record(output=answer)], look=Look(verbosity=2))
+    assert question in whole
+    assert answer in whole
+    assert "left out" not in whole
+
+
+@pytest.mark.parametrize(("longer", "is_cut"), [(39, False), (199, False), (200, True)])
+def test_nothing_is_cut_that_saves_no_room(longer: int, is_cut: bool) -> None:
+    text = failure_text("q" * (600 + longer), [record(output="a" * (1600 + longer))])
+    assert text.count(f"[… {longer} characters left out …]") == 2 * is_cut
+
+
+def runs(outcomes: str, arm: Any = "skill") -> list[Any]:
+    """A record for each letter: p passed, f failed."""
+    return [
+        record(arm, run, f"{arm} {run}", outcome="passed" if letter == "p" else "failed")
+        for run, letter in enumerate(outcomes, start=1)
+    ]
+
+
+def titles(text: str) -> list[str]:
+    return [line for line in text.split("\n") if line.startswith("Run ")]
+
+
+def test_of_several_runs_one_that_failed_and_one_that_passed_are_shown() -> None:
+    text = failure_text("How?", [*runs("pffp"), *runs("pppf", "baseline")])
+    assert text.startswith('2 of 4 runs passed: "gate up" is not in the answer\n')
+    assert "With the skill: passed 2 of 4 runs. Without it: 3 of 4." in text
+    assert titles(text) == [
+        *("Run 2, with the skill: failed", "Run 2, without it: passed"),
+        *("Run 1, with the skill: passed", "Run 1, without it: passed"),
+    ]
+    assert "| skill 2" in text
+    assert "| baseline 1" in text
+    assert text.endswith("\n\n2 more runs not shown here: -v shows more, -vv all.")
+
+
+def test_a_headline_may_begin_with_more_than_how_many_runs_passed() -> None:
+    text = failure_text("How?", runs("pffp"), standing="regression: now\x1b 2 of 4")
+    headline = 'regression: now\\x1b 2 of 4: "gate up" is not in the answer'
+    assert text.split("\n")[0] == headline
+
+
+@pytest.mark.parametrize(
+    ("verbosity", "outcomes", "shown", "left"),
+    [
+        (0, "fff", [1], "2 more runs not shown here: -v shows more, -vv all."),
+        (0, "fp", [1, 2], ""),
+        (1, "fffffppp", [1, 2, 3, 6, 7], "3 more runs not shown here: -vv shows all."),
+        (1, "pf", [2, 1], ""),
+        (2, "pffffff", [2, 3, 4, 5, 6, 7, 1], ""),
+        (-1, "fff", [1], "2 more runs not shown here: -v shows more, -vv all."),
+    ],
+)
+def test_how_many_runs_are_shown(
+    verbosity: int, outcomes: str, shown: list[int], left: str
+) -> None:
+    text = failure_text("How?", runs(outcomes), look=Look(verbosity=verbosity))
+    assert [int(title.split(",")[0][4:]) for title in titles(text)] == shown
+    assert text.split("\n")[-1] == left if left else "not shown" not in text
+
+
+def test_from_110_columns_on_both_answers_stand_side_by_side() -> None:
+    answers = ["A\tB " * 30 + "end", "門" * 70]
+    records = [record(output=answers[0]), record("baseline", output=answers[1], outcome="passed")]
+    narrow = failure_text("How?", records, look=Look(width=109))
+    assert "│" not in narrow
+    assert f"  | {'門' * 52}\n  | {'門' * 18}" in narrow
+    whole = failure_text("How?", records, look=Look(width=200, verbosity=2)).split("\n")
+    assert {f"  | {answer}" for answer in answers} < set(whole)
+    for width in (110, 111, 140):
+        lines = failure_text("How?", records, look=Look(width=width)).split("\n")
+        start = next(n for n, line in enumerate(lines) if line.startswith("With the skill: failed"))
+        rows = lines[start:]
+        assert rows[0].split("│")[1] == " Without it: passed"
+        assert {width_of(row.split("│")[0]) for row in rows} == {(width - 3) // 2 + 1}
+        assert max(map(width_of, rows)) <= width
+        left = [row.split("│")[0].strip() for row in rows]
+        assert "".join(part[2:] for part in left if part.startswith("| ")).endswith("end")
+        assert sum(row.split("│")[1].count("門") for row in rows) == 70
+
+
+@pytest.mark.parametrize("width", [60, 80, 109, 120])
+def test_question_expected_and_answers_are_wrapped_to_the_width(width: int) -> None:
+    words = "the gate opens " * 20 + "門" * 99
+    records = [record(output=words), record("baseline", output=words)]
+    expected = {"contains": words}
+    text = failure_text(words, records, expected=expected, found=found_gate, look=Look(width))
+    lines = text.split("\n")
+    assert max(map(width_of, lines)) <= width
+    asked = lines[3 : lines.index("", 3)]
+    assert len(asked) > 4
+    assert all(line.startswith("  | ") for line in asked)
+    assert all(line.startswith("  ") for line in lines if "門" in line)
+    assert text.count("»gate«") == 2 * 20
+    whole = failure_text(words, records, expected=expected, look=Look(width, verbosity=2))
+    assert whole.split("\n").count(f"  | {words}") == 3
+    assert f'  contains: "{words}"' in whole.split("\n")
+
+
+def test_three_answers_take_160_columns() -> None:
+    records = [record(arm) for arm in ("skill", "previous", "baseline")]
+    for width, rows in ((159, 0), (160, 1)):
+        text = failure_text("How?", records, against="main", look=Look(width=width))
+        assert sum(line.count("│") == 2 and "at main" in line for line in text.split("\n")) == rows
+    text = failure_text("How?", records[:1], look=Look(width=200))
+    assert "│" not in text
+
+
+def found_gate(answer: str) -> list[tuple[int, int]]:
+    return [(n, n + 4) for n in range(len(answer)) if answer.startswith("gate", n)]
+
+
+def test_what_checks_found_is_marked() -> None:
+    records = [record(output="a gate\nand gate")]
+    text = failure_text("gate?", records, expected={"contains": "x"}, found=found_gate)
+    assert "  | a »gate«\n  | and »gate«" in text
+    assert "  | gate?" in text
+    assert 'Expected (what checks found is marked »so«):\n  contains: "x"' in text
+    plain = failure_text("gate?", records, expected={"contains": "x"})
+    assert "»" not in plain
+    assert "Expected:" in plain
+
+
+def test_a_mark_is_not_torn_and_what_is_cut_out_is_told() -> None:
+    answer = "gate" + "." * 1193 + "gate" + "." * 5000 + "gate" + "." * 394 + "gate"
+    text = failure_text("How?", [record(output=answer)], found=found_gate)
+    assert text.count("»") == text.count("«") == 4
+    assert ".»gat«\n" in text
+    assert "\n  | »te«" in text
+    assert "something that was found" not in text
+    hidden = "." * 3000 + "gate" + "." * 3000
+    text = failure_text("How?", [record(output=hidden)], found=found_gate)
+    assert "[… 4,404 characters left out, something that was found among them …]" in text
+
+
+def test_a_failure_has_an_ascii_form() -> None:
+    records = [record(output="gate " * 900), record("baseline", output="no gate")]
+    look = Look(width=120, marks=ASCII_MARKS)
+    expected = {"contains": "x" * 300}
+    text = failure_text("q" * 900, records, expected=expected, found=found_gate, look=look)
+    assert text.isascii()
+    assert ">>gate<<" in text
+    assert " | Without it" in text
+
+
+def test_the_names_of_checks_are_harmless_too() -> None:
+    grades = (Grade("ev\x1b[31mil\n", False, "a\nreason\x07"),)
+    text = failure_text("How?", [record(checks=grades)], expected={"\x1b]8;;x\x07": ["\u202e"]})
+    assert "  FAIL ev\\x1b[31mil: a reason\\x07" in text.split("\n")
+    assert '  \\x1b]8;;x\\x07: "\\u202e"' in text.split("\n")
+
+
+@pytest.mark.parametrize(
+    ("expected", "shown"),
+    [
+        ({"contains": ["a", "b"], "max_words": 5}, ['contains: "a", "b"', "max_words: 5"]),
+        ({"contains": "a", "case_sensitive": True}, ['contains: "a" (case counts)']),
+        ([{"regex": "a+", "required": False}], ['regex: "a+" (not required)']),
+        ({"all_of": [{"words": "a"}, {"json": True}]}, ['words: "a"', "json: true"]),
+        (
+            {"any_of": [{"words": "a", "json": True}, {"words": "b"}]},
+            ['any_of: words: "a"; and json: true; or words: "b"'],
+        ),
+        ({"not": {"contains": "a"}}, ['not: contains: "a"']),
+        ({"judge": ["It is kind.", "It is short."]}, ["judge: It is kind.", "judge: It is short."]),
+        ({"json_schema": {"type": "object"}}, ['json_schema: {"type": "object"}']),
+        ({"judge": None, "contains": "ä"}, ['contains: "ä"']),
+        ([None, {"own_check": {"value": 1}}], ['own_check: {"value": 1}']),
+    ],
+)
+def test_each_check_says_what_it_expects(expected: Any, shown: list[str]) -> None:
+    assert list(expected_lines(expected)) == shown

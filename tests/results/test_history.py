@@ -1,0 +1,269 @@
+"""The history of runs: written whole or not at all, listed without being unpacked, pruned."""
+
+import gzip
+import json
+import os
+import re
+import secrets
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_upskill._util.git import Commit
+from pytest_upskill.errors import ResultsError
+from pytest_upskill.results.from_json import read_run
+from pytest_upskill.results.history import (
+    KeptRun,
+    default_folder,
+    find,
+    keep,
+    newest,
+    runs,
+    short_ids,
+    worth_keeping,
+)
+from pytest_upskill.results.kept_run import packed, read_head
+from pytest_upskill.results.to_json import results_report, results_text
+from support.made import STARTED, made_record, made_run
+
+BIG = 10**9
+PACKED = packed(results_report(made_run(cases=1)))
+
+
+def kept(folder: Path, count: int, size_limit: int = BIG) -> list[str]:
+    """The ids of runs that start a minute apart, newest first."""
+    for minutes in range(count):
+        keep(made_run(started=STARTED + timedelta(minutes=minutes)), folder, size_limit)
+    return [run.id for run in runs(folder)]
+
+
+def test_a_kept_run_is_named_by_its_start_and_reads_back_whole(tmp_path: Path) -> None:
+    zone = timezone(timedelta(hours=2))
+    results = made_run(started=datetime(2026, 11, 15, 10, 30, 12, tzinfo=zone))
+    file = keep(results, tmp_path / "runs", BIG)
+    assert re.fullmatch(r"20261115T083012Z-[0-9a-f]{6}\.json\.gz", file.name)
+    assert results_text(read_run(file)) == results_text(results)
+    assert json.loads(gzip.decompress(file.read_bytes()))["versions"] == results.versions
+    assert [entry.name for entry in file.parent.iterdir()] == [file.name]
+
+
+def test_a_list_needs_only_the_beginning_of_a_file(tmp_path: Path) -> None:
+    results = made_run(models=("haiku", "local"), cases=50, commit=Commit("abc", True))
+    file = keep(results, tmp_path, BIG)
+    data = file.read_bytes()
+    file.write_bytes(data[: data.index(b"\0", 10) + 1])  # the records are gone
+    (run,) = runs(tmp_path)
+    assert [row.model for row in run.head.rows] == ["haiku", "local"]
+    assert run.head.rows[0].lift == results.summaries[0].lift
+    assert (run.head.started, run.head.commit) == (results.started, Commit("abc", True))
+    assert (run.head.rows[0].cases, run.head.rows[0].of) == (50, 50)
+    with pytest.raises(ResultsError, match="damaged"):
+        read_run(file)
+
+
+def test_a_run_of_some_of_the_cases_is_known_as_such(tmp_path: Path) -> None:
+    whole = made_run(cases=6)
+    some = replace(whole, tests=whole.tests[:2], records=whole.records[:4])
+    heads = [read_head(keep(run, tmp_path, BIG)) for run in (whole, some)]
+    assert [head.rows[0].subset for head in heads] == [False, True]
+
+
+def test_a_file_without_a_head_is_read_as_a_whole(tmp_path: Path) -> None:
+    results = made_run()
+    file = keep(results, tmp_path, BIG)
+    head = read_head(file)
+    for data in (gzip.compress(results_text(results).encode()), results_text(results).encode()):
+        file.write_bytes(data)
+        assert read_head(file) == head
+
+
+@given(st.binary(max_size=300), st.integers(0, len(PACKED)), st.integers(0, 50))
+def test_whatever_happens_to_a_file_is_told_as_damage_at_worst(
+    tmp_path_factory: pytest.TempPathFactory, junk: bytes, at: int, lost: int
+) -> None:
+    file = tmp_path_factory.mktemp("damaged") / "run.json.gz"
+    file.write_bytes(PACKED[:at] + junk + PACKED[at + lost :])
+    for read in (read_head, read_run):
+        with suppress(ResultsError):
+            read(file)
+
+
+def test_a_number_without_bounds_is_damage_and_nothing_more(tmp_path: Path) -> None:
+    whole = keep(made_run(), tmp_path, BIG)
+    data, changed = re.subn(rb'"lift": [\d.]+', b'"lift": Infinity', whole.read_bytes(), count=1)
+    assert changed
+    whole.write_bytes(data)
+    damaged = results_text(made_run()).replace('"cost": 0.0015', '"cost": Infinity')
+    (tmp_path / "other.json").write_text(damaged)
+    assert read_head(whole).rows[0].lift is not None  # by its records
+    with pytest.raises(ResultsError, match="skill_cost"):
+        read_head(tmp_path / "other.json")
+    infinite = made_record("gate", "case-0", "haiku", "skill", 1, cost=float("inf"))
+    with pytest.raises(ValueError, match=r"(?i)out of range"):
+        keep(made_run(records=(infinite,)), tmp_path / "new", BIG)
+    assert runs(tmp_path / "new") == []
+
+
+@given(st.text(min_size=1), st.text(min_size=1))
+def test_any_names_are_kept(
+    tmp_path_factory: pytest.TempPathFactory, skill: str, model: str
+) -> None:
+    results = made_run(skills=(skill + "\ud800\0",), models=(model,), cases=1)
+    head = read_head(keep(results, tmp_path_factory.mktemp("runs"), BIG))
+    assert [(row.skill, row.model) for row in head.rows] == [(skill + "\ud800\0", model)]
+
+
+def test_names_are_unique_although_the_clock_stands_still(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marks = iter(["aaaaaa", "aaaaaa", "aaaaaa", "bbbbbb", "cccccc"])
+    monkeypatch.setattr(secrets, "token_hex", lambda _: next(marks))
+    first = keep(made_run(cases=1), tmp_path, BIG)
+    (tmp_path / f".{first.name.replace('aaaaaa.json.gz', 'bbbbbb')}.draft").touch()
+    second = keep(made_run(cases=2), tmp_path, BIG)
+    assert second.name.endswith("-cccccc.json.gz")  # another process is writing bbbbbb
+    assert [len(read_run(file).tests) for file in (first, second)] == [1, 2]
+
+
+def test_two_writers_at_once_lose_nothing(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        files = list(pool.map(lambda n: keep(made_run(cases=n), tmp_path, BIG), range(1, 25)))
+    assert [len(read_run(file).tests) for file in files] == list(range(1, 25))
+    assert len(list(tmp_path.iterdir())) == 24
+
+
+def test_two_processes_at_once_prune_and_lose_none_of_their_own(tmp_path: Path) -> None:
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[2])\n"
+        "from pathlib import Path\n"
+        "from support.made import made_run\n"
+        "from pytest_upskill.results.history import keep\n"
+        "for _ in range(20): assert keep(made_run(), Path(sys.argv[1]), 5000)\n"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path), str(Path(__file__).parents[1])]
+    both = [subprocess.Popen(command) for _ in range(2)]
+    assert [process.wait() for process in both] == [0, 0]
+    left = runs(tmp_path)
+    assert 0 < len(left) < 40
+    assert all(run.head.rows for run in left)
+
+
+def test_the_oldest_are_forgotten_beyond_the_size(tmp_path: Path) -> None:
+    size = keep(made_run(), tmp_path / "one", BIG).stat().st_size
+    ids = kept(tmp_path / "runs", 6, size_limit=3 * size + size // 2)
+    assert [int(run_id[11:13]) for run_id in ids] == [9, 8, 7]  # of minutes 4 to 9
+
+
+def test_the_newest_and_the_own_run_stay_however_large(tmp_path: Path) -> None:
+    assert len(kept(tmp_path, 3, size_limit=1)) == 1
+    older = keep(made_run(started=STARTED), tmp_path, 1)
+    left = [run.path for run in runs(tmp_path)]
+    assert len(left) == 2
+    assert older in left
+
+
+def test_nothing_but_runs_is_ever_deleted(tmp_path: Path) -> None:
+    others = ["notes.json.gz", "20260102T030405Z-xyz.json.gz", "keep.draft", ".other.draft"]
+    for name in others:
+        (tmp_path / name).write_bytes(b"x" * 9999)
+        os.utime(tmp_path / name, (0, 0))
+    kept(tmp_path, 3, size_limit=1)
+    assert {file.name for file in tmp_path.iterdir()} > set(others)
+
+
+def test_drafts_of_killed_runs_go_after_a_day(tmp_path: Path) -> None:
+    stale, fresh = (tmp_path / f".20260102T030405Z-{mark}.draft" for mark in ("aaaaaa", "bbbbbb"))
+    for file, age in ((stale, 100_000), (fresh, 100)):
+        file.touch()
+        os.utime(file, (time.time() - age,) * 2)
+    kept(tmp_path, 1)
+    assert (stale.exists(), fresh.exists()) == (False, True)
+
+
+def test_what_was_deleted_by_hand_is_gone_and_nothing_else(tmp_path: Path) -> None:
+    ids = kept(tmp_path, 3)
+    runs(tmp_path)[1].path.unlink()
+    assert [run.id for run in runs(tmp_path)] == [ids[0], ids[2]]
+    assert runs(tmp_path / "nowhere") == []
+
+
+def test_git_is_told_to_ignore_the_folder_of_a_project_alone(tmp_path: Path) -> None:
+    keep(made_run(), default_folder(tmp_path), BIG)
+    assert default_folder(tmp_path) == tmp_path / ".upskill/runs"
+    assert "*" in (tmp_path / ".upskill/.gitignore").read_text().splitlines()
+    keep(made_run(), tmp_path / "shared/runs", BIG)
+    assert [file.name for file in (tmp_path / "shared").iterdir()] == ["runs"]
+
+
+def some_runs(*ids: str) -> list[KeptRun]:
+    return [KeptRun(run_id, Path(run_id)) for run_id in ids]
+
+
+KNOWN = some_runs("20261115T083012Z-1a2b3c", "20261115T083012Z-aaaaaa", "20261114T000000Z-bbbbbb")
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("last", 0),
+        ("last~0", 0),
+        ("last~2", 2),
+        ("1a2b3c", 0),
+        ("aaaaaa", 1),
+        ("20261114", 2),
+        ("20261115T083012Z-a", 1),
+        ("20261115T083012Z-1a2b3c.json.gz", 0),
+    ],
+)
+def test_a_run_is_found_by_what_people_type(text: str, number: int) -> None:
+    assert find(KNOWN, text) is KNOWN[number]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("last~3", "last~3: there are 3 kept runs"),
+        ("20261115", "several runs are meant: 20261115T083012Z-1a2b3c, 20261115T083012Z-aaaaaa"),
+        ("", "no kept run has such an id"),
+        ("first\x1b[31m", r"first\x1b[31m: no kept run has such an id"),
+    ],
+)
+def test_what_names_no_run_or_several_is_told(text: str, problem: str) -> None:
+    with pytest.raises(ResultsError) as caught:
+        find(KNOWN, text)
+    assert problem in str(caught.value)
+
+
+def test_a_short_id_is_the_end_unless_two_have_the_same() -> None:
+    known = some_runs("20260101T000000Z-aaaaaa", "20260102T000000Z-aaaaaa", KNOWN[0].id)
+    assert list(short_ids(known).values()) == [known[0].id, known[1].id, "1a2b3c"]
+    assert all(find(known, short).id == run_id for run_id, short in short_ids(known).items())
+
+
+def test_the_last_results_of_a_skill_are_the_newest_of_each_model(tmp_path: Path) -> None:
+    for minutes, models in enumerate((["haiku", "opus"], ["haiku"], ["haiku"])):
+        started = STARTED + timedelta(minutes=minutes)
+        keep(made_run(skills=("gate", "door"), models=models, started=started), tmp_path, BIG)
+    runs(tmp_path)[0].path.write_bytes(b"damaged")
+    found = newest(tmp_path)["door"]
+    started_at = {model: last.run.head.started for model, last in found.items()}
+    assert started_at == {"haiku": STARTED + timedelta(minutes=1), "opus": STARTED}
+    assert {last.row.skill for last in found.values()} == {"door"}
+    assert "window" not in newest(tmp_path)
+
+
+def test_a_run_that_got_no_answer_is_not_worth_keeping() -> None:
+    lost = made_record("gate", "case-0", "haiku", "skill", 1, outcome="errored", error="no key")
+    answered = made_record("gate", "case-0", "haiku", "baseline", 1, passed=False)
+    assert not worth_keeping(made_run(records=()))
+    assert not worth_keeping(made_run(records=(lost,)))
+    assert worth_keeping(made_run(records=(lost, answered)))

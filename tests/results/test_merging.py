@@ -1,0 +1,129 @@
+"""Shards of a run become one run."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_upskill.errors import ResultsError
+from pytest_upskill.results.merging import Source, merged
+from pytest_upskill.results.run import AskedCase, RunResults
+from pytest_upskill.settings import Gates
+from support.made import accepted_count, made_run
+
+WHOLE = made_run(
+    skills=("gate", "door"),
+    models=("haiku", "local"),
+    cases=6,
+    runs=3,
+    accepted={0: accepted_count(3, 3), 1: accepted_count(0, 3)},
+    gates=Gates(min_lift=0.1),
+)
+
+
+def part(results: RunResults, keep: Callable[[AskedCase], bool]) -> RunResults:
+    """The shard that has some of the tests."""
+    tests = tuple(test for test in results.tests if keep(test))
+    places = {(test.skill, test.case, test.model) for test in tests}
+    return replace(
+        results,
+        tests=tests,
+        records=tuple(r for r in results.records if (r.skill, r.case, r.model) in places),
+        skills=tuple(s for s in results.skills if s.name in {test.skill for test in tests}),
+        questions={
+            key: text
+            for key, text in results.questions.items()
+            if key in {(test.skill, test.case) for test in tests}
+        },
+    )
+
+
+def shards(results: RunResults, of: Callable[[AskedCase], int], number: int) -> list[Source]:
+    def shard(this: int) -> Source:
+        return Source(f"{this}.json", part(results, lambda test: of(test) == this))
+
+    return [shard(this) for this in range(number)]
+
+
+@given(st.lists(st.integers(0, 3), min_size=len(WHOLE.tests), max_size=len(WHOLE.tests)))
+def test_however_tests_were_dealt_out_the_verdict_is_that_of_one_run(dealt: list[int]) -> None:
+    by_test = dict(zip((test.nodeid for test in WHOLE.tests), dealt, strict=True))
+    again, notes = merged(shards(WHOLE, lambda test: by_test[test.nodeid], 4))
+    order = {test.nodeid: number for number, test in enumerate(WHOLE.tests)}
+    assert sorted(order[test.nodeid] for test in again.tests) == list(range(len(order)))
+    mine = {(v.summary.skill, v.summary.model): v for v in again.verdicts}
+    for verdict in WHOLE.verdicts:
+        found = mine[verdict.summary.skill, verdict.summary.model]
+        assert (found.word, found.lift) == (verdict.word, verdict.lift)
+    assert set(again.gate or ()) == set(WHOLE.gate or ())
+    assert not notes
+
+
+def test_a_shard_that_is_missing_is_counted_unless_a_subset_is_meant() -> None:
+    one, two, _ = shards(WHOLE, lambda test: int(test.case[-1]) % 3, 3)
+    results, _ = merged([one, two])
+    assert results.missing == {
+        (skill, model): 2 for skill in ("gate", "door") for model in ("haiku", "local")
+    }
+    assert {verdict.word for verdict in results.verdicts} == {"incomplete"}
+    assert "2 cases not run" in results.verdicts[0].sentence
+    assert any("incomplete" in reason for reason in results.gate or ())
+    on_purpose, _ = merged([one, two], subset=True)
+    assert not on_purpose.missing
+
+
+def test_shards_by_model_are_whole() -> None:
+    sources = shards(WHOLE, lambda test: test.model == "local", 2)
+    results, _ = merged(sources)
+    assert not results.missing
+    assert [row.model for row in results.summaries] == ["haiku", "local", "haiku", "local"]
+
+
+def test_the_same_trial_twice_counts_once() -> None:
+    results, notes = merged([Source("a.json", WHOLE), Source("b.json", WHOLE)])
+    assert results.records == WHOLE.records
+    assert notes == [f"{len(WHOLE.records)} trials in more than one file, counted once."]
+
+
+def test_the_time_is_from_the_first_start_to_the_last_end() -> None:
+    late = replace(WHOLE, started=WHOLE.started + timedelta(seconds=30), seconds=10)
+    results, _ = merged([Source("a.json", late), Source("b.json", WHOLE)])
+    assert (results.started, results.seconds) == (WHOLE.started, 40)
+
+
+def test_different_commits_are_told() -> None:
+    _, notes = merged([Source("a.json", WHOLE), Source("b.json", replace(WHOLE, commit=None))])
+    assert notes[-1] == "The files are of different commits."
+
+
+FIRST = WHOLE.records[0]
+
+
+@pytest.mark.parametrize(
+    ("other", "problem"),
+    [
+        (
+            {"records": (replace(FIRST, output="Otherwise."),)},
+            "b.json: case-0 of gate on haiku (arm baseline, run 1) was answered otherwise in a",
+        ),
+        (
+            {"skills": (replace(WHOLE.skills[0], digest="1"),)},
+            "b.json: the skill gate is another one than in a.json",
+        ),
+        ({"model_ids": {"haiku": "new"}}, "b.json: the model haiku is another one than in a.json"),
+        ({"gates": Gates()}, "b.json: other gates than in a.json"),
+        ({"looks": (3, 6)}, "b.json: other numbers of runs (--skill-runs) than in a.json"),
+        (
+            {"tests": (replace(WHOLE.tests[0], info=replace(WHOLE.tests[0].info, digest="")),)},
+            "b.json: the case case-0 of gate on haiku has another question or checks than in a",
+        ),
+    ],
+)
+def test_what_can_not_be_one_run_is_refused(other: dict[str, object], problem: str) -> None:
+    changed = replace(WHOLE, **other)  # type: ignore[arg-type]
+    with pytest.raises(ResultsError) as caught:
+        merged([Source("a.json", WHOLE), Source("b.json", changed)])
+    assert str(caught.value).startswith(problem)

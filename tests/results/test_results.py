@@ -1,0 +1,252 @@
+"""The results of a run: what follows from its records, and the file that it is written to."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_upskill._util.git import Commit, commit_of
+from pytest_upskill.errors import ResultsError
+from pytest_upskill.results.from_json import read_run
+from pytest_upskill.results.run import RunResults, incomplete
+from pytest_upskill.results.to_json import results_bytes, results_text
+from pytest_upskill.settings import Gates
+from pytest_upskill.trials.records import Record
+from support.kit import case, commit_all, write_script, write_skill
+from support.made import accepted_count, made_record, made_run
+
+# The first keys of each are those that others are built on; what was added stands behind them.
+SCHEMA = {
+    "": "schema started seconds skills summary records gate "
+    "cases tests gates looks commit versions",
+    "skills": "name path digest tokens against",
+    "summary": "skill model model_id cases runs baseline_rate skill_rate lift lift_low lift_high "
+    "p_value detectable_lift baseline_tokens skill_tokens token_change baseline_cost skill_cost "
+    "checks_passed checks_total errored verdict baseline_score skill_score "
+    "token_change_low token_change_high sentence previous_rate previous_tokens previous_cost "
+    "change change_low change_high change_p_value change_verdict baseline_rate_low "
+    "baseline_rate_high skill_rate_low skill_rate_high normalised_gain score_lift score_lift_low "
+    "score_lift_high by_case",
+    "by_case": "case runs baseline_rate skill_rate pass_hat_k flakiness",
+    "records": "skill case model arm run outcome output input_tokens output_tokens cached_tokens "
+    "seconds stored checks error score judge_calls judge_input_tokens judge_output_tokens cost",
+    "checks": "check passed reason weight required asks",
+    "gate": "passed reasons",
+    "cases": "skill case question tags file line digest threshold compared",
+    "tests": "nodeid skill case model accepted new of",
+}
+
+
+def half(number: int, _model: str, arm: str, run: int) -> bool:
+    return arm == "skill" and (number + run) % 2 == 0
+
+
+def written(results: RunResults, folder: Path) -> Path:
+    file = folder / "run.json"
+    file.write_bytes(results_bytes(results))
+    return file
+
+
+def test_the_file_has_exactly_the_keys_of_its_schema() -> None:
+    results = made_run(accepted={0: accepted_count(1)})
+    report = json.loads(results_text(replace(results, seconds=1.23456)))
+    assert (report["schema"], report["seconds"]) == (1, 1.235)
+    assert report["started"] == "2026-01-02T03:04:05+00:00"
+    assert list(report) == SCHEMA[""].split()
+    for key in ("skills", "summary", "records", "cases", "tests"):
+        assert list(report[key][0]) == SCHEMA[key].split()
+    assert list(report["gate"]) == SCHEMA["gate"].split()
+    assert list(report["records"][0]["checks"][0]) == SCHEMA["checks"].split()
+    assert list(report["summary"][0]["by_case"][0]) == SCHEMA["by_case"].split()
+    assert Record.from_json(report["records"][0]) == results.records[0]
+    assert report["summary"][0]["lift"] == results.summaries[0].lift
+    assert report["summary"][0]["skill_cost"] == pytest.approx(0.0015)
+    assert report["tests"][0]["accepted"] == {
+        "passes": 1,
+        "runs": 1,
+        "date": "2026-01-01",
+        "among": 6,
+    }
+
+
+def test_the_file_has_the_numbers_of_each_case_and_of_the_scores() -> None:
+    (shown,) = json.loads(results_text(made_run(cases=2, runs=4, passes=half)))["summary"]
+    first, second = shown["by_case"]
+    assert first["pass_hat_k"] == pytest.approx([0.5, 1 / 6, 0.0, 0.0])
+    assert (first["flakiness"], second["flakiness"]) == pytest.approx((2 / 3, 2 / 3))
+    assert shown["score_lift"] == 0.5
+    assert shown["normalised_gain"] == pytest.approx(0.5)
+    assert shown["skill_rate_low"] < 0.5 < shown["skill_rate_high"]
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        made_run(),
+        made_run(skills=("gate", "door"), models=("haiku", "local"), cases=7, runs=3),
+        made_run(arms=("skill",), gates=Gates(min_pass_rate=0.5)),
+        made_run(accepted={0: accepted_count(1), 5: accepted_count(0)}),
+        made_run(gates=Gates(min_lift=0.9, confident=True), looks=(3, 6), commit=None),
+        made_run(cases=0),
+    ],
+)
+def test_what_is_read_back_amounts_to_the_same(results: RunResults, tmp_path: Path) -> None:
+    again = read_run(written(results, tmp_path))
+    assert again.verdicts == results.verdicts
+    assert again.gate == results.gate
+    assert again.questions == results.questions
+    assert [test.nodeid for test in again.tests] == [test.nodeid for test in results.tests]
+    assert results_text(again) == results_text(results)
+
+
+@given(st.text(), st.text(), st.lists(st.text()))
+def test_any_text_is_read_back_as_it_was(
+    tmp_path_factory: pytest.TempPathFactory, answer: str, question: str, tags: list[str]
+) -> None:
+    made = made_run(cases=1)
+    (test,) = made.tests
+    results = replace(
+        made,
+        records=(made_record("gate", "case-0", "haiku", "skill", 1, output=answer + "\ud800"),),
+        questions={("gate", "case-0"): f"?{question}"},
+        tests=(replace(test, info=replace(test.info, tags=tuple(tags))),),
+    )
+    again = read_run(written(results, tmp_path_factory.mktemp("run")))
+    assert again.records == results.records
+    assert again.questions == results.questions
+    assert again.tests[0].info.tags == tuple(tags)
+
+
+def test_a_file_of_the_first_keys_alone_is_read(tmp_path: Path) -> None:
+    report = json.loads(results_text(made_run(cases=7, runs=3)))
+    old = {key: report[key] for key in SCHEMA[""].split()[:7]}
+    for record in old["records"]:
+        for key in SCHEMA["records"].split()[14:]:
+            record.pop(key)
+    (tmp_path / "old.json").write_text(json.dumps(old))
+    again = read_run(tmp_path / "old.json")
+    assert again.verdicts[0].word == made_run(cases=7, runs=3).verdicts[0].word
+    assert len(again.tests) == 7
+
+
+@pytest.mark.parametrize(
+    ("part", "damaged", "problem"),
+    [
+        (r"(?s),.*", "", "run.json:2:13: this is not JSON"),
+        (r"(?s).+", "[]", "run.json:1: "),
+        (r"(?s).+", "[" * 100_000, "this can't be read"),
+        ('"schema": 1', '"schema": 2', "run.json:2: schema: "),
+        ('"arm": "skill"', '"arm": "leg"', "records[1].arm: "),
+        (r"T03:04:05\+00:00", "", "run.json:3: started: "),
+        ('"run": 1', '"run": "one"', "records[0].run: this is not"),
+    ],
+)
+def test_what_is_no_such_file_is_told_with_the_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str, damaged: str, problem: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = written(made_run(), tmp_path)
+    file.write_text(re.sub(part, damaged, file.read_text()))
+    with pytest.raises(ResultsError) as caught:
+        read_run(file)
+    assert problem in str(caught.value)
+    assert "--skill-json" in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ResultsError, match="No such file"):
+        read_run(tmp_path / "run.json")
+
+
+def test_cases_that_no_shard_had_are_not_run() -> None:
+    results = made_run(missing={("gate", "haiku"): 2})
+    assert results.summaries[0].not_run == 2
+    assert results.verdicts[0].word == "incomplete"
+
+
+def test_the_commit_and_whether_something_is_not_committed(tmp_path: Path) -> None:
+    assert commit_of(tmp_path) is None
+    skill = write_skill(tmp_path / "skills/gate")
+    commit_all(tmp_path)
+    clean = commit_of(tmp_path, ["skills/gate"])
+    assert clean
+    assert len(clean.id) == 40
+    assert not clean.dirty
+    (tmp_path / "report.html").write_text("new, but of no skill")
+    assert commit_of(tmp_path, ["skills/gate"]) == clean
+    (skill / "more.md").write_text("new")
+    assert commit_of(tmp_path, ["skills/gate"]) == Commit(clean.id, True)
+    (skill / "more.md").unlink()
+    (skill / "SKILL.md").write_text("changed")
+    assert commit_of(tmp_path) == Commit(clean.id, True)
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_questions_and_tags_of_cases_and_of_tests_in_python_are_in_the_file(
+    pytester: pytest.Pytester, workers: str
+) -> None:
+    write_skill(pytester.path / "skills/gate", [case("Open?", "gate up", id="a", tags=["easy"])])
+    pytester.makepyfile(
+        test_gate="""
+        import pytest
+
+        @pytest.mark.skill("skills/gate")
+        def test_open(ask):
+            assert "gate up" in ask("How?") + ask("And then?")
+        """
+    )
+    model = write_script(pytester.path / "a.json")
+    args = ["--skill", "skills", "test_gate.py", "skills", "--model", model]
+    pytester.runpytest_inprocess(*args, workers, "--skill-json", "run.json", "-m", "")
+    results = read_run(pytester.path / "run.json")
+    assert results.questions == {
+        ("gate", "a"): "Open?",
+        ("gate", "test_gate::test_open"): "How?\n\nAnd then?",
+    }
+    tags = {test.case: test.info.tags for test in results.tests}
+    assert tags == {"a": ("easy",), "test_gate::test_open": ()}
+    assert set(results.versions) == {"pytest-upskill", "pytest", "python", "platform"}
+
+
+def test_a_case_that_is_for_another_model_is_not_missing_from_this_one(
+    pytester: pytest.Pytester,
+) -> None:
+    for_one = case("Shut?", "gate up", id="b", models=["scripted:a*"])
+    write_skill(pytester.path / "skills/gate", [case("Open?", "gate up", id="a"), for_one])
+    models = [write_script(pytester.path / name) for name in ("a.json", "b.json")]
+    named = [word for model in models for word in ("--model", model)]
+    shown = pytester.runpytest_inprocess("--skill", "skills", *named, "--skill-json", "run.json")
+    of = {
+        (test.case, test.model): test.info.of for test in read_run(pytester.path / "run.json").tests
+    }
+    assert of == {("a", models[0]): 2, ("b", models[0]): 2, ("a", models[1]): 1}
+    assert "a subset" not in shown.stdout.str()
+
+
+def test_a_subset_is_told_unless_its_other_cases_are_missed() -> None:
+    whole = made_run(skills=("gate", "door"), models=("haiku", "opus"), cases=5)
+    some = replace(
+        whole,
+        tests=tuple(t for t in whole.tests if t.skill == "door" or t.case in ("case-0", "case-3")),
+    )
+    assert whole.subset_notes == []
+    assert some.subset_notes == [
+        f"gate on {model}: a subset: 2 of 5 cases." for model in ("haiku", "opus")
+    ]
+    assert incomplete(some.tests) == {("gate", "haiku"): (2, 5), ("gate", "opus"): (2, 5)}
+    missed = replace(some, missing={("gate", "haiku"): 3})
+    assert list(missed.subsets) == [("gate", "opus")]
+    assert missed.problems[-1] == "gate on haiku: 3 cases in none of the files"
+
+
+def test_a_test_of_no_file_is_no_subset() -> None:
+    (test, *_) = made_run(cases=1).tests
+    in_python = replace(test, info=replace(test.info, of=0))
+    assert incomplete([in_python]) == {}
+    assert incomplete([in_python, replace(test, info=replace(test.info, of=2))]) == {
+        ("gate", "haiku"): (1, 2)
+    }

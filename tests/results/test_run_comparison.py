@@ -1,0 +1,118 @@
+"""Two runs side by side: the same statistics as against a git ref, over cases that are the same."""
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+import pytest
+
+from pytest_upskill.results.run import RunResults
+from pytest_upskill.results.run_comparison import CaseChange, LeftOut, compare_runs
+from pytest_upskill.stats import holm, paired_lift, plan_level
+from support.made import made_record, made_run
+
+
+def passing(numbers: Collection[int]) -> Callable[..., bool]:
+    """With the skill just these cases pass."""
+    return lambda number, _model, arm, _run: arm == "skill" and number in numbers
+
+
+def run(numbers: Collection[int], cases: int = 12, **more: object) -> RunResults:
+    return made_run(cases=cases, passes=passing(numbers), **more)  # type: ignore[arg-type]
+
+
+def test_a_change_has_the_statistics_of_a_lift() -> None:
+    found = compare_runs(run(range(3)), run(range(1, 12)))
+    (pair,) = found.pairs
+    pairs = [(float(n < 3), float(n >= 1)) for n in range(12)]
+    assert pair.change
+    assert pair.change.lift == paired_lift(pairs, 1)
+    assert (pair.before, pair.cases) == (0.25, 12)
+    assert pair.after == pytest.approx(11 / 12)
+    assert pair.change.word == "better"
+    assert pair.fell == (CaseChange("case-0", 1.0, 0.0),)
+    assert [case.case for case in pair.rose] == [f"case-{n}" for n in range(3, 12)]
+    assert pair.same_skill
+    assert not found.worse
+    assert compare_runs(run(range(1, 12)), run(range(3))).worse
+
+
+def test_a_drop_that_may_be_luck_is_not_worse() -> None:
+    found = compare_runs(run(range(12)), run(range(10)))
+    assert [pair.change and pair.change.word for pair in found.pairs] == ["no change shown"]
+    assert not found.worse
+
+
+def test_models_are_adjusted_for_being_several() -> None:
+    models = ("haiku", "opus", "local")
+    one, two = run(range(4), models=models), run(range(10), models=models)
+    alone = paired_lift([(float(n < 4), float(n < 10)) for n in range(12)], 1).p_value
+    changes = [pair.change for pair in compare_runs(one, two).pairs]
+    assert [change and change.p_value for change in changes] == holm([alone] * 3)
+
+
+def test_only_cases_that_are_the_same_and_answered_make_pairs() -> None:
+    one, two = run(range(12)), run(range(12), cases=14)
+    edited = replace(two.tests[3], info=replace(two.tests[3].info, digest="another"))
+    lost = made_record("gate", "case-5", "haiku", "skill", 1, outcome="errored", error="busy")
+    two = replace(
+        two,
+        tests=(*two.tests[1:3], edited, *two.tests[4:]),  # without case-0
+        records=(*(r for r in two.records if r.case not in ("case-0", "case-5")), lost),
+    )
+    (pair,) = compare_runs(one, two).pairs
+    assert pair.left_out == LeftOut(only_before=1, only_after=2, edited=1, unanswered=1)
+    assert pair.cases == 9
+
+
+def test_a_missing_answer_of_the_baseline_takes_no_case_out() -> None:
+    one, two = run(range(12)), run(range(12), arms=("skill",))
+    one = replace(
+        one, records=tuple(r for r in one.records if r.arm == "skill" or r.case > "case-4")
+    )
+    (pair,) = compare_runs(one, two).pairs
+    assert pair.cases == 12
+
+
+def test_tokens_are_compared_too() -> None:
+    one = run(range(12))
+    doubled = tuple(replace(record, output_tokens=180) for record in one.records)
+    (pair,) = compare_runs(one, replace(one, records=doubled)).pairs
+    assert pair.tokens
+    assert pair.tokens.change == pytest.approx(1.0)
+
+
+def test_what_only_one_of_them_asked_is_named_and_not_compared() -> None:
+    one = run(range(3), skills=("gate", "door"), models=("haiku",))
+    two = run(range(3), skills=("gate",), models=("haiku", "opus"))
+    found = compare_runs(one, two)
+    assert [(pair.skill, pair.model) for pair in found.pairs] == [("gate", "haiku")]
+    assert found.only_before == (("door", "haiku"),)
+    assert found.only_after == (("gate", "opus"),)
+
+
+def test_an_edited_skill_and_a_model_that_moved_are_known() -> None:
+    one = run(range(3))
+    two = replace(
+        one,
+        skills=tuple(replace(skill, digest="1" * 64) for skill in one.skills),
+        model_ids={"haiku": "newer"},
+    )
+    (pair,) = compare_runs(one, two).pairs
+    assert not pair.same_skill
+    assert pair.model_ids == ("id-of-haiku", "newer")
+
+
+def test_runs_that_looked_more_than_once_are_held_to_their_level() -> None:
+    one, two = run(range(3), runs=3, looks=(3, 6)), run(range(1, 12), runs=3)
+    (pair,) = compare_runs(one, two).pairs
+    pairs = [(float(n < 3), float(n >= 1)) for n in range(12)]
+    assert pair.change
+    assert pair.change.lift == paired_lift(pairs, 3, plan_level((3, 6)))
+
+
+def test_no_case_in_common_is_no_change() -> None:
+    one, two = run(range(3)), run(range(3))
+    others = tuple(replace(t, info=replace(t.info, digest=f"new {t.case}")) for t in two.tests)
+    (pair,) = compare_runs(one, replace(two, tests=others)).pairs
+    assert (pair.cases, pair.change, pair.before, pair.tokens) == (0, None, None, None)
+    assert pair.left_out.edited == 12

@@ -1,0 +1,227 @@
+"""Records become rates, lift and tokens of a skill on a model."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pytest_upskill.models.prices import FREE, Price, cost
+from pytest_upskill.results.summary import Summary, summarize
+from pytest_upskill.trials.records import Grade, Outcome, Record
+from pytest_upskill.trials.trial import Arm
+
+OUTCOMES: dict[str, Outcome] = {"P": "passed", "F": "failed", "E": "errored"}
+
+
+def records(case: str, baseline: str, skill: str, **more: Any) -> list[Record]:
+    """The records of a case, a letter a run: passed, failed or errored."""
+    arms: list[tuple[Arm, str]] = [("baseline", baseline), ("skill", skill)]
+    return [
+        Record("gate", case, "haiku", arm, run, OUTCOMES[letter], **more)
+        for arm, letters in arms
+        for run, letter in enumerate(letters, start=1)
+    ]
+
+
+def record(arm: Arm, case: str = "a", **more: Any) -> Record:
+    return Record("gate", case, "haiku", arm, 1, **{"outcome": "passed", **more})
+
+
+def summed(rows: Sequence[Record], **more: Any) -> Summary:
+    settings = {"model_id": "claude-haiku", "not_run": 0, **more}
+    return summarize(rows, "gate", "haiku", **settings)
+
+
+def priced(rows: Sequence[Record], price: Price) -> list[Record]:
+    return [replace(row, cost=cost(price, row.usage)) for row in rows]
+
+
+def rates(rows: Sequence[Record]) -> tuple[float | None, float | None, float | None]:
+    summary = summed(rows)
+    return summary.baseline_rate, summary.skill_rate, summary.lift
+
+
+@pytest.mark.parametrize(
+    ("cases", "expected"),
+    [
+        ([("F", "P")], (0, 1, 1)),
+        ([("P", "F")], (1, 0, -1)),
+        ([("P", "P"), ("F", "F")], (0.5, 0.5, 0)),
+        ([("F", "P"), ("F", "P"), ("P", "P"), ("F", "F")], (0.25, 0.75, 0.5)),
+    ],
+)
+def test_lift_is_the_rate_with_the_skill_less_the_rate_without(
+    cases: list[tuple[str, str]], expected: tuple[float, float, float]
+) -> None:
+    rows = [row for number, arms in enumerate(cases) for row in records(str(number), *arms)]
+    assert rates(rows) == expected
+    assert summed(rows).cases == len(cases)
+
+
+def test_runs_are_averaged_per_case_first() -> None:
+    # The second case lost two of its runs: it weighs as much as the first all the same.
+    rows = [*records("a", "FFFF", "PPPP"), *records("b", "FEFE", "FEEF")]
+    assert rates(rows) == (0, 0.5, 0.5)
+    half = [*records("a", "FFFF", "PPFF"), *records("b", "PPPP", "PPPP")]
+    assert rates(half) == (0.5, 0.75, 0.25)
+
+
+@pytest.mark.parametrize(("baseline", "skill"), [("PF", "EP"), ("EF", "FP"), ("EF", "EP")])
+def test_an_errored_trial_takes_its_partner_with_it(baseline: str, skill: str) -> None:
+    assert rates(records("a", baseline, skill)) == (0, 1, 1)
+
+
+def test_a_case_of_which_every_pair_is_broken_is_left_out_of_the_rates() -> None:
+    rows = [*records("a", "F", "P"), *records("b", "E", "F"), *records("c", "P", "E")]
+    summary = summed(rows)
+    assert (summary.baseline_rate, summary.skill_rate, summary.lift) == (0, 1, 1)
+    assert (summary.cases, summary.errored) == (3, 2)
+
+
+def test_a_trial_whose_partner_is_not_there_is_left_out_of_the_rates() -> None:
+    assert rates([*records("a", "F", "P"), *records("b", "", "F")]) == (0, 1, 1)
+
+
+def test_an_errored_trial_takes_the_tokens_and_seconds_of_its_partner_too() -> None:
+    rows = [
+        record("baseline", input_tokens=10, output_tokens=10, seconds=1.0),
+        record("skill", input_tokens=20, output_tokens=10, seconds=2.0),
+        record("baseline", "b", input_tokens=5000, output_tokens=5000, seconds=90.0),
+        record("skill", "b", outcome="errored"),
+    ]
+    summary = summed(rows)
+    assert (summary.baseline_tokens, summary.skill_tokens) == (20, 30)
+    assert (summary.baseline_seconds, summary.skill_seconds) == (1, 2)
+    assert summary.token_change == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("rows", [[], records("a", "E", "E"), records("a", "P", "E")])
+def test_without_a_whole_pair_nothing_is_known(rows: list[Record]) -> None:
+    summary = summed(rows)
+    assert rates(rows) == (None, None, None)
+    assert summary.baseline_tokens is summary.skill_tokens is summary.token_change is None
+    assert summary.baseline_seconds is summary.skill_seconds is None
+
+
+def test_a_baseline_that_always_errors_is_not_taken_for_none() -> None:
+    rows = [*records("a", "E", "P"), *records("b", "E", "P")]
+    assert rates(rows) == (None, None, None)
+    assert summed(rows).errored == 2
+
+
+def test_without_a_baseline_there_is_a_rate_but_no_lift() -> None:
+    rows = [
+        record("skill", input_tokens=20, output_tokens=10, seconds=2.0),
+        record("skill", "b", outcome="failed", input_tokens=30, output_tokens=10, seconds=4.0),
+    ]
+    summary = summed(rows)
+    assert (summary.baseline_rate, summary.skill_rate, summary.lift) == (None, 0.5, None)
+    assert (summary.baseline_tokens, summary.skill_tokens) == (None, 35)
+    assert (summary.baseline_seconds, summary.skill_seconds) == (None, 3)
+    assert summary.token_change is None
+
+
+def test_tokens_are_means_of_one_answer_and_their_change() -> None:
+    rows = [
+        record("baseline", input_tokens=80, output_tokens=20),
+        record("skill", input_tokens=180, output_tokens=20),
+        record("baseline", "b", input_tokens=280, output_tokens=20),
+        record("skill", "b", input_tokens=280, output_tokens=20),
+    ]
+    summary = summed(rows)
+    assert (summary.baseline_tokens, summary.skill_tokens) == (200, 250)
+    assert summary.token_change == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("arm", ["baseline", "skill"])
+def test_usage_that_one_answer_does_not_tell_makes_the_mean_unknown(arm: Arm) -> None:
+    rows = [record("baseline"), record("skill")]
+    known = {"input_tokens": 10, "output_tokens": 5, "seconds": 1.0}
+    rows += [record("baseline", "b", **known), record("skill", "b", **known)]
+    rows = [r if r.arm == arm else record(r.arm, r.case, **known) for r in rows]
+    summary = summed(rows)
+    unknown, whole = (
+        (summary.baseline_tokens, summary.skill_tokens)
+        if arm == "baseline"
+        else (summary.skill_tokens, summary.baseline_tokens)
+    )
+    assert (unknown, whole, summary.token_change) == (None, 15, None)
+
+
+def test_costs_are_means_of_one_answer_over_whole_pairs() -> None:
+    price = Price(input=1, output=10, cached=0.1)
+    rows = [
+        record("baseline", input_tokens=80, output_tokens=20),
+        record("skill", input_tokens=180, output_tokens=20, cached_tokens=100),
+        record("baseline", "b", input_tokens=280, output_tokens=20),
+        record("skill", "b", input_tokens=280, output_tokens=20),
+        record("baseline", "c", outcome="errored"),
+        record("skill", "c", input_tokens=9999, output_tokens=9999),
+    ]
+    summary = summed(priced(rows, price))
+    assert summary.baseline_cost == pytest.approx((280 + 480) / 2 / 1e6)
+    assert summary.skill_cost == pytest.approx((80 + 10 + 200 + 480) / 2 / 1e6)
+
+
+def test_a_cost_is_not_known_without_a_price_or_without_usage() -> None:
+    rows = [record("baseline"), record("skill", input_tokens=10, output_tokens=5)]
+    assert summed(rows).baseline_cost is summed(rows).skill_cost is None
+    summary = summed(priced(rows, Price(1, 10, 1)))
+    assert summary.baseline_cost is None
+    assert summary.skill_cost == pytest.approx(60 / 1e6)
+    free = summed(priced(rows, FREE))
+    assert (free.baseline_cost, free.skill_cost) == (0, 0)
+    nothing = summed(priced(records("a", "E", "P"), FREE))
+    assert nothing.baseline_cost is nothing.skill_cost is None
+
+
+def test_a_baseline_of_no_tokens_has_no_change() -> None:
+    none = record("baseline", input_tokens=0, output_tokens=0)
+    some = record("skill", input_tokens=10, output_tokens=5)
+    summary = summed([none, some])
+    assert (summary.baseline_tokens, summary.token_change) == (0, None)
+
+
+def test_checks_are_those_of_every_answer_with_the_skill() -> None:
+    good, bad = Grade("contains", True, ""), Grade("contains", False, "")
+    rows = [
+        record("baseline", checks=(bad, bad, bad)),
+        record("skill", checks=(good, good, bad)),
+        record("baseline", "b", outcome="errored"),
+        record("skill", "b", checks=(good,)),
+        record("skill", "c", outcome="errored"),
+    ]
+    summary = summed(rows)
+    assert (summary.checks_passed, summary.checks_total, summary.graded) == (3, 4, 2)
+
+
+def test_scores_are_averaged_per_case_first_and_over_complete_pairs() -> None:
+    rows = [
+        *records("a", "FFF", "FFF", score=0.2),
+        record("baseline", "b", score=0.4),
+        record("skill", "b", score=1.0),
+        record("baseline", "c", outcome="errored"),
+        record("skill", "c", score=0.0),
+    ]
+    summary = summed(rows)
+    assert summary.baseline_score == pytest.approx(0.3)
+    assert summary.skill_score == pytest.approx(0.6)
+    assert summed([record("skill", score=0.5)]).baseline_score is None
+    assert summed(records("a", "E", "P")).skill_score is None
+
+
+def test_records_of_other_skills_and_models_do_not_count() -> None:
+    own = records("a", "F", "P")
+    others = [
+        Record("door", "a", "haiku", "skill", 1, "errored"),
+        Record("gate", "a", "sonnet", "skill", 1, "errored"),
+        Record("gate", "b", "sonnet", "baseline", 1, "passed"),
+    ]
+    assert summed([*others, *own]) == summed(own)
+
+
+def test_what_the_run_knows_is_passed_on() -> None:
+    summary = summed([*records("a", "FF", "PP"), *records("b", "F", "P")], not_run=3)
+    assert (summary.skill, summary.model, summary.model_id) == ("gate", "haiku", "claude-haiku")
+    assert (summary.runs, summary.not_run) == (2, 3)

@@ -1,0 +1,233 @@
+"""From a summary to one word, one sentence, and the gates."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from pytest_upskill.results.summary import CaseSummary, Summary
+from pytest_upskill.results.verdict import (
+    Verdict,
+    gate_reasons,
+    signal_lines,
+    sweet_spot,
+    verdicts_of,
+)
+from pytest_upskill.settings import Gates
+from support.made import made_run
+
+Arms = tuple[float | None, float]
+Cases = Sequence[Arms]
+
+
+def summary(*cases: Arms, model: str = "haiku", **more: Any) -> Summary:
+    """A summary of cases, each with its rates without and with the skill."""
+    tokens = more.pop("tokens", (100.0, 150.0))
+    by_case = tuple(
+        CaseSummary(f"case-{number}", 1, baseline, skill, *tokens)
+        for number, (baseline, skill) in enumerate(cases)
+    )
+    baselines = [case.baseline for case in by_case if case.baseline is not None]
+    values: dict[str, Any] = {
+        "skill": "gate",
+        "model": model,
+        "model_id": model,
+        "cases": len(cases),
+        "runs": 1,
+        "baseline_rate": sum(baselines) / len(baselines) if baselines else None,
+        "skill_rate": sum(case.skill for case in by_case) / len(by_case) if by_case else None,
+        "by_case": by_case,
+        "errored": 0,
+        "not_run": 0,
+        "checks_passed": 0,
+        "checks_total": 0,
+        "graded": 0,
+    }
+    unknown = {field: None for field in Summary.__dataclass_fields__ if field not in values}
+    return Summary(**{**unknown, **values, **more})
+
+
+def verdict(*cases: Arms, **more: Any) -> Verdict:
+    (only,) = verdicts_of([summary(*cases, **more)])
+    return only
+
+
+HELPS: Cases = [(0, 1)] * 9 + [(1, 1)]
+HURTS: Cases = [(1, 0)] * 9 + [(1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("cases", "word"),
+    [
+        (HELPS, "helps"),
+        (HURTS, "hurts"),
+        ([(0, 1), (1, 0), (0, 0), (1, 1)], "no effect shown"),
+        ([(0, 1)] * 3, "no effect shown"),  # so few cases can show nothing
+        ([(1, 1)] * 10, "not needed"),
+        ([(1, 1)] * 8 + [(1, 0)] * 2, "no effect shown"),  # it breaks some
+        ([(0, 0)] * 10, "no effect shown"),
+        ([(None, 1), (None, 0)], None),
+        ([], "incomplete"),
+    ],
+)
+def test_one_word(cases: Cases, word: str | None) -> None:
+    assert verdict(*cases).word == word
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"errored": 2}, "2 answers missing, +90 points"),
+        ({"not_run": 1}, "1 case not run, +90 points"),
+        ({"errored": 1, "not_run": 3}, "1 answer missing and 3 cases not run, +90 points"),
+    ],
+)
+def test_what_is_missing_makes_it_incomplete(more: dict[str, int], told: str) -> None:
+    found = verdict(*HELPS, **more)
+    assert found.word == "incomplete"
+    assert found.sentence.startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("cases", "tokens", "sentence"),
+    [
+        (HELPS, (100, 150), r"+90 points (+49 to +98), 50% more tokens"),
+        (HELPS, (200, 100), r"+90 points (+49 to +98), 50% fewer tokens"),
+        (HELPS, (1, 5282), r"+90 points (+49 to +98), 5,282 times the tokens"),
+        (HELPS, (100, 101), r"+90 points (+49 to +98), as many tokens"),
+        (HELPS, (None, None), r"+90 points (+49 to +98)"),
+        ([(1, 1)] * 10, (None, None), "0 points (-31 to +31), 100% pass without it"),
+        ([(None, 1), (None, 0)], (100, 100), "50% pass with the skill, as many tokens"),
+    ],
+)
+def test_one_sentence(cases: Cases, tokens: Any, sentence: str) -> None:
+    assert verdict(*cases, tokens=tokens).sentence == sentence
+
+
+def test_what_is_open_says_what_would_settle_it() -> None:
+    found = verdict(*[(0, 1)] * 3, *[(1, 0)], *[(0, 0)] * 4, tokens=(None, None))
+    assert "more cases would settle it" in found.sentence
+    few = verdict((0, 0), (0, 0), tokens=(None, None))
+    assert few.sentence == "0 points (-84 to +84), 2 cases can't show any lift"
+    even = verdict(*[(0, 0)] * 10, tokens=(None, None))
+    assert even.sentence.endswith("these cases show 31 points or more")
+
+
+def test_runs_are_told_where_they_would_do() -> None:
+    rates: Cases = [(0.33, 0.67), (0.67, 0.67), (0.33, 0.33), (0.33, 1), (0.67, 0.33), (0.33, 1)]
+    found = verdict(*rates, runs=3, tokens=(None, None))
+    assert found.word == "no effect shown"
+    assert re.search(r"\d+ more cases, or \d+ runs, would settle it$", found.sentence)
+
+
+def test_several_models_are_held_to_a_stricter_level() -> None:
+    borderline: Cases = [(0, 1)] * 6 + [(1, 1)] * 4
+    assert verdict(*borderline).word == "helps"
+    several = verdicts_of([summary(*borderline, model=f"m{n}") for n in range(5)])
+    assert {found.word for found in several} == {"no effect shown"}
+    assert all(found.p_value and found.p_value > 0.05 for found in several)
+    # The interval decides, so it holds 0 too, and a confident gate goes by it.
+    assert all(found.lift and found.lift.low == 0 for found in several)
+    assert len(gate_reasons(several, Gates(min_lift=0.01, confident=True))) == 5
+
+
+def test_models_of_other_skills_do_not_count() -> None:
+    borderline: Cases = [(0, 1)] * 6 + [(1, 1)] * 4
+    rows = [summary(*borderline, skill=f"s{n}") for n in range(5)]
+    assert {found.word for found in verdicts_of(rows)} == {"helps"}
+
+
+def test_cases_to_look_at_come_first() -> None:
+    found = verdict((1, 0), (1, 1), (0, 0), (0, 1), (0.5, 0.4))
+    assert signal_lines(found) == [
+        "worse with the skill: case-0, case-4",
+        "no signal, pass without it: case-1",
+        "no signal, fail with it too: case-2",
+    ]
+    many = verdict(*[(1, 1)] * 7)
+    assert signal_lines(many) == [
+        "no signal, pass without it: case-0, case-1, case-2, case-3, case-4 and 2 more"
+    ]
+
+
+def spot(*rows: tuple[str, float, float | None]) -> str | None:
+    """The sweet spot of models with a pass rate and a price."""
+    return sweet_spot(
+        verdicts_of(
+            [
+                summary(*HELPS, model=model, skill_rate=rate, skill_cost=usd)
+                for model, rate, usd in rows
+            ]
+        )
+    )
+
+
+def test_the_sweet_spot_is_the_cheapest_that_is_as_good_as_the_best() -> None:
+    assert spot(("opus", 0.88, 0.014), ("haiku", 0.85, 0.0009), ("tiny", 0.4, 0.0001)) == (
+        "haiku with the skill (85%) is the cheapest that is as good as the best (opus, 88%): "
+        "$0.90 instead of $14.00 per 1000 answers."
+    )
+    assert spot(("opus", 0.9, 0.01), ("haiku", 0.7, 0.001)) == (
+        "opus with the skill (90%) is the best, and none that is cheaper comes within 5% of it."
+    )
+    assert spot(("opus", 0.7, 0.01), ("haiku", 0.9, 0.001)) == (
+        "haiku with the skill (90%) is the best and the cheapest."
+    )
+    assert spot(("one", 0.9, 0.0), ("two", 0.9, 0.0)) is None
+    assert spot(("opus", 0.9, 0.01), ("unknown", 0.9, None)) is None
+    assert spot(("opus", 0.9, 0.01)) is None
+
+
+@pytest.mark.parametrize(
+    ("gates", "reasons"),
+    [
+        (Gates(), []),
+        (Gates(min_lift=0.9), []),
+        (Gates(min_lift=0.91), ["lift is +90 points, below +91 (--skill-min-lift)"]),
+        (Gates(min_lift=0.48, confident=True), []),
+        (
+            Gates(min_lift=0.6, confident=True),
+            ["lowest likely lift is +49 points, below +60 (--skill-min-lift)"],
+        ),
+        (Gates(min_pass_rate=1.0), []),
+        (
+            Gates(min_pass_rate=0.8, confident=True),
+            ["lowest likely pass rate is 72%, below 80% (--skill-min-pass-rate)"],
+        ),
+        (Gates(min_lift=0.904), ["lift is +90.0 points, below +90.4 (--skill-min-lift)"]),
+        (Gates(max_token_growth=0.5), []),
+        (
+            Gates(max_token_growth=0.4),
+            ["token growth is +50%, above +40% (--skill-max-token-growth)"],
+        ),
+    ],
+)
+def test_a_gate_is_held_to_the_estimate_or_to_its_bound(gates: Gates, reasons: list[str]) -> None:
+    found = gate_reasons([verdict(*HELPS)], gates)
+    assert found == [f"gate on haiku: {reason}" for reason in reasons]
+
+
+def test_a_gate_that_can_not_be_decided_fails() -> None:
+    gates = Gates(min_lift=-1, min_pass_rate=0.01, max_token_growth=99)
+    incomplete = gate_reasons([verdict(*HELPS, errored=1)], gates)
+    assert incomplete == ["gate on haiku: incomplete (1 answer missing), so no gate can pass"]
+    unknown = gate_reasons([verdict((None, 1.0), tokens=(None, None))], gates)
+    assert unknown == [
+        "gate on haiku: the lift is not known without a baseline (--skill-min-lift)",
+        "gate on haiku: the token growth is not known (--skill-max-token-growth)",
+    ]
+
+
+def test_of_several_models_less_can_be_shown_and_the_sentence_says_so() -> None:
+    def all_gain(_case: int, _model: str, arm: str, _run: int) -> bool:
+        return arm == "skill"
+
+    (alone,) = made_run(cases=5, passes=all_gain).verdicts
+    assert (alone.word, alone.detectable_lift is None) == ("helps", False)
+    for verdict in made_run(cases=5, models=("a", "b"), passes=all_gain).verdicts:
+        assert verdict.word == "no effect shown"
+        assert "5 cases can't show any lift of one of 2 models" in verdict.sentence
+        assert verdict.detectable_lift is None
+    for verdict in made_run(cases=12, models=("a", "b"), passes=all_gain).verdicts:
+        assert verdict.word == "helps"

@@ -1,0 +1,39 @@
+"""Whatever a file of cases holds: it is read, or refused with one clear error."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_upskill.checks import load_checked_cases
+from pytest_upskill.errors import InputError
+from support.strategies import CASES, EVALS, META, VALUES
+
+
+def is_read_or_refused(folder: Path, data: bytes) -> bool:
+    (folder / "a.txt").write_text("a")
+    file = folder / "skill_meta.json"
+    file.write_bytes(data)
+    try:
+        return bool(load_checked_cases(file))
+    except InputError as error:
+        return "skill_meta.json" in str(error) and "\x1b" not in str(error)
+
+
+@settings(deadline=None, max_examples=300)
+@given(data=VALUES | CASES | META | EVALS)
+def test_any_json_is_cases_or_an_error_of_ours(
+    tmp_path_factory: pytest.TempPathFactory, data: Any
+) -> None:
+    assert is_read_or_refused(tmp_path_factory.mktemp("any"), json.dumps(data).encode())
+
+
+@settings(deadline=None)
+@given(data=st.text().map(str.encode) | st.binary())
+def test_any_content_is_cases_or_an_error_of_ours(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes
+) -> None:
+    assert is_read_or_refused(tmp_path_factory.mktemp("any"), data)

@@ -1,0 +1,253 @@
+"""What a case may say beside its question and its checks, and how that is read."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_upskill.checks import load_checked_cases
+from pytest_upskill.errors import CasesError
+from pytest_upskill.skills.cases import Case, load_cases
+from support.kit import case, write_skill
+
+TALK = [
+    {"role": "user", "content": "There is a gate."},
+    {"role": "assistant", "content": "I see."},
+    {"role": "user", "content": "How do I open it?"},
+]
+
+
+def write(folder: Path, data: Any) -> Path:
+    file = folder / "skill_meta.json"
+    file.write_text(json.dumps(data, indent=1), encoding="utf-8")
+    return file
+
+
+def load(folder: Path, **fields: Any) -> Case:
+    (one,) = load_cases(write(folder, [{**case("Open?", "x"), **fields}]))
+    return one
+
+
+def refused(folder: Path, data: Any) -> CasesError:
+    with pytest.raises(CasesError) as caught:
+        load_checked_cases(write(folder, data))
+    return caught.value
+
+
+# Messages and the system text.
+
+
+def test_earlier_turns_stand_before_the_question(tmp_path: Path) -> None:
+    one = load(tmp_path, input=TALK)
+    assert one.earlier == (("user", "There is a gate."), ("assistant", "I see."))
+    assert one.input == "How do I open it?"
+    assert one.id.startswith("how-do-i-open-it-")
+
+
+def test_a_list_of_one_message_is_the_same_as_a_text(tmp_path: Path) -> None:
+    one = load(tmp_path, input=[{"role": "user", "content": "Open?"}])
+    assert (one.input, one.earlier, one.id) == ("Open?", (), load(tmp_path).id)
+
+
+def test_a_made_id_depends_on_all_turns(tmp_path: Path) -> None:
+    other = [{"role": "user", "content": "There is a door."}, *TALK[1:]]
+    ids = {load(tmp_path, input=turns).id for turns in (TALK, other, "How do I open it?")}
+    assert len(ids) == 3
+
+
+NOT_IN_TURN = "[0].input: user and assistant must take turns, with user first and last"
+
+
+@pytest.mark.parametrize(
+    ("written", "problem"),
+    [
+        ([], NOT_IN_TURN),
+        (TALK[:2], NOT_IN_TURN),
+        (TALK[1:], NOT_IN_TURN),
+        ([TALK[0], TALK[2]], NOT_IN_TURN),
+        ([TALK[0], TALK[1], TALK[1]], NOT_IN_TURN),
+        ([{"role": "user"}], "[0].input[0].content: this is missing"),
+        ([{"role": "user", "content": " "}], "[0].input[0].content: an empty text"),
+        ([{"role": "user", "context": "a"}], "[0].input[0].content: this is missing"),
+        ([{"role": "user", "content": "a", "contnt": 1}], "[0].input[0].contnt: unknown key, did"),
+        ([{"role": "robot", "content": "a"}], "[0].input[0].role: input should be 'user' or 'a"),
+        ([{"role": "system", "content": "a"}], '[0].input[0].role: a system text is written as "s'),
+        (["a"], "[0].input[0]: this is not an object"),
+        ({"role": "user"}, "[0].input: this is neither a text nor a list of messages"),
+    ],
+)
+def test_messages_of_another_form_are_refused(tmp_path: Path, written: Any, problem: str) -> None:
+    assert refused(tmp_path, [{**case("q", "x"), "input": written}]).problem.startswith(problem)
+
+
+# Files of the skill's folder.
+
+
+@pytest.mark.parametrize(
+    ("files", "names"),
+    [
+        (["data/a.csv"], ["data/a.csv"]),
+        ({"a.csv": {"file": "data/a.csv"}}, ["a.csv"]),
+        ({"b.txt": "x;y\n", "a.csv": {"file": "./data/../data/a.csv"}}, ["b.txt", "a.csv"]),
+        ([], []),
+        (None, []),
+    ],
+)
+def test_files_of_the_skill_are_read(tmp_path: Path, files: Any, names: list[str]) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/a.csv").write_bytes(b"\xef\xbb\xbfx;y\r\n")
+    assert load(tmp_path, context={"files": files}).files == tuple((n, "x;y\n") for n in names)
+
+
+def test_files_are_those_of_the_skill_wherever_the_cases_stand(tmp_path: Path) -> None:
+    skill = write_skill(tmp_path / "gate")
+    (skill / "a.txt").write_text("of the skill")
+    file = write(tmp_path, [case("q", "x", context={"files": ["a.txt"]})])
+    assert load_cases(file, skill)[0].files == (("a.txt", "of the skill"),)
+    with pytest.raises(CasesError, match=r"'a\.txt' is not there"):
+        load_cases(file)
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("none.txt", "'none.txt' is not there"),
+        ("../secret.txt", "'../secret.txt' leads out of the skill's folder"),
+        ("/etc/hostname", "'/etc/hostname' leads out of the skill's folder"),
+        ("link.txt", "'link.txt' leads out of the skill's folder"),
+        ("round", "'round' "),
+        ("folder", "'folder' is a folder"),
+        ("picture.png", "'picture.png' is not a text in UTF-8 (byte 0)"),
+        ("huge.txt", "'huge.txt' has 1,000,001 bytes"),
+        ("a\0b", "'a\\x00b' "),
+        ("a" * 5000, "'aaa"),
+    ],
+)
+def test_a_file_that_can_not_be_put_into_a_question_is_refused(
+    tmp_path: Path, name: str, problem: str
+) -> None:
+    skill = tmp_path / "gate"
+    (skill / "folder").mkdir(parents=True)
+    (tmp_path / "secret.txt").write_text("secret")
+    (skill / "link.txt").symlink_to(tmp_path / "secret.txt")
+    (skill / "round").symlink_to(skill / "round")
+    (skill / "picture.png").write_bytes(b"\x89PNG")
+    (skill / "huge.txt").write_bytes(b"a" * 1_000_001)
+    one = case("q", "x", context={"files": [name]})
+    error = refused(skill, [one])
+    assert error.problem.startswith(f"[0].context.files[0]: {problem}")
+    assert error.where.endswith("skill_meta.json:11")
+    one["context"] = {"files": {"a": {"file": name}}}
+    assert refused(skill, [one]).problem.startswith(f"[0].context.files.a: {problem}")
+
+
+def test_an_unknown_key_beside_a_file_is_told_with_a_guess(tmp_path: Path) -> None:
+    one = case("q", "x", context={"files": {"a": {"fle": "a.txt"}}})
+    problem = refused(tmp_path, [one]).problem
+    assert "[0].context.files.a.fle: unknown key, did you mean 'file'?" in problem
+
+
+# Defaults.
+
+
+def test_defaults_hold_for_all_cases_that_do_not_say_otherwise(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a")
+    common = {
+        "system": "Be terse.",
+        "context": {"files": ["a.txt"]},
+        "tags": ["all", "slow"],
+        "skip": "not yet",
+        "runs": 3,
+        "threshold": 1,
+        "models": "claude-*",
+        "expected": {"contains": ["a"], "not_contains": ["b"], "case_sensitive": True},
+    }
+    own = {
+        "system": "Be kind.",
+        "context": None,
+        "tags": ["own", "slow"],
+        "skip": False,
+        "xfail": "hard",
+        "runs": 1,
+        "threshold": 0.5,
+        "models": ["gpt-*", "o4"],
+        "expected": {"contains": ["c"], "case_sensitive": None},
+    }
+    data = {"defaults": common, "cases": [{"input": "one"}, {"input": "two", **own}]}
+    one, two = load_cases(write(tmp_path, data))
+    assert (one.system, one.files, one.tags) == ("Be terse.", (("a.txt", "a"),), ("all", "slow"))
+    assert (one.skip, one.xfail, one.runs, one.threshold) == ("not yet", None, 3, 1)
+    assert (one.models, one.expected) == (("claude-*",), common["expected"])
+    assert (two.system, two.files, two.tags) == ("Be kind.", (), ("own", "slow", "all"))
+    assert (two.skip, two.xfail, two.runs, two.threshold) == (None, "hard", 1, 0.5)
+    assert two.models == ("gpt-*", "o4")
+    assert two.expected == {"contains": ["c"], "not_contains": ["b"], "case_sensitive": None}
+
+
+@pytest.mark.parametrize(
+    ("defaults", "problem"),
+    [
+        ({"id": "a"}, "defaults.id: unknown key"),
+        ({"input": "a"}, "defaults.input: unknown key"),
+        ({"tag": ["a"]}, "defaults.tag: unknown key, did you mean 'tags'?"),
+        ({"tags": ["a b"]}, "defaults.tags[0]: 'a b' can't be a mark"),
+        ({"expected": ["a"]}, "defaults.expected: this is not an object"),
+        ({"context": {"files": ["none"]}}, "defaults.context.files[0]: 'none' is not there"),
+        ([], "defaults: this is not an object"),
+    ],
+)
+def test_a_problem_of_the_defaults_is_told_at_its_place(
+    tmp_path: Path, defaults: Any, problem: str
+) -> None:
+    data = {"defaults": defaults, "cases": [case("q", "x")]}
+    assert refused(tmp_path, data).problem.startswith(problem)
+
+
+def test_a_wrong_check_of_the_defaults_is_told_once_and_at_its_place(tmp_path: Path) -> None:
+    data = {"cases": [case("a", "x"), {"input": "b"}], "defaults": {"expected": {"contians": "y"}}}
+    error = refused(tmp_path, data)
+    assert error.problem == "defaults.expected.contians: unknown check, did you mean 'contains'?"
+    assert error.where.endswith("skill_meta.json:17")
+
+
+def test_without_defaults_a_case_needs_checks_of_its_own(tmp_path: Path) -> None:
+    data = {"defaults": {"tags": ["a"]}, "cases": [{"input": "q"}]}
+    assert refused(tmp_path, data).problem == "cases[0].expected: this is missing"
+
+
+# Wrong values, and the line where they stand.
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"system": ""}, ".system: an empty text"),
+        ({"skip": ""}, ".skip: this is neither a text that says why, nor true or false"),
+        ({"skip": 1}, ".skip: this is neither a text"),
+        ({"xfail": ["x"]}, ".xfail: this is neither a text"),
+        ({"runs": 0}, ".runs: this is "),
+        ({"runs": 1_000_000_000}, ".runs: this is above 1000"),
+        ({"expected": {"judge": "x", "judge_votes": 1001}}, ".expected.judge_votes: this is above"),
+        ({"runs": "3"}, ".runs: this is not a whole number"),
+        ({"runs": True}, ".runs: this is not a whole number"),
+        ({"threshold": 0}, ".threshold: this is not above 0"),
+        ({"threshold": 1.1}, ".threshold: this is above 1"),
+        ({"threshold": "half"}, ".threshold: this is not a number"),
+        ({"models": []}, ".models: this is neither a text nor a list of texts"),
+        ({"models": [""]}, ".models[0]: an empty text"),
+        ({"models": 1}, ".models: this is neither a text nor a list of texts"),
+        ({"run": 1}, ".run: unknown key, did you mean 'runs'?"),
+    ],
+)
+def test_a_wrong_value_is_refused(tmp_path: Path, change: dict[str, Any], problem: str) -> None:
+    assert refused(tmp_path, [{**case("q", "x"), **change}]).problem.startswith(f"[0]{problem}")
+
+
+def test_every_problem_has_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    good = case("q", "x")
+    error = refused(tmp_path, {"cases": [good, {**good, "runs": 0}, {**good, "id": "a b"}]})
+    first, second = str(error).splitlines()
+    assert first.startswith("skill_meta.json:18: cases[1].runs: ")
+    assert second.startswith("  skill_meta.json:27: cases[2].id: ")

@@ -1,0 +1,274 @@
+"""Reading skill_meta.json and other files of cases."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pytest_upskill.skills.cases as cases_module
+from pytest_upskill.checks import load_checked_cases, walk
+from pytest_upskill.errors import CasesError
+from pytest_upskill.skills.cases import Case, load_cases
+from support.kit import case
+
+GATE = case("How do I open the gate?", "gate up")
+DOOR = case("How do I open the door?", "door up")
+
+
+def write(folder: Path, data: Any) -> Path:
+    """A file of cases: bytes and text as they are, other values as JSON."""
+    file = folder / "skill_meta.json"
+    if not isinstance(data, bytes):
+        data = (data if isinstance(data, str) else json.dumps(data)).encode("utf-8")
+    file.write_bytes(data)
+    return file
+
+
+def load(folder: Path, *cases: Any) -> list[Case]:
+    return load_cases(write(folder, {"cases": cases}))
+
+
+def refused(folder: Path, data: Any) -> CasesError:
+    with pytest.raises(CasesError) as caught:
+        load_checked_cases(write(folder, data))
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"cases": [GATE, DOOR]},
+        {"cases": [GATE, DOOR], "tests": None, "metadata": None, "$schema": "https://x/y.json"},
+        {"metadata": {"version": "1", "any": [1, {}]}, "tests": [GATE, DOOR]},
+        [GATE, DOOR],
+    ],
+)
+def test_every_form_of_the_file_gives_the_same_cases(tmp_path: Path, data: Any) -> None:
+    cases = load_cases(write(tmp_path, data))
+    assert [c.input for c in cases] == ["How do I open the gate?", "How do I open the door?"]
+    assert [c.expected for c in cases] == [{"contains": ["gate up"]}, {"contains": ["door up"]}]
+
+
+def test_a_whole_case_is_read(tmp_path: Path) -> None:
+    whole = {
+        "id": "h100-build.toml+v1",
+        "input": "Create a build.toml",
+        "context": {"files": {"README.md": "# Read", "a/b.txt": ""}},
+        "expected": {"contains": ["9.0", "cuda"], "not_contains": ["8.0"]},
+        "tags": ["build", "h100"],
+    }
+    assert load(tmp_path, whole) == [
+        Case(
+            id="h100-build.toml+v1",
+            input="Create a build.toml",
+            expected={"contains": ["9.0", "cuda"], "not_contains": ["8.0"]},
+            place=("cases", 0),
+            files=(("README.md", "# Read"), ("a/b.txt", "")),
+            tags=("build", "h100"),
+        )
+    ]
+
+
+def arguments(folder: Path, expected: Any) -> dict[str, Any]:
+    """What the checks of a case are about, by their names."""
+    file = write(folder, [{"input": "q", "expected": expected}])
+    ((_, checks),) = load_checked_cases(file)
+    return {check.kind.name: check.argument for check in walk(checks)}
+
+
+def test_a_single_text_is_a_list_of_one(tmp_path: Path) -> None:
+    expected = {"contains": "a b", "not_contains": "c"}
+    assert arguments(tmp_path, expected) == {"contains": ["a b"], "not_contains": ["c"]}
+
+
+def test_a_check_that_only_forbids_is_enough(tmp_path: Path) -> None:
+    expected = {"not_contains": ["c"], "contains": None}
+    assert arguments(tmp_path, expected) == {"not_contains": ["c"]}
+
+
+def test_a_byte_order_mark_is_fine(tmp_path: Path) -> None:
+    data = b"\xef\xbb\xbf" + json.dumps([case("Grüße?", "ß")], ensure_ascii=False).encode()
+    assert load_cases(write(tmp_path, data))[0].input == "Grüße?"
+
+
+def test_what_upskill_writes_as_null_is_fine(tmp_path: Path) -> None:
+    nulls = {"context": None, "output_file": None, "validator": None, "validator_config": None}
+    (one,) = load(tmp_path, {**GATE, **nulls})
+    assert one.files == ()
+
+
+@pytest.mark.parametrize(("given_id", "made"), [("open-gate", "open-gate"), (7, "7"), ("ü", "ü")])
+def test_an_id_is_kept_and_a_number_becomes_text(
+    tmp_path: Path, given_id: str | int, made: str
+) -> None:
+    assert load(tmp_path, {**GATE, "id": given_id})[0].id == made
+
+
+def test_a_case_without_an_id_gets_one_of_its_words_and_a_hash(tmp_path: Path) -> None:
+    made = load(tmp_path, GATE)[0].id
+    assert made[:-7] == "how-do-i-open-the-gate"
+    assert made[-7] == "-"
+    assert int(made[-4:], 16) >= 0
+    assert load(tmp_path, case("門は?", "x"))[0].id.startswith("case-")
+
+
+def test_a_made_id_does_not_depend_on_other_cases_or_on_the_checks(tmp_path: Path) -> None:
+    alone = load(tmp_path, GATE)[0].id
+    others = [case(f"Question {number}?", "x") for number in range(3)]
+    assert load(tmp_path, *others, GATE)[3].id == alone
+    assert load(tmp_path, GATE, *others)[0].id == alone
+    assert load(tmp_path, {**GATE, "expected": {"contains": "other"}, "tags": ["t"]})[0].id == alone
+
+
+def test_a_made_id_tells_like_questions_apart(tmp_path: Path) -> None:
+    with_file = {**GATE, "context": {"files": {"a.txt": "1"}}}
+    other_file = {**GATE, "context": {"files": {"a.txt": "2"}}}
+    shouted = case("How do I open the gate?!", "gate up")
+    assert len({made.id for made in load(tmp_path, GATE, with_file, other_file, shouted)}) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "problem"),
+    [
+        ('{"cases": [\n  {"input": "q"\n   "expected": 1}\n]}', ":3:4", "not JSON"),
+        ('{"cases": [] "x"}', ":1:14", "not JSON"),
+        ("", "", "this file is empty"),
+        ("// words\n[]", ":1:1", "not JSON"),
+        ('["a\nb"]', ":1:4", "not JSON"),
+        (b'["caf\xe9"]', "", "not UTF-8 (byte 5)"),
+        ("[" * 100_000, "", "nested too deep"),
+        ("[" + "1" * 5_000 + "]", "", "not JSON that can be read"),
+        ('{"cases": [], "cases": []}', "", "'cases' stands twice"),
+        ('[{"input": "q", "expected": {"contains": "a", "contains": "b"}}]', "", "stands twice"),
+        ("{}", "", "there are no cases"),
+        ("[]", "", "there are no cases"),
+        ('{"cases": []}', "", "there are no cases"),
+        ('{"metadata": {}, "tests": null}', "", "there are no cases"),
+        ('{"cases": [], "tests": []}', "", "both 'cases' and 'tests'"),
+        ("null", "", "neither an object nor a list"),
+        ('"cases"', "", "neither an object nor a list"),
+    ],
+)
+def test_a_file_of_another_form_is_refused_with_its_place(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str | bytes,
+    place: str,
+    problem: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    error = refused(tmp_path, text)
+    assert error.where == f"skill_meta.json{place}"
+    assert problem in error.problem
+
+
+def test_no_cases_are_refused_with_an_example(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    hint = refused(tmp_path, []).hint
+    assert hint.endswith(" into skill_meta.json.")
+    example = json.loads(hint.removeprefix("Write ").removesuffix(" into skill_meta.json."))
+    assert load_cases(write(tmp_path, example))[0].input == "a question"
+
+
+@pytest.mark.parametrize("path", ["nothing.json", "."])
+def test_a_file_that_can_not_be_read_is_refused(tmp_path: Path, path: str) -> None:
+    with pytest.raises(CasesError, match=r"Check the path\."):
+        load_cases(tmp_path / path)
+
+
+def test_a_huge_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = write(tmp_path, [GATE])
+    monkeypatch.setattr(cases_module, "MAX_CASES_BYTES", file.stat().st_size)
+    assert len(load_cases(file)) == 1
+    assert "more than" in refused(tmp_path, [GATE, DOOR]).problem
+
+
+EMPTY_TEXT = "an empty text: every answer would pass it, or none"
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"expected": {"contians": ["a"]}}, ".expected.contians: unknown check, did you mean"),
+        ({"expects": {}}, ".expects: unknown key, did you mean 'expected'?"),
+        ({"context": {"file": {}}}, ".context.file: unknown key, did you mean 'files'?"),
+        ({"zebra": 1}, ".zebra: unknown key"),
+        ({"expected": {"contains": ""}}, f".expected.contains: {EMPTY_TEXT}"),
+        ({"expected": {"contains": [" \n"]}}, f".expected.contains[0]: {EMPTY_TEXT}"),
+        ({"expected": {"contains": ["a", ""]}}, f".expected.contains[1]: {EMPTY_TEXT}"),
+        ({"expected": {"contains": []}}, ".expected.contains: an empty list: every answer"),
+        ({"expected": {"not_contains": ""}}, ".expected.not_contains: an empty text"),
+        ({"expected": {"contains": [1]}}, ".expected.contains[0]: this is not a text"),
+        ({"expected": {"contains": {"a": 1}}}, ".expected.contains: this is neither a text nor a"),
+        ({"expected": {}}, ".expected: no check, so every answer would pass"),
+        ({"expected": {"contains": None}}, ".expected: no check, so every answer would pass"),
+        ({"expected": "text"}, ".expected: this is neither an object nor a list"),
+        ({"input": ""}, ".input: an empty text"),
+        ({"input": 1}, ".input: this is neither a text nor a list of messages"),
+        ({"context": {"files": {"a.txt": 1}}}, ".context.files.a.txt: this is neither a text nor"),
+        ({"context": {"files": "a.txt"}}, ".context.files: this is neither an object of texts"),
+        ({"validator": "json"}, ".validator: unknown check 'json'; known: none"),
+        ({"validator": 1}, ".validator: this is not a text"),
+        ({"output_file": "a.py"}, ": validator_config or output_file, but no validator"),
+        ({"id": ""}, ".id: '' can't be part of a test's name"),
+        ({"id": "a b"}, ".id: 'a b' can't be part of a test's name"),
+        ({"id": "a[b]"}, ".id: 'a[b]' can't be part"),
+        ({"id": "a::b"}, ".id: 'a::b' can't be part"),
+        ({"id": "a/b"}, ".id: 'a/b' can't be part"),
+        ({"id": "a\n"}, ".id: 'a\\n' can't be part"),
+        ({"id": "-a"}, ".id: '-a' can't be part"),
+        ({"id": True}, ".id: this is not a text"),
+        ({"id": 1.5}, ".id: this is not a text"),
+        ({"tags": ["a b"]}, ".tags[0]: 'a b' can't be a mark"),
+        ({"tags": [""]}, ".tags[0]: '' can't be a mark"),
+        ({"tags": ["_build"]}, ".tags[0]: '_build' can't be a mark"),
+        ({"tags": ["skip"]}, ".tags[0]: 'skip' can't be a mark"),
+        ({"tags": ["xfail"]}, ".tags[0]: 'xfail' can't be a mark"),
+        ({"tags": ["parametrize"]}, ".tags[0]: 'parametrize' can't be a mark"),
+        ({"tags": ["usefixtures"]}, ".tags[0]: 'usefixtures' can't be a mark"),
+        ({"tags": "build"}, ".tags: this is not a list"),
+    ],
+)
+def test_a_problem_of_a_case_is_told_with_its_path(
+    tmp_path: Path, change: dict[str, Any], problem: str
+) -> None:
+    bad = {**DOOR, **change}
+    first = [case(f"Question {number}?", "x") for number in range(3)]
+    assert refused(tmp_path, {"cases": [*first, bad]}).problem.startswith(f"cases[3]{problem}")
+    assert refused(tmp_path, {"tests": [bad]}).problem.startswith(f"tests[0]{problem}")
+    assert refused(tmp_path, [bad]).problem.startswith(f"[0]{problem}")
+
+
+@pytest.mark.parametrize("key", ["input", "expected"])
+def test_a_missing_key_is_told_with_its_path(tmp_path: Path, key: str) -> None:
+    bad = {name: value for name, value in GATE.items() if name != key}
+    assert refused(tmp_path, [bad]).problem == f"[0].{key}: this is missing"
+
+
+def test_an_unknown_key_of_the_file_is_told_with_a_guess(tmp_path: Path) -> None:
+    assert refused(tmp_path, {"case": []}).problem == "case: unknown key, did you mean 'cases'?"
+
+
+def test_many_problems_are_told_at_once_but_not_all(tmp_path: Path) -> None:
+    lines = refused(tmp_path, [{}] * 8).problem.splitlines()
+    assert len(lines) == 6
+    assert lines[0] == "[0].input: this is missing"
+    assert lines[-1].strip() == "and 3 more"
+
+
+@pytest.mark.parametrize(
+    "cases", [[GATE, DOOR, GATE], [{**GATE, "id": 1}, DOOR, {**DOOR, "id": "1"}]]
+)
+def test_twin_ids_are_refused_with_their_places(tmp_path: Path, cases: Any) -> None:
+    problem = refused(tmp_path, cases).problem
+    assert problem.startswith("[2].id: ")
+    assert problem.endswith(" is the id of [0] too; give each its own")
+
+
+def test_a_problem_is_told_without_what_a_terminal_might_obey(tmp_path: Path) -> None:
+    assert "\x1b" not in str(refused(tmp_path, [{**GATE, "\x1b[31m": 1}]))
+    bad = {**GATE, "context": {"files": {"\x1b[31m": 1}}}
+    assert "\x1b" not in str(refused(tmp_path, [bad]))

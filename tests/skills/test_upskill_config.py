@@ -1,0 +1,171 @@
+"""upskill.config.yaml: read as upskill reads it, and used where nothing of ours says more."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_upskill.errors import SettingsError
+from pytest_upskill.skills.upskill_config import CONFIG_NAME, UpskillConfig, read_config
+from support.kit import write_script, write_skill
+
+
+def written(folder: Path, text: str | bytes) -> Path:
+    file = folder / CONFIG_NAME
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return file
+
+
+def test_what_has_a_meaning_here_is_read_and_the_rest_passed_over(tmp_path: Path) -> None:
+    text = "model: sonnet\nmax_refine_attempts: 2\neval_model: haiku\nskills_dir: ./s\nruns_dir: /r"
+    file = written(tmp_path, text)
+    assert read_config(tmp_path, {}) == UpskillConfig(
+        file, ("haiku",), tmp_path / "s", Path("/r").absolute(), "sonnet"
+    )
+
+
+def test_the_models_that_write_skills_and_cases_are_read(tmp_path: Path) -> None:
+    written(tmp_path, "skill_generation_model: opus\nmodel: sonnet\ntest_gen_model: haiku")
+    config = read_config(tmp_path, {})
+    assert (config.teacher, config.test_model) == ("opus", "haiku")
+    written(tmp_path, "test_gen_model: [haiku]")
+    with pytest.raises(SettingsError, match="test_gen_model: this is not the name of a model"):
+        read_config(tmp_path, {})
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "model:", "eval_model:\nskills_dir: ~"])
+def test_what_is_not_said_is_none(tmp_path: Path, text: str) -> None:
+    config = read_config(tmp_path, {})
+    assert config == UpskillConfig()
+    file = written(tmp_path, text)
+    assert read_config(tmp_path, {}) == UpskillConfig(file)
+
+
+def test_several_models_are_a_list_each_once(tmp_path: Path) -> None:
+    written(tmp_path, "eval_model: [haiku, openai.o3-mini.low, haiku]")
+    assert read_config(tmp_path, {}).eval_models == ("haiku", "openai.o3-mini.low")
+
+
+def test_the_environment_may_name_another_file_whose_paths_stay_relative_to_the_folder(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "project").mkdir()
+    written(tmp_path / "project", "eval_model: opus")
+    other = tmp_path / "other.yaml"
+    other.write_text("skills_dir: mine")
+    config = read_config(tmp_path / "project", {"UPSKILL_CONFIG": str(other)})
+    assert config == UpskillConfig(other, (), tmp_path / "project/mine")
+    with pytest.raises(SettingsError, match=r"no such file.*\n  Check the path in UPSKILL_CONFIG"):
+        read_config(tmp_path, {"UPSKILL_CONFIG": "gone.yaml"})
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("eval_model: 3", "config.yaml: eval_model: this is not the name of a model or a list"),
+        ("eval_model: {a: b}", "eval_model: this is not the name"),
+        ("eval_model: [haiku, 3]", "eval_model: this is not the name"),
+        ("eval_model: ''", "eval_model: this is not the name"),
+        ("skills_dir: [a]", "skills_dir: this is not the path of a folder"),
+        ("runs_dir: 3", "runs_dir: this is not the path of a folder"),
+        ("- haiku", "config.yaml: this is not a list of 'key: value'"),
+        ("a: 1\nb: [", "config.yaml:2:5: this is not YAML"),
+        ("a: !!python/name:os.system", "this is not YAML: could not determine a constructor"),
+        (b"a: \xff", "this is not YAML: 'utf-8' codec"),
+        ("[" * 20_000, "this is not YAML: nested too deep"),
+        ("#" * 1_000_001, "more than 1,000,000 bytes"),
+    ],
+)
+def test_a_broken_file_is_one_clear_error(tmp_path: Path, text: str | bytes, told: str) -> None:
+    written(tmp_path, text)
+    with pytest.raises(SettingsError) as caught:
+        read_config(tmp_path, {})
+    assert told in str(caught.value)
+
+
+@given(
+    st.binary()
+    | st.text().map(str.encode)
+    | st.dictionaries(
+        st.sampled_from(["eval_model", "skills_dir", "runs_dir", "model"]),
+        st.recursive(st.none() | st.integers() | st.text(), st.lists, max_leaves=4),
+    ).map(lambda data: json.dumps(data).encode())
+)
+def test_whatever_the_file_holds_there_is_a_config_or_one_error(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes
+) -> None:
+    folder = tmp_path_factory.mktemp("any")
+    written(folder, data)
+    try:
+        config = read_config(folder, {})
+    except SettingsError:
+        return
+    assert all(isinstance(name, str) and name.strip() for name in config.eval_models)
+    assert all(path is None or path.is_absolute() for path in (config.skills_dir, config.runs_dir))
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_its_model_is_the_default_of_a_run_and_the_header_says_so(
+    pytester: pytest.Pytester, workers: str
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    model = write_script(pytester.path / "a.json")
+    written(pytester.path, f"eval_model: {model}")
+    result = pytester.runpytest_inprocess("--skill", "skills", "-n", workers)
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines([f"upskill: gate on {model} (*), from upskill.config.yaml"])
+
+
+def test_it_is_looked_for_beside_the_ini_file_and_so_are_the_files_in_names(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytester.makeini("[pytest]\nskill_paths = skills")
+    write_skill(pytester.path / "skills/gate")
+    written(pytester.path, f"eval_model: {write_script(pytester.path / 'a.json')}")
+    (pytester.path / "sub").mkdir()
+    monkeypatch.chdir(pytester.path / "sub")
+    pytester.runpytest_inprocess().assert_outcomes(passed=1)
+
+
+def test_the_command_line_and_the_ini_file_come_first(pytester: pytest.Pytester) -> None:
+    write_skill(pytester.path / "skills/gate")
+    model = write_script(pytester.path / "a.json")
+    written(pytester.path, "eval_model: [")  # not even read
+    args = ["--skill", "skills", "--collect-only", "--skill-no-history"]
+    result = pytester.runpytest_inprocess(*args, "--model", model)
+    assert f"upskill: gate on {model}" in result.outlines
+    pytester.makeini(f"[pytest]\nskill_models = {model}")
+    result = pytester.runpytest_inprocess(*args)
+    result.stdout.fnmatch_lines([f"upskill: gate on {model} (*)"])
+
+
+def test_it_switches_nothing_on_and_is_not_read_while_nothing_is_tested(
+    pytester: pytest.Pytester,
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    written(pytester.path, "eval_model: [")
+    pytester.makepyfile("def test_other(): pass")
+    result = pytester.runpytest_inprocess()
+    result.assert_outcomes(passed=1)
+    result.stdout.no_fnmatch_line("upskill:*")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("eval_model: hiku", "upskill.config.yaml: eval_model: hiku: no model of this name*"),
+        ("eval_model: haiku", "upskill.config.yaml: eval_model: haiku: ANTHROPIC_API_KEY is not*"),
+        ("eval_model: 3", "upskill.config.yaml: eval_model: this is not the name*"),
+        ("eval_model: [", "upskill.config.yaml:1:*: this is not YAML*"),
+    ],
+)
+def test_what_is_wrong_with_it_is_a_usage_error_that_names_it(
+    pytester: pytest.Pytester, text: str, told: str
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    written(pytester.path, text)
+    result = pytester.runpytest_inprocess("--skill", "skills")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {told}"])

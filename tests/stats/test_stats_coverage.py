@@ -1,0 +1,72 @@
+"""Nominal 95 % intervals hold the true lift in at least 93 %; equal arms are seldom told apart.
+
+benchmarks/intervals.py does the same with more repeats, world by world.
+"""
+
+import random
+from math import log
+
+import pytest
+from scipy.stats import binom
+
+from pytest_upskill.stats import paired_lift, paired_ratio
+from support.simulated import ask, rates, worlds
+
+EVERY_WORLD = [world for lift in (0, 0.2, 0.6) for world in worlds(lift)]
+
+
+@pytest.mark.parametrize("cases", [5, 12, 40])
+@pytest.mark.parametrize("runs", [1, 3, 5])
+def test_the_interval_holds_the_true_lift(cases: int, runs: int) -> None:
+    draw = random.Random(f"{cases} cases, {runs} runs")
+    held = 0
+    repeats = 60
+    for world in EVERY_WORLD:
+        for _ in range(repeats):
+            found = paired_lift(rates(ask(draw, world.cases(draw, cases), runs), runs), runs)
+            held += found.low - 1e-9 <= world.lift <= found.high + 1e-9
+    assert held / repeats / len(EVERY_WORLD) >= 0.93
+
+
+@pytest.mark.parametrize("cases", [5, 12, 20, 40])
+@pytest.mark.parametrize("unlike", [0.1, 0.3, 0.5])
+def test_one_run_tells_equal_arms_apart_in_at_most_five_percent(cases: int, unlike: float) -> None:
+    """Reckoned, not drawn: `unlike` is the chance that the arms of a case differ."""
+    error = 0.0
+    for differ in range(cases + 1):
+        for gained in range(differ + 1):
+            lost, both = differ - gained, (cases - differ) // 2
+            pairs = [(0, 1)] * gained + [(1, 0)] * lost + [(1, 1)] * both
+            pairs += [(0, 0)] * (cases - differ - both)
+            if paired_lift(pairs, runs=1).shown:
+                error += binom.pmf(differ, cases, unlike) * binom.pmf(gained, differ, 0.5)
+    assert error <= 0.05
+
+
+@pytest.mark.parametrize("runs", [3, 5])
+def test_several_runs_tell_equal_arms_apart_in_at_most_five_percent(runs: int) -> None:
+    draw = random.Random(runs)
+    shown = repeats = 0
+    for cases in (5, 8, 12, 20, 40):
+        for a, b in [(1, 1), (0.3, 0.3), (5, 1)]:
+            for _ in range(300):
+                chances = [(c, c) for c in (draw.betavariate(a, b) for _ in range(cases))]
+                shown += paired_lift(rates(ask(draw, chances, runs), runs), runs).shown
+                repeats += 1
+    assert shown / repeats <= 0.05
+
+
+@pytest.mark.parametrize("cases", [5, 8, 12, 20, 40])
+def test_the_interval_of_a_token_change_holds_the_true_one(cases: int) -> None:
+    draw = random.Random(cases)
+    held = 0
+    repeats = 1500
+    for _ in range(repeats):
+        baselines = [draw.lognormvariate(log(300), 0.5) for _ in range(cases)]
+        pairs = [(tokens, tokens * 1.5 * draw.lognormvariate(-0.02, 0.2)) for tokens in baselines]
+        change = paired_ratio(pairs)
+        assert change is not None
+        assert change.low is not None
+        assert change.high is not None
+        held += change.low <= 0.5 <= change.high
+    assert held / repeats >= 0.93

@@ -1,0 +1,68 @@
+"""The numbers of docs/statistics.md are what the functions return."""
+
+import re
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+
+from pytest_upskill.stats import (
+    detectable_lift,
+    flakiness,
+    look_plan,
+    normalised_gain,
+    paired_lift,
+    pass_hat_k,
+    plan_level,
+    regressed,
+    wilson,
+)
+
+PAGE = (Path(__file__).parents[2] / "docs/statistics.md").read_text()
+RUNS = 5
+PASSES = [
+    (int(without), int(with_skill))
+    for without, with_skill in re.findall(r"^\| \d \| (\d) of 5 \| (\d) of 5 \|", PAGE, re.M)
+]
+PAIRS = [(baseline / RUNS, skill / RUNS) for baseline, skill in PASSES]
+BASELINE, SKILL = (fmean(rates) for rates in zip(*PAIRS, strict=True))
+
+
+def rate(value: float) -> str:
+    low, high = wilson(value, len(PAIRS))
+    return f"{value:.0%} ({low:.0%} to {high:.0%})".replace("%", " %")
+
+
+def numbers() -> dict[str, str]:
+    lift = paired_lift(PAIRS, RUNS)
+    drop = regressed([(5, 5)] * 3, [(3, 5)] * 3)
+    assert not regressed([(5, 5)], [(3, 5)]).found
+    assert drop.found
+    return {
+        "baseline": f"Without the skill {rate(BASELINE)}",
+        "skill": f"with it {rate(SKILL)}",
+        "lift": f"{lift.lift * 100:+.0f} points ({lift.low * 100:+.0f} to {lift.high * 100:+.0f}), "
+        f"p = {lift.p_value:.3f}",
+        "gain": f"{(normalised_gain(BASELINE, SKILL) or 0) * 100:.0f} %",
+        "detectable": "Eight cases like these show a lift of "
+        f"{(detectable_lift(PAIRS) or 0) * 100:.0f} points or more",
+        "pass^3": f"pass^3 is {pass_hat_k(PASSES[1][1], RUNS, 3) * 100:.0f} %",
+        "flakiness": f"{flakiness(PASSES[1][1], RUNS) * 100:.0f} %",
+        "regression": f"in each of three cases it is (p = {drop.p_whole:.3f})",
+        "level": f"{plan_level(look_plan(3, 12)) * 100:.1f} %",
+    }
+
+
+def test_the_page_has_its_cases() -> None:
+    assert len(PASSES) == 8
+
+
+@pytest.mark.parametrize("name", numbers())
+def test_a_number_of_the_page_is_true(name: str) -> None:
+    written = re.search(rf"<!-- number: {re.escape(name)} -->(.*?)<!-- end -->", PAGE, re.S)
+    assert written, f"docs/statistics.md has no number {name}"
+    assert written[1] == numbers()[name]
+
+
+def test_no_number_of_the_page_is_unchecked() -> None:
+    assert set(re.findall(r"<!-- number: (.*?) -->", PAGE)) == set(numbers())

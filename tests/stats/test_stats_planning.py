@@ -1,0 +1,150 @@
+"""What can be shown, how many would show it, and when to stop asking."""
+
+import random
+from math import ceil
+
+import pytest
+from scipy import stats as scipy_stats
+from statsmodels.stats.power import TTestPower
+
+from pytest_upskill.stats import (
+    cases_needed,
+    detectable_lift,
+    look,
+    look_plan,
+    paired_lift,
+    plan_level,
+    runs_needed,
+)
+from support.simulated import ask, rates
+
+PLAN = (3, 6, 12)
+
+
+def spread_out(cases: int, lift: float = 0.0, reach: float = 0.3) -> list[tuple[float, float]]:
+    """Pairs whose differences are `lift` ± `reach` in turn."""
+    return [(0.5, 0.5 + lift + (reach if case % 2 else -reach)) for case in range(cases)]
+
+
+@pytest.mark.parametrize("cases", [20, 40, 100])
+def test_the_detectable_lift_has_the_power_that_statsmodels_says(cases: int) -> None:
+    lift = detectable_lift(spread_out(cases))
+    assert lift is not None
+    spread = 0.3 * (cases / (cases - 1)) ** 0.5
+    power = TTestPower().power(lift / spread, cases, 0.05)
+    assert power == pytest.approx(0.8, abs=0.02)
+
+
+def test_the_detectable_lift_is_that_of_millers_equation_for_many_cases() -> None:
+    lift = detectable_lift(spread_out(4000))
+    errors = scipy_stats.norm.ppf(0.975) + scipy_stats.norm.ppf(0.8)
+    assert lift == pytest.approx(errors * 0.3 / 4000**0.5, rel=1e-3)
+
+
+@pytest.mark.parametrize(("cases", "runs"), [(12, 3), (20, 1), (20, 3), (40, 5)])
+def test_a_detectable_lift_is_detected(cases: int, runs: int) -> None:
+    draw = random.Random(cases)
+    found = 0
+    for _ in range(200):
+        pilot = rates(ask(draw, [(0.3, 0.5)] * cases, runs), runs)
+        lift = min(detectable_lift(pilot) or 1, 0.7)
+        pairs = rates(ask(draw, [(0.3, 0.3 + lift)] * cases, runs), runs)
+        found += paired_lift(pairs, runs).shown
+    assert 0.7 < found / 200 < 0.95
+
+
+def test_few_cases_detect_nothing_and_equal_ones_not_everything() -> None:
+    assert detectable_lift([(0, 1)] * 4) is None
+    assert detectable_lift([(0.5, 0.5)] * 12) == pytest.approx(0.265, abs=1e-3)
+
+
+def test_with_the_cases_needed_the_lift_is_detectable() -> None:
+    pairs = spread_out(10, lift=0.1)
+    needed = cases_needed(pairs)
+    assert needed is not None
+    assert needed > 60
+    assert detectable_lift(spread_out(needed, 0.1)) == pytest.approx(0.1, rel=0.1)
+    assert cases_needed(spread_out(10)) is None
+    assert cases_needed(spread_out(10, 0.003)) is None
+    assert cases_needed([(0, 1)] * 3) == 5
+
+
+def test_runs_help_against_chance_but_not_against_unlike_cases() -> None:
+    by_chance = [(1 / 3, 2 / 3), (2 / 3, 1 / 3), (1 / 3, 2 / 3), (1 / 3, 1 / 3)] * 5
+    # Less spread than chance alone makes: all of it is chance, 2/3 a run.
+    errors = scipy_stats.t.ppf(0.975, 19) + scipy_stats.t.ppf(0.8, 19)
+    assert runs_needed(by_chance, 3) == ceil(errors**2 * (2 / 3) / (20 * (1 / 12) ** 2))
+    unlike = [(0.0, 1.0), (0.0, 0.0), (1.0, 0.0), (0.0, 1.0)] * 5
+    assert runs_needed(unlike, 3) is None
+    assert runs_needed(by_chance, 1) is None
+    assert runs_needed(spread_out(10), 3) is None
+
+
+def test_looks_double() -> None:
+    assert look_plan(3, 12) == PLAN
+    assert look_plan(2, 10) == (2, 4, 8, 10)
+    assert look_plan(5, 5) == (5,)
+
+
+@pytest.mark.parametrize(
+    ("looks", "bound"), [(1, 1.960), (2, 2.178), (3, 2.289), (4, 2.361), (5, 2.413), (10, 2.555)]
+)
+def test_levels_are_those_of_pococks_table(looks: int, bound: float) -> None:
+    level = plan_level(tuple(range(1, looks + 1)))
+    assert scipy_stats.norm.ppf((1 + level) / 2) == pytest.approx(bound, abs=0.001)
+
+
+def test_a_clear_lift_stops_at_the_first_look() -> None:
+    seen = look([(0, 1)] * 10, 3, PLAN)
+    assert seen.lift.shown
+    assert not seen.open
+    assert seen.chance == 1
+
+
+def test_a_lift_that_is_near_goes_on_and_ends_with_the_plan() -> None:
+    pairs = [(1 / 3, 2 / 3), (2 / 3, 1 / 3), (1 / 3, 1), (1 / 3, 1 / 3)] * 3
+    assert look(pairs, 3, PLAN).open
+    assert not look(pairs, 12, PLAN).open
+
+
+def test_it_stops_where_runs_can_do_nothing() -> None:
+    unlike = [(0.0, 1.0), (0.0, 0.0), (1.0, 0.0), (0.0, 0.0)] * 3
+    assert look(unlike, 3, PLAN).chance == 0
+    assert not look(unlike, 3, PLAN).open
+    few = [(0.0, 1 / 3), (1 / 3, 1.0), (0.0, 2 / 3), (1 / 3, 2 / 3), (0.0, 1 / 3)]
+    assert not look(few, 3, PLAN).open
+
+
+def test_one_run_alone_settles_only_what_it_shows() -> None:
+    assert look([(0, 1), (1, 0)] * 6, 1, (1, 2, 4)).open
+    assert not look([(0, 1)] * 12, 1, (1, 2, 4)).open
+
+
+def frugal(draw: random.Random, chances: list[tuple[float, float]]) -> tuple[bool, int]:
+    """Whether a frugal run showed a lift, and with how many runs."""
+    counts = [(0, 0)] * len(chances)
+    for before, runs in zip((0, *PLAN), PLAN, strict=False):
+        more = ask(draw, chances, runs - before)
+        counts = [(b + c, s + t) for (b, s), (c, t) in zip(counts, more, strict=True)]
+        seen = look(rates(counts, runs), runs, PLAN)
+        if not seen.open:
+            return seen.lift.shown, runs
+    raise AssertionError("a plan has an end")
+
+
+def test_frugal_runs_keep_the_error_rate_and_save_half() -> None:
+    draw = random.Random(8)
+    shown = runs = 0
+    for _ in range(800):
+        chances = [(chance, chance) for chance in (draw.random() for _ in range(12))]
+        found, needed = frugal(draw, chances)
+        shown, runs = shown + found, runs + needed
+    assert shown / 800 <= 0.05
+    assert runs / 800 <= 6.5
+
+
+def test_frugal_runs_show_a_large_lift_at_a_third_of_the_calls() -> None:
+    draw = random.Random(9)
+    found = [frugal(draw, [(0.2, 0.65)] * 12) for _ in range(200)]
+    assert sum(shown for shown, _ in found) / 200 > 0.95
+    assert sum(runs for _, runs in found) / 200 < 5

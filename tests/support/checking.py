@@ -1,0 +1,30 @@
+"""What the tests of checks share: an answer held to what ``expected`` says."""
+
+from typing import Any
+
+import pytest
+
+from pytest_upskill._util.forms import FormError
+from pytest_upskill.checks import KINDS, grade, parse_checks
+from pytest_upskill.trials.records import Answer, Grade
+
+
+def graded(expected: Any, answer: str | Answer) -> tuple[Grade, ...]:
+    given = Answer(answer) if isinstance(answer, str) else answer
+    return grade(parse_checks(expected, KINDS, ()), given)
+
+
+def passes(answer: str | Answer, **expected: Any) -> bool:
+    return all(one.passed for one in graded(expected, answer))
+
+
+def reason(answer: str | Answer, **expected: Any) -> str:
+    (only,) = graded(expected, answer)
+    return only.reason
+
+
+def refused(expected: Any) -> str:
+    """What is said of an ``expected`` that is wrong."""
+    with pytest.raises(FormError) as caught:
+        parse_checks(expected, KINDS, ())
+    return str(caught.value)

@@ -1,0 +1,71 @@
+"""What many tests need: a skill on disk, and models that know or do not know."""
+
+import json
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_upskill.errors import SkillError
+from pytest_upskill.skills.skill import Skill, load_skill
+
+BODY = "The command to open the gate is `gate up`."
+
+
+def case(question: str, *contains: str, **more: Any) -> dict[str, Any]:
+    return {"input": question, "expected": {"contains": list(contains)}, **more}
+
+
+def write_skill(
+    folder: Path,
+    cases: Sequence[Mapping[str, Any]] | None = None,
+    *,
+    body: str = BODY,
+    frontmatter: str = "",
+) -> Path:
+    """A skill in ``folder``, named like it; one case about the gate unless others are given."""
+    folder.mkdir(parents=True, exist_ok=True)
+    head = f"name: {folder.name}\ndescription: About a gate.\n{frontmatter}"
+    (folder / "SKILL.md").write_text(f"---\n{head}---\n\n{body}\n", encoding="utf-8")
+    if cases is None:
+        cases = [case("How do I open the gate?", "gate up", id="open-gate")]
+    (folder / "skill_meta.json").write_text(json.dumps({"cases": list(cases)}), encoding="utf-8")
+    return folder
+
+
+def write_script(file: Path, *, knows: str = "Type gate up.", does_not: str = "No idea.") -> str:
+    """A scripted model that knows what the skill says, if it sees the skill; its name."""
+    rules = [{"system": BODY, "answer": knows}, {"answer": does_not}]
+    file.write_text(json.dumps(rules), encoding="utf-8")
+    return f"scripted:{file.name}"
+
+
+def commit_all(folder: Path) -> None:
+    """All that a folder holds, on the branch main of a git repository there."""
+    person = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+    for args in (["init", "-q", "-b", "main"], ["add", "-A"], [*person, "commit", "-qm", "All"]):
+        subprocess.run(["git", *args], cwd=folder, check=True)
+
+
+def write_skill_md(folder: Path, text: str | bytes, name: str = "SKILL.md") -> Path:
+    """A file SKILL.md of exactly this text in a folder ``gate``."""
+    file = folder / "gate" / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8"))
+    return file
+
+
+def refused(file: Path) -> SkillError:
+    """The error that a SKILL.md gives."""
+    with pytest.raises(SkillError) as caught:
+        load_skill(file)
+    return caught.value
+
+
+def skill_or_error(file: Path) -> Skill | SkillError:
+    try:
+        return load_skill(file)
+    except SkillError as error:
+        return error

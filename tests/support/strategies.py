@@ -1,0 +1,42 @@
+"""Hypothesis strategies for files of cases."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from pytest_upskill.skills.case_forms import CaseForm, DefaultsForm, MetaForm
+from pytest_upskill.skills.evals import EvalForm, EvalsForm
+
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters())
+NAMES = ["contains", "not_contains", "files", "file", "role", "content", "user", "text", "a.txt"]
+FORMS = (CaseForm, DefaultsForm, MetaForm, EvalForm, EvalsForm)
+KEYS = sorted({field.alias or name for form in FORMS for name, field in form.model_fields.items()})
+WORDS = st.text(st.characters()) | st.sampled_from([*NAMES, *KEYS])
+VALUES = st.recursive(
+    LEAVES | WORDS, lambda inner: st.lists(inner) | st.dictionaries(WORDS, inner), max_leaves=12
+)
+
+
+def like(form: Any, **better: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """An object with keys of a form, most of them with a value that could be right."""
+    keys = {field.alias or name: VALUES for name, field in form.model_fields.items()}
+    return st.fixed_dictionaries({}, optional={**keys, **better})
+
+
+TEXT = st.text(min_size=1) | VALUES
+TEXTS = st.lists(TEXT, max_size=3) | VALUES
+MESSAGE = st.fixed_dictionaries({"role": st.sampled_from(["user", "assistant"]), "content": TEXT})
+FILES = st.lists(st.just("a.txt") | TEXT) | st.dictionaries(
+    st.text(), TEXT | st.fixed_dictionaries({"file": st.just("a.txt") | TEXT})
+)
+COMMON = {
+    "context": st.fixed_dictionaries({"files": FILES}),
+    "expected": st.fixed_dictionaries({"contains": TEXTS}),
+    "tags": TEXTS,
+    "models": TEXTS,
+}
+CASE = like(CaseForm, **COMMON, input=TEXT | st.lists(MESSAGE, max_size=3))
+CASES = st.lists(CASE, max_size=3)
+META = like(MetaForm, cases=CASES, tests=st.none() | CASES, defaults=like(DefaultsForm, **COMMON))
+EVAL = like(EvalForm, prompt=TEXT, expected_output=TEXT, assertions=TEXTS, files=FILES)
+EVALS = like(EvalsForm, evals=st.lists(EVAL, max_size=3))

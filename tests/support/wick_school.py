@@ -1,0 +1,59 @@
+"""The school of docs/generate.md: what its commands ask is answered as the page shows it."""
+
+import json
+from pathlib import Path
+
+from pytest_upskill.skills.cases import Case, load_cases
+from pytest_upskill.skills.skill import load_skill
+from support.loopback import Asked, Reply
+from support.school import School
+
+WICK = Path(__file__).parents[2] / "skills/wick"
+
+
+def teacher(asked: Asked) -> str:
+    """Half of what there is to know at first, all of it when told what fails."""
+    body = load_skill(WICK / "SKILL.md").body.replace("# Wick", "# Deploy with Wick")
+    lines = body.split("\n")
+    refines = "Students were asked" in asked.question
+    description = "Deploy services with Wick. Use it for its commands, names and rules."
+    return json.dumps(
+        {
+            "name": "wick-deploys",
+            "description": description,
+            "body": body if refines else "\n".join(lines[:8]),
+            "files": [],
+        }
+    )
+
+
+def author() -> str:
+    return json.dumps({"cases": [_written(case) for case in load_cases(WICK / "skill_meta.json")]})
+
+
+def _written(case: Case) -> dict[str, object]:
+    return {
+        "id": case.id,
+        "input": case.input,
+        "expected": case.expected,
+        "tags": list(case.tags),
+        "reference": " ".join(case.expected["contains"]),
+        "wrong": "That differs from place to place.",
+    }
+
+
+def student(asked: Asked) -> str:
+    """Knows what stands in its context; haiku overlooks the freeze."""
+    for case in load_cases(WICK / "skill_meta.json"):
+        known = case.expected["contains"][0]
+        if case.input in asked.question and known in asked.system:
+            overlooked = case.id == "freeze-day" and "haiku" in asked.model
+            return "I can't say." if overlooked else f"It is {known}."
+    return "I can't say."
+
+
+def answer(asked: Asked) -> Reply:
+    role = School.role(asked)
+    tokens = (len(asked.system) + len(asked.question)) // 4
+    text = {"teacher": teacher, "student": student}.get(role, lambda _: author())(asked)
+    return Reply(text, input_tokens=tokens, output_tokens=len(text) // 4)

@@ -1,0 +1,302 @@
+"""generate from end to end: the real SDKs, a server that is the school, no key anywhere."""
+
+import json
+import os
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill.lint import lint_skill
+from pytest_upskill.skills.cases import load_cases
+from pytest_upskill.skills.skill import load_skill
+from support.school import (
+    ALL_CASES,
+    COLOURS,
+    COMMAND,
+    QUESTIONS,
+    SECRETS,
+    Project,
+    School,
+    body,
+    case,
+    cases,
+    draft,
+    generate_words,
+    in_session,
+    lines,
+    make_project,
+)
+
+
+@pytest.fixture
+def project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Project:
+    return make_project(tmp_path, monkeypatch, capsys)
+
+
+def test_a_task_becomes_a_skill_with_cases_and_nothing_else_is_written(tmp_path: Path) -> None:
+    home, folder = tmp_path / "home", tmp_path / "project"
+    home.mkdir()
+    folder.mkdir()
+    with in_session(School()) as url:
+        done = subprocess.run(
+            [COMMAND, *generate_words(url)],
+            cwd=folder,
+            env={**os.environ, "HOME": str(home), "TMPDIR": str(tmp_path / "nowhere")},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    skill = load_skill(folder / "skills/lamp-colours/SKILL.md")
+    assert skill.body == body(*COLOURS)
+    read = load_cases(folder / "skills/lamp-colours/skill_meta.json")
+    assert Counter(one.tags[-1] for one in read) == {"learn": 8, "holdout": 4}
+    meta = json.loads((folder / "skills/lamp-colours/skill_meta.json").read_text())["metadata"]
+    assert set(meta) == {
+        *("version", "generated_by", "generated_at", "source_task", "test_pass_rate")
+    }
+    assert (meta["generated_by"], meta["test_pass_rate"]) == ("big", 1.0)
+    found = [finding.code for finding in lint_skill(skill.file, judge=False, lift=0.5)]
+    assert found == []
+    assert list(home.iterdir()) == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "project"]
+    assert sorted(path.name for path in folder.iterdir()) == [".upskill", "skills"]
+    assert sorted(path.name for path in (folder / ".upskill").iterdir()) == [
+        *(".gitignore", "answers.sqlite", "teach"),
+    ]
+    kept = folder / ".upskill/teach/lamp-colours"
+    assert sorted(path.name for path in kept.iterdir()) == ["attempt-1", "state.json"]
+    assert sorted(path.name for path in (kept / "attempt-1").iterdir()) == [
+        *("SKILL.md", "report.txt", "results.json"),
+    ]
+
+
+def test_a_bad_skill_becomes_better_and_the_screen_tells_how(project: Project) -> None:
+    school = School([draft("red"), draft(*COLOURS[:6]), draft(*COLOURS)])
+    status, shown, _ = project.generate(school, "--eval-model", "other")
+    assert status == 0
+    assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
+    told = lines(shown)
+    assert told[2:4] == [
+        "Generating skill with big… SKILL.md 14 tokens",
+        "Generating cases… 12 kept",
+    ]
+    assert told[4].startswith("attempt 1 small 0% → ")
+    assert told[6] == "attempt 3 small 0% → 100% (+100) other 0% → 100% (+100) best"
+    assert told[7] == "held out small 0% → 100% (+100) other 0% → 100% (+100)"
+    assert told[9] == "learning (8 cases) held out (4 cases)"
+    assert told[-1] == "Saved to ./skills/lamp-colours"
+    assert max(map(len, shown.splitlines())) <= 80
+    state = json.loads((project.workspace / "state.json").read_text())
+    assert [attempt["number"] for attempt in state["attempts"]] == [1, 2, 3]
+    assert state["best"] == 3
+
+
+def test_a_first_attempt_at_nothing_is_refined_like_any_other(project: Project) -> None:
+    status, shown, _ = project.generate(School([draft(), draft(*COLOURS)]))
+    assert status == 0
+    assert "attempt 1 small 0% → 0% (0)" in lines(shown)
+    assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
+
+
+def test_the_best_is_saved_and_not_the_last_and_a_plateau_ends_it(project: Project) -> None:
+    school = School(
+        [draft("red"), draft(*COLOURS[:9]), draft("blue"), draft("pink"), draft("cyan")]
+    )
+    _, shown, _ = project.generate(school, "--attempts", "9")
+    assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS[:9])
+    told = "Attempt 2 is the best; there were no more since 2 attempts in a row did no better."
+    assert told in " ".join(lines(shown))
+    assert len(school.of("teacher")) == 4
+    tried = school.of("teacher")[-1].question
+    assert "did no better" in tried
+    assert SECRETS["blue"] in tried
+
+
+def test_of_two_that_do_as_well_the_shorter_is_kept(project: Project) -> None:
+    long = json.loads(draft(*COLOURS[:6]))
+    long["body"] += "\n\nColours are seen by the eye, as everybody knows."
+    school = School([json.dumps(long), draft(*COLOURS[:6])])
+    project.generate(school, "--attempts", "2")
+    assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS[:6])
+
+
+def test_it_stops_at_the_target_and_when_nothing_new_is_written(project: Project) -> None:
+    school = School([draft(*COLOURS[:9])])
+    status, shown, _ = project.generate(school, "--target", "0.5", "--name", "one")
+    assert status == 0
+    assert len(school.of("teacher")) == 1
+    assert "There was one attempt, since every student reached 50%." in lines(shown)
+    _, shown, _ = project.generate(School([draft(*COLOURS[:3])]), "--name", "two")
+    assert "There was one attempt, since the teacher had nothing new to write." in lines(shown)
+
+
+def test_a_broken_skill_is_repaired_by_one_request_that_quotes_the_problems(
+    project: Project,
+) -> None:
+    files = [{"path": "../../evil.md", "text": "no"}]
+    school = School([draft(*COLOURS, files=files), draft(*COLOURS)])
+    assert project.generate(school)[0] == 0
+    first, second = school.of("teacher")
+    assert len(second.body["messages"]) == len(first.body["messages"]) + 2
+    assert "'../../evil.md' must stand below references/" in second.question
+
+
+@pytest.mark.parametrize(
+    ("broken", "told"),
+    [
+        ({"body": " "}, "there is no text after the frontmatter"),
+        ({"description": "long " * 300}, "1024 are allowed"),
+        ({"files": [{"path": "scripts/.env", "text": ""}]}, "may hold only letters"),
+        ({"files": [{"path": "scripts/a b.sh", "text": ""}]}, "may hold only letters"),
+        ({"files": [{"path": "/etc/passwd", "text": ""}]}, "must stand below"),
+        ({"body": 3}, "body: Input should be a valid string"),
+    ],
+)
+def test_one_that_stays_broken_is_an_error_with_the_problems(
+    project: Project, broken: dict[str, object], told: str
+) -> None:
+    school = School([draft(*COLOURS, **broken)])
+    status, _, error = project.generate(school)
+    assert status == 1
+    assert told in error
+    assert "Try a stronger model" in error
+    assert len(school.of("teacher")) == 2
+    assert project.files() == []
+
+
+def test_one_that_stays_too_long_is_kept_and_said(project: Project) -> None:
+    long = draft(*COLOURS, body=body(*COLOURS) + "\nWords." * 200)
+    school = School([long])
+    status, shown, _ = project.generate(school, "--max-skill-tokens", "200")
+    assert status == 0
+    assert "tokens, more than wished for" in shown
+    assert "It is still too long: " in shown
+    assert "and 200 are allowed" in school.of("teacher")[1].question
+
+
+def test_an_attempt_that_is_no_skill_counts_as_one_without_a_better_result(
+    project: Project,
+) -> None:
+    school = School([draft("red"), "I can't.", "I still can't.", draft(*COLOURS)])
+    status, shown, _ = project.generate(school)
+    assert status == 0
+    assert [line for line in lines(shown) if line.startswith("attempt 2 big: its reply")]
+    assert "attempt 3 small 0% → 100% (+100) best" in lines(shown)
+    assert "could not be used" in school.of("teacher")[-1].question
+
+
+def test_references_are_kept_as_files_and_named_ones_must_be_there(project: Project) -> None:
+    text = body(*COLOURS) + "\n\nMore is in [more](references/more.md)."
+    files = [{"path": "references/more.md", "text": "More of it.\n"}]
+    school = School([draft(body=text), draft(body=text, files=files)])
+    assert project.generate(school)[0] == 0
+    assert (project.skill / "references/more.md").read_text() == "More of it.\n"
+    assert "references/more.md" in school.of("teacher")[1].question
+
+
+@pytest.mark.parametrize("around", ["Here it is:\n```json\n{}\n```\nDone.", "<think>{{</think>{}"])
+def test_servers_that_know_no_schemas_will_do(project: Project, around: str) -> None:
+    school = School([around.replace("{}", draft(*COLOURS))], [around.replace("{}", ALL_CASES)])
+    assert project.generate(school)[0] == 0
+    assert len(school.of("teacher")) == 1
+
+
+def test_a_whole_skill_md_is_taken_too(project: Project) -> None:
+    text = f"---\nname: Lamp Colours\ndescription: About lamp.\n---\n\n{body(*COLOURS)}"
+    school = School([f"```markdown\n{text}\n```"])
+    assert project.generate(school)[0] == 0
+    skill = load_skill(project.skill / "SKILL.md")
+    assert (skill.description, skill.body) == ("About lamp.", body(*COLOURS))
+
+
+def test_the_holdout_is_never_shown_to_the_teacher_that_refines(project: Project) -> None:
+    school = School([draft("red"), draft("red", "blue"), draft("red", "blue", "pink")])
+    project.generate(school)
+    read = load_cases(project.skill / "skill_meta.json")
+    held = [one for one in read if "holdout" in one.tags]
+    assert len(held) == 4
+    first, *refining = school.of("teacher")
+    assert len(refining) == 2
+    for asked in (first, *refining):
+        sent = json.dumps(asked.body, ensure_ascii=False)
+        assert not [one.id for one in held if one.id in sent or one.input in sent]
+    learnt = [one for one in read if "learn" in one.tags and "red" not in one.input]
+    assert [one for one in learnt if one.input in refining[0].question]
+    assert "I do not know." in refining[0].question
+    assert "is not in the answer" in refining[0].question
+    assert "is not in the answer" in refining[0].question
+
+
+def test_nothing_is_asked_twice_in_a_run_so_the_baseline_once(project: Project) -> None:
+    school = School([draft("red"), draft(*COLOURS[:6]), draft(*COLOURS)])
+    project.generate(school)
+    assert max(Counter(school.keys()).values()) == 1
+    bare = [asked for asked in school.of("student") if "lamp" not in asked.system]
+    assert len(bare) == 12
+
+
+def test_a_student_that_can_not_be_reached_stops_it_and_resume_goes_on(project: Project) -> None:
+    school = School()
+    with in_session(school) as url:
+        words = [*generate_words(url), "--eval-base-url", "http://127.0.0.1:9/v1"]
+        status, _, error = project.run(*words)
+        assert status == 1
+        assert "can't connect to http://127.0.0.1:9" in error
+        assert "--resume goes on" in error
+        assert project.files() == []
+        asked = len(school.asked)
+        status, _, error = project.run(*words, "--resume")
+        assert status == 1
+        assert len(school.asked) == asked
+
+
+def test_the_same_name_at_two_addresses_is_two_models(project: Project) -> None:
+    teacher, student = School(), School()
+    with in_session(teacher) as one, in_session(student) as other:
+        words = ["generate", "about lamp", "-m", "glm", "--eval-model", "glm", "--yes"]
+        status, shown, _ = project.run(*words, "--base-url", one, "--eval-base-url", other)
+    assert status == 0
+    assert "Generating skill with glm (teacher)…" in shown
+    assert not teacher.of("student")
+    assert not student.of("teacher")
+    assert len(student.of("student")) == 24
+
+
+def test_questions_that_nobody_can_be_asked_are_refused_before_the_first_call(
+    project: Project,
+) -> None:
+    school = School()
+    for words, told in (
+        (["--cases", "2"], "--cases 2: this is not within 4 and 200"),
+        (["--holdout", "1"], "--holdout 1: this is not within 0 and 0.8"),
+        (["--name", "Two Words"], "For example: two-words"),
+        (["-o", "."], "this is there and is no skill"),
+        (["--from", "gone.jsonl"], "there is no such file or folder"),
+        (["--max-cost", "1"], "the price of small, big is not known"),
+        (["--resume"], "there is no lesson with these words and models"),
+    ):
+        if words == ["-o", "."]:
+            (project.folder / "mine.txt").write_text("precious")
+        status, _, error = project.generate(school, *words)
+        assert (status, told in error) == (2, True), error
+    assert school.asked == []
+    for words, told in (
+        ([], "--model opus: ANTHROPIC_API_KEY is not set"),
+        (["--model", "scripted:a.json"], "--model scripted:a.json: No such file"),
+        (["--eval-model", "x", "--base-url", "y"], "pytest-upskill: --base-url"),
+        (["--eval-model", "x", "--eval-base-url", "y"], "pytest-upskill: --eval-base-url"),
+    ):
+        status, _, error = project.run("generate", "x", "--eval-model", "local", *words)
+        assert (status, told in error) == (2, True), error
+    assert project.files() == ["mine.txt"]
+
+
+def test_the_questions_of_the_school_are_no_duplicates() -> None:
+    assert len(set(QUESTIONS)) == len(COLOURS)
+    assert json.loads(cases(case("red")))["cases"][0]["expected"]["contains"] == ["zorp"]

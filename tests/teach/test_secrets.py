@@ -1,0 +1,231 @@
+"""What must not leave the machine is masked, and code stays what it was."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_upskill.teach.secrets import masked
+
+# None of them is real, and none is written as one text: scanners of others would find it.
+ALNUM = "aB3dE5gH7jK9mN1pQ3sT5vW7xY9zA2cD4fG6hJ8k"
+KEYS = {
+    "anthropic": "sk-" + f"ant-api03-{ALNUM}-{ALNUM}_x",
+    "openai": "sk-" + ALNUM,
+    "openai-project": "sk-" + f"proj-{ALNUM}-{ALNUM}",
+    "openrouter": "sk-" + f"or-v1-{ALNUM}",
+    "hugging-face": "hf" + f"_{ALNUM[:34]}",
+    "github": "gh" + f"p_{ALNUM[:36]}",
+    "github-oauth": "gh" + f"o_{ALNUM[:36]}",
+    "github-fine": "github" + f"_pat_{ALNUM}_{ALNUM}",
+    "gitlab": "gl" + f"pat-{ALNUM[:20]}",
+    "aws": "AK" + "IAIOSFODNN7ABCDEFG",
+    "google": "AI" + f"za{ALNUM[:35]}",
+    "slack": "xox" + f"b-123456789012-{ALNUM[:20]}",
+    "npm": "npm" + f"_{ALNUM[:36]}",
+    "pypi": "pypi" + f"-AgEIcHlwaS5vcmc{ALNUM}",
+    "stripe": "sk" + f"_live_{ALNUM[:24]}",
+    "groq": "gsk" + f"_{ALNUM}",
+    "jwt": "ey" + f"JhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.{ALNUM}",
+}
+
+AWS_SECRET = "wJalrXUtnFEMI/K7MDENG+" + "bPxRfiCYzQ4tLk8sVo"
+
+
+@pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
+@pytest.mark.parametrize(
+    "text", ["{}", "key is {}.", 'x("{}")', '{{"a": "{}"}}', "https://x.org/?k={}&b=1", "a={}\n"]
+)
+def test_keys_of_providers_are_masked_wherever_they_stand(key: str, text: str) -> None:
+    shown = masked(text.format(key))
+    assert key[8:] not in shown
+    assert shown in (text.format("<API KEY>"), text.format("<TOKEN>"))
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("export FOO_API_KEY=abcdef0123456789", "export FOO_API_KEY=<SECRET>"),
+        ("FOO_KEY='abcdef0123456789'", "FOO_KEY='<SECRET>'"),
+        ('{"api_key": "abcdef0123456789"}', '{"api_key": "<SECRET>"}'),
+        (r"{\"apiKey\": \"abcdef0123456789\"}", r"{\"apiKey\": \"<SECRET>\"}"),
+        ("access_token: abcdef0123456789", "access_token: <SECRET>"),
+        ("X-Api-Key: abcdef0123456789", "X-Api-Key: <SECRET>"),
+        ("client_secret => 'abcdef0123456789'", "client_secret => '<SECRET>'"),
+        ("?token=abcdef0123456789&x=1", "?token=<SECRET>&x=1"),
+        ("run --token abcdef0123456789 now", "run --token <SECRET> now"),
+        (
+            "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCY",
+            "aws_secret_access_key = <SECRET>",
+        ),
+        ("AWS_SECRET_ACCESS_KEY=/JalrXUtnFEMI/K7MDENG/bPx", "AWS_SECRET_ACCESS_KEY=<SECRET>"),
+        ("SSH_PRIVATE_KEY=/etc/ssh/id_ed25519", "SSH_PRIVATE_KEY=/etc/ssh/id_ed25519"),
+        ("DB_PASSWORD=correcthorse", "DB_PASSWORD=<PASSWORD>"),
+        ("password: hunter2", "password: <PASSWORD>"),
+        ('"password": "battery staple"', '"password": "<PASSWORD> staple"'),
+        ("connect(password='hunter22')", "connect(password='<PASSWORD>')"),
+        ("postgres://bob:pw@db:5432/x", "postgres://bob:<PASSWORD>@db:5432/x"),
+        ("redis://:pw@db", "redis://:<PASSWORD>@db"),
+        ("Authorization: Bearer abc.def-1234567890", "Authorization: Bearer <TOKEN>"),
+        ("-H 'authorization: Basic Ym9iOnB3'", "-H 'authorization: Basic <TOKEN>'"),
+        (
+            "machine api.org login bob password pw\n",
+            "machine api.org login bob password <PASSWORD>\n",
+        ),
+        ("curl -u bob:s3cretpass99 https://x", "curl -u bob:<PASSWORD> https://x"),
+        ("curl -s --user bob:swordfish x", "curl -s --user bob:<PASSWORD> x"),
+        ("curl --user=bob:swordfish x", "curl --user=bob:<PASSWORD> x"),
+        ("curl -u'bob:my sword' x", "curl -u'bob:<PASSWORD>' x"),
+        (r'"curl -u \"bob:my sword\" x"', r'"curl -u \"bob:<PASSWORD>\" x"'),
+        ("Cookie: session=abcdef; theme=a", "Cookie: session=<SECRET>; theme=a"),
+        ("-H 'cookie: a=b; sid=xyzzyx'", "-H 'cookie: a=b; sid=<SECRET>'"),
+        ('{"Cookie": "sid=xyzzyx"}', '{"Cookie": "sid=<SECRET>"}'),
+        (
+            "Set-Cookie: sid=xyzzyx.1; Path=/admin; HttpOnly",
+            "Set-Cookie: sid=<SECRET>; Path=/admin; HttpOnly",
+        ),
+        ("the password is swordfish99.", "the password is <PASSWORD>"),
+        ("Password for the db was: `swordfish99`", "Password for the db was: `<PASSWORD>`"),
+        ("Its token is abcdef0123456789", "Its token is <SECRET>"),
+        (f"{KEYS['aws']} {AWS_SECRET}\n", "<API KEY> <SECRET>\n"),
+        (f"id,key\n{AWS_SECRET},{KEYS['aws']}\n", "id,key\n<SECRET>,<API KEY>\n"),
+        (f"The secret of S3 is:\n  {AWS_SECRET}", "The secret of S3 is:\n  <SECRET>"),
+        ("From: Bob <bob.x+y@mail.example.co.uk>", "From: Bob <<EMAIL>>"),
+    ],
+)
+def test_what_is_called_a_secret_is_one(text: str, wanted: str) -> None:
+    assert masked(text) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("/home/bob/src/a.py", "<HOME>/src/a.py"),
+        ("cd /Users/bob.smith && ls", "cd <HOME> && ls"),
+        (r"C:\Users\Bob\src", r"<HOME>\src"),
+        (r'"C:\\Users\\Bob\\src"', r'"<HOME>\\src"'),
+        ("c:/Users/Bob/src", "<HOME>/src"),
+        ("/mnt/c/Users/bob/src", "<HOME>/src"),
+        ("file:///home/bob/x", "file://<HOME>/x"),
+        ("projects/-home-bob-src/x.jsonl", "projects/-home-bob-src/x.jsonl"),
+        ("~/.claude/projects/-home-bob-src/x", "~/.claude/projects/<HOME>-src/x"),
+        ("https://example.org/home/bob", "https://example.org/home/bob"),
+        ("lib/Users/list.py", "lib/Users/list.py"),
+    ],
+)
+def test_the_rest_of_a_path_in_a_home_stays(text: str, wanted: str) -> None:
+    assert masked(text) == wanted
+
+
+def test_the_home_of_this_process_wherever_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/srv/people/bob")
+    monkeypatch.setenv("USERPROFILE", "/srv/people/bob")
+    assert masked("/srv/people/bob/x and /srv/people/bobby") == "<HOME>/x and /srv/people/bobby"
+
+
+def test_values_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_SERVICE_KEY", "just-some-words-in-a-row")
+    monkeypatch.setenv("OTHER_TOKEN", "short")
+    monkeypatch.setenv("PATH_TO_KEY", "/etc/ssl/private")
+    monkeypatch.setenv("EDITOR", "a-harmless-value")
+    text = "just-some-words-in-a-row short /etc/ssl/private a-harmless-value"
+    assert masked(text) == "<SECRET> short /etc/ssl/private a-harmless-value"
+
+
+@pytest.mark.parametrize("prefix", ["", "     7→"])
+def test_private_keys_also_as_a_tool_shows_them(prefix: str) -> None:
+    body = "\n".join(prefix + "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC" * 2 for _ in range(3))
+    kind = "RSA PRIVATE " + "KEY"
+    text = f"a\n-----BEGIN {kind}-----\n{body}\n{prefix}-----END {kind}-----\nb"
+    assert masked(text) == "a\n<PRIVATE KEY>\nb"
+    assert masked(text.replace("\n", "\\n")) == "a\\n<PRIVATE KEY>\\nb"
+    cut = text[: text.index("-----END")]
+    assert "MIIE" not in masked(cut)
+
+
+def test_private_keys_in_short_lines_and_those_that_are_only_spoken_of() -> None:
+    kind = "PRIVATE " + "KEY"
+    body = "\n".join(["MIIEvQIBADANBgkq"] * 4)
+    text = f"-----BEGIN {kind}-----\n{body}\n-----END {kind}-----"
+    assert masked(text) == "<PRIVATE KEY>"
+    assert "MIIE" not in masked(text[: text.index("-----END")])
+    for spoken in (
+        f"-----BEGIN {kind}-----\nMIIE...\n-----END {kind}-----",
+        f"-----BEGIN {kind}-----\n-----END {kind}-----",
+        f"It begins with -----BEGIN {kind}----- and then lines of a text follow as in all of them",
+    ):
+        assert masked(spoken) == spoken
+
+
+def test_a_secret_that_was_named_once_is_masked_everywhere() -> None:
+    text = "API_TOKEN=zx81spectrum48k and later: curl -d zx81spectrum48k"
+    assert "zx81" not in masked(text)
+
+
+CODE = r"""
+def connect(user: str, password: str | None = None, token: Token = NO_TOKEN) -> Client:
+    api_key = os.environ["OPENAI_API_KEY"]
+    password = password or getpass.getpass("Password: ")
+    secret_key = settings.SECRET_KEY
+    tokens = [token for token in tokens if token.key == key]
+    self.token = self._next_token()
+    if token == "identifier" and key != "value1234567890":
+        raise TokenError(f"token: expected {token!r}")
+    return Client(f"postgres://{user}:{password}@{host}/db", max_tokens=4096)
+
+# commit 6cc28acd59c08e4174c18b07d1455c0b4876cc28 (tag: v1.2.3)
+# sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
+ID = uuid.UUID("123e4567-e89b-12d3-a456-426614174000")
+"resolved": "https://registry.example.org/a/-/a-1.0.0.tgz", "integrity": "sha512-Zm9vYmFyYmF6"
+@pytest.mark.parametrize("key", KEYS)
+git clone git@example.org:org/repo.git && npm install lodash@4.17.21
+uses: actions/checkout@v4
+cache_key = "user:1234567890:profile"
+<input type="password" name="password">
+password: ${{ secrets.DB_PASSWORD }}
+token_count: 12345678901234567890
+primary_key=True, foreign_key="users.id", sort_key=lambda x: x.token
+docker run -u 1000:1000 --user app:app -v /a:/b image; python -u main.py
+curl --user-agent test:client -u $USER:$PASSWORD https://example.org
+def get(self, cookie: Cookie = None, cookies: str="session", jar: dict = {}) -> None: ...
+The password is required, and the token is checked; a password of 12 letters is fine.
+integrity of secrets: 6cc28acd59c08e4174c18b07d1455c0b4876cc28
+keyboard: Key.SPACE; monkey = "capuchin-12345678"
+"""
+
+
+def test_code_is_left_alone() -> None:
+    assert masked(CODE) == CODE
+
+
+def test_the_source_of_this_project_has_no_secret_in_it() -> None:
+    package = Path(__file__).parents[2] / "src/pytest_upskill"
+    for file in package.rglob("*.py"):
+        if file.name in ("secrets.py", "spoken.py"):
+            continue  # they speak of what is masked
+        text = file.read_text("utf-8")
+        assert masked(text) == text, file
+
+
+PIECES = (
+    *(*KEYS.values(), "password", "token", "api_key", "_KEY", "=", ": ", '"', "'", "\\", "@"),
+    *("://", "/home/bob", "C:\\Users\\bob", "<HOME>", "<SECRET>", "-----BEGIN PRIVATE KEY-----"),
+    *("curl -u ", "-u a:", "Cookie: ", "sid=abcdef; ", " is ", AWS_SECRET, " for x"),
+    *("Bearer ", "a1b2c3d4e5f6g7", "bob@example.org", "machine a login b password ", ".", "--"),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=8), max_size=12).map("".join))
+def test_masking_again_changes_nothing(text: str) -> None:
+    once = masked(text)
+    assert masked(once) == once
+    assert not [key for key in KEYS.values() if f" {key} " in once]
+
+
+@pytest.mark.parametrize("piece", [*PIECES, "a", "a@", "sk-", "token=", "://a:", "eyJ", "a.", " "])
+def test_no_text_takes_long(piece: str) -> None:
+    """Many times what a pattern begins with; a quadratic one would never end."""
+    text = piece * (300_000 // len(piece))
+    assert masked(text) is not None

@@ -1,0 +1,188 @@
+"""The Python API: the same as the commands, sync and async."""
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+import pytest_upskill.teach
+from pytest_upskill.errors import SettingsError, TeachError
+from pytest_upskill.skills.skill import load_skill
+from pytest_upskill.teach import (
+    evaluate,
+    evaluate_async,
+    generate_cases,
+    generate_cases_async,
+    generate_skill,
+    generate_skill_async,
+    refine,
+    refine_async,
+)
+from support.loopback import Asked, Fault, LoopbackServer, Reply
+from support.school import COLOURS, TASK, School, body, case, cases, draft, in_session
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder is not the project, and must stay as it is."""
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    return here
+
+
+def test_from_a_task_to_a_refined_skill(tmp_path: Path, elsewhere: Path) -> None:
+    told: list[str] = []
+    more = cases(case("red", id="new", input="What is it for sunset?", reference="zorp it"))
+    school = School(
+        [draft("red"), draft(*COLOURS[:9]), draft(*COLOURS)], [cases(*map(case, COLOURS)), more]
+    )
+    with in_session(school) as url:
+        taught = generate_skill(
+            TASK,
+            teacher="big",
+            students=["small"],
+            folder=tmp_path,
+            attempts=2,
+            teacher_url=url,
+            tell=told.append,
+        )
+        folder = taught.folder
+        assert folder == tmp_path / "skills/lamp-colours"
+        assert (taught.name, taught.best.number, taught.helps) == ("lamp-colours", 2, True)
+        assert taught.learning
+        assert taught.held_out
+        assert told[0].startswith("Generating skill with big…")
+        run = evaluate(folder, students=["small"], folder=tmp_path, student_url=url)
+        assert [row.skill_rate for row in run.summaries] == [9 / 12]
+        better = refine(folder, teacher="big", students=["small"], folder=tmp_path, teacher_url=url)
+        assert better.best.number == 2
+        assert load_skill(folder / "SKILL.md").body == body(*COLOURS)
+        with pytest.raises(SettingsError, match="would be changed in place"):
+            generate_skill(
+                "shorter",
+                teacher="big",
+                source=folder,
+                folder=tmp_path,
+                teacher_url=url,
+                students=(),
+            )
+        added = generate_cases(folder, 1, teacher="big", folder=tmp_path, teacher_url=url)
+        assert [one.case.id for one in added.cases][-1] == "new"
+        assert len(added.cases) == 13
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_the_same_async(tmp_path: Path) -> None:
+    async def lesson(url: str) -> None:
+        taught = await generate_skill_async(
+            TASK, teacher="big", students=["small"], folder=tmp_path, teacher_url=url
+        )
+        assert taught.folder
+        run = await evaluate_async(
+            taught.folder, students=["small"], folder=tmp_path, student_url=url
+        )
+        assert [row.lift for row in run.summaries] == [1.0]
+        same = await refine_async(
+            taught.folder, teacher="big", students=["small"], folder=tmp_path, teacher_url=url
+        )
+        assert same.folder is None
+        with pytest.raises(SettingsError, match="200"):
+            await generate_cases_async(taught.folder, 201, teacher="big", teacher_url=url)
+
+    with in_session(School()) as url:
+        asyncio.run(lesson(url))
+
+
+def test_cancelling_ends_all_that_is_being_asked(tmp_path: Path) -> None:
+    reached = threading.Event()
+
+    def script(_: Asked) -> Reply | Fault:
+        reached.set()
+        return Fault("hang")
+
+    async def lesson(url: str) -> None:
+        wish = generate_skill_async(
+            TASK, teacher="big", students=["small"], folder=tmp_path, teacher_url=url
+        )
+        task = asyncio.create_task(wish)
+        await asyncio.to_thread(reached.wait)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    with LoopbackServer(script) as server:
+        asyncio.run(lesson(f"{server.url}/v1"))
+    assert not [thread for thread in threading.enumerate() if thread.name == "upskill-engine"]
+    assert not (tmp_path / "skills").exists()
+
+
+def test_nobody_to_evaluate_on_is_told(tmp_path: Path) -> None:
+    with in_session(School()) as url:
+        taught = generate_skill(
+            TASK, teacher="big", students=(), folder=tmp_path, teacher_url=url, name="mine"
+        )
+    assert (taught.folder, taught.learning) == (tmp_path / "skills/mine", None)
+    with pytest.raises(SettingsError, match="no model is named"):
+        evaluate(tmp_path / "skills/mine", students=[], folder=tmp_path)
+
+
+def test_texts_are_taken_for_paths_and_for_one_student(tmp_path: Path) -> None:
+    with in_session(School()) as url:
+        taught = generate_skill(
+            TASK,
+            teacher="big",
+            students="small",
+            examples="red -> lamp zorp",
+            folder=str(tmp_path),
+            output=str(tmp_path / "mine"),
+            teacher_url=url,
+            max_cost=5,
+            prices=["big 1 1", "small 1 1"],
+        )
+        assert taught.folder == tmp_path / "mine"
+        assert taught.cost
+        skill = str(tmp_path / "mine")
+        run = evaluate(skill, students="small", folder=str(tmp_path), student_url=url)
+        assert [row.model for row in run.summaries] == ["small"]
+        same = refine(skill, teacher="big", students="small", folder=tmp_path, teacher_url=url)
+        assert same.folder is None
+        with pytest.raises(SettingsError, match=r"^201 cases|^cases 201: "):
+            generate_cases(skill, 201, teacher="big", folder=str(tmp_path), teacher_url=url)
+        with pytest.raises(SettingsError, match=r"^source .*\n  Add force=True .* with output\."):
+            generate_skill("x", teacher="big", source=skill, teacher_url=url, students=())
+        with pytest.raises(
+            SettingsError, match=r"^max_cost: the price of big is .*\n.*\(prices= in"
+        ):
+            generate_skill("x", teacher="big", teacher_url=url, students=(), max_cost=1)
+
+
+@pytest.mark.parametrize("role", ["teacher", "student"])
+def test_keys_in_the_errors_of_servers_are_masked(tmp_path: Path, role: str) -> None:
+    key = "gh" + "p_aB3dE5gH7jK9mN1pQ3sT5vW7xY9zA2cD4fG6"
+    school = School()
+
+    def script(asked: Asked) -> Reply | Fault:
+        if school.role(asked) == role:
+            return Fault("status", 400, message=f"{key} is not good")
+        return school(asked)
+
+    with (
+        LoopbackServer(script) as server,
+        pytest.raises(TeachError, match="<API KEY> is not good") as raised,
+    ):
+        generate_skill(
+            TASK,
+            teacher="big",
+            students=["small"],
+            folder=tmp_path,
+            teacher_url=f"{server.url}/v1",
+        )
+    assert key not in str(raised.value)
+
+
+def test_what_is_public_is_there() -> None:
+    names = pytest_upskill.teach.__all__
+    assert names == sorted(names)
+    assert all(hasattr(pytest_upskill.teach, name) for name in names)

@@ -1,0 +1,284 @@
+"""Cases by an author: tried before they count, replaced where they do not hold."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_upskill.checks import KINDS, parse_checks
+from pytest_upskill.skills.cases import load_cases
+from pytest_upskill.teach.forms import OFFERED, cases_schema, checks_told, offered
+from pytest_upskill.teach.trying import GoodCase, try_cases
+from pytest_upskill.trials.records import Reply
+from pytest_upskill.trials.trial import Question
+from support.kit import write_skill
+from support.loopback import Asked
+from support.school import (
+    COLOURS,
+    Project,
+    School,
+    body,
+    case,
+    cases,
+    draft,
+    in_session,
+    knows,
+    lines,
+    make_project,
+)
+
+
+@pytest.fixture
+def project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Project:
+    return make_project(tmp_path, monkeypatch, capsys)
+
+
+def nobody(questions: list[Question]) -> list[Reply]:
+    raise AssertionError(f"nobody is to be asked, least of all {questions}")
+
+
+def tried(
+    tmp_path: Path, *replies: Any, kept: tuple[GoodCase, ...] = ()
+) -> tuple[list[str], list[str]]:
+    """The ids of those that hold, and why the others fell."""
+
+    def ask(questions: Any) -> list[Reply]:
+        return nobody(questions) if questions else []
+
+    good, fallen = try_cases(replies, kept, tmp_path, ask, None)
+    return [one.case.id for one in good], [one.why for one in fallen]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"input": "Is lamp zorp right for red?"}, "'zorp' stands in the question itself"),
+        ({"reference": "Type lamp quib."}, 'reference does not pass: "zorp" is not in the answer'),
+        ({"wrong": "Type lamp zorp now."}, "its own wrong answer passes"),
+        ({"wrong": " "}, "there is no wrong answer"),
+        ({"expected": {"not_contains": ["sudo"]}}, "an empty answer passes"),
+        ({"expected": {"words": ["the"]}, "reference": "the"}, "about something else passes"),
+        ({"expected": {}}, "expected: no check"),
+        ({"expected": {"contains": []}}, "expected: no check"),
+        ({"expected": {"regex": ["("]}}, "expected.regex"),
+        ({"expected": {"python": "x.py:f"}}, "there is no check 'python'"),
+        ({"expected": {"judge": ["It is good."]}}, "there is no check 'judge'"),
+        ({"expected": {"any_of": [{"python": "x.py:f"}]}}, "there is no check 'python'"),
+        ({"input": ""}, "input: an empty text"),
+        ({"input": "red " * 6000}, "the question has more than 20,000 characters"),
+        ({"reference": None}, "reference: Input should be a valid string"),
+    ],
+)
+def test_a_case_that_does_not_tell_right_from_wrong_falls(
+    tmp_path: Path, change: dict[str, Any], why: str
+) -> None:
+    good, fallen = tried(tmp_path, case("red", **change), case("blue"))
+    assert good == ["colour-blue"]
+    assert why in fallen[0]
+
+
+def test_what_is_no_case_at_all_falls_and_spoils_no_other(tmp_path: Path) -> None:
+    good, fallen = tried(tmp_path, "red", None, 3, [], case("red"))
+    assert (good, len(fallen)) == (["colour-red"], 4)
+
+
+def test_near_duplicates_fall_also_of_those_that_were_there(tmp_path: Path) -> None:
+    question = "Which lamp command makes everything in the whole big house {} at once tonight?"
+    one, two, three = (case(c, input=question.format(c)) for c in ("red", "blue", "pink"))
+    good, fallen = tried(tmp_path, one, two)
+    assert (good, fallen) == (["colour-red"], ["it is nearly the same question as another"])
+    (kept,), _ = try_cases([one], (), tmp_path, lambda _: [], None)
+    assert tried(tmp_path, three, kept=(kept,))[0] == []
+
+
+def test_ids_are_made_unique_and_tags_of_ours_are_not_taken_over(tmp_path: Path) -> None:
+    replies = [case("red", id="Same One!"), case("blue", id="same one"), case("pink", id="")]
+    replies[0]["tags"] = ["holdout", "Learn", "big deal", "skip"]
+    good, _ = try_cases(replies, (), tmp_path, lambda _: [], None)
+    ids = ["same-one", "same-one--2", "switch-over-to-pink-give-the-whole-line"]
+    assert [one.case.id for one in good] == ids
+    assert good[0].case.tags == ("big-deal",)
+
+
+def test_what_a_schema_wants_to_be_there_and_is_empty_counts_as_not_written(
+    tmp_path: Path,
+) -> None:
+    empty = {name: type(example)() for name, example in OFFERED.items() if name != "contains"}
+    good, _ = try_cases(
+        [case("red", expected={**empty, "contains": ["zorp"]})], (), tmp_path, lambda _: [], None
+    )
+    assert good[0].data["expected"] == {"contains": ["zorp"]}
+
+
+def test_every_check_that_an_author_is_told_of_is_one_with_an_example_that_is_read() -> None:
+    for judge in (False, True):
+        told = [
+            json.loads(line[2:].partition("}: ")[0] + "}")
+            for line in checks_told(judge).split("\n")
+        ]
+        assert [name for one in told for name in one] == list(offered(judge))
+        for one in told:
+            assert parse_checks(one, KINDS, ())
+        schema = json.loads(cases_schema(judge))
+        expected = schema["properties"]["cases"]["items"]["properties"]["expected"]
+        assert list(expected["properties"]) == expected["required"] == list(offered(judge))
+
+
+def test_cases_that_leak_can_not_be_passed_or_are_twins_are_replaced(project: Project) -> None:
+    bad = [
+        case("red", input="Is lamp zorp right for red?"),
+        case("green", reference="I forgot."),
+        case("amber", input=case("blue")["input"]),
+    ]
+    first = cases(*bad, *map(case, COLOURS[4:]), case("blue"))
+    again = cases(case("red"), case("green"), case("amber"))
+    school = School(cases=[first, again])
+    status, shown, _ = project.generate(school)
+    assert status == 0
+    assert "Generating cases… 12 kept, 3 replaced" in lines(shown)
+    assert len(load_cases(project.skill / "skill_meta.json")) == 12
+    _, second = school.of("author")
+    assert "fell because the expected text 'zorp' stands in the question itself" in second.question
+    assert "its own reference does not pass" in second.question
+    assert "nearly the same question" in second.question
+
+
+def test_after_two_rounds_it_goes_on_with_those_that_hold(project: Project) -> None:
+    school = School(cases=[cases(*map(case, COLOURS[:5]), case("pink", reference="no"))])
+    status, shown, _ = project.generate(school)
+    assert status == 0
+    assert "Generating cases… 5 kept, 7 given up" in lines(shown)
+    assert len(school.of("author")) <= 4
+    assert len(load_cases(project.skill / "skill_meta.json")) == 5
+
+
+def test_with_too_few_it_is_an_error(project: Project) -> None:
+    school = School(cases=[cases(case("red"), case("pink", reference="no"))])
+    status, _, error = project.generate(school)
+    assert status == 1
+    assert "1 case of 12 hold, too few to go on with" in error
+    assert "its own reference does not pass" in error
+    assert project.files() == []
+
+
+def test_a_reply_that_was_cut_off_gives_the_cases_that_are_whole(project: Project) -> None:
+    whole = cases(*map(case, COLOURS))
+    school = School(cases=[whole[: len(whole) - 40], cases(case("grey"))])
+    assert project.generate(school)[0] == 0
+    assert len(load_cases(project.skill / "skill_meta.json")) == 12
+
+
+def knows_red(asked: Asked) -> str:
+    return "Type lamp zorp." if " red" in asked.question else knows(asked)
+
+
+def test_what_every_student_passes_without_the_skill_is_replaced_once(project: Project) -> None:
+    first = cases(*map(case, COLOURS[:-1]), case("grey"))
+    other = case("red", id="new", input="How is sunset light made?", tags=[])
+    other |= {"expected": {"contains": ["sundo"]}, "reference": "sundo", "wrong": "sunset"}
+    school = School([draft(*COLOURS)], [first, cases(other)], student=knows_red)
+    status, shown, _ = project.generate(school)
+    assert status == 0
+    assert "Generating cases… 12 kept, 1 replaced" in lines(shown)
+    assert "every student passes it without the skill" in school.of("author")[1].question
+    ids = [one.id for one in load_cases(project.skill / "skill_meta.json")]
+    assert "new" in ids
+    assert "colour-red" not in ids
+
+
+def test_what_can_not_be_replaced_is_kept_and_reported_as_no_signal(project: Project) -> None:
+    school = School(student=knows_red)
+    _, shown, _ = project.generate(school)
+    assert "without the skill: colour-red." in " ".join(lines(shown))
+    assert len(school.of("author")) == 2
+
+
+def test_valid_cases_of_an_adversary_join_the_learning_part(project: Project) -> None:
+    attack = case("grey", id="trick", input="Which lamp command is for fog?")
+    attack |= {"expected": {"contains": ["foggo"]}, "reference": "lamp foggo", "wrong": "lamp fog"}
+    leak = case("grey", id="leak", input="Is tund for grey?")
+    school = School([draft("red"), draft(*COLOURS)], attacks=[cases(attack, leak)])
+    status, shown, _ = project.generate(school, "--adversary", "bad", "--attempts", "2")
+    assert status == 0
+    assert "Cases against it by bad… 1 kept" in lines(shown)
+    read = {one.id: one.tags for one in load_cases(project.skill / "skill_meta.json")}
+    assert read["trick"] == ("colour", "adversary", "learn")
+    assert "leak" not in read
+    assert body("red") in school.of("adversary")[0].question
+    assert "Which lamp command is for fog?" in school.of("teacher")[1].question
+
+
+def test_another_model_may_write_the_cases(project: Project) -> None:
+    school = School()
+    project.generate(school, "--test-model", "tester")
+    assert [asked.model for asked in school.of("author")] == ["tester"]
+    project.generate(school, "--test-gen-model", "other", "--force")
+    assert school.of("author")[-1].model == "other"
+
+
+def test_cases_are_written_for_a_skill_that_has_none_and_more_are_added(project: Project) -> None:
+    folder = write_skill(project.folder / "skills/gate", body=body(*COLOURS))
+    (folder / "skill_meta.json").unlink()
+    before = (folder / "SKILL.md").read_bytes()
+    school = School(cases=[cases(*map(case, COLOURS[:6])), cases(*map(case, COLOURS[6:8]))])
+    with in_session(school) as url:
+        words = ["cases", "gate", "--model", "big", "--base-url", url, "--yes"]
+        status, shown, error = project.run(*words, "--cases", "6")
+        assert (status, error) == (0, ""), shown
+        assert len(load_cases(folder / "skill_meta.json")) == 6
+        status, _, error = project.run(*words)
+        assert status == 2
+        assert "has cases already\n  Add --add N" in error
+        status, _, _ = project.run(*words, "--add", "2")
+    assert status == 0
+    read = load_cases(folder / "skill_meta.json")
+    assert [one.id for one in read] == [f"colour-{colour}" for colour in COLOURS[:8]]
+    assert all({"learn", "holdout"} & set(one.tags) for one in read)
+    assert (folder / "SKILL.md").read_bytes() == before
+    assert not school.of("student")
+    assert body(*COLOURS) in school.of("author")[0].question
+
+
+def test_a_file_of_cases_keeps_all_that_stood_in_it(project: Project) -> None:
+    folder = write_skill(project.folder / "skills/gate", body=body(*COLOURS))
+    own = {"input": "Open?", "expected": {"contains": "up"}, "runs": 2}
+    data = {"defaults": {"system": "Be short."}, "cases": [own]}
+    (folder / "skill_meta.json").write_text(json.dumps(data))
+    with in_session(School(cases=[cases(*map(case, COLOURS[:4]))])) as url:
+        words = ["cases", "skills/gate", "--add", "4", "--model", "big", "--base-url", url, "--yes"]
+        assert project.run(*words)[0] == 0
+    written = json.loads((folder / "skill_meta.json").read_text())
+    assert written["defaults"] == data["defaults"]
+    assert {**written["cases"][0], "tags": []} == {**own, "tags": []}
+    assert len(written["cases"]) == 5
+    assert "metadata" not in written  # nobody but its author wrote this skill
+
+
+def test_cases_are_not_added_to_another_form(project: Project) -> None:
+    folder = write_skill(project.folder / "skills/gate")
+    (folder / "skill_meta.json").unlink()
+    (folder / "evals").mkdir()
+    evals = {"skill_name": "gate", "evals": [{"id": 1, "prompt": "a", "expectations": ["b"]}]}
+    (folder / "evals/evals.json").write_text(json.dumps(evals))
+    words = ["cases", "gate", "--add", "4", "--model", "big", "--base-url", "http://127.0.0.1:9"]
+    status, _, error = project.run(*words, "--yes")
+    assert status == 2
+    assert "cases can only be added to skill_meta.json" in error
+
+
+def test_if_no_case_can_be_added_that_is_an_error_with_the_reasons(project: Project) -> None:
+    written = [{"id": f"own-{number}", "input": f"Open {number}?"} for number in range(4)]
+    shaped = [{**one, "expected": {"contains": "up"}} for one in written]
+    folder = write_skill(project.folder / "skills/gate", shaped, body=body(*COLOURS))
+    before = (folder / "skill_meta.json").read_bytes()
+    with in_session(School(cases=[cases(case("pink", reference="no"))])) as url:
+        words = ["cases", "gate", "--add", "2", "--model", "big", "--base-url", url, "--yes"]
+        status, shown, error = project.run(*words)
+    assert status == 1
+    assert "0 cases of 2 hold, too few to go on with" in error
+    assert "its own reference does not pass" in error
+    assert "Saved" not in shown
+    assert (folder / "skill_meta.json").read_bytes() == before

@@ -1,0 +1,166 @@
+"""The arms of a case differ by the skill and by nothing else."""
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_upskill.settings import Settings
+from pytest_upskill.skills.cases import Case
+from pytest_upskill.skills.skill import Skill, load_skill
+from pytest_upskill.trials.trial import (
+    Plan,
+    PlannedItem,
+    Question,
+    SkillInfo,
+    Trial,
+    skill_system,
+    trials_of,
+    user_text,
+)
+from support.kit import BODY, write_skill
+
+CASE = Case("open-gate", "How do I open it?", files=(("a.txt", "one\ntwo\n"),))
+QUESTION = Question("haiku", "Be kind.", (("user", "Hello"), ("assistant", "Hi")), 100, 1)
+
+
+@pytest.fixture
+def skill(tmp_path: Path) -> Skill:
+    return load_skill(write_skill(tmp_path / "gatekeeper") / "SKILL.md")
+
+
+def trials(skill: Skill, case: Case = CASE, **options: Any) -> list[Trial]:
+    return trials_of("gatekeeper", skill, case, "haiku", Settings(**options))
+
+
+def test_the_arms_are_asked_the_same_but_for_the_system_text(skill: Skill) -> None:
+    baseline, with_skill = trials(skill, max_output=77)
+    assert (baseline.arm, with_skill.arm) == ("baseline", "skill")
+    assert baseline.question != with_skill.question
+    same_system = dataclasses.replace(with_skill.question, system=baseline.question.system)
+    assert same_system == baseline.question
+    assert baseline.question.max_output == 77
+
+
+def test_the_baseline_sees_nothing_of_the_skill(skill: Skill) -> None:
+    baseline, with_skill = trials(skill)
+    sent = repr(baseline.question)
+    for hidden in (skill.name, skill.description, skill.body, "skill", str(skill.file.parent)):
+        assert hidden not in sent
+    assert skill.body in with_skill.question.system
+
+
+def test_the_system_texts_differ_by_one_block(skill: Skill) -> None:
+    baseline, with_skill = (trial.question.system for trial in trials(skill))
+    block = with_skill.removeprefix(baseline)
+    assert with_skill == baseline + block
+    # All of the block is the skill and one sentence that says to follow it.
+    assert re.fullmatch(rf"\n\n{re.escape(BODY)}\n\n[^\n]*skill[^\n]*", block)
+
+
+def test_the_skill_is_sent_as_it_is_written(skill: Skill) -> None:
+    odd = dataclasses.replace(skill, body="Use {braces}, %s, \\n and <tags> & `ticks`.")
+    assert odd.body in skill_system(odd.body)
+
+
+def test_runs_follow_each_other_with_both_arms_of_a_run_together(skill: Skill) -> None:
+    asked = trials(skill, runs=3)
+    assert [(trial.run, trial.arm) for trial in asked] == [
+        (1, "baseline"),
+        (1, "skill"),
+        (2, "baseline"),
+        (2, "skill"),
+        (3, "baseline"),
+        (3, "skill"),
+    ]
+    assert [trial.question.run for trial in asked] == [trial.run for trial in asked]
+    assert len({trial.question.key for trial in asked}) == 6
+    assert {(trial.skill, trial.case, trial.model) for trial in asked} == {
+        ("gatekeeper", "open-gate", "haiku")
+    }
+
+
+def test_without_a_baseline_only_the_skill_arm_is_asked(skill: Skill) -> None:
+    both = trials(skill, runs=2)
+    alone = trials(skill, runs=2, baseline=False)
+    assert alone == [trial for trial in both if trial.arm == "skill"]
+    assert len(alone) == 2
+
+
+def test_a_question_without_files_is_sent_as_it_is() -> None:
+    assert user_text(Case("id", "  What?\n")) == "  What?\n"
+
+
+def test_files_follow_the_question_in_named_fences() -> None:
+    case = Case("id", "What?", files=(("a.txt", "one\ntwo\n"), ("b/c.md", "")))
+    assert user_text(case) == "What?\n\na.txt:\n```\none\ntwo\n```\n\nb/c.md:\n```\n\n```"
+
+
+def test_a_fence_is_longer_than_any_inside() -> None:
+    text = "```python\nx\n```\n`````\ny\n`````"
+    sent = user_text(Case("id", "What?", files=(("a.md", text),)))
+    assert sent == f"What?\n\na.md:\n``````\n{text}\n``````"
+
+
+@given(st.text(alphabet="`~\n ab"))
+def test_no_file_can_close_its_own_fence(text: str) -> None:
+    lines = user_text(Case("id", "What?", files=(("a.md", text),))).split("\n")
+    fence = lines[3]
+    assert re.fullmatch(r"`{3,}", fence)
+    assert [number for number, line in enumerate(lines) if fence in line] == [3, len(lines) - 1]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model": "sonnet"},
+        {"system": "Be terse."},
+        {"messages": (("user", "Hello"), ("assistant", "Hello"))},
+        {"messages": (("user", "Hello"), ("user", "Hi"))},
+        {"messages": (("user", "Hello"),)},
+        {"messages": (("user", "HelloassistantHi"),)},
+        {"max_output": 101},
+        {"run": 2},
+        {"schema": "{}"},
+    ],
+)
+def test_a_change_of_any_field_changes_the_key(change: dict[str, Any]) -> None:
+    assert dataclasses.replace(QUESTION, **change).key != QUESTION.key
+
+
+def test_every_field_is_part_of_the_key() -> None:
+    # A field added later must get a line above.
+    fields = {field.name for field in dataclasses.fields(Question)}
+    assert fields == {"model", "system", "messages", "max_output", "run", "schema"}
+
+
+def test_equal_questions_have_equal_keys() -> None:
+    assert dataclasses.replace(QUESTION).key == QUESTION.key
+    assert re.fullmatch(r"[0-9a-f]{64}", QUESTION.key)
+
+
+def test_a_question_with_a_lone_surrogate_has_a_key() -> None:
+    assert dataclasses.replace(QUESTION, system="\ud800").key != QUESTION.key
+
+
+def test_an_edit_of_the_skill_keeps_the_baseline_question(skill: Skill) -> None:
+    before = [trial.question.key for trial in trials(skill)]
+    edited = dataclasses.replace(skill, body=skill.body + " Or `gate open`.", digest="other")
+    after = [trial.question.key for trial in trials(edited)]
+    assert before[0] == after[0]
+    assert before[1] != after[1]
+
+
+def test_a_plan_has_the_questions_of_its_items_in_order(skill: Skill) -> None:
+    first, second = trials(skill), trials(skill, Case("shut", "How do I shut it?"))
+    info = SkillInfo(skill.name, "gatekeeper", skill.digest, skill.tokens)
+    items = (PlannedItem("a", info, tuple(first)), PlannedItem("b", info, tuple(second)))
+    plan = Plan(items)
+    assert plan.skills == (info,)
+    assert list(plan.questions()) == [trial.question for trial in (*first, *second)]
+    turned = Plan(plan.items[::-1])
+    assert plan.key != turned.key
