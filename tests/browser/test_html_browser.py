@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.reports.html.data import anchor, rows_of
+from pytest_upskill.reports.html.case_data import anchor, rows_of
 from support.browser import Page, chromium
 from support.made import made_run
 from support.pages import CASES, readable_run, write_page

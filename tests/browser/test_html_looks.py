@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.reports.html.data import anchor
+from pytest_upskill.reports.html.case_data import anchor
 from pytest_upskill.results.run import RunResults
 from support.browser import Page
 from support.made import made_run

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.cli import main
-from pytest_upskill.reports.export.csv_report import csv_text
-from pytest_upskill.reports.markdown.comment import markdown_summary
+from pytest_upskill.reports.export.record_csv import csv_text
+from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.results.from_json import read_run
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.to_json import results_bytes

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_upskill.reports.export.benchmark import benchmark_places, folder_names
-from pytest_upskill.reports.files import add_benchmark
+from pytest_upskill.reports.export.benchmark_folder import benchmark_places, folder_names
+from pytest_upskill.reports.writers import add_benchmark
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.trials.records import Grade
 from support.kit import case, write_script, write_skill

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.plugin.option_table import OPTIONS
-from pytest_upskill.reports.markdown.comment import MARKER, markdown_summary
-from pytest_upskill.reports.markdown.text import escaped
+from pytest_upskill.reports.markdown import MARKER, escaped, markdown_summary
 from support.kit import case, write_script, write_skill
 from support.made import made_run
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_upskill.reports.export.csv_report import COLUMNS, csv_text
-from pytest_upskill.reports.files import replace_file
+from pytest_upskill.reports.export.record_csv import COLUMNS, csv_text
+from pytest_upskill.reports.writers import replace_file
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.trials.records import Grade
 from support.kit import case, write_script, write_skill

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from junitparser import xunit2
 
-from pytest_upskill.reports.export.junit import case_properties, suite_properties
+from pytest_upskill.reports.export.junit_properties import case_properties, suite_properties
 from pytest_upskill.settings import Gates
 from support.kit import case, write_script, write_skill
 from support.made import accepted_count, made_record, made_run

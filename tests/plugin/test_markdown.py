@@ -11,8 +11,14 @@ from cmarkgfm.cmark import Options
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_upskill.reports.markdown.comment import LIMIT, MARKER, markdown_summary
-from pytest_upskill.reports.markdown.text import escaped, fenced, in_html
+from pytest_upskill.reports.markdown import (
+    LIMIT,
+    MARKER,
+    escaped,
+    fenced,
+    in_html,
+    markdown_summary,
+)
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.trials.records import Grade
 from support.kit import case, write_script, write_skill

@@ -13,7 +13,7 @@ import pytest
 
 from pytest_upskill.plugin import progress as progress_module
 from pytest_upskill.plugin.progress import GuardedFile, ProgressLine, can_draw
-from pytest_upskill.reports.terminal.progress import Progress, progress_line
+from pytest_upskill.reports.terminal.live import Progress, progress_line
 from support.kit import case, write_skill
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 from support.terminal import run_on_terminal, seen

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.reports.terminal.item import item_numbers
-from pytest_upskill.reports.terminal.marks import ASCII_MARKS, Marks
+from pytest_upskill.reports.terminal.layout import ASCII_MARKS, Marks
+from pytest_upskill.reports.terminal.live import item_numbers
 from pytest_upskill.trials.records import Record
 from support.kit import BODY, case, commit_all, write_script, write_skill
 from support.terminal import run_on_terminal, seen

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pytest_upskill.reports.terminal.columns import (
+from pytest_upskill.reports.terminal.layout import (
     beside,
     broken,
     cut,

@@ -4,10 +4,8 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.reports.terminal.columns import width_of
-from pytest_upskill.reports.terminal.expected import expected_lines
-from pytest_upskill.reports.terminal.failure import Look, failure_text
-from pytest_upskill.reports.terminal.marks import ASCII_MARKS
+from pytest_upskill.reports.terminal.failure import Look, expected_lines, failure_text
+from pytest_upskill.reports.terminal.layout import ASCII_MARKS, width_of
 from pytest_upskill.trials.records import Grade, Record
 
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_upskill.reports.html import html_report, shell
-from pytest_upskill.reports.html.data import rows_of
-from pytest_upskill.reports.html.shell import packed, resource
+from pytest_upskill.reports.html.case_data import rows_of
+from pytest_upskill.reports.html.markup import packed, resource
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials.trial import Arm

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_upskill.reports.html import html_report
-from pytest_upskill.reports.html.data import rows_of
+from pytest_upskill.reports.html.case_data import rows_of
 from pytest_upskill.reports.html.plots import Point, efficient, points_of
 from pytest_upskill.results.run import RunResults
 from support.made import made_run

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_upskill.reports.html import html_report
-from pytest_upskill.reports.terminal.marks import UNICODE_MARKS
+from pytest_upskill.reports.terminal.layout import UNICODE_MARKS
 from pytest_upskill.reports.terminal.tables import table_lines
 from pytest_upskill.trials.records import Grade
 from pytest_upskill.trials.trial import Arm

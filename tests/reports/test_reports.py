@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.reports.terminal.summary import ASCII_MARKS, Marks, marks_for, summary_lines
+from pytest_upskill.reports.terminal.summary_text import (
+    ASCII_MARKS,
+    Marks,
+    marks_for,
+    summary_lines,
+)
 from pytest_upskill.results.summary import CaseSummary, Summary
 from pytest_upskill.results.verdict import verdicts_of
 from pytest_upskill.trials.trial import SkillInfo

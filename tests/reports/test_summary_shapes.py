@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.reports.terminal.columns import width_of
-from pytest_upskill.reports.terminal.summary import ASCII_MARKS, summary_lines
+from pytest_upskill.reports.terminal.layout import width_of
+from pytest_upskill.reports.terminal.summary_text import ASCII_MARKS, summary_lines
 from pytest_upskill.results.summary import CaseSummary, Summary
 from pytest_upskill.results.verdict import verdicts_of
 from pytest_upskill.trials.trial import SkillInfo

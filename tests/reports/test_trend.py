@@ -20,8 +20,6 @@ from hypothesis import strategies as st
 from pytest_upskill._util.git import Commit
 from pytest_upskill._util.texts import harmless
 from pytest_upskill.reports.history.entries import METRICS, Entry, csv_text, entry_data
-from pytest_upskill.reports.history.page import trend_page
-from pytest_upskill.reports.history.svg import ticks
 from pytest_upskill.reports.history.trend import (
     Look,
     ago,
@@ -31,7 +29,8 @@ from pytest_upskill.reports.history.trend import (
     table_lines,
     unpainted,
 )
-from pytest_upskill.reports.terminal.summary import ASCII_MARKS, Marks
+from pytest_upskill.reports.history.trend_page import ticks, trend_page
+from pytest_upskill.reports.terminal.summary_text import ASCII_MARKS, Marks
 from pytest_upskill.results.kept_run import Row
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)

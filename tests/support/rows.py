@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pytest_upskill.reports.terminal.summary import Marks, summary_lines
+from pytest_upskill.reports.terminal.summary_text import Marks, summary_lines
 from pytest_upskill.results.summary import Summary
 from pytest_upskill.results.verdict import verdicts_of
 from pytest_upskill.trials.trial import SkillInfo

@@ -13,9 +13,9 @@ from typing import Final
 
 from .._util.texts import harmless
 from ..errors import shown
-from ..reports.files import report_writers, require_apart, tried, written_line
-from ..reports.markdown.comment import markdown_summary
-from ..reports.terminal.summary import marks_for, summary_lines
+from ..reports.markdown import markdown_summary
+from ..reports.terminal.summary_text import marks_for, summary_lines
+from ..reports.writers import report_writers, require_apart, tried, written_line
 from ..results.from_json import read_run
 from ..results.merging import Source, merged
 from ..results.run import RunResults

@@ -15,9 +15,9 @@ from typing import Final
 from .._util.texts import counted, one_line
 from ..errors import ResultsError, SettingsError, shown
 from ..reports.history.entries import METRICS, Entry, csv_text, entry_data
-from ..reports.history.page import trend_page
 from ..reports.history.trend import Look, plot_lines, table_lines
-from ..reports.terminal.summary import marks_for
+from ..reports.history.trend_page import trend_page
+from ..reports.terminal.summary_text import marks_for
 from ..results.history import KeptRun, runs, short_ids
 from . import runs_compare, runs_show
 from .output import painter

@@ -11,7 +11,7 @@ import pytest
 
 from .._util.texts import counted, one_line
 from ..errors import shown
-from ..reports.files import Writer
+from ..reports.writers import Writer
 from ..results.accepted import (
     DIGITS,
     RESULTS_NAME,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..reports.markdown.github import annotations
+from ..reports.markdown import annotations
 from ..results.regressions import AcceptedComparison, Compared
 from .collect import relative
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from .._util.texts import one_line
 from ..engine import Engine
 from ..errors import shown
-from ..reports.files import Writer, report_writers
+from ..reports.writers import Writer, report_writers
 from ..results import history
 from ..results.run import RunResults
 from ..settings import Settings

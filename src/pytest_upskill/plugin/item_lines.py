@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import pytest
 
-from ..reports.terminal.columns import width_of
-from ..reports.terminal.item import item_numbers
+from ..reports.terminal.layout import width_of
+from ..reports.terminal.live import item_numbers
 from ..trials.records import load_records
 from .items import RECORDS_PROPERTY
 from .screen import screen_of

@@ -6,7 +6,7 @@ In the controller alone, which knows the prices and what the run amounts to.
 import pytest
 from _pytest.junitxml import xml_key
 
-from ..reports.export.junit import case_properties, suite_properties
+from ..reports.export.junit_properties import case_properties, suite_properties
 from ..results.run import RunResults
 from ..trials.records import dump_records
 from .items import RECORDS_PROPERTY

@@ -22,7 +22,7 @@ from ..checks.judging import all_questions
 from ..engine import Engine
 from ..engine.recording import Recorded, recorded_lines
 from ..models.prices import Price, cost
-from ..reports.export.telemetry import TrialKey
+from ..reports.export.spans import TrialKey
 from ..results.accepted import Results, read_results
 from ..results.run import AskedCase, RunResults
 from ..settings import Settings

@@ -16,7 +16,7 @@ import pytest
 
 from ..engine import Engine
 from ..models.prices import Price, cost
-from ..reports.terminal.progress import Progress, progress_line
+from ..reports.terminal.live import Progress, progress_line
 from ..trials.records import Answer
 
 DRAW_EVERY: Final = 0.25

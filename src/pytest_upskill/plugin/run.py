@@ -10,8 +10,8 @@ from ..engine import Engine
 from ..errors import InputError
 from ..models import ModelSpec, model_id_of
 from ..models.prices import Price, parse_prices, price_of
-from ..reports.files import require_apart, tried, written_line
-from ..reports.markdown.comment import markdown_summary
+from ..reports.markdown import markdown_summary
+from ..reports.writers import require_apart, tried, written_line
 from ..results.regressions import AcceptedComparison
 from ..results.run import RunResults
 from ..settings import Settings

@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from ..reports.terminal.marks import ASCII_MARKS, UNICODE_MARKS, Marks, marks_for
+from ..reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS, Marks, marks_for
 
 _KEY: Final = "upskill_screen"
 _WIDTH: Final = 80  # where nobody looks

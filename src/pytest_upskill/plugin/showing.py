@@ -7,7 +7,7 @@ import pytest
 from .._util.texts import counted, harmless, one_line
 from ..errors import shown
 from ..models import ModelSpec, model_id_of
-from ..reports.terminal.summary import summary_lines
+from ..reports.terminal.summary_text import summary_lines
 from ..results.regressions import AcceptedComparison
 from ..results.run import RunResults
 from ..settings import Settings

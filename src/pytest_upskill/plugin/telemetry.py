@@ -16,7 +16,7 @@ from .._util.texts import counted, one_line
 from ..engine import Engine
 from ..models import ModelSpec
 from ..models.names import shown_address
-from ..reports.export.telemetry import EVALUATION, Known, SpanData, run_span, trial_spans
+from ..reports.export.spans import EVALUATION, Known, SpanData, run_span, trial_spans
 from ..results.run import RunResults
 from .ledger import Ledger
 

@@ -13,8 +13,8 @@ from ...results.regressions import reaches
 from ...results.run import AskedCase, Pair, RunResults
 from ...results.run_comparison import CaseChange, LeftOut, PairComparison, RunComparison
 from ...stats import Change
-from ..terminal.columns import told_apart
-from ..terminal.summary import Paint, summary_lines
+from ..terminal.layout import told_apart
+from ..terminal.summary_text import Paint, summary_lines
 from ..terminal.tables import growth
 from .entries import percent, short_commit
 from .trend import Look, unpainted

@@ -9,9 +9,8 @@ from typing import Final
 from tabulate import tabulate
 
 from ..._util.texts import one_line, points
-from ..terminal.columns import told_apart
-from ..terminal.quiet import COLOURS
-from ..terminal.summary import Marks, Paint
+from ..terminal.layout import told_apart
+from ..terminal.summary_text import COLOURS, Marks, Paint
 from ..terminal.tables import LIFT_COLOURS
 from .entries import Entry, Metric, interval_text, money, percent
 

@@ -1,6 +1,6 @@
 """One HTML file that needs nothing but itself."""
 
-from .page import html_report
-from .shell import shell
+from .markup import shell
+from .report_page import html_report
 
 __all__ = ["html_report", "shell"]

@@ -9,7 +9,7 @@ from ..._util.texts import dollars, one_line, points
 from ...results.summary import Summary
 from ...results.verdict import Verdict, sweet_spot_model
 from ...stats import wilson
-from .marks import circle, diamond, drawing, line, words
+from .markup import circle, diamond, drawing, line, words
 
 _LEFT, _SPAN = 7.0, 83.0  # per cent of the width
 _QUARTERS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)

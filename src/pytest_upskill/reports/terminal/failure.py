@@ -1,15 +1,14 @@
 """Why a case failed: the question, what is expected, what each arm answered, run by run."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..._util.texts import counted, one_line
+from ..._util.texts import WORTH_CUTTING, counted, harmless, one_line
+from ...checks.parse import RESERVED
 from ...trials.records import Record
-from .columns import beside, wrapped
-from .expected import expected_lines
-from .marks import UNICODE_MARKS, Marks
-from .quoting import Span, quoted
+from .layout import UNICODE_MARKS, Marks, beside, wrapped
 
 _QUESTION: Final = 600  # characters that are shown at most
 _ANSWER: Final = 1600
@@ -18,6 +17,7 @@ _RUNS: Final = {0: (1, 1), 1: (3, 2)}  # by verbosity: of those that failed, of 
 _SIDE_BY_SIDE: Final = {2: 110, 3: 160}  # by the number of arms: the columns that it takes
 _MARKS: Final = {True: "ok  ", False: "FAIL", None: "miss"}
 
+Span = tuple[int, int]
 _Line = tuple[str, str, str]  # what it begins with, its text, what it goes on with if it is broken
 
 
@@ -176,3 +176,69 @@ def _details(record: Record) -> str:
     if record.seconds is not None:
         parts.append(f"{record.seconds:.1f} s")
     return f" ({', '.join(parts)})" if parts else ""
+
+
+def expected_lines(written: Any) -> Iterator[str]:
+    """Of ``expected`` as it is written in a case; the lines are not harmless yet."""
+    if isinstance(written, list):
+        for group in written:
+            yield from expected_lines(group)
+    elif isinstance(written, dict):
+        settings = _settings(written)
+        for name, argument in written.items():
+            if argument is None:  # how some programs write "not there"
+                continue
+            if name == "all_of":
+                yield from expected_lines(argument)
+            elif name in ("any_of", "not"):
+                yield f"{name}: {_choices(argument)}{settings}"
+            elif name not in RESERVED:
+                for text in _arguments(name, argument):
+                    yield f"{name}: {text}{settings}"
+
+
+def _settings(group: dict[str, Any]) -> str:
+    said = ["case counts"] if group.get("case_sensitive") else []
+    said += ["not required"] if group.get("required") is False else []
+    return f" ({', '.join(said)})" if said else ""
+
+
+def _choices(groups: Any) -> str:
+    """Groups on one line."""
+    each = groups if isinstance(groups, list) else [groups]
+    return "; or ".join("; and ".join(expected_lines(group)) for group in each)
+
+
+def _arguments(name: str, argument: Any) -> Iterator[str]:
+    texts = argument if isinstance(argument, list) else [argument]
+    if not all(isinstance(text, str) for text in texts):
+        yield json.dumps(argument, ensure_ascii=False)
+    elif name == "judge":  # sentences, each with a line of its own
+        yield from texts
+    else:
+        yield ", ".join(f'"{text}"' for text in texts)
+
+
+def quoted(text: str, limit: int | None, marks: Marks, spans: Sequence[Span] = ()) -> list[str]:
+    """The lines of a text; of a long one the beginning and the end, and how much was cut."""
+    if limit is None or len(text) < limit + WORTH_CUTTING:
+        return harmless(_marked(text, 0, len(text), spans, marks)).split("\n")
+    head, tail = limit * 3 // 4, len(text) - limit // 4
+    hidden = any(head <= start and stop <= tail for start, stop in spans)
+    among = ", something that was found among them" if hidden else ""
+    return [
+        *harmless(_marked(text, 0, head, spans, marks)).split("\n"),
+        f"[{marks.cut} {tail - head:,} characters left out{among} {marks.cut}]",
+        *harmless(_marked(text, tail, len(text), spans, marks)).split("\n"),
+    ]
+
+
+def _marked(text: str, start: int, stop: int, spans: Iterable[Span], marks: Marks) -> str:
+    """A part of a text, in which the parts of spans that are in it stand between marks."""
+    parts, at = [], start
+    for first, last in spans:
+        first, last = max(first, start), min(last, stop)
+        if first < last:
+            parts += [text[at:first], marks.opens, text[first:last], marks.closes]
+            at = last
+    return "".join([*parts, text[at:stop]])

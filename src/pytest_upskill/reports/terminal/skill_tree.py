@@ -9,8 +9,8 @@ from typing import Final
 from ..._util.texts import counted, harmless, one_line
 from ...results.overview import LastResult, SkillFile, SkillOverview
 from ...skills.cases import Case
-from .columns import told_apart
-from .summary import Marks, Paint, marks_for
+from .layout import told_apart
+from .summary_text import Marks, Paint, marks_for
 
 _FILES_SHOWN: Final = 12
 _BODY_LINES: Final = 12

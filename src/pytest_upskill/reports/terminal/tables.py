@@ -8,8 +8,7 @@ from typing import Final
 from ..._util.texts import harmless, points, times_as_much
 from ...results.summary import Summary
 from ...results.verdict import Verdict
-from .columns import broken, cut, padded, width_of
-from .marks import Marks
+from .layout import Marks, broken, cut, padded, width_of
 
 Paint = Callable[..., str]
 Style = dict[str, bool]

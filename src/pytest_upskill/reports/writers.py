@@ -12,8 +12,8 @@ from .._util.texts import one_line
 from ..errors import InputError, SettingsError, shown
 from ..results.run import RunResults
 from ..results.to_json import results_bytes
-from .export.benchmark import benchmark_places
-from .export.csv_report import csv_text
+from .export.benchmark_folder import benchmark_places
+from .export.record_csv import csv_text
 
 # What is written, by its option, and how; that tells where it went.
 Writer = tuple[str, Callable[[], Sequence[Path]]]

@@ -1,15 +1,19 @@
 """The summary for people who read a pull request, as Markdown of GitHub's kind."""
 
-from collections.abc import Callable, Iterable, Sequence
+import html
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from ..._util.texts import counted, points
-from ...results.run import RunResults
-from ...results.verdict import Verdict, signal_lines, sweet_spot
-from ...trials.trial import SkillInfo
-from .cases import ToLookAt, failed_cases, folded, regressions
-from .text import escaped
+from .._util.texts import counted, harmless, one_line, points, shortened
+from ..results.accepted import case_result
+from ..results.regressions import AcceptedComparison
+from ..results.run import AskedCase, RunResults
+from ..results.verdict import Verdict, signal_lines, sweet_spot
+from ..trials.records import Record
+from ..trials.trial import SkillInfo
 
 MARKER: Final = "<!-- pytest-upskill -->"  # by which a job finds its own comment
 # GitHub refuses a comment of more than 65,536 characters.
@@ -22,6 +26,14 @@ _LONGEST_TEXT: Final = 500
 
 _COST: Final = "$/1000"
 _UNKNOWN: Final = "–"
+
+
+@dataclass(frozen=True)
+class ToLookAt:
+    """A case on a model, and what is to be said of it in a few words."""
+
+    test: AskedCase
+    told: str
 
 
 class _Page:
@@ -167,3 +179,134 @@ def _change(before: float | None, after: float | None, form: str) -> str:
 
 def _thousand(cost: float | None) -> float | None:
     return None if cost is None else 1000 * cost
+
+
+_QUESTION_LIMIT: Final = 1500
+_ANSWER_LIMIT: Final = 3000
+_MOST_REASONS: Final = 10
+
+
+def regressions(results: RunResults) -> Iterator[ToLookAt]:
+    """What got worse than was accepted, by itself or together with others."""
+    tests = {test.nodeid: test for test in results.tests}
+    for comparison in results.comparisons:
+        for case in comparison.to_run_again:
+            test, now = tests[case.nodeid], case.result.count
+            known = case.expected
+            was = f"accepted {known.was} on {known.date}, " if known else ""
+            yield ToLookAt(test, f"{was}now {now}")
+
+
+def failed_cases(results: RunResults) -> Iterator[ToLookAt]:
+    """The others that do not pass, or were not answered, though nobody expected it."""
+    worse = {case.nodeid for found in results.comparisons for case in found.to_run_again}
+    for test in results.failed:
+        if test.nodeid not in worse:
+            result = case_result(results.records_of(test), test.info.digest)
+            told = f"passed {result.count}" if result else "not answered, or not graded"
+            yield ToLookAt(test, told)
+
+
+def folded(results: RunResults, case: ToLookAt) -> str:
+    test = case.test
+    records = results.records_of(test)
+    skill = f"{test.skill}: " if len(results.skills) > 1 else ""
+    title = f"{skill}{test.case} on {test.model}"
+    blocks = [
+        f"<details><summary>{in_html(title, 200)}: {in_html(case.told, 200)}</summary>",
+        *_without(records),
+        "Question:",
+        fenced(shortened(results.questions.get((test.skill, test.case), ""), _QUESTION_LIMIT)),
+        *_answer(records),
+        "</details>",
+    ]
+    return "\n\n".join(blocks)
+
+
+def _without(records: list[Record]) -> Iterator[str]:
+    """Whether it passes without the skill: what fails only with it is the skill's doing."""
+    own = [r for r in records if r.arm == "baseline" and r.outcome != "errored"]
+    if own:
+        passed = sum(record.outcome == "passed" for record in own)
+        yield f"Without the skill: passed {passed} of {counted(len(own), 'run')}."
+
+
+def _answer(records: list[Record]) -> Iterator[str]:
+    """Of the first trial that has no answer, else of the first run with the skill that failed."""
+    wrong = [record for record in records if record.outcome != "passed"]
+    wrong.sort(key=lambda record: (record.outcome != "errored", record.arm != "skill"))
+    if not wrong:
+        return
+    first = wrong[0]
+    arm = {"skill": "with the skill", "baseline": "without the skill"}.get(first.arm, "before")
+    if first.output is not None:
+        yield f"Answer {arm}, run {first.run}:"
+        yield fenced(shortened(first.output, _ANSWER_LIMIT))
+    told = [first.error] if first.error else []
+    told += [f"{grade.check}: {grade.reason}" for grade in first.checks if not grade.passed]
+    if told:
+        more = len(told) - _MOST_REASONS
+        shown = [f"- {escaped(reason, 300)}" for reason in told[:_MOST_REASONS]]
+        yield "\n".join([*shown, *([f"- and {more} more"] if more > 0 else [])])
+
+
+# GitHub makes links of these, mentions and references to issues, wherever they stand in a text.
+# The number sign of a character reference (&#x27;) is left to it.
+_CALLS = re.compile(r"@|:(?=//)|www(?=\.)|(?<!&)#", re.IGNORECASE)
+
+
+def escaped(text: str, limit: int | None = None) -> str:
+    """Text from outside as plain words: no markup, no HTML, no row of a table, no mention."""
+    flat = " ".join(harmless(text).split()) if limit is None else one_line(text, limit)
+    marked = re.sub(r"([\\`*_{}\[\]|~#!])", r"\\\1", html.escape(flat, quote=False))
+    # What would begin a list or a line across the page, at the beginning of a line.
+    marked = re.sub(r"^(\d*)([-+=.)])", r"\1\\\2", marked)
+    return _quiet(marked)
+
+
+def in_html(text: str, limit: int) -> str:
+    """The same between HTML tags, where Markdown's own marks are plain text."""
+    return _quiet(html.escape(one_line(text, limit)))
+
+
+def fenced(text: str) -> str:
+    """A text as it is, in a fence that is longer than any inside."""
+    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}text\n{harmless(text)}\n{fence}"
+
+
+def _quiet(text: str) -> str:
+    # An invisible character after them keeps a mention from calling people, a link from forming.
+    return _CALLS.sub(lambda match: f"{match.group()}&#8203;", text)
+
+
+_LIMIT = 500
+
+
+def annotations(compared: Sequence[AcceptedComparison], gate: Iterable[str]) -> list[str]:
+    """An error for each regression, where its case stands, and for each gate that did not pass."""
+    lines: list[str] = []
+    told: list[str] = []
+    for comparison in compared:
+        # One reason for each case that got worse, then perhaps one for all together.
+        places = [(case.info.file, case.info.line) for case in comparison.worse]
+        places += [(case.info.file, 1) for case in comparison.cases[:1]]
+        told += comparison.reasons
+        for (file, line), reason in zip(places, comparison.reasons, strict=False):
+            where = f"file={_value(file)},line={line}"
+            lines.append(_error(f"{where},title={_value('regression of a skill')}", reason))
+    lines += [_error("title=gate of a skill", reason) for reason in gate if reason not in told]
+    return lines
+
+
+def _error(properties: str, message: str) -> str:
+    return f"::error {properties}::{_data(one_line(message, _LIMIT))}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _value(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import zlib
+from collections.abc import Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -80,3 +81,64 @@ def resource(name: str) -> str:
 def _hash(inlined: str) -> str:
     digest = hashlib.sha256(inlined.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
+
+
+Header = tuple[str, str]  # its words, its class
+Cell = tuple[str, str, str]  # the header that it has on a card, what it holds as HTML, its class
+Row = tuple[str, Sequence[Cell]]  # what it is about, as HTML
+
+
+def table(kind: str, title: str, headers: Sequence[Header], rows: Sequence[Row]) -> str:
+    """The roles are those that the elements have anyway, until a style makes cards of them."""
+    head = "".join(
+        f'<th scope="col" role="columnheader"{_class(of)}>{text(name)}</th>' for name, of in headers
+    )
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{text(title)}">'
+        f'<table class="{kind}" role="table"><thead role="rowgroup"><tr role="row">{head}</tr>'
+        f'</thead><tbody role="rowgroup">{"".join(map(_row, rows))}</tbody></table></div>'
+    )
+
+
+def _row(row: Row) -> str:
+    about, cells = row
+    told = "".join(
+        f'<td role="cell"{_class(of)} data-name="{text(name)}">{held}</td>'
+        for name, held, of in cells
+    )
+    return f'<tr role="row"><th scope="row" role="rowheader">{about}</th>{told}</tr>'
+
+
+def _class(name: str) -> str:
+    return f' class="{name}"' if name else ""
+
+
+def circle(x: float, y: float, kind: str, radius: float = 6) -> str:
+    return f'<circle class="{kind}" cx="{x:.2f}%" cy="{y:.1f}" r="{radius:g}"/>'
+
+
+def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
+    ends = f'x1="{x1:.2f}%" y1="{y1:.1f}" x2="{x2:.2f}%" y2="{y2:.1f}"'
+    return f'<line class="{kind}" {ends}/>'
+
+
+def diamond(x: float, y: float, kind: str) -> str:
+    """A path knows no shares, but what it is inside of does."""
+    path = f'<path class="{kind}" d="M0-6 6 0 0 6-6 0z"/>'
+    return f'<svg x="{x:.2f}%" y="{y:.1f}" overflow="visible">{path}</svg>'
+
+
+def words(
+    x: float, y: float, shown: str, kind: str, anchor: str = "start", shift: float = 0
+) -> str:
+    """Text at a share of the width, moved by some pixels."""
+    place = f'x="{x:.2f}%" y="{y:.1f}" dx="{shift:g}" text-anchor="{anchor}"'
+    return f'<text class="{kind}" {place}>{text(shown)}</text>'
+
+
+def drawing(kind: str, height: float, title: str, told: str, parts: Sequence[str]) -> str:
+    """A picture with a name and, for who can't see it, a description."""
+    return (
+        f'<svg class="plot {kind}" role="img" width="100%" height="{height:g}" overflow="visible">'
+        f"<title>{text(title)}</title><desc>{text(told)}</desc>{''.join(parts)}</svg>"
+    )

@@ -1,1 +1,0 @@
-"""Markdown for pull requests and CI job summaries."""
