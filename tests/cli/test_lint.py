@@ -13,7 +13,7 @@ import yaml
 
 from pytest_upskill.cli import main
 from pytest_upskill.lint import case_rules
-from pytest_upskill.lint.questions import cases_needed
+from pytest_upskill.stats.power import cases_for_lift
 from support.kit import case, write_skill
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +27,7 @@ def lint(
     """The command, run where the tests' skills are; a wish for all there is needs but one case."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
-        case_rules, "cases_needed", lambda lift: (1, 1) if lift == 1 else cases_needed(lift)
+        case_rules, "cases_for_lift", lambda lift: (1, 1) if lift == 1 else cases_for_lift(lift)
     )
 
     def run(*arguments: str, lift: str = "1") -> tuple[int, str]:

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from pytest_upskill.checks import TAKEN
 from pytest_upskill.lint import Finding, lint_skill
-from pytest_upskill.lint.questions import cases_needed, near_duplicates
+from pytest_upskill.lint.case_rules import near_duplicates
 from pytest_upskill.skills.cases import Case
+from pytest_upskill.stats.power import cases_for_lift
 from support.kit import case, write_skill
 from support.strategies import CASES, EVALS, META, VALUES
 
@@ -259,7 +260,7 @@ def test_of_many_that_are_alike_each_is_told_once() -> None:
 
 @pytest.mark.parametrize(("lift", "best", "worst"), [(0.2, 32, 189), (0.5, 8, 24), (1.0, 5, 5)])
 def test_how_many_cases_a_lift_needs(lift: float, best: int, worst: int) -> None:
-    assert cases_needed(lift) == (best, worst)
+    assert cases_for_lift(lift) == (best, worst)
 
 
 def test_too_few_cases_for_the_wished_lift_are_a_warning(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill._util.forms import FormError
+from pytest_upskill._util.json_forms import FormError
 from pytest_upskill.checks import KINDS, grade, parse_checks
 from pytest_upskill.trials.records import Answer, Grade
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from .._util.forms import FormError, Problem, cases_error
+from .._util.json_forms import FormError, Problem, cases_error
 from ..skills.cases import Case, load_cases
 from . import code, data, judged, text, whole
 from .check import AnyCheck, Check, Combined, grade, spans, walk

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, model_validator
 
-from .._util.forms import Strict
+from .._util.json_forms import Strict
 from .._util.texts import one_line
 from ..trials.records import Answer
 from .fences import blocks_of, language_name

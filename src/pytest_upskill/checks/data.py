@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
 
-from .._util.forms import Strict
+from .._util.json_forms import Strict
 from .._util.texts import one_line, plain
 from ..trials.records import Answer
 from . import json_paths, schemas

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, TypeAdapter
 
-from .._util.forms import FormError, Location, Problem, Strict, read_form
+from .._util.json_forms import FormError, Location, Problem, Strict, read_form
 from .._util.texts import guess
 from ..settings import MOST_RUNS
 from .check import AnyCheck, Check, Combined

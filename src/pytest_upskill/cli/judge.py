@@ -11,7 +11,7 @@ from typing import Final
 from pydantic import TypeAdapter
 from tabulate import tabulate
 
-from .._util.forms import FormError, Strict, read_form
+from .._util.json_forms import FormError, Strict, read_form
 from .._util.texts import counted, one_line
 from ..checks.judging import JUDGE_MAX_OUTPUT, Rulings, judge
 from ..engine.budget import Budget

@@ -1,28 +1,37 @@
 """The cases of a skill: whether they are read at all, and whether they measure anything."""
 
 import ast
+import math
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, TypeAdapter
 
-from .._util.forms import FormError, Location, json_path
-from .._util.places import line_of
+from .._util.json_forms import FormError, Location, json_path, line_of
 from .._util.texts import counted, guess
 from ..checks import KINDS, TAKEN, AnyCheck, Check, Kind, checks_of, grade, rubric_of, walk
 from ..checks.kind import Given, Said, Text, quoted
+from ..checks.parse import RESERVED
 from ..checks.parsers import BrokenError, parse_python
 from ..checks.python import place_of_function
 from ..errors import CasesError, CheckError, shown
 from ..skills.cases import Case, load_cases
-from ..skills.files import read_skill_file
+from ..skills.skill import read_skill_file
+from ..stats.power import cases_for_lift
 from ..trials.records import Answer, Usage
 from ..trials.trial import user_text
 from .finding import Finding, Level, finding_of
-from .questions import asked, cases_needed, near_duplicates
-from .written import Written, written_checks
 
+_DEEPEST: Final = 10  # parsing refuses what is nested deeper
+_ALIKE: Final = 0.9  # the share of their words that near-duplicates have in common, in order
+_SHARED: Final = 0.8  # and the least share of the set of both's words that they then have
+_WORDS_COMPARED: Final = 2000  # comparing takes time by the square of them
+_WORDS: Final = re.compile(r"\w+|[^\w\s]")
 _WHOLE_WORDS_BELOW: Final = 4  # "no" is in "know" by chance
 _TEXT_CHECKS: Final = ("contains", "contains_any", "words", "equals", "starts_with", "ends_with")
 _NONSENSE: Final = (
@@ -32,6 +41,18 @@ _NONSENSE: Final = (
     "labore et dolore magna aliqua. Ut enim ad minim veniam, quis nostrud exercitation ullamco "
     "laboris nisi ut aliquip ex ea commodo consequat.",
 )
+
+
+@dataclass(frozen=True)
+class Written:
+    """``wanted`` is False inside of a ``not``."""
+
+    place: Location
+    name: str
+    argument: Any
+    case_sensitive: bool = False
+    required: bool = True
+    wanted: bool = True
 
 
 class _File:
@@ -198,9 +219,89 @@ def _of_questions(source: _File, cases: Sequence[Case], lift: float) -> Iterator
         message = f"{second.id}: nearly the same question as {first.id}, on line {first.line}"
         hint = "Ask something else, so that it counts."
         yield source.finding("warning", "near-duplicate", second.place, message, hint)
-    number, (best, worst) = asked(cases), cases_needed(lift)
+    number, (best, worst) = sum(case.skip is None for case in cases), cases_for_lift(lift)
     if number < best:
         wished = f"a lift of {100 * lift:.3g} points"
         message = f"{counted(number, 'case')}: too few to show {wished}"
         hint = f"That takes {best:,}, and {worst:,} if the skill makes some cases worse (--lift)."
         yield source.finding("warning", "few-cases", (), message, hint)
+
+
+def written_checks(expected: Any, around: Written | None = None) -> Iterator[Written]:
+    """Every check of ``expected``, also inside of those that combine others.
+
+    What is not a group is passed over: parsing tells that.
+    """
+    around = around or Written(("expected",), "", None)
+    if len(around.place) > 2 * _DEEPEST:
+        return
+    if isinstance(expected, list):
+        for number, group in enumerate(expected):
+            yield from written_checks(group, _inside(around, number))
+    elif isinstance(expected, dict):
+        around = _with_settings(expected, around)
+        for name, argument in expected.items():
+            if name in ("all_of", "any_of", "not"):
+                yield from written_checks(argument, _inside(around, name))
+            elif name not in RESERVED and argument is not None:
+                yield _inside(around, name, argument)
+
+
+def _inside(around: Written, step: str | int, argument: Any = None) -> Written:
+    return Written(
+        (*around.place, step),
+        str(step),
+        argument,
+        around.case_sensitive,
+        around.required,
+        around.wanted and step != "not",
+    )
+
+
+def _with_settings(group: dict[str, Any], around: Written) -> Written:
+    case_sensitive = group.get("case_sensitive")
+    return Written(
+        around.place,
+        around.name,
+        None,
+        around.case_sensitive if case_sensitive is None else case_sensitive is True,
+        around.required and group.get("required") is not False,
+        around.wanted,
+    )
+
+
+def near_duplicates(cases: Sequence[Case]) -> Iterator[tuple[Case, Case]]:
+    """Each case that is much like one before it, with that one.
+
+    Two questions about different files, or in different conversations, are different.
+    """
+    words = [_WORDS.findall(case.input.casefold())[:_WORDS_COMPARED] for case in cases]
+    sets = [frozenset(one) for one in words]
+    frequency = Counter(word for one in sets for word in one)
+    seen: dict[tuple[object, ...], list[int]] = {}
+    for number, case in enumerate(cases):
+        same_around = (case.system, case.files, case.earlier)
+        rare = sorted(sets[number], key=lambda word: (frequency[word], word))
+        # Sets that share so much of their words share one of so few of the rarest of them, too:
+        # only these are compared.
+        marks = rare[: len(rare) - math.ceil(_SHARED * len(rare)) + 1]
+        before = dict.fromkeys(
+            other for mark in marks for other in seen.get((*same_around, mark), ())
+        )
+        close = (other for other in before if _share_most(sets[other], sets[number]))
+        twin = next((other for other in close if _alike(words[other], words[number])), None)
+        if twin is not None:
+            yield cases[twin], case
+            continue  # the first of many that are alike stands for all
+        for mark in marks:
+            seen.setdefault((*same_around, mark), []).append(number)
+
+
+def _share_most(one: frozenset[str], other: frozenset[str]) -> bool:
+    shared = len(one & other)
+    return shared >= _SHARED * (len(one) + len(other) - shared)
+
+
+def _alike(one: Sequence[str], other: Sequence[str]) -> bool:
+    matcher = SequenceMatcher(None, one, other, autojunk=False)
+    return matcher.quick_ratio() >= _ALIKE and matcher.ratio() >= _ALIKE

@@ -5,14 +5,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from time import monotonic
 
-from .._util.versions import versions
 from ..checks import CheckedCase
 from ..checks.grading import ToGrade, records_of, rubric_for
 from ..checks.judging import Ask
 from ..errors import shown
 from ..models.prices import Price, cost
 from ..results.accepted import case_digest
-from ..results.run import AskedCase, RunResults
+from ..results.run import AskedCase, RunResults, versions
 from ..settings import Settings
 from ..skills.skill import Skill
 from ..trials.trial import Arm, CaseInfo, SkillInfo, trials_of, user_text

@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from .._util.forms import cases_error
+from .._util.json_forms import cases_error
 from ..checks import TAKEN, CheckedCase, load_checked_cases, registered_kinds, rubric_of
 from ..errors import CasesError, InputError
 from ..results.accepted import Results, read_results

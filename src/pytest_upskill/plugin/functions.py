@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from .._util.forms import FormError
+from .._util.json_forms import FormError
 from .._util.texts import harmless, one_line
 from ..errors import InputError
 from ..results.accepted import Count, Results, read_results, short_digest

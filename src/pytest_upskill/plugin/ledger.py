@@ -17,14 +17,13 @@ import pytest
 
 from .._util.git import commit_of
 from .._util.texts import counted, dollars
-from .._util.versions import versions
 from ..checks.judging import all_questions
 from ..engine import Engine
 from ..engine.recording import Recorded, recorded_lines
 from ..models.prices import Price, cost
 from ..reports.export.spans import TrialKey
 from ..results.accepted import Results, read_results
-from ..results.run import AskedCase, RunResults
+from ..results.run import AskedCase, RunResults, versions
 from ..settings import Settings
 from ..trials.records import Answer, Record, Usage, errored_record, load_records, total_usage
 from ..trials.trial import Arm, Plan, PlannedItem, SkillInfo, Trial

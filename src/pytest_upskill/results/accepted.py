@@ -10,8 +10,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from pydantic import Field, TypeAdapter, model_validator
 
-from .._util.forms import FormError, Strict, json_path, read_form
-from .._util.places import line_of
+from .._util.json_forms import FormError, Strict, json_path, line_of, read_form
 from .._util.texts import digest
 from ..errors import AcceptedError, shown
 from ..skills.cases import Case

@@ -9,9 +9,8 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 
-from .._util.forms import FormError, json_path, read_form
 from .._util.git import Commit
-from .._util.places import line_of
+from .._util.json_forms import FormError, json_path, line_of, read_form
 from ..errors import ResultsError, shown
 from ..settings import Gates
 from ..trials.records import Grade, Outcome, Record

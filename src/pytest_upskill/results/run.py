@@ -1,12 +1,15 @@
 """All that came of a run, as plain data: what reports are made of and what goes to disk."""
 
+import platform
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from importlib.metadata import version
 from typing import Final
 
+from .. import __version__
 from .._util.git import Commit
 from .._util.texts import counted
 from ..settings import Gates
@@ -171,3 +174,12 @@ class RunResults:
         planned = [test for test in self.tests if (test.skill, test.model) == (skill, model)]
         lost = sum(not self.records_of(test) for test in planned)
         return lost + self.missing.get((skill, model), 0)
+
+
+def versions() -> dict[str, str]:
+    return {
+        "pytest-upskill": __version__,
+        "pytest": version("pytest"),
+        "python": platform.python_version(),
+        "platform": platform.system().lower(),
+    }

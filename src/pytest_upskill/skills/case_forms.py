@@ -17,7 +17,7 @@ from pydantic import (
     Tag,
 )
 
-from .._util.forms import Strict
+from .._util.json_forms import Strict
 from .._util.texts import slug
 from ..settings import MOST_RUNS
 

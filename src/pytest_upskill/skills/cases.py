@@ -10,13 +10,20 @@ from typing import Any, Final, Literal
 
 from pydantic import TypeAdapter
 
-from .._util.forms import FormError, Location, Problem, cases_error, json_path, read_form
-from .._util.places import lines_inside
+from .._util.json_forms import (
+    FormError,
+    Location,
+    Problem,
+    cases_error,
+    json_path,
+    lines_inside,
+    read_form,
+)
 from .._util.texts import digest, slug
 from ..errors import CasesError, shown
 from .case_forms import CaseForm, ContextForm, FileOfSkill, MessageForm, Messages, MetaForm
 from .evals import TRIGGERS_ARE_NO_CASES, cases_of_evals, is_trigger_set
-from .files import read_skill_file
+from .skill import read_skill_file
 
 Role = Literal["user", "assistant"]
 

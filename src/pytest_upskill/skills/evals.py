@@ -8,10 +8,10 @@ from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, Tag, TypeAdapter, model_validator
 
-from .._util.forms import FormError, Problem, Strict, read_form
+from .._util.json_forms import FormError, Problem, Strict, read_form
 from .._util.texts import slug
 from .case_forms import CaseId, Text, either
-from .files import read_skill_file
+from .skill import read_skill_file
 
 TRIGGERS_ARE_NO_CASES: Final = (
     "this is a trigger set (queries that should or should not make an agent take up the skill), "

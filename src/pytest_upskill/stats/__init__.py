@@ -3,8 +3,7 @@
 This package imports nothing of the project and nothing that has to be installed.
 """
 
-from .agreement import cohens_kappa
-from .hypotheses import holm, sign_flip
+from .descriptive import cohens_kappa, flakiness, normalised_gain, pass_hat_k
 from .intervals import (
     LEVEL,
     Change,
@@ -15,10 +14,9 @@ from .intervals import (
     paired_ratio,
     wilson,
 )
-from .planning import cases_needed, detectable_lift, runs_needed
-from .regressions import Regression, drop, regressed
-from .reliability import flakiness, normalised_gain, pass_hat_k
+from .power import cases_needed, detectable_lift, runs_needed
 from .sequential import Look, look, look_plan, plan_level
+from .significance import Regression, drop, holm, regressed, sign_flip
 
 __all__ = [
     "LEVEL",

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from math import exp, fsum, log, sqrt
 from typing import NamedTuple
 
+from .descriptive import mean_and_spread
 from .distributions import normal_quantile, t_quantile
-from .hypotheses import sign_flip
-from .moments import mean_and_spread
+from .significance import sign_flip
 
 LEVEL = 0.95
 

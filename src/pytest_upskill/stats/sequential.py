@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from .distributions import normal_tail
 from .intervals import LEVEL, Lift, Pairs, half_width, paired_lift
-from .planning import fewest_cases, spreads
+from .power import fewest_cases, spreads
 
 # Below this chance of a verdict the rest of the runs is saved. Lower would save less where there
 # is no lift, higher would miss more small ones; benchmarks/sequential.py shows both.

@@ -8,7 +8,7 @@ from .._util.texts import counted, dollars
 from ..models.prices import cost
 from ..skills.skill import estimated_tokens
 from ..stats.intervals import LEVEL
-from ..stats.planning import fewest_cases
+from ..stats.power import fewest_cases
 from ..trials.records import Usage
 from .casefile import split_of
 from .classroom import Classroom

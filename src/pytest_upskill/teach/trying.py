@@ -9,15 +9,13 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from .._util.forms import json_path
+from .._util.json_forms import json_path
 from .._util.texts import digest, one_line, slug
 from ..checks import AnyCheck, grade, load_checked_cases, rubric_of
 from ..checks.grading import rubric_for
 from ..checks.judging import Ask, judge
 from ..errors import CasesError, CheckError
-from ..lint.case_rules import leaked_texts
-from ..lint.questions import near_duplicates
-from ..lint.written import written_checks
+from ..lint.case_rules import leaked_texts, near_duplicates, written_checks
 from ..skills.case_forms import CaseTag
 from ..skills.cases import Case
 from ..trials.records import Answer, Usage

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill._util.forms import Location
-from pytest_upskill._util.places import line_of, lines_inside
+from pytest_upskill._util.json_forms import Location, line_of, lines_inside
 
 TEXT = """
 {

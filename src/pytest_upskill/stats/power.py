@@ -6,9 +6,9 @@ normal distribution since cases are few.
 
 from math import ceil, log, sqrt
 
+from .descriptive import mean_and_spread
 from .distributions import normal_quantile, t_quantile
 from .intervals import LEVEL, Pairs, unseen
-from .moments import mean_and_spread
 
 POWER = 0.8
 _MOST_CASES = 10_000
@@ -80,3 +80,16 @@ def _detectable(spread: float, cases: int, level: float, power: float) -> float:
         return 2.0
     errors = t_quantile((1 + level) / 2, cases - 1) + t_quantile(power, cases - 1)
     return errors * spread / sqrt(cases)
+
+
+def cases_for_lift(lift: float) -> tuple[int, int]:
+    """How many cases show this lift with a power of 80 %: if none gets worse, and at the worst.
+
+    Each case gives a difference of -1, 0 or 1, of which the lift is the mean. A two-sided test at
+    5 % needs n = (z_alpha/2 + z_power)² · variance / lift² of them (Miller 2024, without the part
+    of the runs). With a share q of cases that differ, the variance is q - lift²: q is the lift
+    itself if the skill makes no case worse, and 1 at the worst.
+    """
+    reach = (normal_quantile((1 + LEVEL) / 2) + normal_quantile(POWER)) ** 2 / lift**2
+    needed = [ceil(reach * (share - lift**2)) for share in (lift, 1.0)]
+    return max(needed[0], fewest_cases()), max(needed[1], fewest_cases())

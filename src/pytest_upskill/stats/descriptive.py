@@ -1,0 +1,46 @@
+"""Descriptive numbers: mean and spread, pass^k, flakiness, gain, agreement."""
+
+from collections.abc import Sequence
+from math import comb, fsum, sqrt
+
+
+def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and sample standard deviation; the latter 0 for a single value.
+
+    Values that differ by rounding alone are the same: (0.9 - 0.7) and (0.3 - 0.1) are one lift.
+    """
+    mean = fsum(values) / len(values)
+    if max(values) - min(values) < 1e-12 or len(values) < 2:
+        return mean, 0.0
+    return mean, sqrt(fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+
+
+def pass_hat_k(passes: int, runs: int, k: int) -> float:
+    """pass^k: the chance that `k` runs of a case all pass, estimated without bias."""
+    if not 1 <= k <= runs:
+        raise ValueError(f"pass^{k} can't be told from {runs} runs")
+    return comb(passes, k) / comb(runs, k)
+
+
+def flakiness(passes: int, runs: int) -> float:
+    """The chance that two runs of a case differ: 0 for a case that always does the same."""
+    return passes * (runs - passes) / comb(runs, 2) if runs > 1 else 0.0
+
+
+def normalised_gain(baseline: float, skill: float) -> float | None:
+    """The share of what the baseline left to gain (Hake 1998); None if it left nothing."""
+    return (skill - baseline) / (1 - baseline) if baseline < 1 else None
+
+
+def cohens_kappa(ours: Sequence[bool], theirs: Sequence[bool]) -> float | None:
+    """How far two raters agree beyond chance: 1 always, 0 as by chance.
+
+    None where chance alone would always agree, since both only ever say the same one thing.
+    """
+    n = len(ours)
+    if n == 0:
+        return None
+    agreed = sum(one == other for one, other in zip(ours, theirs, strict=True)) / n
+    yes, their_yes = sum(ours) / n, sum(theirs) / n
+    by_chance = yes * their_yes + (1 - yes) * (1 - their_yes)
+    return None if by_chance == 1 else (agreed - by_chance) / (1 - by_chance)
