@@ -28,9 +28,12 @@ CONFTEST = """
     def validated(answer, value):
         return value == {"least": 1, "output_file": "a.py"}, repr(value)
 
+    def of_case(context):
+        return context.case.id == context.value, f"{context.answer.text} {context.case.input}"
+
     def pytest_upskill_checks(config):
         return {"short": short, "kind": kind, "yes": yes, "broken": broken, "silent": silent,
-                "validated": validated}
+                "validated": validated, "of_case": of_case}
 """
 workers = pytest.mark.parametrize("workers", ["0", "2"])
 
@@ -67,6 +70,12 @@ def test_registered_checks_are_used_by_their_names(pytester: pytest.Pytester, wo
     told = "none of 2 choices passed: (1) not kind; (2) not kind"
     assert [grade["reason"] for grade in baseline["checks"]][1:] == [told, "the check says no"]
     assert (baseline["score"], skill["score"]) == (pytest.approx(1 / 3), 1)
+
+
+def test_a_check_with_one_parameter_gets_a_context(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(CONFTEST)
+    run(pytester, {"of_case": "open"}, id="open").assert_outcomes(passed=1)
+    assert records(pytester)[1]["checks"][0]["reason"] == "Type gate up. q"
 
 
 @workers
@@ -138,7 +147,7 @@ def test_what_expected_says_of_a_validator_counts(pytester: pytest.Pytester) -> 
 @pytest.mark.parametrize(
     ("conftest", "known"),
     [
-        (CONFTEST, "short, kind, yes, broken, silent, validated"),
+        (CONFTEST, "short, kind, yes, broken, silent, validated, of_case"),
         ("", "none; a conftest.py regist*"),
     ],
 )

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_upskill.teach.traces import Trace, Turn, read_trace
+from pytest_upskill.teach.traces import Trace, read_trace
+from pytest_upskill.trials.transcript import Turn
 
 ASKED = "Make a build.toml for H100 and check it."
 PLAN = "I'll look at the kernel first."

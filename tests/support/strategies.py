@@ -1,11 +1,12 @@
-"""Hypothesis strategies for files of cases."""
+"""Hypothesis strategies for files of cases, and for the values of trials."""
 
-from typing import Any
+from typing import Any, get_args
 
 from hypothesis import strategies as st
 
 from pytest_upskill.skills.case_forms import CaseForm, DefaultsForm, MetaForm
 from pytest_upskill.skills.evals import EvalForm, EvalsForm
+from pytest_upskill.trials.transcript import Turn, TurnKind
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters())
 NAMES = ["contains", "not_contains", "files", "file", "role", "content", "user", "text", "a.txt"]
@@ -40,3 +41,8 @@ CASES = st.lists(CASE, max_size=3)
 META = like(MetaForm, cases=CASES, tests=st.none() | CASES, defaults=like(DefaultsForm, **COMMON))
 EVAL = like(EvalForm, prompt=TEXT, expected_output=TEXT, assertions=TEXTS, files=FILES)
 EVALS = like(EvalsForm, evals=st.lists(EVAL, max_size=3))
+
+ANY_TEXT = st.text(st.characters())  # lone surrogates too
+TURNS = st.builds(
+    Turn, st.sampled_from(get_args(TurnKind)), ANY_TEXT, tool=ANY_TEXT, failed=st.booleans()
+)

@@ -7,7 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_upskill.errors import TraceError
-from pytest_upskill.teach.traces import Trace, Turn
+from pytest_upskill.teach.traces import Trace
+from pytest_upskill.trials.transcript import Turn
 from support import sessions
 from support.sessions import ASKED, DONE, PLAN, read
 

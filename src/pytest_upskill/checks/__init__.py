@@ -9,7 +9,7 @@ from ..skills.cases import Case, load_cases
 from . import code, data, judged, text, whole
 from .check import AnyCheck, Check, Combined, grade, spans, walk
 from .judged import rubric_of
-from .kind import Kind, Span
+from .kind import CheckContext, Kind, Span
 from .parse import RESERVED, parse_checks
 from .python import CheckFunction, python_kind, registered_kinds
 
@@ -18,6 +18,7 @@ __all__ = [
     "TAKEN",
     "AnyCheck",
     "Check",
+    "CheckContext",
     "CheckFunction",
     "CheckedCase",
     "Combined",

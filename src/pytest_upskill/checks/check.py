@@ -2,14 +2,15 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from .._util.texts import one_line
 from ..errors import CheckError
+from ..skills.cases import Case
 from ..trials.records import Answer, Grade
 from .found import merged
-from .kind import Given, Kind, Said, Span
+from .kind import NO_CASE, Given, Kind, Said, Span
 
 _WHY: Final = {
     "length": " (it was cut off by --skill-max-output)",
@@ -39,9 +40,9 @@ class Check:
         single = not isinstance(self.written, list) or len(self.written) != number
         return [_as_text(part) for part in ([self.written] * number if single else self.written)]
 
-    def said(self, answer: Answer, rulings: Mapping[str, Said]) -> Iterator[Said]:
+    def said(self, answer: Answer, given: Given) -> Iterator[Said]:
         """CheckError if the check breaks: then the answer is neither right nor wrong."""
-        given = Given(self.case_sensitive, rulings)
+        given = replace(given, case_sensitive=self.case_sensitive)
         try:
             for passed, reason in self.kind.hold(answer, self.argument, given):
                 why = "" if passed or self.name in _SAYS_WHY else _WHY.get(answer.stop, "")
@@ -68,10 +69,9 @@ class Combined:
         ]
         return [one_line(" | ".join(groups), _LONGEST_REASON)] * number
 
-    def said(self, answer: Answer, rulings: Mapping[str, Said]) -> Iterator[Said]:
+    def said(self, answer: Answer, given: Given) -> Iterator[Said]:
         groups = [
-            [said for check in group for said in check.said(answer, rulings)]
-            for group in self.groups
+            [said for check in group for said in check.said(answer, given)] for group in self.groups
         ]
         yield _any_of(groups) if self.name == "any_of" else _not(groups[0])
 
@@ -80,12 +80,15 @@ AnyCheck = Check | Combined
 
 
 def grade(
-    checks: Sequence[AnyCheck], answer: Answer, rulings: Mapping[str, Said] | None = None
+    checks: Sequence[AnyCheck],
+    answer: Answer,
+    rulings: Mapping[str, Said] | None = None,
+    case: Case = NO_CASE,
 ) -> tuple[Grade, ...]:
     """Hold an answer to every check of its case; ``rulings`` are the judge's."""
-    grades = []
+    grades, given = [], Given(case, rulings=rulings or {})
     for check in checks:
-        said = list(check.said(answer, rulings or {}))
+        said = list(check.said(answer, given))
         for (passed, reason), asks in zip(said, check.asks(len(said)), strict=True):
             how = (check.weight, check.required, asks)
             grades.append(Grade(check.name, passed is True, reason, *how))

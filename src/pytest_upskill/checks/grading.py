@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import CheckError
+from ..skills.cases import Case
 from ..trials.records import (
     Answer,
     NoAnswer,
@@ -23,6 +24,7 @@ class ToGrade:
     """A trial and what its answer is held to."""
 
     trial: Trial
+    case: Case
     checks: tuple[AnyCheck, ...]
 
 
@@ -64,7 +66,7 @@ def _graded(one: ToGrade, answer: Answer, ruled: Rulings | None) -> Record:
     if ruled and ruled.problem:
         return errored_record(one.trial, ruled.problem, answer)
     try:
-        grades = grade(one.checks, answer, ruled.by_text if ruled else {})
+        grades = grade(one.checks, answer, ruled.by_text if ruled else {}, one.case)
     except CheckError as error:
         return errored_record(one.trial, str(error), answer)
     return graded_record(one.trial, answer, grades)

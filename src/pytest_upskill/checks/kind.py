@@ -2,16 +2,29 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, TypeAdapter
 
 from .._util.texts import one_line
+from ..skills.cases import Case
 from ..trials.records import Answer
 
 # Passed or not, and a reason that a person understands. None: it can't be said, which fails too,
 # but does not make a "not" around it pass.
 Said = tuple[bool | None, str]
+
+
+NO_CASE: Final = Case("", "")
+
+
+@dataclass(frozen=True)
+class CheckContext:
+    """What a check written in Python may look at. Which arm answered is hidden from it."""
+
+    answer: Answer
+    case: Case
+    value: Any = None  # what the case gives the check: 3 for ``{"haiku": 3}``
 
 
 @dataclass(frozen=True)
@@ -21,6 +34,7 @@ class Given:
     ``rulings`` is what the judge said of each text of the rubric.
     """
 
+    case: Case = NO_CASE
     case_sensitive: bool = False
     rulings: Mapping[str, Said] = field(default_factory=dict)
 

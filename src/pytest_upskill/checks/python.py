@@ -1,5 +1,6 @@
 """Checks in Python: registered under a name by a hook, or a function beside the skill."""
 
+import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
@@ -13,9 +14,10 @@ from .._util.python_files import load_python_file
 from .._util.texts import one_line
 from ..errors import CheckError, SettingsError
 from ..trials.records import Answer
-from .kind import Given, Kind, Said, Text, quoted
+from .kind import CheckContext, Given, Kind, Said, Text, quoted
 
-CheckFunction = Callable[[Answer, Any], bool | tuple[bool, str]]
+Verdict = bool | tuple[bool, str]
+CheckFunction = Callable[[CheckContext], Verdict] | Callable[[Answer, Any], Verdict]
 
 _ANYTHING: Final[TypeAdapter[Any]] = TypeAdapter(Any)
 _HOOK: Final = "pytest_upskill_checks"
@@ -44,16 +46,43 @@ def registered_kinds(
 
 
 def _kind(name: str, function: CheckFunction) -> Kind:
-    def hold(answer: Answer, value: Any, _: Given) -> Iterator[Said]:
-        yield _said(name, lambda: function(answer, value))
+    takes_context = _takes_context(function) or _takes_one(function)
+
+    def hold(answer: Answer, value: Any, given: Given) -> Iterator[Said]:
+        arguments = (CheckContext(answer, given.case, value),) if takes_context else (answer, value)
+        yield _said(name, function, *arguments)
 
     return Kind(name, _ANYTHING, hold)
 
 
-def _said(name: str, ask: Callable[[], Any]) -> Said:
+def _takes_context(function: Callable[..., Any]) -> bool:
+    """Whether the first parameter is called ``context`` or annotated as a CheckContext."""
+    return any(
+        first.name == "context"
+        or first.annotation is CheckContext
+        or str(first.annotation).endswith(CheckContext.__name__)  # not evaluated
+        for first in _positional(function)[:1]
+    )
+
+
+def _takes_one(function: Callable[..., Any]) -> bool:
+    kinds = [parameter.kind for parameter in _positional(function)]
+    return len(kinds) == 1 and kinds[0] is not inspect.Parameter.VAR_POSITIONAL
+
+
+def _positional(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # some builtins have no signature
+        return []
+    named_only = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
+    return [one for one in parameters if one.kind not in named_only]
+
+
+def _said(name: str, function: Callable[..., Any], *arguments: Any) -> Said:
     """What a function of a user says; whatever else it raises makes the trial errored."""
     try:
-        answer = ask()
+        answer = function(*arguments)
     except AssertionError as error:
         told = str(error).split("\n")[0]  # what pytest adds below is for tests, not for answers
         return False, one_line(told, 500) or "an assertion of the check does not hold"
@@ -70,16 +99,18 @@ def python_kind(folder: Path, *, allowed: bool) -> Kind:
     """``"python": "checks.py:function"`` of a skill in ``folder``."""
     load = cache(load_python_file)  # once for all cases of the skill
 
-    def function_of(written: str) -> tuple[str, Callable[[Answer], Any]]:
+    def function_of(written: str) -> tuple[str, Callable[[Any], Any]]:
         if not allowed:
             raise ValueError("this runs code of the skill's folder; allow it: --skill-allow-code")
         return written, _function(folder, written, load)
 
     def hold(
-        answer: Answer, argument: tuple[str, Callable[[Answer], Any]], _: Given
+        answer: Answer, argument: tuple[str, Callable[[Any], Any]], given: Given
     ) -> Iterator[Said]:
         written, function = argument
-        passed, reason = _said(written, lambda: function(answer))
+        takes_context = _takes_context(function)
+        given_one = CheckContext(answer, given.case) if takes_context else answer
+        passed, reason = _said(written, function, given_one)
         yield passed, f"{written}: {reason}"
 
     return Kind("python", TypeAdapter(Annotated[Text, AfterValidator(function_of)]), hold)
@@ -87,7 +118,7 @@ def python_kind(folder: Path, *, allowed: bool) -> Kind:
 
 def _function(
     folder: Path, written: str, load: Callable[[Path], ModuleType]
-) -> Callable[[Answer], Any]:
+) -> Callable[[Any], Any]:
     """ValueError if there is no such function."""
     file, function_name = place_of_function(folder, written)
     try:

@@ -52,7 +52,7 @@ def evaluate_cases(
             nodeid = f"{info.path}::{case.id}[{model}]"
             tests.append(AskedCase(nodeid, skill.name, case.id, model, known))
             trials = trials_of(skill.name, skill, case, model, settings, rubric)
-            to_grade += [ToGrade(trial, checks) for trial in trials if trial.arm in arms]
+            to_grade += [ToGrade(trial, case, checks) for trial in trials if trial.arm in arms]
     records = records_of(to_grade, ask)
     prices = {model: price_of(model) for model in models}
     return RunResults(

@@ -222,7 +222,7 @@ def records_of_items(items: Sequence[CaseItem], runs: int, ask: Ask) -> list[lis
         for trial in trials
         if (trial.arm, trial.run) not in item._graded
     ]
-    records = records_of([ToGrade(trial, item.checks) for item, trial in new], ask)
+    records = records_of([ToGrade(trial, item.case, item.checks) for item, trial in new], ask)
     for (item, trial), record in zip(new, records, strict=True):
         item._graded[trial.arm, trial.run] = record
     return [

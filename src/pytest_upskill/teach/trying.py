@@ -166,7 +166,7 @@ def _failed(found: GoodCase, text: str, ask: Ask, judge_name: str | None) -> str
     answer = Answer(text, Usage(1, max(1, len(text.split())), 0))
     plain = [check for check in found.checks if not rubric_of([check]).texts]
     try:
-        for grading in grade(plain, answer):
+        for grading in grade(plain, answer, case=found.case):
             if grading.required and not grading.passed:
                 return grading.reason
         if len(plain) == len(found.checks):
@@ -179,7 +179,7 @@ def _failed(found: GoodCase, text: str, ask: Ask, judge_name: str | None) -> str
         (ruled,) = judge(ask, [(rubric, question, answer)])
         if ruled.problem:
             return masked(ruled.problem)
-        graded = grade(found.checks, answer, ruled.by_text)
+        graded = grade(found.checks, answer, ruled.by_text, found.case)
         return next((one.reason for one in graded if one.required and not one.passed), None)
     except CheckError as error:
         return str(error)

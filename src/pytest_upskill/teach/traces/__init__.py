@@ -5,6 +5,6 @@ Everything that leaves here by ``condensed`` is masked: no key, no password, no 
 
 from .condensing import Condensed, condensed
 from .reading import read_trace
-from .turns import Trace, Turn
+from .turns import Trace
 
-__all__ = ["Condensed", "Trace", "Turn", "condensed", "read_trace"]
+__all__ = ["Condensed", "Trace", "condensed", "read_trace"]

@@ -13,10 +13,11 @@ from typing import Final
 
 from ..._util.texts import counted
 from ...skills.skill import estimated_tokens
+from ...trials.transcript import Turn, TurnKind
 from ..secrets import masked
 from .allotting import allotted, fitted
 from .lessons import Rank, ranked
-from .turns import Kind, Trace, Turn
+from .turns import Trace
 
 # Two halves of one character may come in by JSON, and controls of a terminal by any tool.
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
@@ -40,7 +41,7 @@ _BETWEEN: Final = "\n\0\n"  # no pattern of a secret reaches across
 _LEAST: Final = 90  # bytes of a text; less than that says nothing
 _ONE_LINE: Final = 300
 _SOME_LINES: Final = 1500
-_WORDS: Final[dict[Kind, str]] = {
+_WORDS: Final[dict[TurnKind, str]] = {
     "user": "request",
     "assistant": "message",
     "call": "call",

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Final
 
-from .turns import Turn
+from ...trials.transcript import Turn
 
 
 class Rank(IntEnum):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-Kind = Literal["user", "assistant", "thinking", "call", "result"]
+from ...trials.transcript import Transcript, Turn
 
 # Of a call to a shell only the command teaches; these say how it was run.
 _MANNER: Final = frozenset(
@@ -28,21 +28,11 @@ _LOOKED_AT: Final = 400
 
 
 @dataclass(frozen=True)
-class Turn:
-    """One thing that was said, done or seen."""
-
-    kind: Kind
-    text: str
-    tool: str = ""  # of a call or a result
-    failed: bool = False  # a result that is an error, or an exit status that is not 0
-
-
-@dataclass(frozen=True)
 class Trace:
     """What an agent did, in the order in which it did it; a result follows its call."""
 
     form: str
-    turns: tuple[Turn, ...]
+    turns: Transcript
     skipped: int = 0  # lines or entries that could not be read or say nothing
 
 

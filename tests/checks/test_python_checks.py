@@ -1,0 +1,95 @@
+"""What the functions of users are called with."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_upskill.checks import Check, CheckContext, grade, python_kind, registered_kinds
+from pytest_upskill.skills.cases import Case
+from pytest_upskill.trials.records import Answer
+
+ANSWER = Answer("gate up")
+CASE = Case("open", "How?")
+
+
+def takes_context(context: Any) -> bool:
+    return bool(context == CheckContext(ANSWER, CASE, 3))
+
+
+def annotated(it: CheckContext, strict: bool = True) -> bool:
+    return strict and takes_context(it)
+
+
+def annotated_by_name(it: "CheckContext", *, strict: bool = True) -> bool:
+    return strict and takes_context(it)
+
+
+def takes_one(it: Any) -> bool:
+    return takes_context(it)
+
+
+def takes_two(answer: Answer, value: int) -> bool:
+    return (answer, value) == (ANSWER, 3)
+
+
+def takes_all(*given: Any) -> bool:
+    return given == (ANSWER, 3)
+
+
+def second_by_default(answer: Answer, value: int = 4) -> bool:
+    return takes_two(answer, value)
+
+
+class Callee:
+    def __call__(self, context: Any) -> bool:
+        return takes_context(context)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        takes_context,
+        annotated,
+        annotated_by_name,
+        takes_one,
+        takes_two,
+        takes_all,
+        second_by_default,
+        Callee(),
+    ],
+)
+def test_a_registered_check_gets_a_context_or_answer_and_value(
+    function: Callable[..., bool],
+) -> None:
+    kinds = registered_kinds([{"own": function}], ())
+    (only,) = grade([Check(kinds["own"], 3)], ANSWER, case=CASE)
+    assert only.passed
+
+
+OWN = """
+def plain(answer):
+    return answer.text == "gate up"
+
+def with_context(context):
+    return (context.answer.text, context.case.id, context.value) == ("gate up", "open", None)
+
+def annotated(it: "pytest_upskill.CheckContext"):
+    return with_context(it)
+"""
+
+
+@pytest.mark.parametrize("name", ["plain", "with_context", "annotated"])
+def test_a_function_beside_the_skill_gets_the_answer_or_a_context(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "checks.py").write_text(OWN)
+    kind = python_kind(tmp_path, allowed=True)
+    argument = kind.argument.validate_python(f"checks.py:{name}")
+    (only,) = grade([Check(kind, argument)], ANSWER, case=CASE)
+    assert only.passed
+
+
+def test_a_context_says_nothing_of_the_arm() -> None:
+    assert list(CheckContext.__dataclass_fields__) == ["answer", "case", "value"]

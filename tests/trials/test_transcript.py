@@ -1,0 +1,23 @@
+"""The turns of a transcript."""
+
+import json
+
+from hypothesis import given
+
+from pytest_upskill.trials.transcript import Turn
+from support.strategies import TURNS
+
+
+@given(TURNS)
+def test_a_turn_comes_back_from_json_unchanged(turn: Turn) -> None:
+    assert Turn.from_json(json.loads(json.dumps(turn.to_json()))) == turn
+
+
+def test_json_of_a_turn_leaves_defaults_out() -> None:
+    assert Turn("user", "Hi").to_json() == {"kind": "user", "text": "Hi"}
+    assert Turn("result", "no", "bash", failed=True).to_json() == {
+        "kind": "result",
+        "text": "no",
+        "tool": "bash",
+        "failed": True,
+    }
