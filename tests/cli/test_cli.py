@@ -6,7 +6,7 @@ import pytest
 
 from pytest_upskill import __version__
 from pytest_upskill.cli import main
-from pytest_upskill.cli.models import models_text
+from pytest_upskill.cli.commands.models import models_text
 from pytest_upskill.models import local, weights
 from pytest_upskill.models.names import ALIASES, PROVIDERS
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.cli import main
-from pytest_upskill.cli.commands import BY_NAME, COMMANDS, Command, make_parser
+from pytest_upskill.cli.command_table import BY_NAME, COMMANDS, Command, make_parser
 from pytest_upskill.cli.output import has_colours
 from pytest_upskill.engine.store import FILE_NAME, FOLDER, Store
 from pytest_upskill.models.names import ALIASES
@@ -179,7 +179,7 @@ def test_ctrl_c_is_no_traceback(
     def interrupted() -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pytest_upskill.cli.schema.schema_text", interrupted)
+    monkeypatch.setattr("pytest_upskill.cli.commands.schema.schema_text", interrupted)
     assert main(["schema"]) == 130
     assert capsys.readouterr().err == "pytest-upskill: interrupted\n"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.cli import main
-from pytest_upskill.cli.commands import BY_NAME
+from pytest_upskill.cli.command_table import BY_NAME
 from pytest_upskill.models.names import ALIASES
 
 ASK_BASH = """

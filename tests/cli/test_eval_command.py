@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.cli import main
-from pytest_upskill.cli.commands import make_parser
-from pytest_upskill.cli.evaluate import pytest_arguments
+from pytest_upskill.cli.command_table import make_parser
+from pytest_upskill.cli.commands.eval import pytest_arguments
 from support.kit import write_script, write_skill
 
 COMMAND = str(Path(sys.executable).with_name("pytest-upskill"))

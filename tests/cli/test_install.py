@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_upskill.cli import main
-from pytest_upskill.cli.agents import AGENTS
-from pytest_upskill.cli.copies import MANIFEST
+from pytest_upskill.cli.commands.install import AGENTS, MANIFEST
 from support.kit import write_skill
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.cli import main
-from pytest_upskill.cli.judge import load_labelled
+from pytest_upskill.cli.commands.judge import load_labelled
 from pytest_upskill.stats import cohens_kappa
 from support.loopback import Asked, LoopbackServer, Reply
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.cli.judge import load_labelled
+from pytest_upskill.cli.commands.judge import load_labelled
 from pytest_upskill.models.names import resolve
 from pytest_upskill.models.prices import parse_prices
 from pytest_upskill.models.scripted import load_script

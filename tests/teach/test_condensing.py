@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pytest_upskill.skills.skill import estimated_tokens
 from pytest_upskill.teach.traces import Condensed, Trace, condensed, read_trace
-from pytest_upskill.teach.traces.allotting import allotted, fitted
+from pytest_upskill.teach.traces.condensing import allotted, fitted
 from pytest_upskill.trials.transcript import Turn
 from support import sessions
 from support.sessions import DONE, ERROR, PLAN, STORY

@@ -8,8 +8,8 @@ import pytest
 
 from pytest_upskill.checks import KINDS, parse_checks
 from pytest_upskill.skills.cases import load_cases
-from pytest_upskill.teach.forms import OFFERED, cases_schema, checks_told, offered
-from pytest_upskill.teach.trying import GoodCase, try_cases
+from pytest_upskill.teach.case_writing import GoodCase, try_cases
+from pytest_upskill.teach.replies import OFFERED, cases_schema, checks_told, offered
 from pytest_upskill.trials.records import Reply
 from pytest_upskill.trials.trial import Question
 from support.kit import write_skill

@@ -11,18 +11,16 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.teach.drafting import Draft, Wanted, read_draft
-from pytest_upskill.teach.forms import DraftForm
-from pytest_upskill.teach.measuring import Attempt, told_to_teacher
+from pytest_upskill.teach.attempts import Attempt, told_to_teacher
+from pytest_upskill.teach.case_file import held_out
+from pytest_upskill.teach.drafts import Draft, Wanted, read_draft
+from pytest_upskill.teach.outcome import Taught, report_lines, sentences
+from pytest_upskill.teach.progress_lines import Screen, cells_of, row_lines
 from pytest_upskill.teach.prompts import fenced
-from pytest_upskill.teach.replies import NotUsable, read_reply
-from pytest_upskill.teach.report import report_lines, sentences
+from pytest_upskill.teach.replies import DraftForm, NotUsable, read_reply
 from pytest_upskill.teach.saving import free_name
-from pytest_upskill.teach.screen import Screen, cells_of, row_lines
 from pytest_upskill.teach.sources import TraceText
-from pytest_upskill.teach.splitting import held_out
-from pytest_upskill.teach.taught import Taught
-from pytest_upskill.teach.workspace import begin, resume
+from pytest_upskill.teach.state import begin, resume
 from pytest_upskill.trials.trial import Arm
 from support.made import made_run
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_upskill.errors import SettingsError
-from pytest_upskill.teach.tools import read_tool
+from pytest_upskill.teach.sources import read_tool
 
 SCHEMA = {
     "type": "object",

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 
 from ..errors import HOW_TO_GO_ON, InputError, TeachError
-from .commands import BY_NAME, make_parser
+from .command_table import BY_NAME, make_parser
 from .output import write
 
 

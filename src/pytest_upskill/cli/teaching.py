@@ -15,15 +15,13 @@ from .._util.texts import dollars
 from ..errors import HOW_TO_GO_ON, SettingsError, shown
 from ..models.prices import parse_prices
 from ..skills.upskill_config import UpskillConfig, read_config
-from ..teach.consent import Estimate
-from ..teach.lesson import DEFAULT_STUDENT, DEFAULT_TEACHER, Lesson
-from ..teach.report import report_lines
-from ..teach.runs import Finished, How, NotAgreed
-from ..teach.screen import Screen
-from ..teach.taught import Taught
-from ..teach.taught_json import taught_data
-from .ini import ini_lines
+from ..teach.estimate import Estimate
+from ..teach.outcome import Taught, report_lines, taught_data
+from ..teach.progress_lines import Screen
+from ..teach.teach_settings import DEFAULT_STUDENT, DEFAULT_TEACHER, Lesson
+from ..teach.workflow import Finished, How, NotAgreed
 from .output import ask, painter, tell, write
+from .project import ini_lines
 
 _DEFAULT_WIDTH: Final = 80
 

@@ -10,7 +10,7 @@ from .api import (
     refine,
     refine_async,
 )
-from .taught import Taught
+from .outcome import Taught
 
 __all__ = [
     "Taught",

@@ -15,14 +15,14 @@ from ..measure.evaluate import evaluate_cases
 from ..models.prices import parse_prices
 from ..results.run import RunResults
 from ..skills.skill import SKILL_NAMES, load_skill
-from . import runs
-from .casefile import read_case_file
+from . import workflow
+from .attempts import checked
+from .case_file import read_case_file
 from .classroom import Classroom
-from .lesson import DEFAULT_CASES, DEFAULT_STUDENT, DEFAULT_TEACHER, Lesson
-from .measuring import checked
-from .runs import How
-from .screen import Screen
-from .taught import Taught
+from .outcome import Taught
+from .progress_lines import Screen
+from .teach_settings import DEFAULT_CASES, DEFAULT_STUDENT, DEFAULT_TEACHER, Lesson
+from .workflow import How
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -110,7 +110,7 @@ def generate_skill(
     how = _how(
         folder, tell, prices, output=_path(output), resume=resume, force=force, in_place=force
     )
-    return runs.generate(lesson, how)
+    return workflow.generate(lesson, how)
 
 
 @_told_in_python
@@ -128,7 +128,7 @@ def refine(
 ) -> Taught:
     """The best version of a skill by its cases, in its place; as it is if none does better."""
     lesson = _lesson(task or _described(skill), teacher, students, DEFAULT_CASES, wishes)
-    return runs.refine(Path(skill), lesson, _how(folder, tell, prices, resume=resume))
+    return workflow.refine(Path(skill), lesson, _how(folder, tell, prices, resume=resume))
 
 
 @_told_in_python
@@ -147,7 +147,7 @@ def generate_cases(
 ) -> Taught:
     """So many cases more for a skill, tried before they count; the skill itself is left alone."""
     lesson = _lesson(task or _described(skill), teacher, students, number, wishes)
-    return runs.add_cases(Path(skill), lesson, _how(folder, tell, prices, resume=resume))
+    return workflow.add_cases(Path(skill), lesson, _how(folder, tell, prices, resume=resume))
 
 
 @_told_in_python
@@ -220,7 +220,7 @@ def _evaluate(skill: Path, students: tuple[str, ...], how: How, wishes: Wishes) 
     lesson = _lesson(read.description, students[0], students, 0, wishes)
     lesson = replace(lesson, teacher_url=lesson.student_url or lesson.teacher_url)
     cases = read_case_file(read.file.parent).cases
-    with runs.classroom(lesson, how) as room:
+    with workflow.classroom(lesson, how) as room:
         return evaluate_cases(
             read, checked(cases), room.students, room.settings, room.ask, room.price_of
         )

@@ -17,7 +17,7 @@ from ..models.prices import FREE, Price, cost, price_of
 from ..settings import Settings
 from ..trials.records import Answer, Reply
 from ..trials.trial import Question
-from .lesson import Lesson
+from .teach_settings import Lesson
 
 Role = Literal["teacher", "student", "author", "adversary", "judge"]
 

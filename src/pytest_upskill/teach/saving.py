@@ -10,11 +10,11 @@ from typing import Any, Final
 from .._util.texts import slug
 from ..errors import SettingsError, shown
 from ..skills.skill import CASES_NAME, SKILL_NAMES, load_skill
-from .casefile import CaseFile, case_file_text
-from .drafting import Draft
+from .case_file import CaseFile, case_file_text
+from .drafts import Draft
+from .outcome import Taught
 from .secrets import masked
-from .taught import Taught
-from .workspace import Workspace, write_whole
+from .state import Workspace, write_whole
 
 _LONGEST_NAME: Final = 64
 _ELSEWHERE: Final = "Make room for it, or choose another folder with -o."

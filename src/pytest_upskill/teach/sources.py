@@ -1,16 +1,18 @@
 """What a teacher has to go by beside the task: examples, a trace, a tool, a skill to improve."""
 
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from .._util.texts import counted, digest
+from .._util.texts import counted, digest, guess
 from ..errors import SettingsError, shown
 from ..skills.skill import SKILL_NAMES, estimated_tokens, fields_of, is_taught, load_skill
-from .drafting import Draft, draft_of
-from .lesson import Lesson
+from .drafts import Draft, draft_of
 from .prompts import fenced
 from .secrets import masked
+from .teach_settings import Lesson
 
 _EMBEDDED_TOKENS: Final = 2_000
 _SERVER_TOKENS: Final = 8_000  # a server of one's own may have no more room than this
@@ -47,7 +49,7 @@ def gather(lesson: Lesson, provider: str) -> Material:
         examples = "\n".join(f"- {example}" for example in lesson.examples)
         parts.append(f"Examples of input -> output:\n{fenced('examples', masked(examples))}")
     if lesson.tool:
-        from .tools import read_tool
+        pass
 
         tool = masked(read_tool(lesson.tool))
         parts.append(f"The skill is for using this tool:\n{fenced('tool', tool)}")
@@ -110,3 +112,117 @@ def _skill_parts(start: Draft, folder: Path) -> list[str]:
         listed = fenced("files", "\n".join(names))
         parts.append(f"It has {counted(len(names), 'file')}, which stay as they are:\n{listed}")
     return parts
+
+
+_LONGEST_DESCRIPTION: Final = 2000  # characters of one description
+_DEEPEST_PARAMETER: Final = 4  # levels of parameters
+_TOOL_FORMS: Final = (
+    'It is JSON as an MCP server lists its tools: {"tools": [{"name", "description", '
+    '"inputSchema"}]}; the forms of OpenAI and Anthropic do as well.'
+)
+
+
+def read_tool(reference: str) -> str:
+    """The tool's name, purpose and parameters as plain text. The name may be left out if the file
+    has only one tool."""
+    file, name = _parted(reference)
+    where = f"--tool {reference}"
+    tools = {_tool_name(tool): tool for tool in _tools(_document(file, where)) if _tool_name(tool)}
+    if not tools:
+        raise SettingsError(where, f"there is no tool in {shown(file)}", _TOOL_FORMS)
+    if not name and len(tools) > 1:
+        raise SettingsError(
+            where,
+            f"{shown(file)} has {len(tools)} tools",
+            f"Say which: {shown(file)}#{next(iter(tools))}, for example.",
+        )
+    if name and name not in tools:
+        raise SettingsError(
+            where,
+            f"{shown(file)} has no tool {name!r}{guess(name, tools)}",
+            f"It has: {', '.join(list(tools)[:20])}.",
+        )
+    return masked("\n".join(_tool_lines(tools[name] if name else next(iter(tools.values())))))
+
+
+def _parted(reference: str) -> tuple[Path, str]:
+    """A path may have a # in it as well."""
+    if Path(reference).is_file():
+        return Path(reference), ""
+    file, _, name = reference.rpartition("#") if "#" in reference else (reference, "", "")
+    return Path(file), name
+
+
+def _document(file: Path, where: str) -> Any:
+    try:
+        return json.loads(file.read_bytes().decode("utf-8-sig"))
+    except FileNotFoundError:
+        raise SettingsError(where, f"there is no file {shown(file)}", "Check the path.") from None
+    except json.JSONDecodeError as error:
+        problem = f"{shown(file)}:{error.lineno} is not JSON: {error.msg}"
+        raise SettingsError(where, problem, _TOOL_FORMS) from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise SettingsError(where, f"{shown(file)} can't be read: {error}", _TOOL_FORMS) from None
+
+
+def _tools(value: Any) -> Iterator[Mapping[str, Any]]:
+    """The tools of a document: a list, one alone, or the answer of a server to tools/list."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _tools(one)
+    elif isinstance(value, dict):
+        for key in ("tools", "result", "functions"):
+            if isinstance(value.get(key), list | dict):
+                yield from _tools(value[key])
+                return
+        inner = value.get("function")
+        yield inner if isinstance(inner, dict) else value
+
+
+def _tool_name(tool: Mapping[str, Any]) -> str:
+    name = tool.get("name")
+    return name if isinstance(name, str) else ""
+
+
+def _tool_lines(tool: Mapping[str, Any]) -> Iterator[str]:
+    yield f"tool: {_tool_name(tool)}"
+    if description := _description(tool.get("description")):
+        yield f"description: {description}"
+    schemas = (tool.get(key) for key in ("inputSchema", "input_schema", "parameters"))
+    schema = next((schema for schema in schemas if isinstance(schema, dict)), {})
+    parameters = list(_parameters(schema, 1))
+    yield from (["parameters:", *parameters] if parameters else ["parameters: none"])
+    for key in ("outputSchema", "output_schema"):
+        if isinstance(tool.get(key), dict):
+            yield "gives back:"
+            yield from _parameters(tool[key], 1)
+
+
+def _parameters(schema: Mapping[str, Any], level: int) -> Iterator[str]:
+    properties, required = schema.get("properties"), schema.get("required")
+    if not isinstance(properties, dict) or level > _DEEPEST_PARAMETER:
+        return
+    needed = required if isinstance(required, list) else []
+    for name, one in properties.items():
+        one = one if isinstance(one, dict) else {}
+        about = [_kind(one), *(["required"] if name in needed else [])]
+        about += [f"default {json.dumps(one['default'])}"] if "default" in one else []
+        if isinstance(one.get("enum"), list):
+            about.append("one of " + ", ".join(map(json.dumps, one["enum"][:30])))
+        description = _description(one.get("description"))
+        line = f"{'  ' * level}- {name} ({'; '.join(filter(None, about))})"
+        yield f"{line}: {description}" if description else line
+        items = one.get("items")
+        yield from _parameters(items if isinstance(items, dict) else one, level + 1)
+
+
+def _kind(schema: Mapping[str, Any]) -> str:
+    kind = schema.get("type")
+    kinds = kind if isinstance(kind, list) else [kind]
+    items = schema.get("items")
+    of = f" of {_kind(items)}" if isinstance(items, dict) and _kind(items) else ""
+    return " or ".join(str(one) for one in kinds if one) + of
+
+
+def _description(value: Any) -> str:
+    return " ".join(value.split())[:_LONGEST_DESCRIPTION] if isinstance(value, str) else ""

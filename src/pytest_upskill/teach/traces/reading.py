@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...errors import TraceError, shown
-from .claude_code import is_claude_code, read_claude_code
-from .codex import is_codex, is_old_codex, read_codex
-from .items import is_item
-from .messages import is_message, messages_in, read_messages
-from .transcripts import read_transcript
+from .labelled_text import read_transcript
+from .messages import is_item, is_message, messages_in, read_messages
+from .sessions import is_claude_code, is_codex, is_old_codex, read_claude_code, read_codex
 from .turns import Trace
 
 MAX_BYTES: Final = 200_000_000

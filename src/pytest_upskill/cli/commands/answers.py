@@ -1,0 +1,81 @@
+"""``pytest-upskill answers``: the stored answers of a project."""
+
+import argparse
+import json
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from ..._util.texts import counted, harmless
+from ...engine.store import FILE_NAME, FOLDER, Store, StoreSize
+
+_NO_STORE: Final = f"no answers are stored here or above ({FOLDER}/{FILE_NAME})"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    forget = parser.add_mutually_exclusive_group()
+    forget.add_argument(
+        "--prune", type=days, metavar="DAYS", help="forget answers that are older than this"
+    )
+    forget.add_argument("--clear", action="store_true", help="forget them all")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def run(given: argparse.Namespace) -> tuple[str, int]:
+    """What this project's store holds, after forgetting what was asked to be forgotten."""
+    file = _store_file(Path.cwd())
+    if file is None:
+        none = StoreSize({}, 0, None)
+        return _json(None, none, None, []) if given.json else _NO_STORE, 0
+    trouble: list[str] = []
+    store = Store(file, trouble.append)
+    forgotten = None
+    if given.clear or given.prune is not None:
+        age = 0.0 if given.clear else given.prune * 86_400
+        forgotten = store.prune(time.time() - age)
+    size = store.size()
+    store.close()
+    shape = _json if given.json else _text
+    return shape(file, size, forgotten, trouble), 0
+
+
+def _text(file: Path | None, size: StoreSize, forgotten: int | None, trouble: list[str]) -> str:
+    lines = list(trouble)
+    if forgotten is not None:
+        lines.append(f"{counted(forgotten, 'answer')} forgotten")
+    lines.append(f"{file}: {counted(sum(size.answers.values()), 'answer')}, {size.size:,} bytes")
+    if size.oldest is not None:
+        lines.append(f"the oldest is of {datetime.fromtimestamp(size.oldest):%Y-%m-%d %H:%M}")
+    lines += [f"{number:>9,}  {harmless(model)}" for model, number in size.answers.items()]
+    return "\n".join(lines)
+
+
+def _json(file: Path | None, size: StoreSize, forgotten: int | None, trouble: list[str]) -> str:
+    oldest = size.oldest
+    data = {
+        "file": str(file) if file else None,
+        "answers": sum(size.answers.values()),
+        "bytes": size.size,
+        "oldest": datetime.fromtimestamp(oldest).astimezone().isoformat() if oldest else None,
+        "models": size.answers,
+        "forgotten": forgotten,
+        "trouble": trouble,
+    }
+    return json.dumps(data, indent=2)
+
+
+def days(text: str) -> float:
+    """How old an answer may be, as an argument."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days, 0 or more")
+    return number
+
+
+def _store_file(start: Path) -> Path | None:
+    files = (folder / FOLDER / FILE_NAME for folder in (start, *start.parents))
+    return next((file for file in files if file.is_file()), None)

@@ -1,0 +1,22 @@
+"""``pytest-upskill benchmark``: several models on a skill, each with and without it."""
+
+import argparse
+import os
+
+from .eval import add_shared_arguments, pytest_arguments, run_pytest
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_shared_arguments(parser, models_required=True, runs="3")
+    # In upskill this is the folder of run logs, in place of runs_dir.
+    parser.add_argument(
+        *("-o", "--output"),
+        dest="runs_dir",
+        metavar="DIR",
+        help="where the history of runs is kept",
+    )
+    parser.set_defaults(log_runs=True)
+
+
+def run(given: argparse.Namespace) -> tuple[str, int]:
+    return "", run_pytest(pytest_arguments(given, os.environ))

@@ -1,0 +1,62 @@
+"""``pytest-upskill completion``: a script for the shell, so that Tab starts no Python."""
+
+import argparse
+import shlex
+from collections.abc import Iterator
+from typing import Any, Final
+
+import shtab
+
+from ...models.names import ALIASES, PROVIDERS
+from ..command_table import make_parser
+
+_SHELLS: Final = ("bash", "zsh", "fish")
+_FILES: Final = frozenset({"FILE", "PATH"})
+_FOLDERS: Final = frozenset({"DIR", "SKILL"})
+_MODELS: Final = frozenset({"NAME", "MODEL"})
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=_SHELLS, help="the shell that is to read it")
+
+
+def run(given: argparse.Namespace) -> tuple[str, int]:
+    parser = make_parser()
+    for action in _actions(parser):
+        completed = _completed(action)
+        if completed is not None:
+            action.complete = completed  # type: ignore[attr-defined]
+    return shtab.complete(parser, given.shell), 0
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in action.choices.values():
+                yield from _actions(inner)
+        else:
+            yield action
+
+
+def _completed(action: argparse.Action) -> Any:
+    """What an argument takes, by the word that its help has for it."""
+    if action.metavar in _FILES:
+        return shtab.FILE
+    if action.metavar in _FOLDERS:
+        return shtab.DIRECTORY
+    return _models() if action.metavar in _MODELS else None
+
+
+def _models() -> dict[str, Any]:
+    """Names that are whole: after one, the shell puts a space."""
+    examples = [p.example for p in PROVIDERS.values() if p.base_url]
+    names = [*ALIASES, "local", *examples]
+    words = " ".join(names)
+    return {
+        "bash": "_pytest_upskill_models",
+        "zsh": f"({words})".replace(":", "\\:"),  # a colon would end the list
+        "fish": words,
+        "preamble": {
+            "bash": f'_pytest_upskill_models() {{ compgen -W {shlex.quote(words)} -- "$1"; }}'
+        },
+    }

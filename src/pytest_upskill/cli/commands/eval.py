@@ -1,0 +1,96 @@
+"""``pytest-upskill eval``: upskill's own flags, turned into a run of pytest."""
+
+import argparse
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from typing import Final
+
+from ...errors import SettingsError, shown
+from ..output import forget_output, write
+from ..project import find_skill
+
+# Flags of upskill that have no counterpart, and what to do instead.
+_NO_COUNTERPART: Final = {
+    "--test-gen-model": "Cases are not made up in a run: pytest-upskill cases writes some.",
+    "--provider": "Write it into the model's name: -m openai:ID, -m ollama:NAME.",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_shared_arguments(parser, models_required=False, runs=None)
+    parser.add_argument("--runs-dir", metavar="DIR", help="where the history of runs is kept")
+    parser.add_argument(
+        "--no-log-runs", dest="log_runs", action="store_false", help="keep no history of this run"
+    )
+    parser.add_argument("--log-runs", action="store_true", default=True, help=argparse.SUPPRESS)
+
+
+def add_shared_arguments(
+    parser: argparse.ArgumentParser, *, models_required: bool, runs: str | None
+) -> None:
+    """What eval and benchmark have in common."""
+    parser.usage = (
+        f"%(prog)s SKILL {'-m NAME' if models_required else '[-m NAME]'} ... [-- PYTEST ARGS]"
+    )
+    parser.add_argument(
+        "skill", metavar="SKILL", help="its folder, its SKILL.md, or its name in skills_dir"
+    )
+    parser.add_argument(
+        *("-m", "--model"),
+        dest="models",
+        action="append",
+        default=[],
+        required=models_required,
+        metavar="NAME",
+        help="a model to ask; repeatable",
+    )
+    parser.add_argument(
+        "--runs", default=runs, metavar="N", help=f"ask every question N times ({runs or 1})"
+    )
+    parser.add_argument("-t", "--tests", metavar="FILE", help="cases from another file")
+    parser.add_argument("--no-baseline", action="store_true", help="ask only with the skill")
+    parser.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible server")
+    parser.add_argument("-v", "--verbose", action="store_true", help="a line for every case")
+    for flag in _NO_COUNTERPART:
+        parser.add_argument(flag, help=argparse.SUPPRESS)
+
+
+def run(given: argparse.Namespace) -> tuple[str, int]:
+    return "", run_pytest(pytest_arguments(given, os.environ))
+
+
+def pytest_arguments(given: argparse.Namespace, env: Mapping[str, str]) -> list[str]:
+    """The same for pytest."""
+    for flag, hint in _NO_COUNTERPART.items():
+        if getattr(given, flag.strip("-").replace("-", "_")) is not None:
+            raise SettingsError(flag, "pytest-upskill has no such flag", hint)
+    words = ["--skill", shown(find_skill(given.skill, env))]
+    for model in given.models:
+        words += ["--model", model]
+    for flag, value in (
+        ("--skill-runs", given.runs),
+        ("--skill-tests", given.tests),
+        ("--skill-base-url", given.base_url),
+        ("--skill-runs-dir", given.runs_dir),
+    ):
+        words += [flag, value] if value is not None else []
+    words += ["--skill-no-baseline"] if given.no_baseline else []
+    words += [] if given.log_runs else ["--skill-no-history"]
+    words += ["-v"] if given.verbose else []
+    return [*words, *given.for_pytest]
+
+
+def run_pytest(arguments: list[str]) -> int:
+    """Shown first, so that who comes from upskill learns what to type."""
+    write(shlex.join(["pytest", *arguments]))
+    import pytest  # a quarter of a second
+
+    try:
+        status = int(pytest.main(arguments))
+        sys.stdout.flush()
+    except BrokenPipeError:  # as the command pytest does
+        forget_output()
+        status = int(pytest.ExitCode.TESTS_FAILED)
+    return status

@@ -1,0 +1,340 @@
+"""``pytest-upskill install``: a skill copied to where agents look for skills."""
+
+import argparse
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from ..._util.texts import counted, one_line
+from ...errors import SettingsError, SkillError, shown
+from ...lint.skill_rules import lint_skill_file
+from ...skills.skill import find_skills, is_taught
+
+
+@dataclass(frozen=True)
+class Agent:
+    """An agent's folders of skills, as its own documentation has them."""
+
+    name: str
+    project: str  # below the project's folder
+    user: str  # below the home folder
+    signs: tuple[str, ...]  # what a project has that is used with it
+    moved_by: tuple[str, str] = ("", "")  # a variable, and what of ``user`` it stands for
+
+    def folder(self, root: Path, *, user: bool, env: Mapping[str, str]) -> Path:
+        if not user:
+            return root / self.project
+        variable, part = self.moved_by
+        if variable and (moved := env.get(variable, "").strip()):
+            return Path(moved) / Path(self.user).relative_to(part)
+        return root / self.user
+
+    def is_used(self, root: Path, *, user: bool, env: Mapping[str, str]) -> bool:
+        if user:
+            return self.folder(root, user=True, env=env).parent.is_dir()
+        return any((root / sign).exists() for sign in self.signs)
+
+
+AGENTS: Final = (
+    # code.claude.com/docs/en/skills; CLAUDE_CONFIG_DIR: code.claude.com/docs/en/settings
+    Agent(
+        "claude",
+        ".claude/skills",
+        ".claude/skills",
+        (".claude",),
+        ("CLAUDE_CONFIG_DIR", ".claude"),
+    ),
+    # developers.openai.com/codex/skills; .codex/skills is where it looked at first
+    Agent("codex", ".agents/skills", ".agents/skills", (".codex", ".agents")),
+    # cursor.com/docs/context/skills
+    Agent("cursor", ".cursor/skills", ".cursor/skills", (".cursor",)),
+    # opencode.ai/docs/skills
+    Agent(
+        "opencode",
+        ".opencode/skills",
+        ".config/opencode/skills",
+        (".opencode", "opencode.json", "opencode.jsonc"),
+        ("XDG_CONFIG_HOME", ".config"),
+    ),
+    # geminicli.com/docs/cli/skills
+    Agent("gemini", ".gemini/skills", ".gemini/skills", (".gemini",)),
+    # docs.github.com/en/copilot/concepts/agents/about-agent-skills
+    Agent(
+        "copilot",
+        ".github/skills",
+        ".copilot/skills",
+        (".github/skills", ".github/copilot-instructions.md"),
+    ),
+)
+AGENTS_BY_NAME: Final = {agent.name: agent for agent in AGENTS}
+
+
+MANIFEST: Final = ".pytest-upskill.json"
+State = Literal["new", "same", "old", "changed"]
+
+
+def files_of(folder: Path) -> dict[str, Path]:
+    """The files that a skill brings: cases and results, hidden files and caches stay behind."""
+    real_root = Path(os.path.realpath(folder))
+    found: dict[str, Path] = {}
+    for parent, subfolders, names in os.walk(folder):
+        subfolders[:] = sorted(name for name in subfolders if _goes(folder, Path(parent, name)))
+        for name in sorted(names):
+            path = Path(parent, name)
+            if not _goes(folder, path):
+                continue
+            if not Path(os.path.realpath(path)).is_relative_to(real_root):
+                raise SkillError(
+                    path,
+                    "this symbolic link leads out of the skill's folder",
+                    "Put a copy of the file into the skill.",
+                )
+            if path.is_file():
+                found[path.relative_to(folder).as_posix()] = path
+    return found
+
+
+def _goes(root: Path, path: Path) -> bool:
+    hidden = path.name.startswith(".") or path.name.endswith((".pyc", "~"))
+    return not hidden and is_taught(root, path)
+
+
+def state_of(files: Mapping[str, Path], target: Path) -> tuple[State, list[str]]:
+    """What a copy is beside the skill, and which files somebody changed in it."""
+    if not os.path.lexists(target):
+        return "new", []
+    if not target.is_dir() or target.is_symlink():
+        return "changed", [target.name]
+    there = {name: _digest(path) for name, path in _present(target).items()}
+    if there == {name: _digest(path) for name, path in files.items()}:
+        return "same", []
+    written = _written(target)
+    changed = [name for name in {**there, **written} if there.get(name) != written.get(name)]
+    return ("changed", sorted(changed)) if changed else ("old", [])
+
+
+def _present(target: Path) -> dict[str, Path]:
+    """All that a copy has; what is hidden there is not the skill's."""
+    return {
+        path.relative_to(target).as_posix(): path
+        for path in target.rglob("*")
+        if path.is_file()
+        and not any(part.startswith(".") for part in path.relative_to(target).parts)
+        and "__pycache__" not in path.parts
+    }
+
+
+def _digest(path: Path) -> str:
+    """Of what a file holds, and whether it can be run."""
+    runs = "x" if os.name == "posix" and path.stat().st_mode & 0o100 else ""
+    return hashlib.sha256(path.read_bytes()).hexdigest() + runs
+
+
+def _written(target: Path) -> dict[str, str]:
+    try:
+        files = json.loads((target / MANIFEST).read_text("utf-8"))["files"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return (
+        {str(name): str(digest) for name, digest in files.items()}
+        if isinstance(files, dict)
+        else {}
+    )
+
+
+def write_copy(files: Mapping[str, Path], target: Path, root: Path) -> None:
+    """Put a copy where it belongs, whole or not at all."""
+    skills = target.parent
+    # A link on the way would have it written to who knows where.
+    if not Path(os.path.realpath(skills)).is_relative_to(os.path.realpath(root)):
+        raise SettingsError(
+            shown(skills),
+            f"this leads out of {shown(root)}",
+            "Remove the link, or copy the skill by hand.",
+        )
+    try:
+        skills.mkdir(parents=True, exist_ok=True)
+        new = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=skills))
+        try:
+            _fill(new / "new", files)
+            _exchange(new / "new", target, new / "old")
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
+    except OSError as error:
+        raise SettingsError(shown(target), f"this can't be written: {error}") from None
+
+
+def _fill(folder: Path, files: Mapping[str, Path]) -> None:
+    folder.mkdir()
+    digests = {}
+    for name, path in files.items():
+        copy = folder / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
+        copy.chmod((copy.stat().st_mode & 0o777) | (path.stat().st_mode & 0o111))
+        digests[name] = _digest(copy)
+    (folder / MANIFEST).write_text(json.dumps({"files": digests}, indent=2) + "\n", "utf-8")
+
+
+def _exchange(new: Path, target: Path, old: Path) -> None:
+    if os.path.lexists(target):
+        target.rename(old)
+    try:
+        new.rename(target)
+    except OSError:
+        if os.path.lexists(old):
+            old.rename(target)
+        raise
+
+
+_DONE: Final[dict[State, str]] = {
+    "new": "installed",
+    "same": "already there",
+    "old": "updated",
+    "changed": "replaced",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "skill", type=Path, metavar="SKILL", help="a skill's folder, or one of skills"
+    )
+    parser.add_argument(
+        "--agent",
+        action="append",
+        choices=tuple(AGENTS_BY_NAME),
+        metavar="NAME",
+        help=f"{', '.join(AGENTS_BY_NAME)}; repeatable (those that the project is used with)",
+    )
+    parser.add_argument("--user", action="store_true", help="for all projects, below the home")
+    parser.add_argument(
+        "--force", action="store_true", help="also over a changed copy, also with lint errors"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only tell what would be done")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+@dataclass(frozen=True)
+class _Copy:
+    """What became of a skill for an agent."""
+
+    skill: str
+    agent: str
+    path: Path
+    state: State
+    files: int
+    changed: tuple[str, ...] = ()  # what is left alone since somebody changed it
+
+
+def run(given: argparse.Namespace) -> tuple[str, int]:
+    root = _home() if given.user else Path.cwd()
+    agents = _agents(given.agent, root, user=given.user)
+    copies = list[_Copy]()
+    problems = list[str]()
+    for file in _skill_files(given.skill):
+        found = [] if given.force else _lint_errors(file)
+        problems += found
+        if not found:
+            copies += [_install(file, agent, root, given) for agent in agents]
+    refused = bool(problems) or any(copy.changed for copy in copies)
+    shape = _json if given.json else _text
+    return shape(copies, problems, dry_run=given.dry_run), 1 if refused else 0
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:
+        raise SettingsError("--user", "your home folder is not known", "Set HOME.") from None
+
+
+def _agents(names: list[str] | None, root: Path, *, user: bool) -> list[Agent]:
+    if names:
+        return [AGENTS_BY_NAME[name] for name in dict.fromkeys(names)]
+    used = [agent for agent in AGENTS if agent.is_used(root, user=user, env=os.environ)]
+    if not used:
+        place = "your home" if user else "this folder"
+        raise SettingsError(
+            "--agent",
+            f"nothing in {place} tells which agents it is used with",
+            f"Name some: {' '.join(f'--agent {name}' for name in AGENTS_BY_NAME)}",
+        )
+    return used
+
+
+def _skill_files(path: Path) -> list[Path]:
+    try:
+        return find_skills(path)
+    except SettingsError as error:
+        raise SettingsError(shown(path), error.problem, error.hint) from None
+
+
+def _lint_errors(file: Path) -> list[str]:
+    """What an agent would stumble over; cases are not looked at, since they stay behind."""
+    return [
+        f"{found.file}:{found.line}: {one_line(f'{found.message}. {found.hint}', 500)}"
+        for found in lint_skill_file(file)
+        if found.level == "error"
+    ]
+
+
+def _install(file: Path, agent: Agent, root: Path, given: argparse.Namespace) -> _Copy:
+    # The folder has the skill's name, and may be given as "." or by a link.
+    source = Path(os.path.realpath(file.parent))
+    skills = agent.folder(root, user=given.user, env=os.environ)
+    target = skills / source.name
+    try:
+        files = files_of(source)
+        state, changed = state_of(files, target)
+    except OSError as error:
+        raise SettingsError(shown(target), f"this can't be read: {error}") from None
+    if os.path.realpath(target) == str(source):
+        state, changed = "same", []
+    if state == "changed" and not given.force:
+        return _Copy(source.name, agent.name, target, state, len(files), tuple(changed))
+    if state != "same" and not given.dry_run:
+        # Where a variable of the agent names another place, that is the user's will.
+        write_copy(files, target, root if skills.is_relative_to(root) else skills)
+    return _Copy(source.name, agent.name, target, state, len(files))
+
+
+def _text(copies: list[_Copy], problems: list[str], *, dry_run: bool) -> str:
+    width = max((len(copy.agent) for copy in copies), default=0)
+    lines = [f"{copy.agent:<{width}}  {_line(copy, dry_run)}" for copy in copies]
+    if problems:
+        lines += [*problems, "not installed: fix this, or give --force"]
+    return "\n".join(lines)
+
+
+def _line(copy: _Copy, dry_run: bool) -> str:
+    place = one_line(shown(copy.path), 300)
+    if copy.changed:
+        names = one_line(", ".join(copy.changed[:5]), 200)
+        more = f" and {len(copy.changed) - 5} more" if len(copy.changed) > 5 else ""
+        return (
+            f"{place}: left alone, since it was changed there ({names}{more}); --force replaces it"
+        )
+    would = "would be " if dry_run and copy.state != "same" else ""
+    size = "" if copy.state == "same" else f" ({counted(copy.files, 'file')})"
+    return f"{place}: {would}{_DONE[copy.state]}{size}"
+
+
+def _json(copies: list[_Copy], problems: list[str], *, dry_run: bool) -> str:
+    def data(copy: _Copy) -> Mapping[str, Any]:
+        return {
+            "skill": copy.skill,
+            "agent": copy.agent,
+            "path": str(copy.path),
+            "state": "left alone" if copy.changed else _DONE[copy.state],
+            "files": copy.files,
+            "changed": list(copy.changed),
+        }
+
+    told = {"dry_run": dry_run, "copies": [*map(data, copies)], "problems": problems}
+    return json.dumps(told, indent=2)

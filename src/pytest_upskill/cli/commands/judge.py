@@ -1,0 +1,191 @@
+"""``pytest-upskill judge``: how far a judge agrees with people, on answers that they labelled."""
+
+import argparse
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from pydantic import TypeAdapter
+from tabulate import tabulate
+
+from ..._util.json_forms import FormError, Strict, read_form
+from ..._util.texts import counted, one_line
+from ...checks.judging import JUDGE_MAX_OUTPUT, Rulings, judge
+from ...engine.budget import Budget
+from ...errors import SettingsError, shown
+from ...measure.assembly import assemble, stored_answers
+from ...models.names import require_key, resolve
+from ...settings import Settings
+from ...stats import cohens_kappa
+from ...trials.records import Answer
+from ...trials.trial import Question, Rubric
+
+
+class LabelledForm(Strict):
+    """One answer with what people say of it, text by text of the rubric."""
+
+    question: str
+    answer: str
+    judge: str | list[str]
+    passed: bool | list[bool]
+
+
+_FORM: Final[TypeAdapter[LabelledForm]] = TypeAdapter(LabelledForm)
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """An answer, the rubric, and for each of its texts whether people passed it."""
+
+    place: str
+    question: str
+    answer: str
+    texts: tuple[str, ...]
+    passed: tuple[bool, ...]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far a judge and people agree; what can't be said is None."""
+
+    labels: int
+    agreement: float | None
+    kappa: float | None
+    false_passes: int
+    failed_by_people: int
+    false_fails: int
+    passed_by_people: int
+    differ: tuple[str, ...]
+    no_ruling: tuple[str, ...]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, metavar="FILE", help="labelled answers, JSON lines")
+    parser.add_argument("--model", required=True, metavar="NAME", help="the judge")
+    parser.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible server")
+    parser.add_argument("--votes", type=int, default=1, metavar="N", help="votes on each (1)")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def run(given: argparse.Namespace) -> tuple[str, int]:
+    if given.votes < 1:
+        raise SettingsError(f"--votes {given.votes}", "this is not 1 or more", "Use 1, 3 or 5.")
+    examples = load_labelled(given.file)
+    trouble: list[str] = []
+    rulings = _ask_judge(examples, given.model, given.base_url, given.votes, trouble)
+    found = compared(examples, rulings)
+    if given.json:
+        data = {"model": given.model, "votes": given.votes, **asdict(found), "trouble": trouble}
+        text = json.dumps(data, indent=2)
+    else:
+        text = "\n".join([*trouble, _text(given.model, found)])
+    return text, 0 if found.labels else 1
+
+
+def load_labelled(file: Path) -> list[Labelled]:
+    """The examples of a file of JSON lines, or an error that names the line."""
+    try:
+        lines = file.read_text("utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(
+            shown(file), f"this can't be read: {error}", "Check the path."
+        ) from None
+    examples = []
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            examples.append(_labelled(f"{shown(file)}:{number}", line))
+    if not examples:
+        raise SettingsError(shown(file), "there are no examples", _EXAMPLE)
+    return examples
+
+
+_EXAMPLE: Final = (
+    'One a line: {"question": "…", "answer": "…", "judge": "what a good answer does", '
+    '"passed": true}.'
+)
+
+
+def _labelled(place: str, line: str) -> Labelled:
+    try:
+        form: LabelledForm = read_form(_FORM, json.loads(line))
+    except (ValueError, RecursionError):
+        raise SettingsError(place, "this line is not JSON", _EXAMPLE) from None
+    except FormError as error:
+        raise SettingsError(place, str(error), _EXAMPLE) from None
+    texts = [form.judge] if isinstance(form.judge, str) else form.judge
+    passed = [form.passed] if isinstance(form.passed, bool) else form.passed
+    if not texts or len(texts) != len(passed):
+        problem = f"{counted(len(texts), 'text')} and {counted(len(passed), 'label')}"
+        raise SettingsError(place, problem, "Give one label for each text of the rubric.")
+    return Labelled(place, form.question, form.answer, tuple(texts), tuple(passed))
+
+
+def _ask_judge(
+    examples: Sequence[Labelled], name: str, base_url: str | None, votes: int, trouble: list[str]
+) -> list[Rulings]:
+    spec = resolve(name, base_url, os.environ, Path())
+    require_key(spec, os.environ)
+    specs = {name: spec}
+    answers = stored_answers(specs, Path.cwd(), trouble.append, fresh=False)
+    engine = assemble(specs, Settings(), answers, Budget())
+    to_judge = [
+        (
+            Rubric(name, example.texts, votes, JUDGE_MAX_OUTPUT),
+            Question("", "", (("user", example.question),), 0, 1),
+            Answer(example.answer),
+        )
+        for example in examples
+    ]
+    try:
+        return judge(engine.ask, to_judge)
+    finally:
+        engine.close()
+
+
+def compared(examples: Sequence[Labelled], rulings: Sequence[Rulings]) -> Agreement:
+    """Agreement in numbers, and every case where the judge and the people differ."""
+    people, judged, differ, silent = list[bool](), list[bool](), list[str](), list[str]()
+    for example, ruling in zip(examples, rulings, strict=True):
+        if ruling.problem:
+            silent.append(f"{example.place}: {ruling.problem}")
+            continue
+        for text, wanted in zip(example.texts, example.passed, strict=True):
+            passed, reason = ruling.by_text[text]
+            people.append(wanted)
+            judged.append(passed)
+            if passed != wanted:
+                kind = "false pass" if passed else "false fail"
+                differ.append(f"{example.place}: {kind}: {one_line(reason, 300)}")
+    agreed = sum(one == other for one, other in zip(people, judged, strict=True))
+    return Agreement(
+        labels=len(people),
+        agreement=agreed / len(people) if people else None,
+        kappa=cohens_kappa(people, judged),
+        false_passes=_false(judged, people),
+        failed_by_people=people.count(False),
+        false_fails=_false(people, judged),
+        passed_by_people=people.count(True),
+        differ=tuple(differ),
+        no_ruling=tuple(silent),
+    )
+
+
+def _text(name: str, found: Agreement) -> str:
+    rate, kappa = found.agreement, found.kappa
+    rows = [
+        ("labels", found.labels),
+        ("agreement", "none judged" if rate is None else f"{rate:.0%}"),
+        ("Cohen's kappa", "not defined" if kappa is None else f"{kappa:.2f}"),
+        ("false passes", f"{found.false_passes} of {found.failed_by_people} that people failed"),
+        ("false fails", f"{found.false_fails} of {found.passed_by_people} that people passed"),
+        ("no ruling", len(found.no_ruling)),
+    ]
+    table = tabulate(rows, (f"judge {name}", ""), tablefmt="simple", disable_numparse=True)
+    return "\n".join([table, *found.differ, *found.no_ruling])
+
+
+def _false(said: Sequence[bool], true: Sequence[bool]) -> int:
+    return sum(one and not other for one, other in zip(said, true, strict=True))

@@ -1,0 +1,118 @@
+"""``pytest-upskill lint``: what is wrong or unwise in skills and their cases."""
+
+import argparse
+import dataclasses
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from ..._util.texts import counted, harmless, one_line
+from ...errors import SettingsError, shown
+from ...lint import Finding, lint_skill
+from ...skills.skill import CASES_NAME, EVALS_NAME, SKILL_NAMES, find_skills
+from ..project import INI_FILES
+
+_JUDGE_SET: Final = re.compile(
+    r"""^[^#;\n]*(?:\bskill_judge[ \t]*=[ \t]*["']?\w|--skill-judge\b)""", re.M
+)
+_LONGEST_MESSAGE: Final = 1000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "paths",
+        type=Path,
+        nargs="*",
+        metavar="PATH",
+        help="a skill's folder, a file of it, or a folder of skills (the current folder)",
+    )
+    parser.add_argument("--strict", action="store_true", help="exit with 1 on warnings too")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="(text)")
+    parser.add_argument(
+        "--json",
+        dest="format",
+        action="store_const",
+        const="json",
+        help="the same as --format json",
+    )
+    parser.add_argument("--judge", metavar="MODEL", help="the judge that rubrics will have")
+    parser.add_argument(
+        "--lift", type=_lift, default=0.2, metavar="R", help="the lift to be shown (0.2)"
+    )
+
+
+def _lift(written: str) -> float:
+    try:
+        lift = float(written)
+    except ValueError:
+        lift = math.nan
+    if not 0 < lift <= 1:
+        raise argparse.ArgumentTypeError(f"{written!r} is not above 0 and at most 1")
+    return lift
+
+
+def run(given: argparse.Namespace) -> tuple[str, int]:
+    skills = list(_skill_files(given.paths or [Path()]))
+    judge = bool(given.judge) or _judge_is_set(Path())
+    found = [
+        finding for file in skills for finding in lint_skill(file, judge=judge, lift=given.lift)
+    ]
+    errors = sum(finding.level == "error" for finding in found)
+    text = _json(found) if given.format == "json" else _text(found, errors, len(skills))
+    return text, 1 if errors or (given.strict and found) else 0
+
+
+def _skill_files(paths: Iterable[Path]) -> Iterator[Path]:
+    """The SKILL.md files of the skills, each once; pre-commit names every file that changed."""
+    seen = set[Path]()
+    for path in paths:
+        try:
+            files = find_skills(_skill_of(path))
+        except SettingsError as error:
+            raise SettingsError(shown(path), error.problem, error.hint) from None
+        for file in files:
+            if (real := file.resolve()) not in seen:
+                seen.add(real)
+                yield file
+
+
+def _skill_of(path: Path) -> Path:
+    """The SKILL.md that a file of cases belongs to; other paths are left as they are."""
+    for name in (CASES_NAME, EVALS_NAME):
+        if path.is_file() and path.absolute().as_posix().endswith(f"/{name}"):
+            folder = path.absolute().parents[name.count("/")]
+            files = [folder / name for name in SKILL_NAMES]
+            return next((file for file in files if file.is_file()), path)
+    return path
+
+
+def _judge_is_set(folder: Path) -> bool:
+    for name in INI_FILES:
+        try:
+            text = (folder / name).read_text("utf-8", errors="replace")
+        except OSError:
+            continue
+        if _JUDGE_SET.search(text):
+            return True
+    return False
+
+
+def _json(found: Sequence[Finding]) -> str:
+    return json.dumps([dataclasses.asdict(finding) for finding in found], indent=2)
+
+
+def _text(found: Sequence[Finding], errors: int, skills: int) -> str:
+    warnings = len(found) - errors
+    summary = (
+        f"{counted(skills, 'skill')}: {counted(errors, 'error')}, {counted(warnings, 'warning')}"
+    )
+    return "\n".join([*map(_line, found), summary])
+
+
+def _line(finding: Finding) -> str:
+    place = harmless(f"{finding.file}:{finding.line}").replace("\n", "\\n")
+    told = f"{finding.message}. {finding.hint}" if finding.hint else finding.message
+    return f"{place}: {finding.level}: {one_line(told, _LONGEST_MESSAGE)} ({finding.code})"

@@ -1,0 +1,131 @@
+"""``pytest-upskill list``: a tree of skills, with what is known of each; no model is asked."""
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from ...errors import SettingsError, shown
+from ...reports.terminal.skill_tree import look_for, total_line, tree_lines
+from ...results.history import KeptRow, newest
+from ...results.overview import LastResult, SkillOverview, overview
+from ...skills.skill import find_skills
+from ...skills.upskill_config import read_config
+from ..output import painter
+from ..project import ini_paths, runs_folder
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "folders",
+        type=Path,
+        nargs="*",
+        metavar="DIR",
+        help="a folder of skills, or a skill (skill_paths, skills_dir, the current folder)",
+    )
+    parser.add_argument(
+        *("-d", "--dir"), type=Path, action="append", metavar="DIR", help=argparse.SUPPRESS
+    )
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="also how SKILL.md begins, and some cases"
+    )
+    parser.add_argument("--json", action="store_true", help="all of it as JSON")
+
+
+def run(given: argparse.Namespace) -> tuple[str, int]:
+    named = [*given.folders, *(given.dir or ())] or default_folders()
+    folders = [Path(os.path.abspath(folder)) for folder in named]  # noqa: PTH100
+    kept = newest(runs_folder(None, Path.cwd()))
+    found = [
+        (folder, [_with_history(overview(file), kept) for file in _skill_files(folder)])
+        for folder in folders
+    ]
+    skills = [skill for _, group in found for skill in group]
+    text = _json(skills) if given.json else _text(found, given.verbose)
+    return text, 1 if any(skill.errors for skill in skills) else 0
+
+
+def _with_history(found: SkillOverview, kept: Mapping[str, Mapping[str, KeptRow]]) -> SkillOverview:
+    """What its last runs reached comes first; what was accepted stays where there was no run."""
+    if not found.skill:
+        return found
+    rows, digest = kept.get(found.folder.name, {}), found.skill.digest
+    results = [
+        LastResult(
+            model=model,
+            rate=row.skill_rate,
+            baseline_rate=row.baseline_rate,
+            date=f"{kept_row.run.head.started.astimezone():%Y-%m-%d %H:%M}",
+            edited_since=row.digest != digest,
+            kind="last run",
+            cases=row.cases,
+            of=row.of,
+        )
+        for model, kept_row in rows.items()
+        if (row := kept_row.row).skill_rate is not None
+    ]
+    known = {result.model for result in results}
+    rest = [result for result in found.results if result.model not in known]
+    return replace(found, results=(*results, *rest))
+
+
+def default_folders() -> list[Path]:
+    """Where the ini file of pytest says that skills are, else upskill's, else here."""
+    here = Path.cwd()
+    if paths := ini_paths(here, "skill_paths"):
+        return paths
+    config = read_config(here, os.environ)
+    if config.file and config.skills_dir and not config.skills_dir.exists():
+        where = f"{shown(config.file)}: skills_dir: {shown(config.skills_dir)}"
+        raise SettingsError(where, "there is no such folder", "Name a folder: list DIR.")
+    return [config.skills_dir or here]
+
+
+def _skill_files(folder: Path) -> list[Path]:
+    try:
+        return find_skills(folder)
+    except SettingsError as error:
+        raise SettingsError(shown(folder), error.problem, error.hint) from None
+
+
+def _text(found: Sequence[tuple[Path, Sequence[SkillOverview]]], preview: bool) -> str:
+    width = shutil.get_terminal_size((80, 24)).columns
+    paint = painter(sys.stdout, os.environ)
+    look = look_for(sys.stdout.encoding or "ascii", width, paint, preview=preview)
+    lines = []
+    for folder, skills in found:
+        # A skill that was named itself, or by its SKILL.md, stands in the folder above.
+        itself = folder in (skills[0].folder, skills[0].folder / folder.name)
+        root = skills[0].folder.parent if itself else folder
+        lines += [*tree_lines(root, shown(root), skills, look), ""]
+    return "\n".join([*lines, total_line([skill for _, group in found for skill in group])])
+
+
+def _json(skills: Sequence[SkillOverview]) -> str:
+    return json.dumps({"schema": 1, "skills": [_skill_data(skill) for skill in skills]}, indent=2)
+
+
+def _skill_data(found: SkillOverview) -> dict[str, Any]:
+    skill = found.skill
+    return {
+        "name": skill.name if skill else found.folder.name,
+        "path": shown(found.folder),
+        "description": skill.description if skill else None,
+        "digest": skill.digest if skill else None,
+        "tokens": found.tokens,
+        "files": [
+            {"path": file.path, "tokens": file.tokens, "bytes": file.size} for file in found.files
+        ],
+        "cases_file": shown(found.cases_file) if found.cases_file else None,
+        "cases": [{"id": case.id, "input": case.input} for case in found.cases],
+        "results": [asdict(result) for result in found.results],
+        "errors": [
+            {"where": error.where, "problem": error.problem, "hint": error.hint}
+            for error in found.errors
+        ],
+    }

@@ -1,0 +1,99 @@
+"""``pytest-upskill report``: any report of files of --skill-json; several become one run."""
+
+import argparse
+import math
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from ..._util.texts import harmless
+from ...errors import shown
+from ...reports.markdown import markdown_summary
+from ...reports.terminal.summary_text import marks_for, summary_lines
+from ...reports.writers import report_writers, require_apart, tried, written_line
+from ...results.from_json import read_run
+from ...results.merging import Source, merged
+from ...results.run import RunResults
+from ...settings import Gates
+from ..output import painter
+
+_KINDS: Final = {
+    "json": ("FILE", "all of it as JSON"),
+    "html": ("FILE", "a page to look at"),
+    "markdown": ("FILE", "a comment for a pull request"),
+    "csv": ("FILE", "a row for each answer"),
+    "benchmark": ("DIR", "skill-creator's layout"),
+}
+_GATES: Final = {
+    "--min-lift": (-1.0, 1.0),
+    "--min-pass-rate": (0.0, 1.0),
+    "--max-token-growth": (-math.inf, math.inf),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "%(prog)s FILE ... [options]"
+    parser.add_argument(
+        "files", type=Path, nargs="+", metavar="FILE", help="of --skill-json, or kept runs"
+    )
+    for kind, (metavar, what) in _KINDS.items():
+        parser.add_argument(f"--{kind}", type=Path, metavar=metavar, help=f"write {what}")
+    for flag, (low, high) in _GATES.items():
+        number = partial(_number, low=low, high=high)
+        parser.add_argument(flag, type=number, metavar="R", help="a gate, in place of the run's")
+    parser.add_argument("--confident", action="store_true", help="hold the bounds to the gates")
+    parser.add_argument(
+        "--subset", action="store_true", help="cases that no file has are left out on purpose"
+    )
+
+
+def _number(text: str, *, low: float, high: float) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not low <= number <= high or math.isinf(number):
+        limits = f"within {low:g} and {high:g}" if high < math.inf else "a number"
+        raise argparse.ArgumentTypeError(f"{text!r} is not {limits}")
+    return number
+
+
+def run(given: argparse.Namespace) -> tuple[str, int]:
+    gates = _gates(given)
+    wanted = {f"--{kind}": getattr(given, kind) for kind in _KINDS}
+    require_apart(wanted)
+    sources = [Source(shown(file), _with_gates(read_run(file), gates)) for file in given.files]
+    results, notes = merged(sources, subset=given.subset)
+    notes = [*results.subset_notes, *notes]
+    problems = [f"upskill: {harmless(line)}" for line in results.problems]
+    text = markdown_summary(results, notes, len(results.failed))
+    done = tried(report_writers(results, text, notes, wanted))
+    if done.problems:
+        raise done.problems[0]
+    written = [written_line(done.written)] if done.written else []
+    return "\n".join([*_screen(results, notes), *written, *problems]), 1 if problems else 0
+
+
+def _gates(given: argparse.Namespace) -> Gates:
+    """Those of the command line, which replace all that the files have."""
+    return Gates(given.min_lift, given.min_pass_rate, given.max_token_growth, given.confident)
+
+
+def _with_gates(results: RunResults, gates: Gates) -> RunResults:
+    return replace(results, gates=gates) if gates.any() else results
+
+
+def _screen(results: RunResults, notes: Sequence[str]) -> list[str]:
+    return summary_lines(
+        results.skills,
+        results.verdicts,
+        width=shutil.get_terminal_size().columns,
+        marks=marks_for(sys.stdout.encoding or "ascii"),
+        paint=painter(sys.stdout, os.environ),
+        notes=notes,
+    )

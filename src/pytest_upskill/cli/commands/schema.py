@@ -1,0 +1,13 @@
+"""``pytest-upskill schema``: the JSON schema of skill_meta.json, for editors."""
+
+import argparse
+
+from ...checks.meta_schema import schema_text
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """It has none."""
+
+
+def run(given: argparse.Namespace) -> tuple[str, int]:  # noqa: ARG001
+    return schema_text().rstrip("\n"), 0

@@ -1,0 +1,271 @@
+"""Measure a version of a skill, show the teacher what fails, measure the next; keep the best."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
+from typing import Final
+
+from .._util.texts import counted, one_line, shortened
+from ..checks import CheckedCase
+from ..errors import BudgetError, UnusableError
+from ..measure.evaluate import evaluate_cases
+from ..results.run import RunResults
+from ..results.summary import Summary
+from ..trials.records import Record
+from ..trials.trial import Arm
+from .case_writing import GoodCase
+from .classroom import Classroom
+from .drafts import Draft, Wanted, ask_for_draft, loaded
+from .progress_lines import Screen, cells_of
+from .prompts import failing_case, refine_prompt
+from .replies import no_answer
+from .teach_settings import Lesson
+
+_MOST_TOLD: Final = 10
+_ALL_ARMS: Final[tuple[Arm, ...]] = ("baseline", "previous", "skill")
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A version that was measured on the learning part; or why it could not be."""
+
+    number: int
+    draft: Draft
+    results: RunResults | None
+    problem: str | None = None
+    written: bool = True  # if not, it is the skill as it was given
+    most_tokens: int | None = None  # those that were allowed, and that it may still be over
+
+    @property
+    def too_long(self) -> bool:
+        """Never the skill as it was given: that is how somebody wished it to be."""
+        return self.written and self.draft.tokens > (self.most_tokens or self.draft.tokens)
+
+    @property
+    def label(self) -> str:
+        return f"attempt {self.number}" if self.written else "as it is"
+
+    @property
+    def lift(self) -> float:
+        """The mean over students."""
+        return mean_lift(self.results) if self.results else float("-inf")
+
+    @property
+    def worst_rate(self) -> float:
+        """The pass rate of the student that does worst with it."""
+        rates = [row.skill_rate or 0.0 for row in self.results.summaries] if self.results else []
+        return min(rates, default=0.0)
+
+    @property
+    def merit(self) -> tuple[bool, float, int, int]:
+        """By which the best is chosen: lift, then fewer tokens, then who came first.
+
+        Before all, it is one that helps and is not too long.
+        """
+        fits = self.lift > 0 and not self.too_long
+        return fits, self.lift, -self.draft.tokens, -self.number
+
+
+def mean_lift(results: RunResults) -> float:
+    lifts = [row.lift for row in results.summaries if row.lift is not None]
+    return fmean(lifts) if lifts else 0.0
+
+
+def checked(cases: Sequence[GoodCase]) -> list[CheckedCase]:
+    return [(one.case, one.checks) for one in cases]
+
+
+def measure(
+    room: Classroom,
+    draft: Draft,
+    cases: Sequence[GoodCase],
+    models: Mapping[str, str],
+    scratch: Path,
+    *,
+    arms: Sequence[Arm] = _ALL_ARMS,
+    trace: str | None = None,
+) -> RunResults:
+    """Both arms of all cases on all models; TeachError if one could not be asked.
+
+    A trace is an arm of its own, in the place of the skill's body.
+    """
+    skill = replace(loaded(draft, scratch), previous=trace)
+    results = evaluate_cases(
+        skill, checked(cases), models, room.settings, room.ask, room.price_of, arms
+    )
+    for record in results.records:
+        if record.outcome == "errored":
+            raise no_answer(room, record.error or "no answer")
+    return results
+
+
+def passed_by_all(results: RunResults) -> set[str]:
+    """The cases that every model passes in every run without the skill."""
+    failed = {
+        record.case
+        for record in results.records
+        if record.arm == "baseline" and record.outcome != "passed"
+    }
+    return {test.case for test in results.tests} - failed
+
+
+def told_to_teacher(results: RunResults) -> str:
+    """How students did with a version: those that fail with question, answer and reasons."""
+    skill = results.skills[0].name
+    failing = _failing(results)
+    shown = [
+        failing_case(
+            results.questions[skill, record.case],
+            record.model,
+            record.output or "",
+            [grade.reason for grade in record.checks if not grade.passed],
+            [grade.reason for grade in record.checks if grade.passed],
+        )
+        for record in failing[:_MOST_TOLD]
+    ]
+    rates = "; ".join(map(_rates, results.summaries))
+    failed = {record.case for record in failing}
+    fine = [case.case for case in results.summaries[0].by_case if case.case not in failed]
+    parts = [f"The share that passes: {rates}."]
+    parts += [f"These pass with every student: {', '.join(fine)}."] if fine else []
+    if failing:
+        parts += [f"{counted(len(failing), 'answer')} fail; these are some of them.", *shown]
+    return "\n\n".join(parts)
+
+
+def _rates(row: Summary) -> str:
+    bare, skilled = row.baseline_rate or 0.0, row.skill_rate or 0.0
+    return f"{row.model} {bare:.0%} without the skill, {skilled:.0%} with it"
+
+
+def _failing(results: RunResults) -> list[Record]:
+    """One answer for each case and student that failed, every case once before any twice."""
+    first: dict[tuple[str, str], Record] = {}
+    for record in results.records:
+        if record.arm == "skill" and record.outcome == "failed":
+            first.setdefault((record.case, record.model), record)
+    seen = dict[str, int]()
+    ranked = []
+    for record in first.values():
+        seen[record.case] = seen.get(record.case, 0) + 1
+        ranked.append((seen[record.case], record))
+    return [record for _, record in sorted(ranked, key=lambda pair: pair[0])]
+
+
+_PLATEAU: Final = 2  # so many attempts without a better one are enough
+_MOST_TRIED: Final = 8_000  # characters of a version that did no better
+
+KeepAttempt = Callable[[Attempt, list[Attempt]], None]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """What stays the same from attempt to attempt."""
+
+    room: Classroom
+    lesson: Lesson
+    material: str
+    wanted: Wanted
+    cases: Sequence[GoodCase]  # those of the learning part, and no others
+    session: int
+    screen: Screen
+    keep: KeepAttempt
+
+    def run(self, first: Draft) -> tuple[list[Attempt], str]:
+        """All attempts, and why there were no more."""
+        attempts, stop = self._attempts(first)
+        best = best_of(attempts)
+        if len(attempts) > 1 and best.number == 1 and best.results:  # its row did not say so yet
+            self.screen.row(best.label, cells_of(best.results), "best")
+        return attempts, stop
+
+    def _attempts(self, first: Draft) -> tuple[list[Attempt], str]:
+        attempts: list[Attempt] = []
+        draft: Draft | None = first
+        while True:
+            attempt = self._measured(draft, attempts) if draft else None
+            if attempt:
+                attempts.append(attempt)
+                self._show(attempts)
+                self.keep(attempt, attempts)
+            if self.room.out_of_budget:
+                return attempts, f"another version {self.room.past_budget()}"
+            if stop := why_stop(attempts, self.lesson):
+                return attempts, stop
+            draft = self._next(attempts)
+            if draft and any(_same(draft, former.draft) for former in attempts):
+                return attempts, "the teacher had nothing new to write"
+
+    def _measured(self, draft: Draft, attempts: Sequence[Attempt]) -> Attempt:
+        written = draft is not self.wanted.base
+        most = self.wanted.most_tokens
+        attempt = Attempt(len(attempts) + 1, draft, None, written=written, most_tokens=most)
+        self.screen.begin(f"{attempt.label}…")
+        try:
+            results = measure(self.room, draft, self.cases, self.room.students, self.wanted.scratch)
+        except BudgetError as error:
+            return replace(attempt, problem=str(error))
+        return replace(attempt, results=results)
+
+    def _next(self, attempts: list[Attempt]) -> Draft | None:
+        """A new version of the best; None if it is none, which counts as an attempt."""
+        best = best_of(attempts)
+        assert best.results, "a best attempt is one that was measured"
+        tried = [_tried_text(one) for one in attempts if one.number > best.number]
+        prompt = refine_prompt(
+            self.lesson.task,
+            self.material,
+            best.draft.body,
+            told_to_teacher(best.results),
+            tried,
+            self.lesson.max_skill_tokens,
+        )
+        number = len(attempts) + 1
+        self.screen.begin(f"attempt {number}: {self.room.teacher} rewrites the skill…")
+        try:
+            return ask_for_draft(self.room, prompt, self.wanted, self.session)
+        except BudgetError:
+            self.screen.drop()
+            return None
+        except UnusableError as error:
+            attempt = Attempt(number, best.draft, None, str(error))
+            attempts.append(attempt)
+            self._show(attempts)
+            self.keep(attempt, attempts)
+            return None
+
+    def _show(self, attempts: list[Attempt]) -> None:
+        latest = attempts[-1]
+        if not latest.results:
+            self.screen.line(f"{latest.label:<11}{one_line(latest.problem or '', 120)}")
+            return
+        better = len(attempts) > 1 and best_of(attempts) is latest
+        self.screen.row(latest.label, cells_of(latest.results), "best" if better else "")
+
+
+def best_of(attempts: Sequence[Attempt]) -> Attempt:
+    return max(attempts, key=lambda attempt: attempt.merit)
+
+
+def why_stop(attempts: Sequence[Attempt], lesson: Lesson) -> str | None:
+    best = best_of(attempts)
+    if best.worst_rate >= lesson.target and not best.too_long:
+        how = "" if best.written else " with the skill as it is"
+        return f"every student reached {lesson.target:.0%}{how}"
+    if len(attempts) >= lesson.attempts:
+        return f"no more than {lesson.attempts} were allowed (--attempts)"
+    if len(attempts) - best.number >= _PLATEAU:
+        return f"{_PLATEAU} attempts in a row did no better"
+    return None
+
+
+def _same(one: Draft, other: Draft) -> bool:
+    return (one.body, one.files) == (other.body, other.files)
+
+
+def _tried_text(attempt: Attempt) -> str:
+    """A version that did no better, or why there was none."""
+    if attempt.results:
+        return shortened(attempt.draft.body, _MOST_TRIED)
+    return f"(attempt {attempt.number} could not be used: {attempt.problem})"

@@ -1,0 +1,188 @@
+"""A skill as a teacher writes it: read, held to the specification, written to a folder."""
+
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from .._util.texts import counted, one_line, slug
+from ..lint.skill_rules import lint_skill_file
+from ..skills.skill import SKILL_NAMES, Skill, estimated_tokens, is_taught, load_skill
+from .classroom import Classroom
+from .prompts import TEACHER
+from .replies import DRAFT_SCHEMA, DraftForm, NotUsable, Request, ask_for, read_reply
+from .secrets import masked
+
+_LONGEST_NAME: Final = 64
+_FOLDERS: Final = ("references", "scripts", "assets")
+_GOOD_PART: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+_MOST_FILES: Final = 20
+_MOST_FILE_CHARS: Final = 100_000
+_MOST_DEPTH: Final = 3
+_FRONTMATTER: Final = re.compile(r"^---[ \t]*\n(.*?)\n---[ \t]*\n?(.*)", re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A version of a skill; ``base`` is the folder of the one that it improves."""
+
+    name: str
+    description: str
+    body: str
+    files: tuple[tuple[str, str], ...] = ()
+    fields: Mapping[str, Any] = field(default_factory=dict)  # of the frontmatter, beside those two
+    base: Path | None = None
+
+    @property
+    def text(self) -> str:
+        """The whole of SKILL.md."""
+        head = {"name": self.name, "description": self.description, **self.fields}
+        front = yaml.safe_dump(head, sort_keys=False, allow_unicode=True, width=1_000_000)
+        return f"---\n{front}---\n\n{self.body}\n"
+
+    @property
+    def tokens(self) -> int:
+        return estimated_tokens(self.body)
+
+    def write(self, folder: Path) -> Path:
+        """Put it into a folder, with the files of its base that it does not change."""
+        folder.mkdir(parents=True, exist_ok=True)
+        if self.base and self.base.resolve() != folder.resolve():
+            _copy_taught(self.base, folder)
+        for path, text in self.files:
+            file = folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        there = (folder / name for name in SKILL_NAMES if (folder / name).is_file())
+        skill_file = next(there, folder / SKILL_NAMES[0])
+        skill_file.write_text(self.text, encoding="utf-8")
+        return skill_file
+
+
+def _copy_taught(base: Path, folder: Path) -> None:
+    """All that an agent would get of a skill: not its cases, not what is hidden."""
+
+    def passed_over(where: str, names: list[str]) -> list[str]:
+        paths = [Path(where, name) for name in names]
+        return [p.name for p in paths if p.name.startswith(".") or not is_taught(base, p)]
+
+    shutil.copytree(base, folder, ignore=passed_over, dirs_exist_ok=True)
+
+
+def draft_of(skill: Skill, fields: Mapping[str, Any]) -> Draft:
+    """A skill that is there, as the first version of what becomes of it."""
+    others = {key: value for key, value in fields.items() if key not in ("name", "description")}
+    return Draft(skill.name, skill.description, skill.body, (), others, skill.file.parent)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What holds for every version: its name if that is set, its size, where to try it."""
+
+    most_tokens: int
+    scratch: Path
+    fallback_name: str
+    base: Draft | None = None
+    name: str | None = None
+
+
+def ask_for_draft(room: Classroom, prompt: str, wanted: Wanted, session: int) -> Draft:
+    """TeachError if what the teacher writes is no skill, even after it was told what is wrong."""
+    request = Request(room.teacher, TEACHER, masked(prompt), DRAFT_SCHEMA, session)
+    return ask_for(room, request, lambda text: read_draft(text, wanted))
+
+
+def read_draft(text: str, wanted: Wanted) -> Draft:
+    form = _form_of(text)
+    description, body = " ".join(form.description.split()), form.body.strip()
+    name = wanted.name or slug(form.name, _LONGEST_NAME) or wanted.fallback_name
+    files = tuple((file.path.strip(), masked(file.text)) for file in form.files)
+    if problems := list(_file_problems(files)):
+        raise NotUsable(problems)
+    base = wanted.base
+    draft = Draft(
+        name,
+        masked(description),
+        masked(body),
+        files,
+        base.fields if base else {},
+        base.base if base else None,
+    )
+    errors, advice = _lint(draft, wanted)
+    if errors or advice:
+        raise NotUsable([*errors, *advice], None if errors else draft)
+    return draft
+
+
+def loaded(draft: Draft, scratch: Path) -> Skill:
+    """The draft as a skill that can be measured."""
+    with tempfile.TemporaryDirectory(prefix="tmp-", dir=scratch) as folder:
+        return load_skill(draft.write(Path(folder, draft.name)))
+
+
+def _form_of(text: str) -> DraftForm:
+    """The form, or a whole SKILL.md, which some write whatever they are asked for."""
+    try:
+        form = read_reply(text, DraftForm)
+    except NotUsable:
+        if not (found := _FRONTMATTER.search(text)):
+            raise
+        body = re.sub(r"\n```\s*\Z", "", found[2])  # the end of a fence around all of it
+        form = DraftForm(description="", body=f"---\n{found[1]}\n---\n{body}")
+    if form.body.lstrip().startswith("---") and (found := _FRONTMATTER.match(form.body.lstrip())):
+        fields = _yaml_texts(found[1])
+        return DraftForm(
+            name=form.name or fields.get("name", ""),
+            description=form.description or fields.get("description", ""),
+            body=found[2],
+            files=form.files,
+        )
+    return form
+
+
+def _yaml_texts(text: str) -> dict[str, str]:
+    try:
+        data = yaml.load(text, Loader=yaml.BaseLoader)
+    except (yaml.YAMLError, RecursionError):
+        return {}
+    pairs = data.items() if isinstance(data, dict) else ()
+    return {str(key): value for key, value in pairs if isinstance(value, str)}
+
+
+def _file_problems(files: tuple[tuple[str, str], ...]) -> Iterator[str]:
+    if len(files) > _MOST_FILES:
+        yield f"there are {len(files)} files; {_MOST_FILES} are allowed"
+    seen = set[str]()
+    for path, text in files[:_MOST_FILES]:
+        shown = one_line(path, 80)
+        parts = path.split("/")
+        if parts[0] not in _FOLDERS or not 2 <= len(parts) <= _MOST_DEPTH:
+            yield f"the file {shown!r} must stand below references/, scripts/ or assets/"
+        elif not all(_GOOD_PART.fullmatch(part) for part in parts):
+            yield f"the path {shown!r} may hold only letters, digits and . _ -"
+        elif path.lower() in seen:
+            yield f"the file {shown!r} is there twice"
+        if len(text) > _MOST_FILE_CHARS:
+            yield f"the file {shown!r} has more than {_MOST_FILE_CHARS:,} characters"
+        seen.add(path.lower())
+
+
+def _lint(draft: Draft, wanted: Wanted) -> tuple[list[str], list[str]]:
+    """What breaks the specification, and what is merely unwise."""
+    with tempfile.TemporaryDirectory(prefix="tmp-", dir=wanted.scratch) as folder:
+        found = list(lint_skill_file(draft.write(Path(folder, draft.name))))
+    told: dict[str, list[str]] = {"error": [], "warning": []}
+    for finding in found:
+        hint = f". {finding.hint}" if finding.hint else ""
+        told[finding.level].append(one_line(f"{finding.message}{hint}", 300))
+    if draft.tokens > wanted.most_tokens:
+        told["warning"].append(
+            f"the body has about {counted(draft.tokens, 'token')}, and {wanted.most_tokens:,} are "
+            "allowed: say the same in fewer words, and leave out what every model knows"
+        )
+    return told["error"], told["warning"]
