@@ -125,7 +125,7 @@ def test_one_line_is_harmless_and_within_its_limit(text: str, limit: int) -> Non
 
 
 def test_a_close_word_is_guessed() -> None:
-    assert guess("contians", ["not_contains", "contains"]) == ", did you mean 'contains'?"
+    assert guess("contians", ["not_contains", "contains"]) == ' (did you mean "contains"?)'
 
 
 def test_no_word_is_guessed_where_none_is_close() -> None:

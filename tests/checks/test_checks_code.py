@@ -157,17 +157,17 @@ def test_python_that_would_break_the_parser_fails(text: str) -> None:
     ("expected", "told"),
     [
         ({"parses": "ruby"}, "parses: 'ruby' can't be parsed here, only python, json, toml"),
-        ({"parses": True}, "parses: this is not a text"),
+        ({"parses": True}, "parses: must be a string"),
         ({"code": {"language": "ruby", "parses": True}}, "code: 'ruby' can't be parsed here"),
         ({"code": {"language": "js", "calls": "x"}}, "code: 'calls' is for Python only"),
-        ({"code": {"parses": True}}, "code.language: this is missing"),
+        ({"code": {"parses": True}}, "code.language: missing"),
         (
             {"code": {"language": "py", "import": "x"}},
-            "import: unknown key, did you mean",
+            "import: unknown key (did you mean",
         ),
-        ({"code": {"language": ""}}, "code.language: an empty text"),
-        ({"code": 1}, "code: this is not an object"),
-        ({"defines": [""]}, "defines[0]: an empty text"),
+        ({"code": {"language": ""}}, "code.language: must not be empty"),
+        ({"code": 1}, "code: must be an object"),
+        ({"defines": [""]}, "defines[0]: must not be empty"),
     ],
 )
 def test_a_wrong_argument_is_told_with_its_path(expected: dict[str, Any], told: str) -> None:

@@ -105,7 +105,7 @@ def test_the_example_file_has_both_labels_and_orders_to_the_judge() -> None:
     ("text", "problem"),
     [
         ("", "l.jsonl: there are no examples"),
-        ("{}\n", "l.jsonl:1: question: this is missing"),
+        ("{}\n", "l.jsonl:1: question: missing"),
         ("\nnope\n", "l.jsonl:2: this line is not JSON"),
         (
             '{"question": "q", "answer": "a", "judge": ["x", "y"], "passed": true}',

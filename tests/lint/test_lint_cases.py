@@ -46,7 +46,7 @@ def test_each_problem_of_the_file_is_an_error_with_its_line(tmp_path: Path) -> N
     assert len(found) == 13
     assert found[0].file == str(file)
     assert (found[0].line, found[0].message[:14]) == (4, "cases[0].input")
-    assert "did you mean 'input'?" in next(f.message for f in found if f.line == 8)
+    assert 'did you mean "input"?' in next(f.message for f in found if f.line == 8)
 
 
 def test_wrong_checks_are_errors_and_do_not_hide_what_else_there_is(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_checks_that_any_answer_passes_are_found(
 def test_an_unknown_check_is_a_warning_with_a_guess(tmp_path: Path) -> None:
     (finding,) = lint_case(tmp_path, "Which?", {"any_of": [{"contians": "gate up"}]})
     assert (finding.level, finding.code) == ("warning", "check-unknown")
-    assert "did you mean 'contains'?" in finding.message
+    assert 'did you mean "contains"?' in finding.message
     assert "conftest.py" in finding.hint
 
 

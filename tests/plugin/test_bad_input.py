@@ -71,9 +71,12 @@ def test_a_broken_skill_md(pytester: pytest.Pytester, text: str, message: str) -
         ('{"cases": [\n  {"input": "a" "b"}]}', "skill_meta.json:2:17: this is not JSON"),
         (
             json.dumps({"cases": [case("a", "x"), {"input": "b", "expected": {"contians": "x"}}]}),
-            "cases[1].expected.contians: unknown check, did you mean 'contains'?",
+            'cases[1].expected.contians: unknown check (did you mean "contains"?)',
         ),
-        (json.dumps({"cases": [case("a", "")]}), "cases[0].expected.contains[0]: an empty text"),
+        (
+            json.dumps({"cases": [case("a", "")]}),
+            "cases[0].expected.contains[0]: must not be empty",
+        ),
         (
             json.dumps({"cases": [case("a", "x", id="i"), case("b", "x", id="i")]}),
             "cases[1].id: 'i' is the id of cases[0] too",
@@ -113,8 +116,8 @@ def test_a_broken_skill_is_asked_of_nobody(pytester: pytest.Pytester, workers: s
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--model", "hiaku"], "no model of this name is known, did you mean 'haiku'?"),
-        (["--model", "claude-haiku-5-5"], "did you mean 'anthropic:claude-haiku-5-5'?"),
+        (["--model", "hiaku"], 'no model of this name is known (did you mean "haiku"?)'),
+        (["--model", "claude-haiku-5-5"], 'did you mean "anthropic:claude-haiku-5-5"?'),
         (["--model", "haiku"], "ANTHROPIC_API_KEY is not set"),
         (["--model", "hf:a/b"], "HF_TOKEN is not set"),
         (["--model", "local:none.gguf"], "none.gguf: No such file or directory"),

@@ -100,7 +100,7 @@ def test_an_unknown_name_is_told_with_a_guess(pytester: pytest.Pytester) -> None
     pytester.makeconftest(CONFTEST)
     result = run(pytester, {"shrot": 1})
     assert result.ret == pytest.ExitCode.INTERRUPTED
-    result.stdout.fnmatch_lines(["*expected.shrot: unknown check, did you mean 'short'?"])
+    result.stdout.fnmatch_lines(['*expected.shrot: unknown check (did you mean "short"?)'])
 
 
 @pytest.mark.parametrize(

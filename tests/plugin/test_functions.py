@@ -273,7 +273,7 @@ def test_an_async_test_is_told(pytester: pytest.Pytester, model: str) -> None:
     ("asked", "told"),
     [
         ("3", "ask takes a text, or a list of messages: "),
-        ('""', "ask takes a text, or a list of messages: [[]0].content: an empty text"),
+        ('""', "ask takes a text, or a list of messages: [[]0].content: must not be empty"),
         ('[{"role": "robot", "content": "x"}]', "ask takes a text, or a list of messages: "),
     ],
 )

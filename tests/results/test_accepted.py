@@ -98,8 +98,8 @@ GOOD = json.loads(results_text({"haiku": MODEL}))
     ("text", "problem"),
     [
         ("", ":1:1: this is not JSON: Expecting value"),
-        ("[]", ":1: the file: this is not an object"),
-        ('{"schema": 1}', ":1: models: this is missing"),
+        ("[]", ":1: the file: must be an object"),
+        ('{"schema": 1}', ":1: models: missing"),
         (json.dumps({**GOOD, "schema": 2}), ":1: schema: "),
         (json.dumps({**GOOD, "more": 2}), ":1: more: unknown key"),
         (results_text({"haiku": MODEL}).replace("5,", "9,", 1), "haiku.cases.a: more passes"),

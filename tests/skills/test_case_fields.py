@@ -67,13 +67,13 @@ NOT_IN_TURN = "[0].input: user and assistant must take turns, with user first an
         (TALK[1:], NOT_IN_TURN),
         ([TALK[0], TALK[2]], NOT_IN_TURN),
         ([TALK[0], TALK[1], TALK[1]], NOT_IN_TURN),
-        ([{"role": "user"}], "[0].input[0].content: this is missing"),
-        ([{"role": "user", "content": " "}], "[0].input[0].content: an empty text"),
-        ([{"role": "user", "context": "a"}], "[0].input[0].content: this is missing"),
-        ([{"role": "user", "content": "a", "contnt": 1}], "[0].input[0].contnt: unknown key, did"),
+        ([{"role": "user"}], "[0].input[0].content: missing"),
+        ([{"role": "user", "content": " "}], "[0].input[0].content: must not be empty"),
+        ([{"role": "user", "context": "a"}], "[0].input[0].content: missing"),
+        ([{"role": "user", "content": "a", "contnt": 1}], "[0].input[0].contnt: unknown key (did"),
         ([{"role": "robot", "content": "a"}], "[0].input[0].role: input should be 'user' or 'a"),
         ([{"role": "system", "content": "a"}], '[0].input[0].role: a system text is written as "s'),
-        (["a"], "[0].input[0]: this is not an object"),
+        (["a"], "[0].input[0]: must be an object"),
         ({"role": "user"}, "[0].input: this is neither a text nor a list of messages"),
     ],
 )
@@ -145,7 +145,7 @@ def test_a_file_that_can_not_be_put_into_a_question_is_refused(
 def test_an_unknown_key_beside_a_file_is_told_with_a_guess(tmp_path: Path) -> None:
     one = case("q", "x", context={"files": {"a": {"fle": "a.txt"}}})
     problem = refused(tmp_path, [one]).problem
-    assert "[0].context.files.a.fle: unknown key, did you mean 'file'?" in problem
+    assert '[0].context.files.a.fle: unknown key (did you mean "file"?)' in problem
 
 
 # Defaults.
@@ -190,11 +190,11 @@ def test_defaults_hold_for_all_cases_that_do_not_say_otherwise(tmp_path: Path) -
     [
         ({"id": "a"}, "defaults.id: unknown key"),
         ({"input": "a"}, "defaults.input: unknown key"),
-        ({"tag": ["a"]}, "defaults.tag: unknown key, did you mean 'tags'?"),
+        ({"tag": ["a"]}, 'defaults.tag: unknown key (did you mean "tags"?)'),
         ({"tags": ["a b"]}, "defaults.tags[0]: 'a b' can't be a mark"),
-        ({"expected": ["a"]}, "defaults.expected: this is not an object"),
+        ({"expected": ["a"]}, "defaults.expected: must be an object"),
         ({"context": {"files": ["none"]}}, "defaults.context.files[0]: 'none' is not there"),
-        ([], "defaults: this is not an object"),
+        ([], "defaults: must be an object"),
     ],
 )
 def test_a_problem_of_the_defaults_is_told_at_its_place(
@@ -207,13 +207,13 @@ def test_a_problem_of_the_defaults_is_told_at_its_place(
 def test_a_wrong_check_of_the_defaults_is_told_once_and_at_its_place(tmp_path: Path) -> None:
     data = {"cases": [case("a", "x"), {"input": "b"}], "defaults": {"expected": {"contians": "y"}}}
     error = refused(tmp_path, data)
-    assert error.problem == "defaults.expected.contians: unknown check, did you mean 'contains'?"
+    assert error.problem == 'defaults.expected.contians: unknown check (did you mean "contains"?)'
     assert error.where.endswith("skill_meta.json:17")
 
 
 def test_without_defaults_a_case_needs_checks_of_its_own(tmp_path: Path) -> None:
     data = {"defaults": {"tags": ["a"]}, "cases": [{"input": "q"}]}
-    assert refused(tmp_path, data).problem == "cases[0].expected: this is missing"
+    assert refused(tmp_path, data).problem == "cases[0].expected: missing"
 
 
 # Wrong values, and the line where they stand.
@@ -222,22 +222,25 @@ def test_without_defaults_a_case_needs_checks_of_its_own(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"system": ""}, ".system: an empty text"),
+        ({"system": ""}, ".system: must not be empty"),
         ({"skip": ""}, ".skip: this is neither a text that says why, nor true or false"),
         ({"skip": 1}, ".skip: this is neither a text"),
         ({"xfail": ["x"]}, ".xfail: this is neither a text"),
-        ({"runs": 0}, ".runs: this is "),
-        ({"runs": 1_000_000_000}, ".runs: this is above 1000"),
-        ({"expected": {"judge": "x", "judge_votes": 1001}}, ".expected.judge_votes: this is above"),
-        ({"runs": "3"}, ".runs: this is not a whole number"),
-        ({"runs": True}, ".runs: this is not a whole number"),
-        ({"threshold": 0}, ".threshold: this is not above 0"),
-        ({"threshold": 1.1}, ".threshold: this is above 1"),
-        ({"threshold": "half"}, ".threshold: this is not a number"),
+        ({"runs": 0}, ".runs: must be 1 or more"),
+        ({"runs": 1_000_000_000}, ".runs: must be 1000 or less"),
+        (
+            {"expected": {"judge": "x", "judge_votes": 1001}},
+            ".expected.judge_votes: must be 1000 or",
+        ),
+        ({"runs": "3"}, ".runs: must be a whole number"),
+        ({"runs": True}, ".runs: must be a whole number"),
+        ({"threshold": 0}, ".threshold: must be above 0"),
+        ({"threshold": 1.1}, ".threshold: must be 1 or less"),
+        ({"threshold": "half"}, ".threshold: must be a number"),
         ({"models": []}, ".models: this is neither a text nor a list of texts"),
-        ({"models": [""]}, ".models[0]: an empty text"),
+        ({"models": [""]}, ".models[0]: must not be empty"),
         ({"models": 1}, ".models: this is neither a text nor a list of texts"),
-        ({"run": 1}, ".run: unknown key, did you mean 'runs'?"),
+        ({"run": 1}, '.run: unknown key (did you mean "runs"?)'),
     ],
 )
 def test_a_wrong_value_is_refused(tmp_path: Path, change: dict[str, Any], problem: str) -> None:

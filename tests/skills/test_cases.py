@@ -186,32 +186,32 @@ def test_a_huge_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert "more than" in refused(tmp_path, [GATE, DOOR]).problem
 
 
-EMPTY_TEXT = "an empty text: every answer would pass it, or none"
+EMPTY_TEXT = "must not be empty: every answer would pass it, or none"
 
 
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"expected": {"contians": ["a"]}}, ".expected.contians: unknown check, did you mean"),
-        ({"expects": {}}, ".expects: unknown key, did you mean 'expected'?"),
-        ({"context": {"file": {}}}, ".context.file: unknown key, did you mean 'files'?"),
+        ({"expected": {"contians": ["a"]}}, ".expected.contians: unknown check (did you mean"),
+        ({"expects": {}}, '.expects: unknown key (did you mean "expected"?)'),
+        ({"context": {"file": {}}}, '.context.file: unknown key (did you mean "files"?)'),
         ({"zebra": 1}, ".zebra: unknown key"),
         ({"expected": {"contains": ""}}, f".expected.contains: {EMPTY_TEXT}"),
         ({"expected": {"contains": [" \n"]}}, f".expected.contains[0]: {EMPTY_TEXT}"),
         ({"expected": {"contains": ["a", ""]}}, f".expected.contains[1]: {EMPTY_TEXT}"),
-        ({"expected": {"contains": []}}, ".expected.contains: an empty list: every answer"),
-        ({"expected": {"not_contains": ""}}, ".expected.not_contains: an empty text"),
-        ({"expected": {"contains": [1]}}, ".expected.contains[0]: this is not a text"),
+        ({"expected": {"contains": []}}, ".expected.contains: must not be empty: every answer"),
+        ({"expected": {"not_contains": ""}}, ".expected.not_contains: must not be empty"),
+        ({"expected": {"contains": [1]}}, ".expected.contains[0]: must be a string"),
         ({"expected": {"contains": {"a": 1}}}, ".expected.contains: this is neither a text nor a"),
         ({"expected": {}}, ".expected: no check, so every answer would pass"),
         ({"expected": {"contains": None}}, ".expected: no check, so every answer would pass"),
         ({"expected": "text"}, ".expected: this is neither an object nor a list"),
-        ({"input": ""}, ".input: an empty text"),
+        ({"input": ""}, ".input: must not be empty"),
         ({"input": 1}, ".input: this is neither a text nor a list of messages"),
         ({"context": {"files": {"a.txt": 1}}}, ".context.files.a.txt: this is neither a text nor"),
         ({"context": {"files": "a.txt"}}, ".context.files: this is neither an object of texts"),
         ({"validator": "json"}, ".validator: unknown check 'json'; known: none"),
-        ({"validator": 1}, ".validator: this is not a text"),
+        ({"validator": 1}, ".validator: must be a string"),
         ({"output_file": "a.py"}, ": validator_config or output_file, but no validator"),
         ({"id": ""}, ".id: '' can't be part of a test's name"),
         ({"id": "a b"}, ".id: 'a b' can't be part of a test's name"),
@@ -220,8 +220,8 @@ EMPTY_TEXT = "an empty text: every answer would pass it, or none"
         ({"id": "a/b"}, ".id: 'a/b' can't be part"),
         ({"id": "a\n"}, ".id: 'a\\n' can't be part"),
         ({"id": "-a"}, ".id: '-a' can't be part"),
-        ({"id": True}, ".id: this is not a text"),
-        ({"id": 1.5}, ".id: this is not a text"),
+        ({"id": True}, ".id: must be a string"),
+        ({"id": 1.5}, ".id: must be a string"),
         ({"tags": ["a b"]}, ".tags[0]: 'a b' can't be a mark"),
         ({"tags": [""]}, ".tags[0]: '' can't be a mark"),
         ({"tags": ["_build"]}, ".tags[0]: '_build' can't be a mark"),
@@ -229,7 +229,7 @@ EMPTY_TEXT = "an empty text: every answer would pass it, or none"
         ({"tags": ["xfail"]}, ".tags[0]: 'xfail' can't be a mark"),
         ({"tags": ["parametrize"]}, ".tags[0]: 'parametrize' can't be a mark"),
         ({"tags": ["usefixtures"]}, ".tags[0]: 'usefixtures' can't be a mark"),
-        ({"tags": "build"}, ".tags: this is not a list"),
+        ({"tags": "build"}, ".tags: must be a list"),
     ],
 )
 def test_a_problem_of_a_case_is_told_with_its_path(
@@ -245,17 +245,17 @@ def test_a_problem_of_a_case_is_told_with_its_path(
 @pytest.mark.parametrize("key", ["input", "expected"])
 def test_a_missing_key_is_told_with_its_path(tmp_path: Path, key: str) -> None:
     bad = {name: value for name, value in GATE.items() if name != key}
-    assert refused(tmp_path, [bad]).problem == f"[0].{key}: this is missing"
+    assert refused(tmp_path, [bad]).problem == f"[0].{key}: missing"
 
 
 def test_an_unknown_key_of_the_file_is_told_with_a_guess(tmp_path: Path) -> None:
-    assert refused(tmp_path, {"case": []}).problem == "case: unknown key, did you mean 'cases'?"
+    assert refused(tmp_path, {"case": []}).problem == 'case: unknown key (did you mean "cases"?)'
 
 
 def test_many_problems_are_told_at_once_but_not_all(tmp_path: Path) -> None:
     lines = refused(tmp_path, [{}] * 8).problem.splitlines()
     assert len(lines) == 6
-    assert lines[0] == "[0].input: this is missing"
+    assert lines[0] == "[0].input: missing"
     assert lines[-1].strip() == "and 3 more"
 
 

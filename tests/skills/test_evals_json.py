@@ -111,17 +111,17 @@ def test_files_are_looked_for_in_the_skill_and_then_in_evals(tmp_path: Path) -> 
         ({"files": ["none.txt"]}, ".files[0]: 'none.txt' is not there"),
         ({"files": ["/tmp"]}, ".files[0]: '/tmp' leads out of the skill's folder"),
         ({"files": ["../../x.txt"]}, ".files[0]: '../../x.txt' leads out of the skill's folder"),
-        ({"files": "a.txt"}, ".files: this is not a list"),
+        ({"files": "a.txt"}, ".files: must be a list"),
         ({"files": ["a\0b"]}, ".files[0]: 'a\\x00b' can't be the name of a file"),
         ({"expected_output": ""}, ": nothing is said of the answer"),
         ({"expected_output": None}, ": nothing is said of the answer"),
-        ({"expected_output": 1}, ".expected_output: this is not a text"),
+        ({"expected_output": 1}, ".expected_output: must be a string"),
         ({"assertions": [1]}, ".assertions[0]: this is neither a text nor an object with a 'text'"),
         ({"assertions": [{"cmd": "x"}]}, ".assertions[0]: there is neither a 'text' nor a 'desc"),
-        ({"assertions": "a"}, ".assertions: this is not a list"),
-        ({"prompt": ""}, ".prompt: an empty text"),
+        ({"assertions": "a"}, ".assertions: must be a list"),
+        ({"prompt": ""}, ".prompt: must not be empty"),
         ({"id": "a b"}, ".id: 'a b' can't be part of a test's name"),
-        ({"asertions": []}, ".asertions: unknown key, did you mean 'assertions'?"),
+        ({"asertions": []}, '.asertions: unknown key (did you mean "assertions"?)'),
         ({"input": "a"}, ".input: unknown key"),
     ],
 )
@@ -141,7 +141,7 @@ def test_twin_ids_are_refused_at_their_place(tmp_path: Path) -> None:
 
 def test_an_unknown_key_of_the_file_is_refused(tmp_path: Path) -> None:
     problem = refused(tmp_path, EVAL, skil_name="x").problem
-    assert problem == "skil_name: unknown key, did you mean 'skill_name'?"
+    assert problem == 'skil_name: unknown key (did you mean "skill_name"?)'
 
 
 def test_no_evals_are_refused(tmp_path: Path) -> None:

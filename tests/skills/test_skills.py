@@ -170,7 +170,7 @@ def test_an_unknown_key_is_a_warning_with_a_guess(
     skill = read(tmp_path, GOOD + "licence: MIT\nzebra: 1\n")
     odd = "is not in the Agent Skills specification"
     assert skill.warnings == (
-        (4, f"'licence' {odd}, did you mean 'license'?"),
+        (4, f"'licence' {odd} (did you mean \"license\"?)"),
         (5, f"'zebra' {odd}"),
     )
 

@@ -67,7 +67,7 @@ def tried(
         ({"expected": {"python": "x.py:f"}}, "there is no check 'python'"),
         ({"expected": {"judge": ["It is good."]}}, "there is no check 'judge'"),
         ({"expected": {"any_of": [{"python": "x.py:f"}]}}, "there is no check 'python'"),
-        ({"input": ""}, "input: an empty text"),
+        ({"input": ""}, "input: must not be empty"),
         ({"input": "red " * 6000}, "the question has more than 20,000 characters"),
         ({"reference": None}, "reference: Input should be a valid string"),
     ],

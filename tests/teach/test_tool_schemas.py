@@ -58,7 +58,7 @@ def test_the_name_of_an_only_tool_may_be_left_out(tmp_path: Path) -> None:
     ("text", "reference", "said"),
     [
         (json.dumps(FORMS[0]), "f.json", "has 2 tools"),
-        (json.dumps(FORMS[0]), "f.json#bild", "no tool 'bild', did you mean 'build'?"),
+        (json.dumps(FORMS[0]), "f.json#bild", "no tool 'bild' (did you mean \"build\"?)"),
         ("{}", "f.json#x", "there is no tool in"),
         ("{\n,", "f.json#x", "f.json:2 is not JSON"),
         ("[" * 100_000, "f.json#x", "can't be read"),

@@ -1,1 +1,1 @@
-"""What every other package may use: texts, files, JSON with line numbers, git."""
+"""Helpers for every other package: texts, files, JSON with line numbers, git."""

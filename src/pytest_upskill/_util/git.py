@@ -1,4 +1,4 @@
-"""git, asked for what it knows of a folder; the work tree is left alone."""
+"""Run git on a folder, read-only."""
 
 import os
 import subprocess
@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-# A git hook that runs pytest has these set for its own repository, relative to another folder.
-_OF_A_HOOK: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"})
+# Set when pytest runs inside a git hook; they point at the hook's repository, not at the folder's.
+_HOOK_VARIABLES: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"})
 
 
 @dataclass(frozen=True)
 class Commit:
-    """Where a work tree stands; ``dirty`` if it has changes that are not committed."""
+    """A checked-out commit; ``dirty`` if there are uncommitted changes."""
 
     id: str
     dirty: bool
 
 
 def run_git(folder: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
-    """OSError if there is no git."""
-    env = {name: value for name, value in os.environ.items() if name not in _OF_A_HOOK}
+    """Raises OSError if git is not installed."""
+    env = {name: value for name, value in os.environ.items() if name not in _HOOK_VARIABLES}
     return subprocess.run(
         ["git", "-C", str(folder), *args],
         env={**env, "LC_ALL": "C"},
@@ -32,10 +32,10 @@ def run_git(folder: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
 
 
 def commit_of(folder: Path, watched: Sequence[str] = ()) -> Commit | None:
-    """The commit of the work tree that a folder is in; None if it is in none.
+    """The commit checked out in a folder; None outside a repository.
 
-    New files count as changes in the ``watched`` folders only: reports of a run are new files
-    too.
+    Untracked files count as changes only in the ``watched`` folders, since the reports of a run
+    are untracked too.
     """
     try:
         head = run_git(folder, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")

@@ -1,4 +1,4 @@
-"""What people write in JSON, held to a form: problems in our words, each with its JSON path."""
+"""JSON that people write: validate it against pydantic forms and report errors by path and line."""
 
 import json
 import re
@@ -18,37 +18,36 @@ Problem = tuple[Location, str]
 
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _DECODER: Final = json.JSONDecoder()
-
-_MOST_PROBLEMS_SHOWN: Final = 5
-_PROBLEMS: Final = {
-    "missing": "this is missing",
-    "string_type": "this is not a text",
-    "string_too_short": "an empty text",
-    "string_pattern_mismatch": "an empty text",
-    "too_short": "an empty list",
-    "list_type": "this is not a list",
-    "dict_type": "this is not an object",
-    "model_type": "this is not an object",
-    "bool_type": "this is neither true nor false",
-    "int_type": "this is not a whole number",
-    "float_type": "this is not a number",
-    "finite_number": "this is not a finite number",
-    "int_parsing_size": "this number is too large",
-    "greater_than": "this is not above {gt:g}",
-    "greater_than_equal": "this is below {ge:g}",
-    "less_than_equal": "this is above {le:g}",
-    "string_unicode": "this has half of a character (a lone surrogate) in it",
+_MAX_PROBLEMS_SHOWN: Final = 5
+_MESSAGES: Final = {
+    "missing": "missing",
+    "string_type": "must be a string",
+    "string_too_short": "must not be empty",
+    "string_pattern_mismatch": "must not be empty",
+    "too_short": "must not be empty",
+    "list_type": "must be a list",
+    "dict_type": "must be an object",
+    "model_type": "must be an object",
+    "bool_type": "must be true or false",
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "finite_number": "must be a finite number",
+    "int_parsing_size": "number too large",
+    "greater_than": "must be above {gt:g}",
+    "greater_than_equal": "must be {ge:g} or more",
+    "less_than_equal": "must be {le:g} or less",
+    "string_unicode": "contains half a character (a lone surrogate)",
 }
 
 
 class Strict(BaseModel):
-    """A form that forbids what it does not know and converts nothing."""
+    """A form that rejects unknown keys and converts no types."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class FormError(Exception):
-    """Something does not have its form; each problem has the path to where it is."""
+    """Data does not match its form; each problem has its path."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = list(problems)
@@ -56,36 +55,36 @@ class FormError(Exception):
 
 
 def read_form(form: TypeAdapter[Any], data: Any, loc: Location = ()) -> Any:
-    """The data as the form makes it; FormError with paths that begin at ``loc``."""
+    """Validate data; a FormError's paths start at ``loc``."""
     try:
         return form.validate_python(data)
     except ValidationError as error:
         details = error.errors(include_url=False)
-    places = [_place_in(data, part) for part in details]
+    places = [_path_in(data, detail) for detail in details]
     raise FormError(
         [
-            ((*loc, *place), _told(part, place, form))
-            for place, part in zip(places, details, strict=True)
+            ((*loc, *place), _message(detail, place, form))
+            for place, detail in zip(places, details, strict=True)
         ]
     )
 
 
-def _place_in(data: Any, part: ErrorDetails) -> Location:
-    """Where a problem is in the data: pydantic puts names of its own into the path of a union."""
-    *way, last = part["loc"] or ("",)
-    place: list[str | int] = []
-    for step in [*way] if part["type"] == "missing" else [*way, last]:
+def _path_in(data: Any, detail: ErrorDetails) -> Location:
+    """The path of an error in the data, without the names pydantic adds for union members."""
+    *way, last = detail["loc"] or ("",)
+    path: list[str | int] = []
+    for step in [*way] if detail["type"] == "missing" else [*way, last]:
         numbered = isinstance(data, list) and isinstance(step, int)
         if numbered or (isinstance(data, dict) and step in data):
             data = data[step]
-            place.append(step)
-    return (*place, last) if part["type"] == "missing" else tuple(place)
+            path.append(step)
+    return (*path, last) if detail["type"] == "missing" else tuple(path)
 
 
 def cases_error(file: Path, problems: Sequence[Problem]) -> CasesError:
-    """All problems of a file as one error, the first few of them in words, each with its line."""
+    """One error for all problems of a file; its text shows the first few, each with its line."""
     text = file.read_bytes().decode("utf-8-sig")
-    shown_problems, more = problems[:_MOST_PROBLEMS_SHOWN], len(problems) - _MOST_PROBLEMS_SHOWN
+    shown_problems, more = problems[:_MAX_PROBLEMS_SHOWN], len(problems) - _MAX_PROBLEMS_SHOWN
     places = [f"{shown(file)}:{line_of(text, loc)}" for loc, _ in shown_problems]
     lines = [f"{json_path(loc)}: {what}" for loc, what in shown_problems]
     lines[1:] = [f"{place}: {line}" for place, line in zip(places[1:], lines[1:], strict=True)]
@@ -103,25 +102,25 @@ def json_path(loc: Iterable[str | int]) -> str:
     return path.removeprefix(".") or "the file"
 
 
-def _told(part: ErrorDetails, place: Location, form: TypeAdapter[Any]) -> str:
-    kind = part["type"]
+def _message(detail: ErrorDetails, path: Location, form: TypeAdapter[Any]) -> str:
+    kind = detail["type"]
     if kind == "extra_forbidden":
-        return f"unknown key{guess(str(place[-1]), _known_keys(form, place[:-1]))}"
-    if kind == "value_error":  # of a validator of ours
-        return str(part.get("ctx", {}).get("error", part["msg"]))
-    if kind in _PROBLEMS:
-        return _PROBLEMS[kind].format(**part.get("ctx", {}))
-    return part["msg"][:1].lower() + part["msg"][1:]
+        return f"unknown key{guess(str(path[-1]), _known_keys(form, path[:-1]))}"
+    if kind == "value_error":  # raised by one of our validators
+        return str(detail.get("ctx", {}).get("error", detail["msg"]))
+    if kind in _MESSAGES:
+        return _MESSAGES[kind].format(**detail.get("ctx", {}))
+    return detail["msg"][:1].lower() + detail["msg"][1:]
 
 
 def _known_keys(form: TypeAdapter[Any], loc: Location) -> list[str]:
-    """The keys of the object at a place of a form: found by walking its JSON schema."""
+    """The keys allowed at a path of a form, from its JSON schema."""
     schema = form.json_schema()
     found: list[str] = []
     steps: list[Any] = [schema]
     for part in (*loc, None):
         plain = [step for one in steps for step in _alternatives(one, schema)]
-        if not isinstance(part, int):  # one thing may be written in place of a list of it
+        if not isinstance(part, int):  # a single item may be written without its list
             lists = [step["items"] for step in plain if "items" in step]
             plain += [step for one in lists for step in _alternatives(one, schema)]
         if part is None:
@@ -145,19 +144,19 @@ def _alternatives(step: dict[str, Any], schema: dict[str, Any]) -> list[dict[str
 
 
 def line_of(text: str, location: Iterable[str | int]) -> int:
-    """The line, from 1 on, where a place of a text that is JSON begins.
+    """The line, from 1, of a path in a JSON text.
 
-    For the value of a key it is the line of the key. Of a place that is not there (a key that is
-    missing, say) it is the line of what should hold it.
+    For a value in an object it is the line of its key. For a path that does not exist (a missing
+    key, say) it is the line of the innermost parent that does.
     """
     return text.count("\n", 0, _value_at(text, location)[0]) + 1
 
 
 def lines_inside(text: str, location: Iterable[str | int]) -> list[int]:
-    """The line of each thing that the object or list at a place holds, found in one go."""
+    """The line of each item of the object or list at a path, in one pass."""
     value = _value_at(text, location)[1]
     lines, line, counted = list[int](), 1, 0
-    for _, start, _ in _inside(text, value):
+    for _, start, _ in _items(text, value):
         line += text.count("\n", counted, start)
         counted = start
         lines.append(line)
@@ -165,25 +164,25 @@ def lines_inside(text: str, location: Iterable[str | int]) -> list[int]:
 
 
 def _value_at(text: str, location: Iterable[str | int]) -> tuple[int, int]:
-    """Where a place begins, or the last one on the way to it that is there, and its value."""
+    """Where a path (or its innermost existing parent) starts, and where its value starts."""
     start = value = _after_space(text, 0)
     for part in location:
-        found = _all_inside(text, value).get(part)
+        found = _items_by_key(text, value).get(part)
         if found is None:
             break
         start, value = found
     return start, value
 
 
-@lru_cache(maxsize=16)  # many places of a file are asked for one after the other, all in one list
-def _all_inside(text: str, start: int) -> dict[str | int, tuple[int, int]]:
-    return {key: (begin, value) for key, begin, value in _inside(text, start)}
+@lru_cache(maxsize=16)  # callers look up many paths of the same list in a row
+def _items_by_key(text: str, start: int) -> dict[str | int, tuple[int, int]]:
+    return {key: (begin, value) for key, begin, value in _items(text, start)}
 
 
-def _inside(text: str, start: int) -> Iterator[tuple[str | int, int, int]]:
-    """What an object or a list holds: its key or number, where that begins, where its value does.
+def _items(text: str, start: int) -> Iterator[tuple[str | int, int, int]]:
+    """The items of an object or list: key or index, where the item starts, where its value does.
 
-    The json module reads each value whole and says where it ends, so nothing is parsed here.
+    The json module decodes each value and says where it ends, so nothing is parsed here.
     """
     opening = text[start]
     if opening not in "[{":
@@ -193,7 +192,7 @@ def _inside(text: str, start: int) -> Iterator[tuple[str | int, int, int]]:
         begin, key = at, None
         if opening == "{":
             key, at = _DECODER.raw_decode(text, at)
-            at = _after_space(text, _after_space(text, at) + 1)  # over the colon
+            at = _after_space(text, _after_space(text, at) + 1)  # past the colon
         yield (number if key is None else key), begin, at
         at = _after_space(text, _DECODER.raw_decode(text, at)[1])
         if text[at] == ",":

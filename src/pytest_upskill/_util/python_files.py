@@ -1,4 +1,4 @@
-"""Python files that a user names, loaded as modules of no package."""
+"""Load Python files that users name, as modules outside any package."""
 
 import sys
 from pathlib import Path
@@ -8,13 +8,13 @@ from .texts import digest
 
 
 def load_python_file(file: Path) -> ModuleType:
-    """OSError if it can't be read; ImportError, in a line, for whatever it raises itself."""
+    """Raises OSError if the file can't be read, ImportError for anything it raises itself."""
     source = file.read_bytes()
     module = ModuleType(f"_pytest_upskill_{digest(str(file))[:12]}")
     module.__file__ = str(file)
-    sys.modules[module.__name__] = module  # dataclasses and pickle look their module up there
+    sys.modules[module.__name__] = module  # dataclasses and pickle look it up there
     try:
-        # Not by an importer, which would write __pycache__ into a skill's folder.
+        # An importer would write __pycache__ into the skill's folder.
         exec(compile(source, str(file), "exec"), module.__dict__)
     except (Exception, SystemExit) as error:
         del sys.modules[module.__name__]

@@ -1,4 +1,4 @@
-"""Small pure helpers for text: harmless, shortened, guessed, slugged."""
+"""Small pure helpers for text: escape, shorten, format, guess, slug, digest."""
 
 import difflib
 import hashlib
@@ -7,20 +7,18 @@ import unicodedata
 from collections.abc import Iterable
 from decimal import Decimal
 
-# Everything a terminal might act on or a reader can't see: C0 and C1 controls but newline and
-# tab, bidirectional marks, invisible characters and tags, line separators, lone surrogates.
+# What a terminal might act on or a reader can't see: C0 and C1 controls except newline and tab,
+# bidirectional marks, invisible characters and tags, line separators, lone surrogates.
 _HARMFUL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069"
     "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )
-
-
-_LOOKED_AT = 100_000
-WORTH_CUTTING = 200  # characters: who cuts less hides something and gains no room
+_MAX_SCANNED = 100_000
+WORTH_CUTTING = 200  # characters; cutting less hides text and saves no room
 
 
 def harmless(text: str) -> str:
-    """Text from outside, with every character that a terminal might obey made visible."""
+    """Untrusted text, safe to print: control and invisible characters are escaped."""
     text = text.replace("\r\n", "\n")
     return _HARMFUL.sub(lambda match: _visible(ord(match.group())), text)
 
@@ -32,10 +30,7 @@ def _visible(code: int) -> str:
 
 
 def shortened(text: str, limit: int, *, saving: int = WORTH_CUTTING) -> str:
-    """The beginning and the end of a text, and how much was left out between them.
-
-    A text is whole where cutting it saves less than ``saving`` characters.
-    """
+    """The start and end of a text, unless cutting would save less than ``saving`` characters."""
     if len(text) < limit + saving:
         return text
     head, tail = limit * 3 // 4, limit // 4
@@ -44,8 +39,8 @@ def shortened(text: str, limit: int, *, saving: int = WORTH_CUTTING) -> str:
 
 
 def one_line(text: str, limit: int | None) -> str:
-    """Text on one line, harmless and at most ``limit`` long."""
-    flat = " ".join(harmless(text if limit is None else text[:_LOOKED_AT]).split())
+    """Untrusted text on one line, safe to print, at most ``limit`` characters."""
+    flat = " ".join(harmless(text if limit is None else text[:_MAX_SCANNED]).split())
     return flat if limit is None or len(flat) <= limit else flat[: limit - 1] + "…"
 
 
@@ -54,13 +49,13 @@ def counted(number: int, word: str) -> str:
 
 
 def plain(number: float) -> str:
-    """A number as people write it, without an exponent unless it would be endless."""
+    """A number without an exponent, unless it would be very long."""
     short = f"{number:.15g}"
     return f"{Decimal(short):f}" if 1e-15 < abs(number) < 1e21 else short
 
 
 def dollars(amount: float) -> str:
-    """An amount as people say it in a sentence: as exact as it needs to be, never 2.1e-05."""
+    """A cost for a sentence: only as exact as needed, never 2.1e-05."""
     if 0 < amount < 0.001:
         return "less than $0.001"
     if amount < 0.1:
@@ -69,23 +64,23 @@ def dollars(amount: float) -> str:
 
 
 def times_as_much(change: float) -> str | None:
-    """By how much something grew, where percents have too many digits: 5281.4 is 5,282 times."""
+    """A growth of 1000 % or more as a factor (5281.4 is 5,282 times); None below that."""
     return f"{1 + change:,.0f}" if round(100 * change) >= 1000 else None
 
 
 def points(share: float) -> str:
-    """A difference of rates as people say it: 0.1 is +10 points."""
+    """A difference of rates in points: 0.1 is +10."""
     return f"{round(share * 100):+d}" if round(share * 100) else "0"
 
 
 def guess(word: str, known: Iterable[str]) -> str:
-    """The end of a sentence: the known word that was perhaps meant, or nothing."""
+    """`` (did you mean "…"?)`` if a known word is close, else nothing."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f", did you mean {close[0]!r}?" if close else ""
+    return f' (did you mean "{close[0]}"?)' if close else ""
 
 
 def slug(text: str, limit: int = 40) -> str:
-    """The first words of a text, in ASCII, fit for a node id; perhaps empty."""
+    """The first words of a text, in ASCII, for use in a node id; may be empty."""
     ascii_text = unicodedata.normalize("NFKD", text[:400]).encode("ascii", "ignore").decode()
     words = re.findall(r"[a-z0-9]+", ascii_text.lower())
     out = ""
@@ -97,7 +92,7 @@ def slug(text: str, limit: int = 40) -> str:
 
 
 def digest(*parts: str) -> str:
-    """SHA-256 over texts, each told apart from the next."""
+    """SHA-256 of several texts; their boundaries count."""
     total = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")

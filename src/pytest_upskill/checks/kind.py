@@ -73,7 +73,7 @@ _EMPTY = "every answer would pass it, or none; write the text that you look for"
 
 def _refuse_empty(value: Any) -> Any:
     if isinstance(value, str) and not value.strip():
-        raise ValueError(f"an empty text: {_EMPTY}")
+        raise ValueError(f"must not be empty: {_EMPTY}")
     return value
 
 
@@ -81,7 +81,7 @@ def _refuse_no_texts(value: Any) -> Any:
     if not isinstance(value, str | list):
         raise ValueError("this is neither a text nor a list of texts")
     if value == []:
-        raise ValueError(f"an empty list: {_EMPTY}")
+        raise ValueError(f"must not be empty: {_EMPTY}")
     return value
 
 

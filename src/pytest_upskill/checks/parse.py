@@ -67,14 +67,14 @@ def _groups(written: Any, around: _Around, loc: Location) -> tuple[AnyCheck, ...
     if isinstance(written, dict):
         return _group(written, around, loc)
     if not isinstance(written, list):
-        what = "this is missing" if written is None else "this is neither an object nor a list"
+        what = "missing" if written is None else "this is neither an object nor a list"
         raise FormError([(loc, what)])
     return tuple(check for group in _each(written, around, loc) for check in group)
 
 
 def _each(written: Any, around: _Around, loc: Location) -> tuple[tuple[AnyCheck, ...], ...]:
     if not isinstance(written, list):
-        raise FormError([(loc, "this is not a list")])
+        raise FormError([(loc, "must be a list")])
     if not written:
         raise FormError([(loc, _NO_CHECK)])
     problems, groups = list[Problem](), []
@@ -90,7 +90,7 @@ def _each(written: Any, around: _Around, loc: Location) -> tuple[tuple[AnyCheck,
 
 def _group(written: Any, around: _Around, loc: Location) -> tuple[AnyCheck, ...]:
     if not isinstance(written, dict):
-        raise FormError([(loc, "this is not an object")])
+        raise FormError([(loc, "must be an object")])
     if around.depth >= _DEEPEST:
         raise FormError([(loc, f"groups are nested deeper than {_DEEPEST}")])
     around = _with_settings(written, around, loc)

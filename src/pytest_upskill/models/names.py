@@ -197,9 +197,9 @@ def _example(provider: str) -> str:
 
 def _hint(name: str) -> str:
     if name.startswith("claude-"):
-        return f", did you mean 'anthropic:{name}'?"
+        return f' (did you mean "anthropic:{name}"?)'
     if name.startswith(("gpt-", "o1", "o3", "o4", "chatgpt-")):
-        return f", did you mean 'openai:{name}'?"
+        return f' (did you mean "openai:{name}"?)'
     return guess(name, [*ALIASES, *PROVIDERS])
 
 
