@@ -31,7 +31,7 @@ def everything_loaded() -> None:
 
     import pytest_upskill.models.local
     import pytest_upskill.models.scripted
-    import pytest_upskill.plugin.run  # noqa: F401
+    import pytest_upskill.plugin.session  # noqa: F401
 
     async def load_what_http_loads_late() -> None:
         async with httpx2.AsyncClient() as client:

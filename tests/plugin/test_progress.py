@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import pytest
 
-from pytest_upskill.plugin import progress as progress_module
-from pytest_upskill.plugin.progress import GuardedFile, ProgressLine, can_draw
+from pytest_upskill.plugin import status_line
+from pytest_upskill.plugin.status_line import GuardedFile, ProgressLine, can_draw
 from pytest_upskill.reports.terminal.live import Progress, progress_line
 from support.kit import case, write_skill
 from support.loopback import Asked, Fault, LoopbackServer, Reply
@@ -43,7 +43,7 @@ def test_questions_that_wait_for_a_limit_are_counted(
         busy = asked.attempt == 1 and asked.question != "Question 0?"
         return Fault("status", 429, retry_after="1") if busy else Reply("yes")
 
-    monkeypatch.setattr(progress_module, "LOG_EVERY", 0.1)
+    monkeypatch.setattr(status_line, "LOG_EVERY", 0.1)
     write_skill(pytester.path / "skills/gate", CASES[:3])
     with LoopbackServer(script) as server:
         address = ["--model", "m", "--skill-base-url", f"{server.url}/v1"]
@@ -105,7 +105,7 @@ def test_a_line_of_a_log_has_a_line_of_its_own() -> None:
 @pytest.fixture
 def slow_server() -> Iterator[LoopbackServer]:
     """Each answer takes longer than the line needs to be drawn."""
-    delay = progress_module.DRAW_EVERY * 1.5
+    delay = status_line.DRAW_EVERY * 1.5
     with LoopbackServer(lambda _: Reply("yes", delay=delay)) as server:
         yield server
 
@@ -149,7 +149,7 @@ def test_in_a_log_there_is_a_plain_line_now_and_then(
     monkeypatch: pytest.MonkeyPatch,
     options: list[str],
 ) -> None:
-    monkeypatch.setattr(progress_module, "LOG_EVERY", 0.1)
+    monkeypatch.setattr(status_line, "LOG_EVERY", 0.1)
     write_skill(pytester.path / "skills/gate", CASES)
     address = ["--model", "m", "--skill-base-url", f"{slow_server.url}/v1", "--skill-fresh"]
     result = pytester.runpytest_inprocess("--skill", "skills", *address, *options)
@@ -187,7 +187,7 @@ class FakeConfig:
 
 
 def test_nothing_is_told_while_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress_module, "LOG_EVERY", 0.001)
+    monkeypatch.setattr(status_line, "LOG_EVERY", 0.001)
     config, tally = FakeConfig(), FakeTally()
     written = config.writer._file
     line = ProgressLine(config, tally, {})  # type: ignore[arg-type]

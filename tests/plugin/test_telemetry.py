@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_upskill.models import ModelSpec
-from pytest_upskill.plugin.telemetry import captures_content, exporters_wanted
+from pytest_upskill.plugin.otel import captures_content, exporters_wanted
 from pytest_upskill.reports.export.spans import Known, TrialKey, run_span, trial_spans
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials.records import Answer, Grade

@@ -22,7 +22,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "skill(path): a test of an Agent Skill, asked of models.")
     if is_asked_for(config):
-        from .run import UpskillRun
+        from .session import UpskillRun
 
         config.pluginmanager.register(UpskillRun(config), "upskill-run")
 

@@ -16,7 +16,7 @@ from ..engine import Engine, LinkClient, LinkServer
 from ..engine.engine import STOPPED
 from ..trials.records import NoAnswer, Reply
 from ..trials.trial import Plan, Question
-from .progress import ProgressLine, Tally
+from .status_line import ProgressLine, Tally
 
 _LINK: Final = "upskill_link"
 _NO_ENGINE: Final = "not asked: this xdist worker has no connection to the run's engine"

@@ -33,8 +33,8 @@ from ..trials.records import (
     total_usage,
 )
 from ..trials.trial import CaseInfo, Question, SkillInfo, Trial, open_trials, system_of
-from .collect import info_of, relative
-from .items import ASKED_PROPERTY, RECORDS_PROPERTY, NotAnswered, Run, judge_present
+from .nodes import Run, info_of, relative
+from .outcomes import ASKED_PROPERTY, RECORDS_PROPERTY, NotAnswered, judge_present
 
 _MODEL: Final = "upskill_model"
 _ASKER: Final = pytest.StashKey["Asker"]()

@@ -27,7 +27,7 @@ from ..results.run import AskedCase, RunResults, versions
 from ..settings import Settings
 from ..trials.records import Answer, Record, Usage, errored_record, load_records, total_usage
 from ..trials.trial import Arm, Plan, PlannedItem, SkillInfo, Trial
-from .items import ASKED_PROPERTY, RECORDS_PROPERTY
+from .outcomes import ASKED_PROPERTY, RECORDS_PROPERTY
 
 CRASHED: Final = "the xdist worker that ran this test crashed. Run again, or without -n"
 

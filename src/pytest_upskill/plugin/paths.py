@@ -9,7 +9,7 @@ import pytest
 from ..errors import SettingsError, shown
 from ..settings import Settings
 from ..skills.skill import find_skills
-from .collect import SkillSource, relative, sources_of
+from .nodes import SkillSource, relative, sources_of
 from .option import absolute
 from .option_table import SKILL
 

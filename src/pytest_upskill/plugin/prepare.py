@@ -20,7 +20,7 @@ from ..models.names import require_key, resolve
 from ..models.prices import Price
 from ..settings import Gates, Settings
 from ..skills.upskill_config import read_config
-from .local_weights import fetch_with_bar
+from .display import fetch_with_bar
 from .paths import require_folder, require_writable
 
 PriceOf = Callable[[str], Price | None]

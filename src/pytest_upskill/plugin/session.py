@@ -18,19 +18,16 @@ from ..settings import Settings
 from ..skills.at_ref import require_ref
 from ..trials.records import Reply
 from ..trials.trial import Plan, Question
-from . import accepting, ci, files, junit, paths, prepare, screen, showing, telemetry
+from . import accepting, artifacts, display, otel, paths, prepare
 from .asking import Asking
-from .collect import SkillFile, SkillFolder, SkillSource, relative
-from .frugal import FrugalRuns, looks_of
+from .calls import FrugalRuns, collected_line, looks_of, planned_items
 from .functions import MarkedTests
-from .item_lines import ItemLines
-from .items import CaseItem, NotAnswered
 from .ledger import Ledger
-from .local_weights import small_model_notes
+from .nodes import CaseItem, SkillFile, SkillFolder, SkillSource, relative
 from .option_table import MODEL
 from .options import as_written, read_settings
-from .planning import planned_items
-from .progress import Tally
+from .outcomes import NotAnswered
+from .status_line import Tally
 
 _NO_SKILL = "upskill: no skill was tested: neither --skill PATH nor a test marked with one"
 _COLLECTION_FAILED = "not asked: collection failed. Fix it, or --continue-on-collection-errors"
@@ -70,13 +67,13 @@ class UpskillRun:
     @pytest.hookimpl(wrapper=True)
     def pytest_sessionstart(self, session: pytest.Session) -> Generator[None]:
         self._session = session
-        screen.screen_of(self._config)
+        display.screen_of(self._config)
         looks = ("collectonly", "setuponly", "setupplan")  # some plugin of pytest may be off
         self.asks = not any(getattr(self._config.option, look, False) for look in looks)
         try:
             settings = read_settings(self._config)
             self.settings = prepare.with_upskill_config(settings, paths.ini_folder(self._config))
-            require_apart(files.report_paths(self.settings))
+            require_apart(artifacts.report_paths(self.settings))
             self._find_skills()
             self._name_models()
             if not hasattr(self._config, "workerinput"):
@@ -116,7 +113,7 @@ class UpskillRun:
         )
         self._asking = Asking(self._config, engine, self._begin)
         self._ledger = Ledger(self.model_ids, self._price_of, looks_of(settings))
-        lines = ItemLines(self._config, settings.against)
+        lines = display.ItemLines(self._config, settings.against)
         self._config.pluginmanager.register(lines, "upskill-item-lines")
 
     def _require_models(self) -> None:
@@ -138,15 +135,15 @@ class UpskillRun:
         )
 
     def pytest_report_header(self) -> list[str]:
-        sources = list(self._sources.values())
-        if not sources:
+        labels = [source.label for source in self._sources.values()]
+        if not labels:
             return []
-        return showing.header_lines(sources, self._specs, self._judges, self.settings)
+        return display.header_lines(labels, self._specs, self._judges, self.settings)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: object) -> None:
         self._asking.tell_worker(node)
-        screen.tell_worker(self._config, node)
+        display.tell_worker(self._config, node)
 
     # Collecting.
 
@@ -171,7 +168,7 @@ class UpskillRun:
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> str | None:
         if self._config.get_verbosity() < -1:  # -qq: pytest does not say what it collected either
             return None
-        return showing.collected_line(planned_items(items), self.settings, asks=self.asks)
+        return collected_line(planned_items(items), self.settings, asks=self.asks)
 
     # Asking.
 
@@ -228,7 +225,7 @@ class UpskillRun:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if self._ledger:
             self._ledger.add_report(report)
-            junit.add_to_test(report, self._ledger, self._config)
+            artifacts.add_to_test(report, self._ledger, self._config)
         if self._session and (self._session.shouldfail or self._session.shouldstop):
             self._asking.stop()
 
@@ -247,7 +244,7 @@ class UpskillRun:
             self._compared = results.comparisons
             self._gate = results.gate or []
             accepting.run_again_by_lf(self._compared, ledger, self._config)
-            junit.add_to_suite(results, self._config)
+            artifacts.add_to_suite(results, self._config)
         except InputError as error:
             self._trouble.append(str(error))
             return False
@@ -256,14 +253,17 @@ class UpskillRun:
         failed = self._session.testsfailed if self._session else 0
         text = markdown_summary(results, notes, failed)
         all_notes = self._notes(results, ledger, engine)
-        done.append(tried(files.reports(self.settings, results, text, all_notes)))
-        done.append(tried(files.recording(self.settings, ledger, engine)))
+        done.append(tried(artifacts.reports(self.settings, results, text, all_notes)))
+        done.append(tried(artifacts.recording(self.settings, ledger, engine)))
         self._written = [path for one in done for path in one.written]
         problems = [problem for one in done for problem in one.problems]
-        self._trouble += [*map(str, problems), *(ci.tell_job(text) if results.verdicts else [])]
-        if problem := files.keep(self.settings, results, self._config.rootpath):
+        self._trouble += [
+            *map(str, problems),
+            *(artifacts.tell_job(text) if results.verdicts else []),
+        ]
+        if problem := artifacts.keep(self.settings, results, self._config.rootpath):
             self._trouble.append(problem)
-        self._sent = telemetry.tell(results, self._specs, ledger, engine)
+        self._sent = otel.tell(results, self._specs, ledger, engine)
         return not problems and not self._gate
 
     def pytest_terminal_summary(
@@ -271,8 +271,8 @@ class UpskillRun:
     ) -> None:
         if self._ledger and self._results and self._asking.engine and not config.option.no_summary:
             notes = self._notes(self._results, self._ledger, self._asking.engine)
-            showing.write_regressions(terminalreporter, self._compared)
-            showing.write_summary(terminalreporter, config, self._results, notes)
+            display.write_regressions(terminalreporter, self._compared)
+            display.write_summary(terminalreporter, config, self._results, notes)
             if self._written and config.get_verbosity() >= 0:
                 terminalreporter.write_line(f"upskill: {written_line(self._written)}")
         chosen = self._sources or terminalreporter.stats.get("deselected")
@@ -283,7 +283,7 @@ class UpskillRun:
 
     def _notes(self, results: RunResults, ledger: Ledger, engine: Engine) -> list[str]:
         """What else there is to say; to who wants it quiet only what may be trouble."""
-        trouble = [*showing.retry_notes(engine.retries()), *self._sent]
+        trouble = [*display.retry_notes(engine.retries()), *self._sent]
         if self._config.get_verbosity() < 0:
             return [*accepting.worse_notes(self._compared), *self._accepted, *trouble]
         return [
@@ -291,11 +291,12 @@ class UpskillRun:
             *self._accepted,
             *([] if self.settings.replay_file else ledger.stored_notes()),
             *ledger.judge_notes(self.settings.judge),
-            *showing.new_skill_notes(ledger.skills, self.settings.against),
+            *display.new_skill_notes(ledger.skills, self.settings.against),
             *trouble,
-            *small_model_notes(self._specs.values()),
+            *display.small_model_notes(self._specs.values()),
         ]
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:
         """Why the run is not green is the last thing that is said, also without a summary."""
-        showing.write_end(config, self._trouble, self._compared, self._gate)
+        annotations = artifacts.annotation_lines(self._compared, self._gate, config.rootpath)
+        display.write_end(config, annotations, self._trouble, self._gate)

@@ -1,0 +1,111 @@
+"""What a run leaves behind: report files, a recording, its place in the history, JUnit, CI."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+from _pytest.junitxml import xml_key
+
+from .._util.texts import one_line
+from ..engine import Engine
+from ..errors import shown
+from ..reports.export.junit_properties import case_properties, suite_properties
+from ..reports.markdown import annotations
+from ..reports.writers import Writer, report_writers
+from ..results import history
+from ..results.regressions import AcceptedComparison, Compared
+from ..results.run import RunResults
+from ..settings import Settings
+from ..trials.records import dump_records
+from .ledger import Ledger
+from .nodes import relative
+from .outcomes import RECORDS_PROPERTY
+
+
+def reports(
+    settings: Settings, results: RunResults, markdown: str, notes: Sequence[str]
+) -> Iterator[Writer]:
+    return report_writers(results, markdown, notes, report_paths(settings))
+
+
+def report_paths(settings: Settings) -> dict[str, Path | None]:
+    """Where each report goes, by its option."""
+    return {
+        "--skill-json": settings.json_file,
+        "--skill-csv": settings.csv_file,
+        "--skill-markdown": settings.markdown_file,
+        "--skill-html": settings.html_file,
+        "--skill-benchmark": settings.benchmark_folder,
+    }
+
+
+def recording(settings: Settings, ledger: Ledger, engine: Engine) -> Iterator[Writer]:
+    if settings.record_file:
+        yield "--skill-record", partial(ledger.write_recording, settings.record_file, engine)
+
+
+def keep(settings: Settings, results: RunResults, root: Path) -> str | None:
+    """Keep the run in the history of the project; what is wrong if that can't be done."""
+    if not settings.history or not history.worth_keeping(results):
+        return None
+    folder = settings.runs_folder or history.default_folder(root)
+    try:
+        history.keep(results, folder, settings.history_mb * 1_000_000)
+    except (OSError, ValueError) as error:
+        problem = getattr(error, "strerror", None) or str(error)
+        return f"this run is not kept: {shown(folder)}: {one_line(problem, 200)}"
+    return None
+
+
+def add_to_test(report: pytest.TestReport, ledger: Ledger, config: pytest.Config) -> None:
+    """Before JUnit sees it: of several reports of a test it takes the properties of one."""
+    names = [name for name, _ in report.user_properties]
+    if xml_key in config.stash and RECORDS_PROPERTY in names:
+        priced = ledger.priced_records_of(report.nodeid)
+        others = [pair for pair in report.user_properties if pair[0] != RECORDS_PROPERTY]
+        records = (RECORDS_PROPERTY, dump_records(priced))
+        report.user_properties[:] = [records, *others, *case_properties(priced)]
+
+
+def add_to_suite(results: RunResults, config: pytest.Config) -> None:
+    if xml := config.stash.get(xml_key, None):
+        for name, value in suite_properties(results):
+            xml.add_global_property(name, value)
+
+
+def tell_job(text: str) -> list[str]:
+    """Add a text to what GitHub Actions shows on the page of the run; what went wrong."""
+    file = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not file:
+        return []
+    try:
+        with Path(file).open("a", encoding="utf-8", errors="backslashreplace") as summary:
+            summary.write(f"{text}\n")
+    except OSError as error:
+        return [f"the summary of the job (GITHUB_STEP_SUMMARY) could not be written: {error}"]
+    return []
+
+
+def annotation_lines(
+    compared: Sequence[AcceptedComparison], gate: Sequence[str], root: Path
+) -> list[str]:
+    if os.environ.get("GITHUB_ACTIONS") != "true":
+        return []
+    # GitHub knows files by their paths in the repository, of which the rootdir may be a part.
+    top = Path(os.environ.get("GITHUB_WORKSPACE") or root)
+
+    def placed(case: Compared) -> Compared:
+        return replace(case, info=replace(case.info, file=relative(root / case.info.file, top)))
+
+    moved = [
+        replace(
+            comparison,
+            cases=tuple(map(placed, comparison.cases)),
+            worse=tuple(map(placed, comparison.worse)),
+        )
+        for comparison in compared
+    ]
+    return annotations(moved, gate)

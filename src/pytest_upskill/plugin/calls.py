@@ -1,0 +1,97 @@
+"""Which calls a run makes: the tests it plans, the line that announces them, frugal runs.
+
+Frugal runs, ``--skill-runs 3..12``: how many of them the cases of a skill on a model get. Every
+process has collected all items, so each finds this out by itself, from the same answers and
+with the same end: questions are asked once, whoever asks them. What a look has graded is kept in
+the items.
+"""
+
+from collections.abc import Sequence
+
+import pytest
+
+from .._util.texts import counted
+from ..checks.judging import Ask
+from ..results.summary import summarize
+from ..settings import Settings
+from ..stats import look, look_plan
+from ..trials.trial import CaseInfo, PlannedItem, SkillInfo, Trial
+from .functions import asker_of
+from .nodes import CaseItem, records_of_items
+from .outcomes import is_passed_by
+
+
+def planned_items(items: Sequence[pytest.Item]) -> list[PlannedItem]:
+    """The tests that a model is going to be asked for."""
+    return [
+        PlannedItem(item.nodeid, *of_skill)
+        for item in items
+        if (of_skill := _of_skill(item)) and not is_passed_by(item)
+    ]
+
+
+def _of_skill(item: pytest.Item) -> tuple[SkillInfo, tuple[Trial, ...], CaseInfo] | None:
+    if isinstance(item, CaseItem):
+        return item.parent.info, tuple(item.trials), item.info
+    asker = asker_of(item)
+    return (asker.info, tuple(asker.trials), asker.case) if asker else None
+
+
+def collected_line(items: Sequence[PlannedItem], settings: Settings, *, asks: bool) -> str | None:
+    """How much is going to be asked, before it is."""
+    if not items:
+        return None
+    trials = [trial for item in items for trial in item.trials]
+    # A judge is asked once about each answer for every vote; a reply to be repaired comes on top.
+    rulings = sum(trial.rubric.votes for trial in trials if trial.rubric)
+    calls = sum(not trial.is_open for trial in trials) + rulings
+    first = {max(trial.run for trial in item.trials if not trial.later) for item in items}
+    runs = sorted(first | {item.trials[-1].run for item in items})
+    runs_text = f"{runs[0]}" + (f" to {runs[-1]}" if len(runs) > 1 else "")
+    arms = "with and without the skill" if settings.baseline else "with the skill"
+    if settings.against:
+        arms += f", and as it is at {settings.against}"
+    # At most: what has a stored answer is not asked.
+    asked = [f"{counted(calls, 'call')} at most"] if calls else []
+    asked += ["the calls of tests in Python"] if any(trial.is_open for trial in trials) else []
+    sizes = f"{' and '.join(asked)}: {counted(len(items), 'test')}"
+    text = f"{sizes}, {arms}, runs: {runs_text}"
+    return f"upskill: {text}" if asks else f"upskill: a run would make {text}"
+
+
+def looks_of(settings: Settings) -> tuple[int, ...]:
+    """After how many runs the verdict is looked at; never, if the number of runs is given."""
+    return look_plan(settings.first_runs, settings.runs) if settings.first_runs else ()
+
+
+class FrugalRuns:
+    """Decides once for each skill and model."""
+
+    def __init__(self, settings: Settings, ask: Ask) -> None:
+        self._looks = looks_of(settings)
+        self._most = settings.runs
+        self._ask = ask
+        self._decided: dict[tuple[str, str], int] = {}
+
+    def runs_of(self, item: CaseItem) -> int:
+        if not self._looks:
+            return self._most
+        group = _group(item)
+        if group not in self._decided:
+            items = [other for other in item.session.items if isinstance(other, CaseItem)]
+            own = [other for other in items if _group(other) == group and not is_passed_by(other)]
+            self._decided[group] = self._decide(*group, own)
+        return self._decided[group]
+
+    def _decide(self, skill: str, model: str, items: Sequence[CaseItem]) -> int:
+        for runs in self._looks:
+            records = [record for own in records_of_items(items, runs, self._ask) for record in own]
+            seen = summarize(records, skill, model, model_id=model, not_run=0)
+            # Without all answers the verdict is incomplete, and more of them would not change that.
+            if seen.errored or not seen.rates or not look(seen.rates, runs, self._looks).open:
+                break
+        return runs
+
+
+def _group(item: CaseItem) -> tuple[str, str]:
+    return item.trials[0].skill, item.trials[0].model

@@ -1,0 +1,345 @@
+"""Skills and their cases as pytest nodes: folder, file, item."""
+
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import pytest
+
+from .._util.json_forms import cases_error
+from .._util.texts import harmless
+from ..checks import (
+    TAKEN,
+    AnyCheck,
+    CheckedCase,
+    load_checked_cases,
+    registered_kinds,
+    rubric_of,
+    spans,
+)
+from ..checks.grading import ToGrade, records_of, rubric_for
+from ..checks.judging import Ask
+from ..errors import CasesError, InputError
+from ..reports.terminal.failure import Look, failure_text
+from ..results.accepted import Expectation, Results, case_digest, case_result, read_results
+from ..settings import Settings
+from ..skills.at_ref import with_previous
+from ..skills.cases import Case, how_to_add_cases
+from ..skills.skill import CASES_NAME, Skill, find_cases, load_skill
+from ..trials.records import Record, Reply, dump_records
+from ..trials.trial import Arm, CaseInfo, Question, SkillInfo, Trial, trials_of
+from .display import screen_of
+from .outcomes import RECORDS_PROPERTY, NotAnswered, WrongAnswer, judge_present
+
+_NO_JUDGE: Final = "only a judge can grade this, and there is none; add --skill-judge MODEL"
+
+
+class Run(Protocol):
+    """What the nodes need of the run that they belong to."""
+
+    settings: Settings
+    model_ids: dict[str, str]  # by the names that the user wrote
+    asks: bool  # else pytest only looks, as with --collect-only
+
+    def ask(self, questions: Sequence[Question]) -> list[Reply]: ...
+
+    def runs_of(self, item: "CaseItem") -> int:
+        """How many runs count, of those that are asked only where the verdict is open."""
+        ...
+
+
+class SkillWarning(pytest.PytestWarning):
+    """Something about a skill is odd, but not wrong."""
+
+
+@dataclass(frozen=True)
+class SkillSource:
+    """Where a skill and its cases are; ``file`` is the one that pytest collects for it."""
+
+    label: str
+    skill_file: Path
+    cases_file: Path | None
+
+    @property
+    def folder(self) -> Path:
+        return self.skill_file.parent
+
+    @property
+    def file(self) -> Path:
+        inside = self.cases_file and self.cases_file.is_relative_to(self.folder)
+        return self.cases_file if inside and self.cases_file else self.skill_file
+
+
+def sources_of(
+    skill_files: Sequence[Path], tests_file: Path | None, root: Path
+) -> list[SkillSource]:
+    """The skills of a run; two of one name are told apart by their paths."""
+    names = [file.parent.name for file in skill_files]
+    sources = []
+    for file, name in zip(skill_files, names, strict=True):
+        label = name if names.count(name) == 1 else relative(file.parent, root)
+        sources.append(SkillSource(label, file, tests_file or find_cases(file.parent)))
+    return sources
+
+
+def relative(path: Path, root: Path) -> str:
+    try:
+        return Path(os.path.relpath(path, root)).as_posix()
+    except ValueError:  # another drive of Windows
+        return path.as_posix()
+
+
+def info_of(skill: Skill, label: str, path: str, settings: Settings) -> SkillInfo:
+    against = settings.against if skill.previous is not None else None
+    return SkillInfo(label, path, skill.digest, skill.tokens, against)
+
+
+def hooks_of_parent(node: Any) -> Any:
+    """The conftest files that count for a node are those of the node above.
+
+    pytest finds them by a node's path, and would find none at all for a folder where it did
+    not load any.
+    """
+    return node.parent.ihook
+
+
+class SkillFolder(pytest.Collector):
+    """A folder that pytest comes to only because of --skill: a skill's, or one on the way to it.
+
+    Unlike pytest's own it imports no conftest.py: a skill from elsewhere must not run code by
+    being tested.
+    """
+
+    run: Run
+    sources: Sequence[SkillSource]
+    ihook = property(hooks_of_parent)
+
+    @classmethod
+    def make(
+        cls, parent: pytest.Collector, path: Path, sources: Sequence[SkillSource], run: Run
+    ) -> "SkillFolder":
+        node: SkillFolder = cls.from_parent(parent, name=path.name, path=path)
+        node.sources, node.run = sources, run
+        return node
+
+    def collect(self) -> Iterator[pytest.Collector]:
+        below: dict[Path, list[SkillSource]] = {}
+        for source in self.sources:
+            if source.file.parent == self.path:
+                yield SkillFile.make(self, source, self.run)
+            else:
+                step = source.file.relative_to(self.path).parts[0]
+                below.setdefault(self.path / step, []).append(source)
+        for path, sources in below.items():
+            yield SkillFolder.make(self, path, sources, self.run)
+
+
+class SkillFile(pytest.File):
+    """The file of a skill's cases."""
+
+    source: SkillSource
+    run: Run
+    info: SkillInfo
+    accepted: Results
+    cases_path: str  # seen from the rootdir
+    siblings: tuple[str, ...]  # the ids of the skill's own cases
+    runnable: dict[str, int]  # by model: how many cases are for it and not to be skipped
+    ihook = property(hooks_of_parent)
+
+    @classmethod
+    def make(cls, parent: pytest.Collector, source: SkillSource, run: Run) -> "SkillFile":
+        # pytest's own id of a file outside of the rootdir is empty, and so the same for all.
+        nodeid = relative(source.file, parent.config.rootpath)
+        node: SkillFile = cls.from_parent(parent, path=source.file, nodeid=nodeid)
+        node.source, node.run = source, run
+        return node
+
+    def collect(self) -> Iterator[pytest.Item]:
+        try:
+            skill = with_previous(load_skill(self.source.skill_file), self.run.settings.against)
+            cases = self._load_cases()
+            self.accepted = read_results(self.source.folder)
+        except InputError as error:
+            raise self.CollectError(str(error)) from None
+        for line, text in skill.warnings:
+            warnings.warn_explicit(
+                SkillWarning(text), None, str(self.source.skill_file), lineno=line
+            )
+        root = self.config.rootpath
+        path = relative(self.source.folder, root)
+        self.info = info_of(skill, self.source.label, path, self.run.settings)
+        self.cases_path = relative(self.source.cases_file or self.path, root)
+        own = self.source.cases_file == self.path
+        self.siblings = tuple(case.id for case, _ in cases) if own else ()
+        self.runnable = {
+            model: sum(not case.skip and case.is_for(model, model_id) for case, _ in cases)
+            for model, model_id in self.run.model_ids.items()
+        }
+        for tag in sorted({tag for case, _ in cases for tag in case.tags}):
+            self.config.addinivalue_line("markers", f"{tag}: a tag of a skill's cases.")
+        items = [
+            CaseItem.make(self, skill, case, checks, model)
+            for case, checks in cases
+            for model, model_id in self.run.model_ids.items()
+            if case.is_for(model, model_id)
+        ]
+        if not items:
+            text = f"all cases are for other models than {', '.join(self.run.model_ids)}"
+            warnings.warn_explicit(SkillWarning(text), None, str(self.source.cases_file), lineno=1)
+        yield from items
+
+    def _load_cases(self) -> list[CheckedCase]:
+        folder, file = self.source.folder, self.source.cases_file
+        if file is None:
+            how = how_to_add_cases(folder / CASES_NAME)
+            raise CasesError(folder, "this skill has no cases", how)
+        registered = self.ihook.pytest_upskill_checks(config=self.config)
+        cases = load_checked_cases(
+            file,
+            registered_kinds(registered, TAKEN),
+            folder=folder,
+            allow_code=self.run.settings.allow_code,
+        )
+        if not self.run.settings.judge:
+            judged = [case.place for case, checks in cases if rubric_of(checks).texts]
+            if judged:
+                raise cases_error(file, [(judged[0], _NO_JUDGE)])
+        return cases
+
+
+class CaseItem(pytest.Item):
+    """A case on a model."""
+
+    parent: "SkillFile"
+    case: Case
+    checks: tuple[AnyCheck, ...]
+    trials: list[Trial]
+    expected: Expectation | None  # what is accepted of it
+    ihook = property(hooks_of_parent)
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._graded: dict[tuple[Arm, int], Record] = {}
+        self._records: list[Record] = []
+
+    @classmethod
+    def make(
+        cls, parent: "SkillFile", skill: Skill, case: Case, checks: tuple[AnyCheck, ...], model: str
+    ) -> "CaseItem":
+        name = f"{case.id}[{model}]"
+        # Given as a whole, pytest knows the brackets for a parameter, as --lf needs it.
+        item: CaseItem = cls.from_parent(parent, name=name, nodeid=f"{parent.nodeid}::{name}")
+        item.case, item.checks = case, checks
+        label, settings = parent.source.label, parent.run.settings
+        rubric = rubric_for(checks, settings.judge)
+        item.trials = trials_of(label, skill, case, model, settings, rubric)
+        accepted = parent.accepted.get(model)
+        item.expected = accepted.expectation(case.id, case_digest(case)) if accepted else None
+        for mark in ("skill", *case.tags):
+            item.add_marker(mark)
+        if case.skip:
+            item.add_marker(pytest.mark.skip(reason=harmless(case.skip)))
+        if case.xfail:
+            item.add_marker(pytest.mark.xfail(reason=harmless(case.xfail), raises=WrongAnswer))
+        return item
+
+    def setup(self) -> None:
+        """Fetch the answers and grade them: what has no grade is an error, not a failure."""
+        if not self.parent.run.asks:
+            return
+        run = self.parent.run
+        (self._records,) = records_of_items([self], run.runs_of(self), run.ask)
+        errors = [record.error for record in self._records if record.error is not None]
+        if errors:
+            self._send_records()  # of the other trials too: what was answered is not lost
+            told = "\n".join(dict.fromkeys(map(harmless, errors)))
+            replayed = self.parent.run.settings.replay_file
+            raise NotAnswered(f"{self.name}: {told}" if replayed else told, pytrace=False)
+
+    def runtest(self) -> None:
+        """The skill's answers must pass in enough of the runs."""
+        self._send_records()
+        info, settings = self.info, self.parent.run.settings
+        result = case_result(self._records, info.digest)
+        assert result, "an answer is missing, which is told in the setup"
+        standing = judge_present(self, settings, info, result.count, self.expected)
+        if standing:
+            told = standing.reason if standing.kind == "regressed" else None
+            raise WrongAnswer(self._failure_text(told), pytrace=False)
+
+    def _failure_text(self, standing: str | None) -> str:
+        screen = screen_of(self.config)
+        expected = [self.case.expected]
+        if self.case.validator:
+            expected.append(dict([self.case.validator]))
+        return failure_text(
+            self.trials[0].question.messages[-1][1],
+            self._records,
+            expected=expected,
+            found=lambda answer: spans(self.checks, answer),
+            against=self.parent.info.against,
+            standing=standing,
+            look=Look(screen.width, self.config.get_verbosity(), screen.marks),
+        )
+
+    @property
+    def info(self) -> CaseInfo:
+        """For the accepted results, which are compared and written elsewhere."""
+        file, settings = self.parent, self.parent.run.settings
+        return CaseInfo(
+            folder=str(file.source.folder),
+            digest=case_digest(self.case),
+            file=file.cases_path,
+            line=self.case.line,
+            threshold=self.case.threshold or settings.case_threshold,
+            compared=not any(self.iter_markers("xfail")),
+            siblings=file.siblings,
+            of=file.runnable[self.trials[0].model],
+            tags=self.case.tags,
+        )
+
+    def _send_records(self) -> None:
+        """They travel on the test's own report."""
+        self.user_properties[:] = [(RECORDS_PROPERTY, dump_records(self._records))]
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        shown: Any = super().repr_failure(excinfo, style)
+        crash = getattr(shown, "reprcrash", None)
+        if crash and isinstance(excinfo.value, pytest.fail.Exception):
+            # What the short summary, JUnit and --tb=line say: one line, and not of this file.
+            crash.path, crash.lineno = str(self.path), self._line
+            crash.message = str(excinfo.value).split("\n")[0]
+            if self.config.getoption("tbstyle", None) == "line":
+                shown.reprtraceback.reprentries.clear()
+        return shown
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.path, self._line - 1, self.name
+
+    @property
+    def _line(self) -> int:
+        """Where the case stands; in another file than pytest's own for the skill, nowhere."""
+        return self.case.line if self.path == self.parent.source.cases_file else 1
+
+
+def records_of_items(items: Sequence[CaseItem], runs: int, ask: Ask) -> list[list[Record]]:
+    """The records of each of some items, for so many runs. What is new is asked all at once."""
+    wanted = [
+        [trial for trial in item.trials if not trial.later or trial.run <= runs] for item in items
+    ]
+    new = [
+        (item, trial)
+        for item, trials in zip(items, wanted, strict=True)
+        for trial in trials
+        if (trial.arm, trial.run) not in item._graded
+    ]
+    records = records_of([ToGrade(trial, item.case, item.checks) for item, trial in new], ask)
+    for (item, trial), record in zip(new, records, strict=True):
+        item._graded[trial.arm, trial.run] = record
+    return [
+        [item._graded[trial.arm, trial.run] for trial in trials]
+        for item, trials in zip(items, wanted, strict=True)
+    ]

@@ -1,0 +1,60 @@
+"""How a test of a skill ends, be it a case or a function: what both kinds have in common."""
+
+from typing import Final
+
+import pytest
+
+from .._util.texts import harmless
+from ..results.accepted import Count, Expectation
+from ..results.regressions import Standing, standing_of
+from ..settings import Settings
+from ..trials.trial import CaseInfo
+
+RECORDS_PROPERTY: Final = "upskill"
+ASKED_PROPERTY: Final = "upskill_asked"  # what a test in Python asked: keys and texts
+
+
+class NotAnswered(pytest.fail.Exception):  # type: ignore[misc, name-defined]
+    """No answer, or no grade for it: an error, whatever failure was expected."""
+
+    __module__ = "builtins"  # as those of pytest: it is shown on a line with little room
+
+
+class WrongAnswer(pytest.fail.Exception):  # type: ignore[misc, name-defined]
+    """Answers that did not pass. An xfail expects this, and not that there is no answer."""
+
+
+def judge_present(
+    item: pytest.Item, settings: Settings, info: CaseInfo, now: Count, expected: Expectation | None
+) -> Standing | None:
+    """What the present runs of a test are beside the accepted ones; None if they passed.
+
+    A failure that was accepted, or is accepted now, or may be chance becomes an expected one:
+    by a mark, so that --runxfail and --xfail-tb do what they say.
+    """
+    standing = standing_of(now, info.threshold, expected)
+    if standing.kind in ("passed", "better"):
+        return None
+    if settings.accept:
+        standing = Standing("accepted as failing", f"accepted as failing ({now})")
+    if standing.kind in ("accepted as failing", "perhaps chance"):
+        item.add_marker(pytest.mark.xfail(reason=harmless(standing.reason)))
+    return standing
+
+
+def is_passed_by(item: pytest.Item) -> bool:
+    """Whether pytest will not run it, so that nothing has to be asked.
+
+    A condition that is written as a text is pytest's to evaluate: such a test is asked for.
+    """
+    not_run = [mark for mark in item.iter_markers("xfail") if mark.kwargs.get("run") is False]
+    conditional = [
+        *item.iter_markers("skipif"),
+        *([] if item.config.getoption("runxfail", False) else not_run),
+    ]
+    return any(item.iter_markers("skip")) or any(map(_holds, conditional))
+
+
+def _holds(mark: pytest.Mark) -> bool:
+    conditions = [mark.kwargs["condition"]] if "condition" in mark.kwargs else mark.args
+    return not conditions or any(condition is True for condition in conditions)
