@@ -1,20 +1,10 @@
-"""What a run tells the CI that it runs in, and the workflows of docs/ci.md."""
-
-import re
-import shlex
-from pathlib import Path
+"""What a run reports to the CI system it runs in."""
 
 import pytest
-import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 
-from pytest_upskill.plugin.option_table import OPTIONS
-from pytest_upskill.reports.markdown import MARKER, escaped, markdown_summary
+from pytest_upskill.reports.markdown import MARKER
 from support.kit import case, write_script, write_skill
-from support.made import made_run
 
-PAGE = (Path(__file__).parents[2] / "docs/ci.md").read_text()
 CASES = [case("Open?", "gate up", id="open"), case("Shut?", "gate up", id="shut")]
 
 
@@ -88,44 +78,3 @@ def test_what_annotations_say_is_escaped(
     regression, gate = [line for line in result.outlines if line.startswith("::error")]
     assert regression.startswith("::error file=a%2Cb/gate/skill_meta.json,line=1,title=")
     assert "pass rate is 0%25, below 80%25" in gate
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("a|b", r"a\|b"),
-        ("`x` *y* _z_", r"\`x\` \*y\* \_z\_"),
-        ("<img src=x>", "&lt;img src=x&gt;"),
-        ("two\nlines", "two lines"),
-        ("[a](b)", r"\[a\](b)"),
-        ("hi @all", "hi @&#8203;all"),
-        ("\x1b[31m", r"\\x1b\[31m"),
-    ],
-)
-def test_text_from_outside_is_plain_in_markdown(text: str, shown: str) -> None:
-    assert escaped(text) == shown
-
-
-@given(st.text())
-def test_no_text_leaves_its_cell(text: str) -> None:
-    shown = escaped(text)
-    assert "\n" not in shown
-    assert not re.search(r"(?<!\\)(\\\\)*\|", shown)
-    assert "<" not in shown
-
-
-def test_the_workflows_are_yaml_and_their_commands_have_options_that_exist() -> None:
-    texts = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.S | re.M)
-    workflows = [yaml.safe_load(text) for text in texts]
-    assert [set(flow) & {"jobs", "replay"} for flow in workflows] == [{"jobs"}, {"replay"}]
-    flags = {option.flag for option in OPTIONS} | {"--junitxml"}
-    commands = re.findall(r"^[ -]*(?:run: )?(pytest --.*)$", PAGE, re.M)
-    assert len(commands) >= 4
-    for command in commands:
-        assert {word for word in shlex.split(command) if word.startswith("--")} <= flags
-
-
-def test_a_job_in_which_tests_failed_did_not_pass() -> None:
-    assert "**Passed.**" in markdown_summary(made_run())
-    failed = markdown_summary(made_run(), failed=2)
-    assert "**Not passed:**\n\n- 2 tests failed or had errors" in failed

@@ -17,7 +17,6 @@ from pytest_upskill.reports.html.markup import packed, resource
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials.trial import Arm
-from support.kit import case, write_script, write_skill
 from support.made import accepted_count, made_record, made_run
 from support.pages import PAYLOADS, data_of, hostile_run, readable_run
 
@@ -253,32 +252,3 @@ def test_any_text_is_packed_whole(answer: str, name: str) -> None:
     page.encode()
     assert data_of(page) == {"answer": text}
     assert Elements(page).texts.get("p") is None
-
-
-# The option.
-
-
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
-def test_the_option_writes_the_page(pytester: pytest.Pytester, workers: str) -> None:
-    cases = [case("Open?", "gate up", id="first"), case("And shut?", "gate down", id="second")]
-    write_skill(pytester.path / "skills/gate", cases)
-    model = write_script(pytester.path / "a.json")
-    args = ["--skill", "skills", "--model", model, workers, "-k", "first"]
-    result = pytester.runpytest_inprocess(*args, "--skill-html", "page.html")
-    assert result.ret == 0
-    page = (pytester.path / "page.html").read_text("utf-8")
-    assert "<h2>Passed</h2>" in page
-    assert "a subset: 1 of 2 cases" in page  # a note, as in the terminal
-    (test,) = data_of(page)["tests"]
-    answers = {trial["arm"]: trial["answer"][0] for trial in test["trials"]}
-    assert answers == {"baseline": "No idea.", "skill": "Type gate up."}
-
-
-def test_a_page_that_can_not_be_written_is_told(pytester: pytest.Pytester) -> None:
-    write_skill(pytester.path / "skills/gate")
-    model = write_script(pytester.path / "a.json")
-    (pytester.path / "nowhere").touch()
-    args = ["--skill", "skills", "--model", model, "--skill-html", "nowhere/page.html"]
-    result = pytester.runpytest_inprocess(*args)
-    assert result.ret == 4  # before the first call
-    result.stderr.fnmatch_lines(["ERROR: --skill-html *nowhere/page.html: this can't be written*"])

@@ -16,7 +16,7 @@ from pytest_upskill.results.run import RunResults, incomplete
 from pytest_upskill.results.to_json import results_bytes, results_text
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials.records import Record
-from support.kit import case, commit_all, write_script, write_skill
+from support.kit import commit_all, write_skill
 from support.made import accepted_count, made_record, made_run
 
 # The first keys of each are those that others are built on; what was added stands behind them.
@@ -183,48 +183,6 @@ def test_the_commit_and_whether_something_is_not_committed(tmp_path: Path) -> No
     (skill / "more.md").unlink()
     (skill / "SKILL.md").write_text("changed")
     assert commit_of(tmp_path) == Commit(clean.id, True)
-
-
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
-def test_questions_and_tags_of_cases_and_of_tests_in_python_are_in_the_file(
-    pytester: pytest.Pytester, workers: str
-) -> None:
-    write_skill(pytester.path / "skills/gate", [case("Open?", "gate up", id="a", tags=["easy"])])
-    pytester.makepyfile(
-        test_gate="""
-        import pytest
-
-        @pytest.mark.skill("skills/gate")
-        def test_open(ask):
-            assert "gate up" in ask("How?") + ask("And then?")
-        """
-    )
-    model = write_script(pytester.path / "a.json")
-    args = ["--skill", "skills", "test_gate.py", "skills", "--model", model]
-    pytester.runpytest_inprocess(*args, workers, "--skill-json", "run.json", "-m", "")
-    results = read_run(pytester.path / "run.json")
-    assert results.questions == {
-        ("gate", "a"): "Open?",
-        ("gate", "test_gate::test_open"): "How?\n\nAnd then?",
-    }
-    tags = {test.case: test.info.tags for test in results.tests}
-    assert tags == {"a": ("easy",), "test_gate::test_open": ()}
-    assert set(results.versions) == {"pytest-upskill", "pytest", "python", "platform"}
-
-
-def test_a_case_that_is_for_another_model_is_not_missing_from_this_one(
-    pytester: pytest.Pytester,
-) -> None:
-    for_one = case("Shut?", "gate up", id="b", models=["scripted:a*"])
-    write_skill(pytester.path / "skills/gate", [case("Open?", "gate up", id="a"), for_one])
-    models = [write_script(pytester.path / name) for name in ("a.json", "b.json")]
-    named = [word for model in models for word in ("--model", model)]
-    shown = pytester.runpytest_inprocess("--skill", "skills", *named, "--skill-json", "run.json")
-    of = {
-        (test.case, test.model): test.info.of for test in read_run(pytester.path / "run.json").tests
-    }
-    assert of == {("a", models[0]): 2, ("b", models[0]): 2, ("a", models[1]): 1}
-    assert "a subset" not in shown.stdout.str()
 
 
 def test_a_subset_is_told_unless_its_other_cases_are_missed() -> None:

@@ -14,7 +14,6 @@ from pytest_upskill.reports.export.record_csv import COLUMNS, csv_text
 from pytest_upskill.reports.writers import replace_file
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.trials.records import Grade
-from support.kit import case, write_script, write_skill
 from support.made import made_record, made_run
 
 
@@ -106,26 +105,6 @@ def test_no_text_breaks_a_row_or_is_a_formula(answer: str, error: str) -> None:
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs"])))
 def test_other_text_is_read_back_as_it_was(answer: str) -> None:
     assert one_row(output=f"He said: {answer}")["answer"] == f"He said: {answer}"
-
-
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
-def test_the_file_of_a_run(pytester: pytest.Pytester, workers: str) -> None:
-    cases = [case("Open?", "gate up", id="open"), case("Shut?", "gate up", id="shut")]
-    write_skill(pytester.path / "skills/gate", cases)
-    model = write_script(pytester.path / "a.json", knows='Say "gate up",\nthen é.')
-    args = ["--skill", "skills", "--model", model, "--skill-csv", "out/r.csv", workers]
-    assert pytester.runpytest_inprocess(*args).ret == 0
-    content = (pytester.path / "out/r.csv").read_bytes()
-    assert content.startswith(b"skill,")  # and no mark of a byte order
-    read = rows(content.decode("utf-8"))
-    assert [(row["case"], row["arm"], row["outcome"]) for row in read] == [
-        ("open", "baseline", "failed"),
-        ("open", "skill", "passed"),
-        ("shut", "baseline", "failed"),
-        ("shut", "skill", "passed"),
-    ]
-    assert read[1]["answer"] == 'Say "gate up",\nthen é.'
-    assert list(Path(pytester.path / "out").iterdir()) == [pytester.path / "out/r.csv"]
 
 
 def test_all_records_are_there() -> None:

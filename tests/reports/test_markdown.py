@@ -1,5 +1,6 @@
 """--skill-markdown: a comment that GitHub takes, and that no text from outside breaks."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -21,7 +22,6 @@ from pytest_upskill.reports.markdown import (
 )
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.trials.records import Grade
-from support.kit import case, write_script, write_skill
 from support.made import accepted_count, helps, made_record, made_run
 
 HOSTILE = (
@@ -29,7 +29,9 @@ HOSTILE = (
     "<img src=x onerror=y> ![i](http://x.example/i.png) [l](http://x.example) http://x.example "
     "www.x.example @all a@x.example #12 | a | b |\n# h\n- - x\n1. y\n> z\n---\n<!-- c"
 )
+
 OURS = {"h2", "h3", "p", "strong", "ul", "li", "table", "thead", "tbody", "tr", "th", "td"}
+
 OURS |= {"details", "summary", "pre", "code"}
 
 
@@ -254,17 +256,31 @@ def test_any_run_stays_below_the_limit(text: str, times: int, models: int) -> No
     assert len(markdown_summary(made, [text * times] * 20, failed=3)) < LIMIT
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
-def test_the_file_of_a_run(pytester: pytest.Pytester, workers: str) -> None:
-    cases = [case("Open?", "gate up", id="open"), case("Shut?", "gate down", id="shut")]
-    write_skill(pytester.path / "skills/gate", cases)
-    model = write_script(pytester.path / "a.json")
-    args = ["--skill", "skills", "--model", model, "--skill-markdown", "comment.md", workers]
-    assert pytester.runpytest_inprocess(*args).ret == 1
-    text = (pytester.path / "comment.md").read_text()
-    assert text.startswith(f"{MARKER}\n## Skills\n\n**Not passed:**\n\n- 1 test failed")
-    assert Page(text).texts["summary"] == [f"shut on {model}: passed 0 of 1"]
-    pytester.runpytest_inprocess(*args, "--skill-accept")
-    text = (pytester.path / "comment.md").read_text()
-    assert "**Passed.**" in text
-    assert "accepted 2 cases in" in text
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a|b", r"a\|b"),
+        ("`x` *y* _z_", r"\`x\` \*y\* \_z\_"),
+        ("<img src=x>", "&lt;img src=x&gt;"),
+        ("two\nlines", "two lines"),
+        ("[a](b)", r"\[a\](b)"),
+        ("hi @all", "hi @&#8203;all"),
+        ("\x1b[31m", r"\\x1b\[31m"),
+    ],
+)
+def test_text_from_outside_is_plain_in_markdown(text: str, shown: str) -> None:
+    assert escaped(text) == shown
+
+
+@given(st.text())
+def test_no_text_leaves_its_cell(text: str) -> None:
+    shown = escaped(text)
+    assert "\n" not in shown
+    assert not re.search(r"(?<!\\)(\\\\)*\|", shown)
+    assert "<" not in shown
+
+
+def test_a_job_in_which_tests_failed_did_not_pass() -> None:
+    assert "**Passed.**" in markdown_summary(made_run())
+    failed = markdown_summary(made_run(), failed=2)
+    assert "**Not passed:**\n\n- 2 tests failed or had errors" in failed

@@ -7,7 +7,6 @@ they take from them.
 import json
 import math
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, stdev
@@ -22,7 +21,6 @@ from pytest_upskill.reports.export.benchmark_folder import benchmark_places, fol
 from pytest_upskill.reports.writers import add_benchmark
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.trials.records import Grade
-from support.kit import case, write_script, write_skill
 from support.made import helps, made_record, made_run
 
 METRICS = ("pass_rate", "time_seconds", "tokens")
@@ -301,67 +299,3 @@ def test_any_text_makes_files_that_can_be_read(name: str, answer: str, reason: s
             json.loads(text)
     html: str = cmarkgfm.github_flavored_markdown_to_html(place.files["benchmark.md"])
     assert html.count("<table>") == 1
-
-
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
-def test_the_folder_of_a_run(pytester: pytest.Pytester, workers: str) -> None:
-    cases = [
-        case("Open?", "gate up", "Type", id="open"),
-        {"id": "short", "input": "In short?", "expected": {"max_words": 2, "not": {"json": True}}},
-    ]
-    write_skill(pytester.path / "skills/gate", cases)
-    model = write_script(pytester.path / "a.json")
-    args = ["--skill", "skills", "--model", model, "--skill-benchmark", "bench", workers]
-    pytester.runpytest_inprocess(*args)
-    pytester.runpytest_inprocess(*args)
-    assert sorted(path.name for path in (pytester.path / "bench").iterdir()) == [
-        "iteration-1",
-        "iteration-2",
-    ]
-    iteration = pytester.path / "bench/iteration-2"
-    asks = [
-        read(iteration / f"eval-{name}/eval_metadata.json")["assertions"]
-        for name in ("open", "short")
-    ]
-    assert asks == [
-        ["contains: gate up", "contains: Type"],
-        ["max_words: 2", "not: json: true"],
-    ]
-
-
-def test_a_report_that_can_not_be_written_does_not_keep_others_from_it(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_skill(pytester.path / "skills/gate")
-    model = write_script(pytester.path / "a.json")
-    broken = ["--skill-json", "--skill-csv", "--skill-markdown"]
-    files = ["r.json", "r.csv", "r.md"]
-    replace_path: Callable[..., Path] = Path.replace
-
-    def refuse(draft: Path, target: Path) -> Path:
-        if target.name in files:
-            raise OSError(28, "No space left on device")
-        return replace_path(draft, target)
-
-    monkeypatch.setattr(Path, "replace", refuse)
-    given = [word for pair in zip(broken, files, strict=True) for word in pair]
-    given += ["--skill-benchmark", "bench", "--skill-record", "answers.jsonl"]
-    result = pytester.runpytest_inprocess("--skill", "skills", "--model", model, *given)
-    assert result.ret == 1
-    result.assert_outcomes(passed=1)
-    for flag in broken:
-        result.stdout.fnmatch_lines([f"upskill: {flag}: this can't be written: *No space left*"])
-    assert (pytester.path / "bench/iteration-1/benchmark.json").is_file()
-    assert (pytester.path / "answers.jsonl").is_file()
-    assert not list(pytester.path.glob(".r.*"))
-
-
-def test_a_folder_that_can_not_be_made_is_told_before_the_first_call(
-    pytester: pytest.Pytester,
-) -> None:
-    write_skill(pytester.path / "skills/gate")
-    (pytester.path / "taken").write_text("a file")
-    result = pytester.runpytest_inprocess(
-        "--skill", "skills", "--model", "scripted:none.json", "--skill-benchmark", "taken"
-    )
-    assert result.ret == 4
