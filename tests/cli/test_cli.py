@@ -7,19 +7,19 @@ import pytest
 from pytest_upskill import __version__
 from pytest_upskill.cli import main
 from pytest_upskill.cli.commands.models import models_text
-from pytest_upskill.models import local, weights
-from pytest_upskill.models.names import ALIASES, PROVIDERS
+from pytest_upskill.models import local
+from pytest_upskill.models.names import ALIASES, HOSTED, PROVIDERS
 
 SECRET = "sk-very-secret-value"
 KEYS = [variable for provider in PROVIDERS.values() for variable in provider.key_envs]
-ADDRESSES = [p.base_url_env for p in PROVIDERS.values() if p.base_url_env]
+ADDRESSES = [p.base_url_env for p in HOSTED.values() if p.base_url_env]
 
 
 @pytest.fixture(autouse=True)
 def _nothing_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in [*KEYS, *ADDRESSES, "PYTEST_UPSKILL_MODEL"]:
         monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setattr(weights, "weights_file", lambda: tmp_path / weights.FILE_NAME)
+    monkeypatch.setattr(local, "weights_file", lambda: tmp_path / local.FILE_NAME)
 
 
 def row(text: str, start: str) -> str:
@@ -94,9 +94,9 @@ def test_models_says_where_the_weights_will_be_and_where_they_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(local, "installed", lambda: True)
-    monkeypatch.setattr(weights, "FILE_BYTES", 4)
-    file = weights.weights_file()
-    there = f"{weights.LABEL} at {file}"
+    monkeypatch.setattr(local, "FILE_BYTES", 4)
+    file = local.weights_file()
+    there = f"{local.LABEL} at {file}"
     assert row(models_text({}), "local").endswith(f"fetched when first used to {file}")
     file.write_bytes(b"GGUF")
     assert row(models_text({}), "local").endswith(there)

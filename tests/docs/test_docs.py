@@ -16,6 +16,7 @@ import pytest
 
 from pytest_upskill.cli.commands.judge import load_labelled
 from pytest_upskill.models.names import resolve
+from pytest_upskill.models.port import ModelName
 from pytest_upskill.models.prices import parse_prices
 from pytest_upskill.models.scripted import load_script
 from pytest_upskill.plugin.option_table import INI_KEYS, OPTIONS
@@ -241,7 +242,7 @@ def test_the_json_examples_are_read(tmp_path: Path) -> None:
         file = tmp_path / "example.json"
         file.write_text(text)
         if page == "models.md":
-            load_script(resolve(f"scripted:{file}", None, {}))
+            load_script(resolve(ModelName(f"scripted:{file}"), {}))
         elif '"passed"' in text:
             assert load_labelled(file)
         else:

@@ -16,10 +16,10 @@ import pytest
 
 from pytest_upskill.cli import main
 from pytest_upskill.errors import ModelError
+from pytest_upskill.models import Model, ModelSpec
 from pytest_upskill.models.anthropic_messages import AnthropicModel
-from pytest_upskill.models.local import LocalModel, open_local
-from pytest_upskill.models.names import ModelSpec
-from pytest_upskill.models.weights import fetch_weights
+from pytest_upskill.models.local import fetch_weights
+from pytest_upskill.models.names import PROVIDERS
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.trials.trial import Question
 from support.kit import write_skill
@@ -28,7 +28,8 @@ from support.kit import write_skill
 pytestmark = pytest.mark.xdist_group("embedded")
 
 WICK = Path(__file__).parents[2] / "skills/wick"
-SPEC = ModelSpec("local", "local", "")
+LOCAL = PROVIDERS["local"]
+SPEC = ModelSpec("local", LOCAL, "SmolLM2-135M-Instruct")
 QUESTION = Question("local", "You are a helpful assistant.", (("user", "Name a colour."),), 12, 1)
 
 
@@ -58,9 +59,9 @@ def servers(mark: bytes) -> list[str]:
 
 
 @contextmanager
-def opened() -> Iterator[tuple[LocalModel, asyncio.Runner]]:
+def opened() -> Iterator[tuple[Model, asyncio.Runner]]:
     with asyncio.Runner() as runner:
-        model = runner.run(open_local(SPEC, 60))
+        model = runner.run(LOCAL.open(SPEC, 60))
         try:
             yield model, runner
         finally:
@@ -83,7 +84,7 @@ def test_the_anthropic_sdk_talks_to_it_too(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
     with opened() as (model, runner):
         address = model.address.removesuffix("/v1")
-        claude = AnthropicModel(ModelSpec("m", "anthropic", "any", address), 60)
+        claude = AnthropicModel(ModelSpec("m", PROVIDERS["anthropic"], "any", address), 60)
         answer = runner.run(claude.ask(QUESTION))
         runner.run(claude.close())
     # Asked this way it is not told to be the same each time, so any answer will do.
@@ -102,7 +103,7 @@ def test_a_file_that_llama_cpp_can_not_load_says_so(tmp_path: Path) -> None:
     file = tmp_path / "broken.gguf"
     file.write_bytes(b"GGUF and then nothing")
     with pytest.raises(ModelError, match=r"could not load .*broken\.gguf") as caught:
-        asyncio.run(open_local(ModelSpec("m", "local", str(file)), 60))
+        asyncio.run(LOCAL.open(ModelSpec("m", LOCAL, "broken", file=str(file)), 60))
     assert caught.value.fatal
 
 

@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from pytest_upskill.engine import Engine
-from pytest_upskill.models import Model, ModelSpec, open_model
-from pytest_upskill.settings import Settings
+from pytest_upskill.models import Model, ModelSpec
+from pytest_upskill.models.names import PROVIDERS
 from pytest_upskill.trials.records import Answer, NoAnswer
 from pytest_upskill.trials.trial import Question
 from support.kit import case, write_skill
@@ -26,7 +26,8 @@ def engine_for(provider: str, url: str, timeout: float = 30) -> Engine:
     base_url = url if provider == "anthropic" else f"{url}/v1"
 
     async def open_by_name(name: str) -> Model:
-        return await open_model(ModelSpec(name, provider, name, base_url), Settings())
+        spec = ModelSpec(name, PROVIDERS[provider], name, base_url)
+        return await spec.provider.open(spec, 120)
 
     return Engine(open_by_name, concurrency=16, timeout=timeout)
 

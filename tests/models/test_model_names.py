@@ -1,5 +1,6 @@
 """Names of models as people write them, and the keys that the models need."""
 
+import asyncio
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -8,18 +9,29 @@ from typing import get_args
 import pytest
 
 from pytest_upskill.errors import SettingsError
-from pytest_upskill.models.names import (
-    ALIASES,
-    PROVIDERS,
-    ModelSpec,
-    key_of,
-    require_key,
-    resolve,
-)
+from pytest_upskill.models import Model, ModelSpec, Provider, local, names
+from pytest_upskill.models.names import ALIASES, PROVIDERS
+from pytest_upskill.models.port import ModelName, Progress
+from pytest_upskill.models.prices import price_of
+from pytest_upskill.models.scripted import ScriptedModel
+from pytest_upskill.trials.trial import Question
 
 SERVER = "http://localhost:8080/v1"
 ANTHROPIC = "https://api.anthropic.com"
 OPENAI = "https://api.openai.com/v1"
+
+
+def resolve(
+    name: str, base_url: str | None, env: Mapping[str, str], folder: Path = Path()
+) -> ModelSpec:
+    return names.resolve(ModelName(name, base_url, folder), env)
+
+
+def require(spec: ModelSpec, env: Mapping[str, str]) -> None:
+    def download(what: str) -> Progress:
+        raise AssertionError(f"{what} is downloaded")
+
+    spec.provider.require(spec, env, download)
 
 
 def refused(name: str, env: Mapping[str, str] | None = None) -> SettingsError:
@@ -42,8 +54,6 @@ def refused(name: str, env: Mapping[str, str] | None = None) -> SettingsError:
         ("hf:Qwen/Qwen3-8B:fast", "hf", "Qwen/Qwen3-8B:fast", "https://router.huggingface.co/v1"),
         ("ollama:qwen3:8b", "ollama", "qwen3:8b", "http://localhost:11434/v1"),
         ("openrouter:a/b:free", "openrouter", "a/b:free", "https://openrouter.ai/api/v1"),
-        ("local", "local", "", None),
-        ("local:models/x.gguf", "local", "models/x.gguf", None),
         ("scripted:answers.json", "scripted", "answers.json", None),
         ("scripted:answers.py:reply", "scripted", "answers.py:reply", None),
     ],
@@ -51,7 +61,7 @@ def refused(name: str, env: Mapping[str, str] | None = None) -> SettingsError:
 def test_a_known_name_is_understood_with_and_without_a_server(
     name: str, provider: str, model_id: str, address: str | None, base_url: str | None
 ) -> None:
-    assert resolve(name, base_url, {}) == ModelSpec(name, provider, model_id, address)
+    assert resolve(name, base_url, {}) == ModelSpec(name, PROVIDERS[provider], model_id, address)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +80,7 @@ def test_a_dotted_name_of_upskill_is_understood(
     name: str, provider: str, model_id: str, effort: str | None
 ) -> None:
     spec = resolve(name, None, {})
-    assert (spec.provider, spec.model_id, spec.effort) == (provider, model_id, effort)
+    assert (spec.provider.name, spec.model_id, spec.effort) == (provider, model_id, effort)
     assert spec.base_url == resolve(f"{provider}:x", None, {}).base_url
 
 
@@ -87,12 +97,14 @@ def test_a_dotted_name_of_upskill_is_understood(
     ],
 )
 def test_any_other_name_goes_to_the_server_as_it_is(name: str) -> None:
-    assert resolve(name, SERVER, {}) == ModelSpec(name, "generic", name, SERVER)
+    assert resolve(name, SERVER, {}) == ModelSpec(name, PROVIDERS["generic"], name, SERVER)
 
 
 def test_a_generic_name_goes_to_the_server_given_first() -> None:
     name, env = "generic.org/name.low:Q4_0", {"GENERIC_BASE_URL": "http://other/v1"}
-    assert resolve(name, SERVER, env) == ModelSpec(name, "generic", "org/name.low:Q4_0", SERVER)
+    assert resolve(name, SERVER, env) == ModelSpec(
+        name, PROVIDERS["generic"], "org/name.low:Q4_0", SERVER
+    )
     assert resolve(name, None, env).base_url == "http://other/v1"
 
 
@@ -138,9 +150,21 @@ def test_every_form_of_the_host_of_ollama_is_understood(host: str, address: str)
     assert resolve("ollama:qwen3", None, {"OLLAMA_HOST": host}).base_url == address
 
 
-def test_the_embedded_model_may_be_a_file_of_the_environment() -> None:
-    assert resolve("local", None, {"PYTEST_UPSKILL_MODEL": "my.gguf"}).model_id == "my.gguf"
-    assert resolve("local:x.gguf", None, {"PYTEST_UPSKILL_MODEL": "my.gguf"}).model_id == "x.gguf"
+@pytest.mark.parametrize("base_url", [None, SERVER])
+@pytest.mark.parametrize(
+    ("name", "given", "model_id", "file"),
+    [
+        ("local", "", local.LABEL, None),
+        ("local", "my.gguf", "my", "my.gguf"),
+        ("local:models/x.gguf", "", "x", "models/x.gguf"),
+        ("local:models/x.gguf", "my.gguf", "x", "models/x.gguf"),
+    ],
+)
+def test_the_embedded_model_may_be_a_file_of_ones_own(
+    name: str, given: str, model_id: str, file: str | None, base_url: str | None
+) -> None:
+    spec = resolve(name, base_url, {"PYTEST_UPSKILL_MODEL": given})
+    assert spec == ModelSpec(name, PROVIDERS["local"], model_id, file=file)
 
 
 @pytest.mark.parametrize(
@@ -168,13 +192,13 @@ def test_an_unknown_name_is_refused_with_what_would_work(name: str) -> None:
 @pytest.mark.parametrize("name", ["anthropic:", "openai:", "scripted:", "local:", "ollama:"])
 def test_a_provider_without_a_name_says_that_the_name_is_missing(name: str) -> None:
     error = refused(name)
-    assert "a name is missing" in error.problem
+    assert "is missing" in error.problem
     assert error.hint.startswith(f"For example: {name}")
 
 
 def test_a_file_in_a_name_is_relative_to_where_the_name_was_written() -> None:
     folder = Path("/project")
-    assert resolve("local:m.gguf", None, {}, folder).model_id == "/project/m.gguf"
+    assert resolve("local:m.gguf", None, {}, folder).file == "/project/m.gguf"
     assert resolve("scripted:/a/b.json", None, {}, folder).model_id == "/a/b.json"
     assert resolve("ollama:qwen3:8b", None, {}, folder).model_id == "qwen3:8b"
 
@@ -183,7 +207,7 @@ def test_a_file_in_a_name_is_relative_to_where_the_name_was_written() -> None:
 def test_a_key_that_can_not_be_sent_is_refused_without_being_shown(key: str) -> None:
     spec = resolve("haiku", None, {})
     with pytest.raises(SettingsError) as caught:
-        require_key(spec, {"ANTHROPIC_API_KEY": key})
+        require(spec, {"ANTHROPIC_API_KEY": key})
     assert "ANTHROPIC_API_KEY holds a character that no key has" in str(caught.value)
     assert "secret" not in str(caught.value)
 
@@ -205,7 +229,7 @@ def test_a_missing_key_is_refused_with_its_variable(
     variable = PROVIDERS[provider].key_envs[0]
     env = {"OTHER_KEY": "sk-secret", **({} if value is None else {variable: value})}
     with pytest.raises(SettingsError) as caught:
-        require_key(ModelSpec(f"{provider}:x", provider, "x"), env)
+        require(ModelSpec(f"{provider}:x", PROVIDERS[provider], "x"), env)
     assert caught.value.where == f"--model {provider}:x"
     assert caught.value.problem == f"{variable} {state}"
     assert variable in caught.value.hint
@@ -217,17 +241,17 @@ def test_a_missing_key_is_refused_with_its_variable(
     [(name, variable) for name in PROVIDERS for variable in PROVIDERS[name].key_envs],
 )
 def test_a_key_is_found_in_each_of_its_variables(provider: str, variable: str) -> None:
-    spec = ModelSpec(f"{provider}:x", provider, "x")
+    spec = ModelSpec(f"{provider}:x", PROVIDERS[provider], "x")
     env = {**dict.fromkeys(PROVIDERS[provider].key_envs, " "), variable: " sk-secret\n"}
-    assert key_of(spec, env) == (variable, "sk-secret")
-    require_key(spec, env)
+    assert spec.provider.key_in(env) == (variable, "sk-secret")
+    require(spec, env)
 
 
-@pytest.mark.parametrize("provider", sorted(set(PROVIDERS) - set(KEYED)))
+@pytest.mark.parametrize("provider", sorted(set(names.HOSTED) - set(KEYED)))
 def test_a_model_of_ones_own_needs_no_key(provider: str) -> None:
-    spec = ModelSpec("x", provider, "x")
-    require_key(spec, {})
-    assert key_of(spec, {}) is None
+    spec = ModelSpec("x", PROVIDERS[provider], "x")
+    require(spec, {})
+    assert spec.provider.key_in({}) is None
 
 
 @pytest.mark.parametrize(
@@ -240,7 +264,28 @@ def test_a_model_of_ones_own_needs_no_key(provider: str) -> None:
     ],
 )
 def test_an_address_is_shown_without_password_and_query(url: str | None, address: str) -> None:
-    assert ModelSpec("x", "generic", "x", url).address == address
+    assert ModelSpec("x", PROVIDERS["generic"], "x", url).address == address
+
+
+class Parrots(Provider):
+    """All that a provider of one's own takes."""
+
+    async def open(self, spec: ModelSpec, timeout: float) -> Model:  # noqa: ARG002
+        return ScriptedModel(lambda question: question.messages[-1][1], spec.name)
+
+
+def test_a_provider_of_ones_own_is_one_class_and_one_entry() -> None:
+    parrots = Parrots("parrot", "parrot:polly")
+    providers = {**PROVIDERS, "parrot": parrots}
+    spec = names.resolve(ModelName("parrot:polly"), {}, providers)
+    require(spec, {})
+    assert spec == ModelSpec("parrot:polly", parrots, "polly")
+    assert (parrots.identity(spec), price_of(spec, {})) == (None, None)
+    model = asyncio.run(parrots.open(spec, 1))
+    question = Question("parrot:polly", "", (("user", "Hello!"),), 10, 1)
+    assert asyncio.run(model.ask(question)).text == "Hello!"
+    with pytest.raises(SettingsError, match=r'did you mean "parrot"\?[\s\S]*parrot:polly'):
+        names.resolve(ModelName("parot"), {}, providers)
 
 
 VERSION = re.compile(r"claude-(?P<family>haiku|sonnet|opus)-(?P<version>\d{1,2}(-\d{1,2})?)")

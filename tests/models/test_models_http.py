@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from pytest_upskill.errors import ModelError
-from pytest_upskill.models import ModelSpec, open_model
-from pytest_upskill.settings import Settings
+from pytest_upskill.models import ModelSpec
+from pytest_upskill.models.names import PROVIDERS
 from pytest_upskill.trials.records import Answer, Usage
 from pytest_upskill.trials.trial import Question
 from support.loopback import Asked, Fault, LoopbackServer, Reply, Stop
@@ -31,12 +31,13 @@ def provider(request: pytest.FixtureRequest) -> str:
 
 
 def spec_of(provider: str, url: str, model_id: str = "model-1") -> ModelSpec:
-    return ModelSpec("m", provider, model_id, url if provider == "anthropic" else f"{url}/v1")
+    address = url if provider == "anthropic" else f"{url}/v1"
+    return ModelSpec("m", PROVIDERS[provider], model_id, address)
 
 
 def ask(spec: ModelSpec, *questions: Question, timeout: float = 20) -> list[Answer]:
     async def run() -> list[Answer]:
-        model = await open_model(spec, Settings(timeout=timeout))
+        model = await spec.provider.open(spec, timeout)
         try:
             return [await model.ask(question) for question in questions or (QUESTION,)]
         finally:
@@ -179,7 +180,7 @@ def test_each_model_gets_the_limit_that_it_understands(
     provider_name: str, model_id: str, limit: str
 ) -> None:
     with LoopbackServer(lambda _: Reply("x")) as server:
-        ask(ModelSpec("m", provider_name, model_id, f"{server.url}/v1"))
+        ask(ModelSpec("m", PROVIDERS[provider_name], model_id, f"{server.url}/v1"))
     limits = {key: value for key, value in server.asked[0].body.items() if "max" in key}
     assert limits == {limit: 64}
 
@@ -207,5 +208,5 @@ def test_effort_is_sent_and_only_if_given() -> None:
 def test_a_server_of_ones_own_never_sees_the_key_of_openai(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GENERIC_API_KEY")
     with LoopbackServer(lambda _: Reply("x")) as server:
-        ask(ModelSpec("qwen", "generic", "qwen", f"{server.url}/v1"))
+        ask(ModelSpec("qwen", PROVIDERS["generic"], "qwen", f"{server.url}/v1"))
     assert SECRET not in str(server.asked[0].headers)

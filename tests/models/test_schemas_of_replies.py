@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.models import Model, open_model
+from pytest_upskill.models import Model
 from pytest_upskill.models.names import resolve
-from pytest_upskill.settings import Settings
+from pytest_upskill.models.port import ModelName
 from pytest_upskill.trials.trial import Question
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 
@@ -20,11 +20,11 @@ def ask(server: LoopbackServer, protocol: str, times: int = 1, **more: Any) -> l
     """What a model says to a question with a schema, asked so many times."""
     base_url = None if protocol == "anthropic" else f"{server.url}/v1"
     name = "haiku" if protocol == "anthropic" else "m"
-    spec = resolve(name, base_url, ENV | {"ANTHROPIC_BASE_URL": server.url})
+    spec = resolve(ModelName(name, base_url), ENV | {"ANTHROPIC_BASE_URL": server.url})
     question = Question(name, "s", (("user", "q"),), 9, 1, **more)
 
     async def run() -> list[str]:
-        model: Model = await open_model(spec, Settings())
+        model: Model = await spec.provider.open(spec, 120)
         try:
             return [(await model.ask(question)).text for _ in range(times)]
         finally:

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from pytest_upskill.errors import ModelError, SettingsError
-from pytest_upskill.models import open_model
-from pytest_upskill.models.names import resolve
+from pytest_upskill.models import ModelSpec, names
+from pytest_upskill.models.port import ModelName
 from pytest_upskill.models.scripted import ScriptedModel, load_script
-from pytest_upskill.settings import Settings
 from pytest_upskill.skills.cases import Role
 from pytest_upskill.skills.skill import estimated_tokens
 from pytest_upskill.trials.records import Answer, Usage
@@ -26,9 +25,14 @@ def question(text: str, system: str = PLAIN) -> Question:
     return Question("scripted", system, (*earlier, ("user", text)), 100, 1)
 
 
+def scripted(name: str) -> ModelSpec:
+    return names.resolve(ModelName(f"scripted:{name}"), {})
+
+
 def ask(name: str, text: str = "Hello?", system: str = PLAIN) -> Answer:
     async def once() -> Answer:
-        model = await open_model(resolve(f"scripted:{name}", None, {}), Settings())
+        spec = scripted(name)
+        model = await spec.provider.open(spec, 120)
         try:
             return await model.ask(question(text, system))
         finally:
@@ -43,7 +47,7 @@ def answered(reply: Any) -> Answer:
 
 def refused(name: str) -> SettingsError:
     with pytest.raises(SettingsError) as caught:
-        load_script(resolve(f"scripted:{name}", None, {}))
+        load_script(scripted(name))
     assert caught.value.where == f"--model scripted:{name}"
     assert caught.value.hint
     return caught.value

@@ -12,8 +12,8 @@ import pytest
 
 from pytest_upskill.engine import Engine, limits
 from pytest_upskill.errors import ModelError
-from pytest_upskill.models import Model, ModelSpec, open_model, sdk
-from pytest_upskill.settings import Settings
+from pytest_upskill.models import Model, ModelSpec, sdk
+from pytest_upskill.models.names import PROVIDERS
 from pytest_upskill.trials.records import Answer, NoAnswer
 from pytest_upskill.trials.trial import Question
 from support.loopback import Fault, LoopbackServer, Reply
@@ -33,12 +33,13 @@ def provider(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def spec_of(provider: str, url: str) -> ModelSpec:
-    return ModelSpec("m", provider, "m", url if provider == "anthropic" else f"{url}/v1")
+    address = url if provider == "anthropic" else f"{url}/v1"
+    return ModelSpec("m", PROVIDERS[provider], "m", address)
 
 
 def ask(spec: ModelSpec) -> Answer:
     async def run() -> Answer:
-        model = await open_model(spec, Settings(timeout=20))
+        model = await spec.provider.open(spec, 20)
         try:
             return await model.ask(QUESTION)
         finally:
@@ -93,7 +94,8 @@ def test_what_the_environment_excepts_goes_past_the_proxy(
 
 def test_as_many_calls_as_the_engine_wants_are_in_flight(provider: str) -> None:
     async def run() -> None:
-        model = await open_model(spec_of(provider, server.url), Settings(timeout=60))
+        spec = spec_of(provider, server.url)
+        model = await spec.provider.open(spec, 60)
         questions = [replace(QUESTION, run=number) for number in range(MANY)]
         calls = [asyncio.create_task(model.ask(question)) for question in questions]
         while server.most_in_flight < MANY and not any(call.done() for call in calls):
@@ -140,7 +142,7 @@ def test_a_connection_that_is_not_made_in_time_is_tried_again(
     monkeypatch.setattr(limits, "_FIRST_PAUSE", 0.01)
 
     async def open_by_name(_: str) -> Model:
-        return await open_model(spec, Settings())
+        return await spec.provider.open(spec, 120)
 
     with listener(reads=False) as port:  # TCP connects, and TLS never does
         spec = spec_of(provider, f"https://127.0.0.1:{port}")

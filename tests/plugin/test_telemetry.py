@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_upskill.models import ModelSpec
+from pytest_upskill.models.names import PROVIDERS
 from pytest_upskill.plugin.otel import captures_content, exporters_wanted
 from pytest_upskill.reports.export.spans import Known, TrialKey, run_span, trial_spans
 from pytest_upskill.settings import Gates
@@ -21,7 +22,8 @@ from support.kit import case, write_script, write_skill
 from support.loopback import LoopbackServer, Reply
 from support.made import STARTED, made_record, made_run
 
-SPEC = ModelSpec("haiku", "anthropic", "id-of-haiku", "https://user:secret@api.example/v1")
+ADDRESS = "https://user:secret@api.example/v1"
+SPEC = ModelSpec("haiku", PROVIDERS["anthropic"], "id-of-haiku", ADDRESS)
 CASES = [case("Open?", "gate up", "Type", id="open"), case("Shut?", "gate down", id="shut")]
 
 

@@ -7,7 +7,7 @@ from ..engine.answers import KnownAnswers, StoredAnswers
 from ..engine.budget import Budget
 from ..engine.engine import Engine
 from ..engine.store import FILE_NAME, FOLDER, Store
-from ..models import Model, ModelSpec, identity_of, open_model
+from ..models import Model, ModelSpec
 from ..settings import Settings
 
 Specs = Mapping[str, ModelSpec]
@@ -15,7 +15,8 @@ Specs = Mapping[str, ModelSpec]
 
 def assemble(specs: Specs, settings: Settings, answers: KnownAnswers, budget: Budget) -> Engine:
     async def open_by_name(name: str) -> Model:
-        return await open_model(specs[name], settings)
+        spec = specs[name]
+        return await spec.provider.open(spec, settings.timeout)
 
     return Engine(
         open_by_name,
@@ -30,6 +31,6 @@ def stored_answers(
     specs: Specs, root: Path, tell: Callable[[str], None], *, fresh: bool
 ) -> StoredAnswers:
     """The answers that are kept below a folder."""
-    identities = {name: identity_of(spec) for name, spec in specs.items()}
+    identities = {name: spec.provider.identity(spec) for name, spec in specs.items()}
     file = root / FOLDER / FILE_NAME
     return StoredAnswers(lambda: Store(file, tell), lambda name: identities[name], fresh=fresh)

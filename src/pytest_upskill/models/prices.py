@@ -14,18 +14,17 @@ from typing import TYPE_CHECKING, Final
 
 from ..errors import SettingsError
 from ..trials.records import Usage
-from .names import ModelSpec
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice, TieredPrices
+
+    from .port import ModelSpec
 
 _KEY: Final = "skill_prices"
 _FORM: Final = (
     "Write NAME INPUT OUTPUT [CACHED], in USD per million tokens, as in: haiku 1.00 5.00 0.10"
 )
 _MILLION: Final = 1_000_000
-_FREE_PROVIDERS: Final = ("local", "ollama", "scripted")
-_PRICED_PROVIDERS: Final = ("anthropic", "openai", "openrouter")
 # What providers put behind a model's id to name one edition of it.
 _EDITION: Final = re.compile(r"[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 
@@ -47,7 +46,7 @@ class Price:
 FREE: Final = Price(0, 0, 0)
 
 
-def price_of(spec: ModelSpec, overrides: Mapping[str, Price]) -> Price | None:
+def price_of(spec: "ModelSpec", overrides: Mapping[str, Price]) -> Price | None:
     """The price of a model, None if it is not known.
 
     Overrides go by the name that the run uses, or by the id of the model.
@@ -55,14 +54,7 @@ def price_of(spec: ModelSpec, overrides: Mapping[str, Price]) -> Price | None:
     for name in (spec.name, spec.model_id):
         if name in overrides:
             return overrides[name]
-    if spec.provider in _FREE_PROVIDERS:
-        return FREE
-    if spec.provider in _PRICED_PROVIDERS:
-        return _listed(spec.provider, spec.model_id)
-    model_id, _, server = spec.model_id.partition(":")
-    if spec.provider == "hf" and server:  # else the router chooses who answers, at what price
-        return _listed(f"huggingface_{server}", model_id)
-    return None
+    return spec.provider.price(spec)
 
 
 def cost(price: Price | None, usage: Usage) -> float | None:
@@ -107,7 +99,8 @@ def _number(text: str, where: str) -> float:
     return number
 
 
-def _listed(provider_id: str, model_id: str) -> Price | None:
+def listed_price(provider_id: str, model_id: str) -> Price | None:
+    """The price of a model by the provider's id in genai-prices; None if it is not there."""
     from genai_prices.data import providers  # heavy: only when a hosted model is priced
 
     # Without the other providers at hand it can't fall back to the price that one of them takes.

@@ -8,7 +8,8 @@ the Question and returns the text, or a whole Answer.
 
 import importlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +20,8 @@ from ..errors import ModelError, SettingsError
 from ..skills.skill import estimated_tokens
 from ..trials.records import Answer, Usage
 from ..trials.trial import Question
-from .names import ModelSpec
+from .port import Download, Model, ModelName, ModelSpec, Provider
+from .prices import FREE, Price
 from .sdk import empty_reply
 
 Script = Callable[[Question], str | Answer]
@@ -70,6 +72,23 @@ class ScriptedModel:
 
     async def close(self) -> None:
         pass
+
+
+@dataclass(frozen=True)
+class ScriptedProvider(Provider):
+    """Scripts; their answers are never stored, as a script may answer anything at any time."""
+
+    def resolve(self, wanted: ModelName, rest: str, env: Mapping[str, str]) -> ModelSpec:  # noqa: ARG002
+        return ModelSpec(wanted.name, self, str(wanted.folder / Path(rest).expanduser()))
+
+    def require(self, spec: ModelSpec, env: Mapping[str, str], download: Download) -> None:  # noqa: ARG002
+        load_script(spec)
+
+    def price(self, spec: ModelSpec) -> Price | None:  # noqa: ARG002
+        return FREE
+
+    async def open(self, spec: ModelSpec, timeout: float) -> Model:  # noqa: ARG002
+        return ScriptedModel(load_script(spec), spec.name)
 
 
 def _tokens_in(question: Question) -> int:

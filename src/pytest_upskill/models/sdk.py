@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 
 from .._util.texts import one_line
 from ..errors import ModelError
-from .names import PROVIDERS, ModelSpec
+from .port import ModelSpec
 
 _SHOWN: Final = 200
 # A proxy may quote the key that it uses itself, which nobody here knows.
@@ -119,8 +119,7 @@ def _status_error(error: Any, spec: ModelSpec, key: str) -> ModelError:
     status = int(error.status_code)
     problem = f"{status} from {spec.address}: {error_text(error, key)}"
     if status in (401, 403):
-        variables = PROVIDERS[spec.provider].key_envs
-        name = " or ".join(variables) or "the server's key"
+        name = " or ".join(spec.provider.key_envs) or "the server's key"
         return ModelError(problem, f"Check {name}", fatal=True)
     if status == 404:
         return ModelError(problem, f"Check the model's name ({spec.model_id})", fatal=True)

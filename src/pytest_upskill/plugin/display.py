@@ -8,8 +8,9 @@ import pytest
 
 from .._util.texts import counted, harmless, one_line
 from ..errors import shown
-from ..models import ModelSpec, model_id_of
-from ..models.weights import DOWNLOAD_BYTES, LABEL, fetch_weights, have_weights, weights_file
+from ..models import ModelSpec
+from ..models.local import LABEL, LocalProvider
+from ..models.port import Download, Progress
 from ..reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS, Marks, marks_for, width_of
 from ..reports.terminal.live import item_numbers
 from ..reports.terminal.summary_text import summary_lines
@@ -63,46 +64,44 @@ def tell_worker(config: pytest.Config, node: object) -> None:
     node.workerinput[_KEY] = told  # type: ignore[attr-defined]
 
 
-def fetch_with_bar(spec: ModelSpec, config: pytest.Config) -> None:
-    """Fetch the default weights if a model needs them and they are not here."""
-    if spec.model_id or have_weights():
-        return
-    reporter = config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is None:
-        fetch_weights(lambda _done, _total: None)
-        return
-    writer = config.get_terminal_writer()
-    what = f"fetching {LABEL} ({DOWNLOAD_BYTES / _MB:.0f} MB, once, to {weights_file().parent})"
-    reporter.write_line(f"upskill: {what}")
+def download_bar(config: pytest.Config) -> Download:
+    """Say what is downloaded and, on a terminal, how far it is."""
 
-    def show(done: int, total: int) -> None:
-        full = _BAR * done // total
-        bar = "#" * full + "." * (_BAR - full)
-        writer.write(f"\r[{bar}] {done / _MB:.0f} of {total / _MB:.0f} MB", flush=True)
+    def begin(what: str) -> Progress:
+        reporter = config.pluginmanager.get_plugin("terminalreporter")
+        if reporter:
+            reporter.write_line(f"upskill: fetching {what}")
+        if not reporter or not reporter.isatty:
+            return lambda _done, _total: None
+        writer = config.get_terminal_writer()
 
-    if reporter.isatty:
-        fetch_weights(show)
-        reporter.write_line("")
-    else:
-        fetch_weights(lambda _done, _total: None)
+        def show(done: int, total: int) -> None:
+            full = _BAR * done // total
+            bar = "#" * full + "." * (_BAR - full)
+            end = "\n" if done == total else ""
+            writer.write(f"\r[{bar}] {done / _MB:.0f} of {total / _MB:.0f} MB{end}", flush=True)
+
+        return show
+
+    return begin
 
 
 def header_lines(
     labels: Sequence[str], specs: Specs, judges: Specs, settings: Settings
 ) -> list[str]:
     names = [
-        name if (model_id := model_id_of(spec)) in name else f"{name} ({model_id})"
+        name if (model_id := spec.model_id) in name else f"{name} ({model_id})"
         for name, spec in specs.items()
     ]
     default = "" if settings.models else ", the default as no --model is given"
     if settings.models_file:
         default = f", from {shown(settings.models_file)}"
     lines = [f"upskill: {one_line(', '.join(labels), 100)} on {', '.join(names)}{default}"]
-    tested = {model_id_of(spec) for spec in specs.values()}
+    tested = {spec.model_id for spec in specs.values()}
     for name, spec in judges.items():
         own = ", which is under test itself and may favour its own answers"
         lines.append(
-            f"upskill: rubrics are judged by {name}{own if model_id_of(spec) in tested else ''}"
+            f"upskill: rubrics are judged by {name}{own if spec.model_id in tested else ''}"
         )
     return lines
 
@@ -230,5 +229,5 @@ def small_model_notes(specs: Iterable[ModelSpec]) -> list[str]:
     return [
         f"{spec.name} is {LABEL}: a small model to try things out with, no measure of a skill."
         for spec in specs
-        if spec.protocol == "local" and not spec.model_id
+        if isinstance(spec.provider, LocalProvider) and not spec.file
     ]

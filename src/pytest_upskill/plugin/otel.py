@@ -15,7 +15,7 @@ from .. import __version__
 from .._util.texts import counted, one_line
 from ..engine import Engine
 from ..models import ModelSpec
-from ..models.names import shown_address
+from ..models.port import shown_address
 from ..reports.export.spans import EVALUATION, Known, SpanData, run_span, trial_spans
 from ..results.run import RunResults
 from .ledger import Ledger

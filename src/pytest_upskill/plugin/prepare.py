@@ -16,11 +16,12 @@ from ..engine.recording import load_recording
 from ..errors import SettingsError, shown
 from ..measure.assembly import Specs, assemble, stored_answers
 from ..models import ModelSpec
-from ..models.names import require_key, resolve
+from ..models.names import resolve
+from ..models.port import ModelName
 from ..models.prices import Price
 from ..settings import Gates, Settings
 from ..skills.upskill_config import read_config
-from .display import fetch_with_bar
+from .display import download_bar
 from .paths import require_folder, require_writable
 
 PriceOf = Callable[[str], Price | None]
@@ -49,7 +50,9 @@ def resolve_models(names: tuple[str, ...], settings: Settings) -> dict[str, Mode
         )
     folder = settings.models_folder
     try:
-        return {name: resolve(name, settings.base_url, os.environ, folder) for name in names}
+        return {
+            name: resolve(ModelName(name, settings.base_url, folder), os.environ) for name in names
+        }
     except SettingsError as error:
         raise _as_named(error, settings) from None
 
@@ -59,7 +62,8 @@ def resolve_judge(settings: Settings) -> dict[str, ModelSpec]:
     if not settings.judge:
         return {}
     try:
-        spec = resolve(settings.judge, settings.base_url, os.environ, settings.models_folder)
+        wanted = ModelName(settings.judge, settings.base_url, settings.models_folder)
+        spec = resolve(wanted, os.environ)
     except SettingsError as error:
         raise _as_judge(error) from None
     return {settings.judge: spec}
@@ -106,7 +110,7 @@ def require_all(specs: Specs, settings: Settings, config: pytest.Config) -> None
     if settings.replay_file is None:  # a replay asks nobody, and needs no key
         for spec in specs.values():
             try:
-                _require(spec, config)
+                spec.provider.require(spec, os.environ, download_bar(config))
             except SettingsError as error:
                 raise _of_model(error, spec, settings) from None
     for flag, file in (
@@ -120,19 +124,6 @@ def require_all(specs: Specs, settings: Settings, config: pytest.Config) -> None
             require_writable(flag, file)
     if settings.benchmark_folder:
         require_folder("--skill-benchmark", settings.benchmark_folder)
-
-
-def _require(spec: ModelSpec, config: pytest.Config) -> None:
-    require_key(spec, os.environ)
-    if spec.protocol == "local":
-        from ..models.local import require_local
-
-        require_local(spec)
-        fetch_with_bar(spec, config)
-    elif spec.protocol == "scripted":
-        from ..models.scripted import load_script
-
-        load_script(spec)
 
 
 def require_prices(specs: Specs, settings: Settings, price_of: PriceOf) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from ..engine import Engine
 from ..errors import InputError
-from ..models import ModelSpec, model_id_of
+from ..models import ModelSpec
 from ..models.prices import Price, parse_prices, price_of
 from ..reports.markdown import markdown_summary
 from ..reports.writers import require_apart, tried, written_line
@@ -97,7 +97,7 @@ class UpskillRun:
     def _name_models(self) -> None:
         names = self.settings.models or ("local",)
         self._specs = prepare.resolve_models(names, self.settings)
-        self.model_ids = {name: model_id_of(spec) for name, spec in self._specs.items()}
+        self.model_ids = {name: spec.model_id for name, spec in self._specs.items()}
 
     def _prepare_models(self) -> None:
         settings = self.settings

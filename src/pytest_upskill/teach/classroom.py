@@ -11,8 +11,9 @@ from .._util.texts import dollars, plain
 from ..engine.budget import Budget
 from ..errors import SettingsError
 from ..measure.assembly import assemble, stored_answers
-from ..models import ModelSpec, model_id_of
-from ..models.names import require_key, resolve
+from ..models import ModelSpec
+from ..models.names import resolve
+from ..models.port import Download, ModelName, Progress
 from ..models.prices import FREE, Price, cost, price_of
 from ..settings import Settings
 from ..trials.records import Answer, Reply
@@ -53,7 +54,7 @@ class Classroom:
         names = dict.fromkeys(lesson.students)
         self._student_url = lesson.student_url
         students = [self._add("student", name, _url(lesson, "student")) for name in names]
-        self.students = {name: model_id_of(self._specs[name]) for name in students}
+        self.students = {name: self._specs[name].model_id for name in students}
         self.teacher = self._add("teacher", lesson.teacher, lesson.teacher_url)
         self.author = self._other("author", lesson.author, lesson) or self.teacher
         self.adversary = self._other("adversary", lesson.adversary, lesson)
@@ -73,12 +74,12 @@ class Classroom:
 
     @property
     def teacher_id(self) -> str:
-        return model_id_of(self._specs[self.teacher])
+        return self._specs[self.teacher].model_id
 
     @property
     def provider(self) -> str:
         """Where the teacher is from."""
-        return self._specs[self.teacher].provider
+        return self._specs[self.teacher].provider.name
 
     @property
     def is_free(self) -> bool:
@@ -120,8 +121,8 @@ class Classroom:
 
     def _add(self, role: Role, name: str, url: str | None) -> str:
         try:
-            spec = resolve(name, url, os.environ, Path.cwd())
-            _require(spec, self._tell)
+            spec = resolve(ModelName(name, url, Path.cwd()), os.environ)
+            spec.provider.require(spec, os.environ, _announcing(self._tell))
         except SettingsError as error:
             own_url = role == "student" and self._student_url
             url_flag = "--eval-base-url" if own_url else "--base-url"
@@ -149,21 +150,14 @@ def _url(lesson: Lesson, role: Role) -> str | None:
     return own or lesson.teacher_url
 
 
-def _require(spec: ModelSpec, tell: Callable[[str], None]) -> None:
-    """Find out before the first call what would make all of them vain."""
-    require_key(spec, os.environ)
-    if spec.protocol == "local":
-        from ..models.local import require_local
-        from ..models.weights import DOWNLOAD_BYTES, LABEL, fetch_weights, have_weights
+def _announcing(tell: Callable[[str], None]) -> Download:
+    """Say what is downloaded, and nothing while it is."""
 
-        require_local(spec)
-        if not spec.model_id and not have_weights():
-            tell(f"Fetching {LABEL} ({DOWNLOAD_BYTES / 1e6:.0f} MB, once)…")
-            fetch_weights(lambda _done, _total: None)
-    elif spec.protocol == "scripted":
-        from ..models.scripted import load_script
+    def begin(what: str) -> Progress:
+        tell(f"Fetching {what}…")
+        return lambda _done, _total: None
 
-        load_script(spec)
+    return begin
 
 
 def _by_role(error: SettingsError, role: Role, url_flag: str) -> SettingsError:

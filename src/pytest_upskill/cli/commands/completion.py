@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import shtab
 
-from ...models.names import ALIASES, PROVIDERS
+from ...models.names import ALIASES, HOSTED
 from ..command_table import make_parser
 
 _SHELLS: Final = ("bash", "zsh", "fish")
@@ -49,7 +49,7 @@ def _completed(action: argparse.Action) -> Any:
 
 def _models() -> dict[str, Any]:
     """Names that are whole: after one, the shell puts a space."""
-    examples = [p.example for p in PROVIDERS.values() if p.base_url]
+    examples = [p.example for p in HOSTED.values() if p.base_url]
     names = [*ALIASES, "local", *examples]
     words = " ".join(names)
     return {

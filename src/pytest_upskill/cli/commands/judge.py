@@ -17,7 +17,8 @@ from ...checks.judging import JUDGE_MAX_OUTPUT, Rulings, judge
 from ...engine.budget import Budget
 from ...errors import SettingsError, shown
 from ...measure.assembly import assemble, stored_answers
-from ...models.names import require_key, resolve
+from ...models.names import resolve
+from ...models.port import ModelName
 from ...settings import Settings
 from ...stats import cohens_kappa
 from ...trials.records import Answer
@@ -126,8 +127,8 @@ def _labelled(place: str, line: str) -> Labelled:
 def _ask_judge(
     examples: Sequence[Labelled], name: str, base_url: str | None, votes: int, trouble: list[str]
 ) -> list[Rulings]:
-    spec = resolve(name, base_url, os.environ, Path())
-    require_key(spec, os.environ)
+    spec = resolve(ModelName(name, base_url), os.environ)
+    spec.provider.require(spec, os.environ, lambda _what: lambda _done, _total: None)
     specs = {name: spec}
     answers = stored_answers(specs, Path.cwd(), trouble.append, fresh=False)
     engine = assemble(specs, Settings(), answers, Budget())

@@ -10,8 +10,9 @@ from typing import Any
 from tabulate import tabulate
 
 from ...errors import SettingsError
-from ...models import local, weights
-from ...models.names import ALIASES, PROVIDERS, Provider, base_url_of, shown_address
+from ...models import Provider, local
+from ...models.names import ALIASES, HOSTED
+from ...models.port import shown_address
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +28,7 @@ def models_text(env: Mapping[str, str]) -> str:
     aliases = [(alias, f"anthropic:{model_id}") for alias, model_id in ALIASES.items()]
     providers = [
         (provider.example, _address(name, env), _key_state(provider, env))
-        for name, provider in _hosted().items()
+        for name, provider in HOSTED.items()
     ]
     providers.append(("any other name", "the server at --skill-base-url", "not needed"))
     return "\n\n".join(
@@ -44,7 +45,7 @@ def models_json(env: Mapping[str, str]) -> str:
     return json.dumps(
         {
             "aliases": {alias: f"anthropic:{model_id}" for alias, model_id in ALIASES.items()},
-            "providers": [_provider_data(name, env) for name in _hosted()],
+            "providers": [_provider_data(name, env) for name in HOSTED],
             "embedded": dict(_embedded(env)),
         },
         indent=2,
@@ -52,9 +53,9 @@ def models_json(env: Mapping[str, str]) -> str:
 
 
 def _provider_data(name: str, env: Mapping[str, str]) -> dict[str, Any]:
-    provider = PROVIDERS[name]
+    provider = HOSTED[name]
     try:
-        url = base_url_of(name, env)
+        url = HOSTED[name].base_url_in(env)
     except SettingsError:
         url = None
     return {
@@ -67,19 +68,15 @@ def _provider_data(name: str, env: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _hosted() -> dict[str, Provider]:
-    return {n: p for n, p in PROVIDERS.items() if p.protocol in ("anthropic", "openai")}
-
-
 def _address(name: str, env: Mapping[str, str]) -> str:
-    variable = PROVIDERS[name].base_url_env
+    variable = HOSTED[name].base_url_env
     try:
-        url = base_url_of(name, env)
+        url = HOSTED[name].base_url_in(env)
     except SettingsError as error:
         return f"{variable}: {error.problem}"
     if not url:
         return f"set {variable}"
-    return shown_address(url) + (f" ({variable})" if url != PROVIDERS[name].base_url else "")
+    return shown_address(url) + (f" ({variable})" if url != HOSTED[name].base_url else "")
 
 
 def _key_state(provider: Provider, env: Mapping[str, str]) -> str:
@@ -100,10 +97,10 @@ def _embedded(env: Mapping[str, str]) -> list[tuple[str, str]]:
         where = 'not installed: pip install "pytest-upskill[local]"'
     elif own:
         where = f"{own} (PYTEST_UPSKILL_MODEL{'' if Path(own).is_file() else ', not there'})"
-    elif weights.have_weights():
-        where = f"{weights.LABEL} at {weights.weights_file()}"
+    elif local.have_weights():
+        where = f"{local.LABEL} at {local.weights_file()}"
     else:
-        where = f"{weights.LABEL}, fetched when first used to {weights.weights_file()}"
+        where = f"{local.LABEL}, fetched when first used to {local.weights_file()}"
     return [
         ("local", where),
         ("local:FILE.gguf", "a file of yours"),

@@ -117,7 +117,7 @@ def _model(model_id: str, spec: ModelSpec | None) -> dict[str, Value]:
         "gen_ai.request.model": model_id,
     }
     if spec:
-        attributes["gen_ai.provider.name"] = _PROVIDERS.get(spec.provider, spec.provider)
+        attributes["gen_ai.provider.name"] = _PROVIDERS.get(spec.provider.name, spec.provider.name)
         server = urlsplit(spec.base_url or "")
         if server.hostname:
             attributes["server.address"] = server.hostname

@@ -1,0 +1,113 @@
+"""Providers with a server: where it is, what its models cost, which adapter speaks to it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from .._util.texts import digest
+from ..errors import SettingsError
+from .port import Model, ModelName, ModelSpec, Provider, shown_address
+from .prices import FREE, Price, listed_price
+
+_OLLAMA_PORT: Final = 11434
+
+
+@dataclass(frozen=True)
+class Hosted(Provider):
+    """Models behind a server."""
+
+    base_url: str | None = None
+    base_url_env: str = ""  # the environment variable that replaces the address
+    price_list: str = ""  # the provider's id in genai-prices
+    protocol: ClassVar[str]
+
+    def resolve(self, wanted: ModelName, rest: str, env: Mapping[str, str]) -> ModelSpec:
+        return ModelSpec(wanted.name, self, rest, self.base_url_in(env))
+
+    def base_url_in(self, env: Mapping[str, str]) -> str | None:
+        """The address of the server: from the environment, else the provider's own."""
+        given = env.get(self.base_url_env, "").strip()
+        return checked_url(self.base_url_env, given) if given else self.base_url
+
+    def identity(self, spec: ModelSpec) -> str | None:
+        return digest(self.protocol, spec.base_url or "", spec.model_id, spec.effort or "")
+
+    def price(self, spec: ModelSpec) -> Price | None:
+        return listed_price(self.price_list, spec.model_id) if self.price_list else None
+
+
+@dataclass(frozen=True)
+class MessagesProvider(Hosted):
+    """A server that speaks Anthropic's Messages."""
+
+    protocol = "anthropic"
+
+    async def open(self, spec: ModelSpec, timeout: float) -> Model:
+        from .anthropic_messages import AnthropicModel
+
+        return AnthropicModel(spec, timeout)
+
+
+@dataclass(frozen=True)
+class ChatProvider(Hosted):
+    """A server that speaks OpenAI's Chat Completions."""
+
+    protocol = "openai"
+
+    async def open(self, spec: ModelSpec, timeout: float) -> Model:
+        from .openai_chat import OpenAIModel
+
+        return OpenAIModel(spec, timeout)
+
+
+@dataclass(frozen=True)
+class HuggingFaceProvider(ChatProvider):
+    """Its router picks the server, and so the price, unless the name ends with one."""
+
+    def price(self, spec: ModelSpec) -> Price | None:
+        model_id, _, server = spec.model_id.partition(":")
+        return listed_price(f"huggingface_{server}", model_id) if server else None
+
+
+@dataclass(frozen=True)
+class OllamaProvider(ChatProvider):
+    """A server of one's own, which costs nothing."""
+
+    def base_url_in(self, env: Mapping[str, str]) -> str | None:
+        """OLLAMA_HOST may lack the scheme, the port and the path."""
+        host = env.get(self.base_url_env, "").strip()
+        if not host:
+            return self.base_url
+        url = host
+        if "://" not in host:
+            has_port = host.rpartition("]")[2].rpartition(":")[2].isdigit() and ":" in host
+            url = f"http://{host}" if has_port else f"http://{host}:{_OLLAMA_PORT}"
+        whole = url if url.rstrip("/").endswith("/v1") else f"{url.rstrip('/')}/v1"
+        return checked_url(self.base_url_env, whole)
+
+    def price(self, spec: ModelSpec) -> Price | None:  # noqa: ARG002
+        return FREE
+
+
+@dataclass(frozen=True)
+class GenericProvider(ChatProvider):
+    """Any server; its address is a setting."""
+
+    def resolve(self, wanted: ModelName, rest: str, env: Mapping[str, str]) -> ModelSpec:
+        url = wanted.base_url and checked_url("--skill-base-url", wanted.base_url)
+        if not (url := url or self.base_url_in(env)):
+            raise wanted.error(
+                "the address of its server is not known",
+                f"Give --skill-base-url URL, or set {self.base_url_env}.",
+            )
+        return ModelSpec(wanted.name, self, rest, url)
+
+
+def checked_url(where: str, url: str) -> str:
+    if not shown_address(url).startswith(("http://", "https://")):
+        raise SettingsError(
+            where,
+            "this is not the address of a server",
+            "It begins with http:// or https://, and often ends with /v1.",
+        )
+    return url
