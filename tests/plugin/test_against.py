@@ -259,8 +259,8 @@ def test_a_change_is_one_word_with_its_interval(
     previous: str, skill: str, sentence: str, fails: bool
 ) -> None:
     verdict = verdict_of(rows(previous, skill))
-    assert verdict.since.sentence.startswith(sentence)
-    assert verdict.since.sentence.endswith(", 10% fewer tokens")
+    assert verdict.since.startswith(sentence)
+    assert verdict.since.endswith(", 10% fewer tokens")
     assert verdict.lift is None
     assert bool(gate_reasons([verdict], Gates(no_worse=True))) is fails
 
@@ -269,6 +269,6 @@ def test_only_runs_with_all_three_arms_count() -> None:
     records = [*rows("PPF", "PEP"), *(r for r in rows("FFE", "", arms=("baseline", "skill")))]
     verdict = verdict_of(records)
     assert [case.case for case in verdict.summary.by_case] == ["0"]
-    assert (verdict.summary.previous_rate, verdict.summary.lift) == (1, 1)
+    assert (verdict.summary.arm("previous").rate, verdict.summary.lift) == (1, 1)
     assert verdict.summary.errored == 2
     assert gate_reasons([verdict], Gates(no_worse=True))

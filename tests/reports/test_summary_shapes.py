@@ -7,22 +7,19 @@ import pytest
 
 from pytest_upskill.reports.terminal.layout import width_of
 from pytest_upskill.reports.terminal.summary_text import ASCII_MARKS, summary_lines
-from pytest_upskill.results.summary import CaseSummary, Summary
+from pytest_upskill.results.summary import Summary
 from pytest_upskill.results.verdict import verdicts_of
 from pytest_upskill.trials.trial import SkillInfo
-from support.rows import LONG_MODEL, PAID, lines, summary
+from support.made import LONG_MODEL, PAID, lines, made_summary
 
 MODELS = ["haiku", "sonnet", "opus", "openai:gpt-5.4-mini", LONG_MODEL]
 
 
 def row(model: str, skill: str, before: int, after: int, **more: Any) -> Summary:
     """Of ten cases so many pass without the skill, and with it."""
-    cases = tuple(
-        CaseSummary(f"c{n}", 1, float(n < before), float(n < after), 9.0, 12.0) for n in range(10)
-    )
-    rates = {"baseline_rate": before / 10, "skill_rate": after / 10, "lift": (after - before) / 10}
-    tokens = {"baseline_tokens": 812.0, "skill_tokens": 640.0}
-    return summary(model, skill, runs=1, by_case=cases, **{**rates, **tokens, **more})
+    rates = [(float(n < before), float(n < after)) for n in range(10)]
+    numbers = {"baseline_tokens": 812.0, "skill_tokens": 640.0, "cases": 12, **more}
+    return made_summary(model, skill, rates=rates, tokens=(9.0, 12.0), **numbers)
 
 
 def many(**more: Any) -> list[Summary]:
@@ -32,9 +29,7 @@ def many(**more: Any) -> list[Summary]:
 
 
 def without_baseline(model: str, skill: str) -> Summary:
-    unknown: dict[str, Any] = dict.fromkeys(["baseline_rate", "lift", "baseline_tokens"])
-    cases = (CaseSummary("c", 1, None, 1.0, None, 12.0),)
-    return summary(model, skill, by_case=cases, **unknown)
+    return made_summary(model, skill, rates=[(None, 1.0)], skill_rate=0.83, skill_tokens=23456.0)
 
 
 def verdicts_in(shown: list[str]) -> list[str]:

@@ -39,7 +39,7 @@ def priced(rows: Sequence[Record], price: Price) -> list[Record]:
 
 def rates(rows: Sequence[Record]) -> tuple[float | None, float | None, float | None]:
     summary = summed(rows)
-    return summary.baseline_rate, summary.skill_rate, summary.lift
+    return summary.arm("baseline").rate, summary.arm("skill").rate, summary.lift
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_an_errored_trial_takes_its_partner_with_it(baseline: str, skill: str) -
 def test_a_case_of_which_every_pair_is_broken_is_left_out_of_the_rates() -> None:
     rows = [*records("a", "F", "P"), *records("b", "E", "F"), *records("c", "P", "E")]
     summary = summed(rows)
-    assert (summary.baseline_rate, summary.skill_rate, summary.lift) == (0, 1, 1)
+    assert (summary.arm("baseline").rate, summary.arm("skill").rate, summary.lift) == (0, 1, 1)
     assert (summary.cases, summary.errored) == (3, 2)
 
 
@@ -91,8 +91,8 @@ def test_an_errored_trial_takes_the_tokens_and_seconds_of_its_partner_too() -> N
         record("skill", "b", outcome="errored"),
     ]
     summary = summed(rows)
-    assert (summary.baseline_tokens, summary.skill_tokens) == (20, 30)
-    assert (summary.baseline_seconds, summary.skill_seconds) == (1, 2)
+    assert (summary.arm("baseline").tokens, summary.arm("skill").tokens) == (20, 30)
+    assert (summary.arm("baseline").seconds, summary.arm("skill").seconds) == (1, 2)
     assert summary.token_change == pytest.approx(0.5)
 
 
@@ -100,8 +100,13 @@ def test_an_errored_trial_takes_the_tokens_and_seconds_of_its_partner_too() -> N
 def test_without_a_whole_pair_nothing_is_known(rows: list[Record]) -> None:
     summary = summed(rows)
     assert rates(rows) == (None, None, None)
-    assert summary.baseline_tokens is summary.skill_tokens is summary.token_change is None
-    assert summary.baseline_seconds is summary.skill_seconds is None
+    assert (
+        summary.arm("baseline").tokens
+        is summary.arm("skill").tokens
+        is summary.token_change
+        is None
+    )
+    assert summary.arm("baseline").seconds is summary.arm("skill").seconds is None
 
 
 def test_a_baseline_that_always_errors_is_not_taken_for_none() -> None:
@@ -116,9 +121,13 @@ def test_without_a_baseline_there_is_a_rate_but_no_lift() -> None:
         record("skill", "b", outcome="failed", input_tokens=30, output_tokens=10, seconds=4.0),
     ]
     summary = summed(rows)
-    assert (summary.baseline_rate, summary.skill_rate, summary.lift) == (None, 0.5, None)
-    assert (summary.baseline_tokens, summary.skill_tokens) == (None, 35)
-    assert (summary.baseline_seconds, summary.skill_seconds) == (None, 3)
+    assert (summary.arm("baseline").rate, summary.arm("skill").rate, summary.lift) == (
+        None,
+        0.5,
+        None,
+    )
+    assert (summary.arm("baseline").tokens, summary.arm("skill").tokens) == (None, 35)
+    assert (summary.arm("baseline").seconds, summary.arm("skill").seconds) == (None, 3)
     assert summary.token_change is None
 
 
@@ -130,7 +139,7 @@ def test_tokens_are_means_of_one_answer_and_their_change() -> None:
         record("skill", "b", input_tokens=280, output_tokens=20),
     ]
     summary = summed(rows)
-    assert (summary.baseline_tokens, summary.skill_tokens) == (200, 250)
+    assert (summary.arm("baseline").tokens, summary.arm("skill").tokens) == (200, 250)
     assert summary.token_change == pytest.approx(0.25)
 
 
@@ -142,9 +151,9 @@ def test_usage_that_one_answer_does_not_tell_makes_the_mean_unknown(arm: Arm) ->
     rows = [r if r.arm == arm else record(r.arm, r.case, **known) for r in rows]
     summary = summed(rows)
     unknown, whole = (
-        (summary.baseline_tokens, summary.skill_tokens)
+        (summary.arm("baseline").tokens, summary.arm("skill").tokens)
         if arm == "baseline"
-        else (summary.skill_tokens, summary.baseline_tokens)
+        else (summary.arm("skill").tokens, summary.arm("baseline").tokens)
     )
     assert (unknown, whole, summary.token_change) == (None, 15, None)
 
@@ -160,27 +169,27 @@ def test_costs_are_means_of_one_answer_over_whole_pairs() -> None:
         record("skill", "c", input_tokens=9999, output_tokens=9999),
     ]
     summary = summed(priced(rows, price))
-    assert summary.baseline_cost == pytest.approx((280 + 480) / 2 / 1e6)
-    assert summary.skill_cost == pytest.approx((80 + 10 + 200 + 480) / 2 / 1e6)
+    assert summary.arm("baseline").cost == pytest.approx((280 + 480) / 2 / 1e6)
+    assert summary.arm("skill").cost == pytest.approx((80 + 10 + 200 + 480) / 2 / 1e6)
 
 
 def test_a_cost_is_not_known_without_a_price_or_without_usage() -> None:
     rows = [record("baseline"), record("skill", input_tokens=10, output_tokens=5)]
-    assert summed(rows).baseline_cost is summed(rows).skill_cost is None
+    assert summed(rows).arm("baseline").cost is summed(rows).arm("skill").cost is None
     summary = summed(priced(rows, Price(1, 10, 1)))
-    assert summary.baseline_cost is None
-    assert summary.skill_cost == pytest.approx(60 / 1e6)
+    assert summary.arm("baseline").cost is None
+    assert summary.arm("skill").cost == pytest.approx(60 / 1e6)
     free = summed(priced(rows, FREE))
-    assert (free.baseline_cost, free.skill_cost) == (0, 0)
+    assert (free.arm("baseline").cost, free.arm("skill").cost) == (0, 0)
     nothing = summed(priced(records("a", "E", "P"), FREE))
-    assert nothing.baseline_cost is nothing.skill_cost is None
+    assert nothing.arm("baseline").cost is nothing.arm("skill").cost is None
 
 
 def test_a_baseline_of_no_tokens_has_no_change() -> None:
     none = record("baseline", input_tokens=0, output_tokens=0)
     some = record("skill", input_tokens=10, output_tokens=5)
     summary = summed([none, some])
-    assert (summary.baseline_tokens, summary.token_change) == (0, None)
+    assert (summary.arm("baseline").tokens, summary.token_change) == (0, None)
 
 
 def test_checks_are_those_of_every_answer_with_the_skill() -> None:
@@ -192,8 +201,9 @@ def test_checks_are_those_of_every_answer_with_the_skill() -> None:
         record("skill", "b", checks=(good,)),
         record("skill", "c", outcome="errored"),
     ]
-    summary = summed(rows)
-    assert (summary.checks_passed, summary.checks_total, summary.graded) == (3, 4, 2)
+    skill, baseline = summed(rows).arm("skill"), summed(rows).arm("baseline")
+    assert (baseline.checks_passed, baseline.checks_total, baseline.graded) == (0, 3, 1)
+    assert (skill.checks_passed, skill.checks_total, skill.graded) == (3, 4, 2)
 
 
 def test_scores_are_averaged_per_case_first_and_over_complete_pairs() -> None:
@@ -205,10 +215,10 @@ def test_scores_are_averaged_per_case_first_and_over_complete_pairs() -> None:
         record("skill", "c", score=0.0),
     ]
     summary = summed(rows)
-    assert summary.baseline_score == pytest.approx(0.3)
-    assert summary.skill_score == pytest.approx(0.6)
-    assert summed([record("skill", score=0.5)]).baseline_score is None
-    assert summed(records("a", "E", "P")).skill_score is None
+    assert summary.arm("baseline").score == pytest.approx(0.3)
+    assert summary.arm("skill").score == pytest.approx(0.6)
+    assert summed([record("skill", score=0.5)]).arm("baseline").score is None
+    assert summed(records("a", "E", "P")).arm("skill").score is None
 
 
 def test_records_of_other_skills_and_models_do_not_count() -> None:

@@ -1,15 +1,20 @@
-"""Results of runs that nobody made: for tests of what is made of them."""
+"""Made-up values for tests: records, summaries and whole runs."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime
-from typing import Any
+from statistics import fmean
+from typing import Any, Final
 
 from pytest_upskill._util.git import Commit
+from pytest_upskill.reports.terminal.summary_text import Marks, summary_lines
 from pytest_upskill.results.accepted import Count, Expectation
 from pytest_upskill.results.run import AskedCase, RunResults
+from pytest_upskill.results.summary import ArmSummary, CaseSummary, Summary
+from pytest_upskill.results.verdict import verdicts_of
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials.records import Grade, Record
-from pytest_upskill.trials.trial import Arm, CaseInfo, SkillInfo
+from pytest_upskill.trials.trial import ARMS, Arm, CaseInfo, SkillInfo
 
 STARTED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 REASONS = ('"gate up" is not in the answer', '"gate up" is in the answer')
@@ -94,3 +99,81 @@ def made_run(
 
 def accepted_count(passes: int, runs: int = 1, among: int = 6) -> Expectation:
     return Expectation(Count(passes, runs), "2026-01-01", among)
+
+
+# Pass rates and tokens of a case, without the skill and with it; None is no baseline.
+Pair = tuple[float | None, float]
+Tokens = tuple[float | None, float | None]
+
+PAID: Final[dict[str, Any]] = {"baseline_cost": 0.0142, "skill_cost": 1.2345}
+LONG_MODEL: Final = "unsloth/GLM-4.7-Flash-GGUF:Q4_0"
+GATE: Final = SkillInfo("gate", "skills/gate", "0" * 64, 1234)
+_PAIR: Final[tuple[Arm, Arm]] = ("baseline", "skill")
+_COUNTS: Final = {"checks_passed", "checks_total", "graded", "errored"}
+_NUMBERS: Final = {field.name for field in fields(ArmSummary)} - _COUNTS
+
+
+def made_cases(rates: Sequence[Pair], tokens: Tokens = (None, None)) -> tuple[CaseSummary, ...]:
+    """``case-0`` and so on, one run each."""
+    return tuple(
+        CaseSummary(
+            f"case-{number}",
+            1,
+            {
+                arm: ArmSummary(1, rate, tokens=used)
+                for arm, rate, used in zip(_PAIR, pair, tokens, strict=True)
+                if rate is not None
+            },
+        )
+        for number, pair in enumerate(rates)
+    )
+
+
+def made_summary(
+    model: str = "haiku",
+    skill: str = "gate",
+    *,
+    rates: Sequence[Pair] | None = None,
+    tokens: Tokens = (None, None),
+    **more: Any,
+) -> Summary:
+    """A summary of ten-odd cases, or of those with these ``rates``.
+
+    ``baseline_rate=0.5`` sets a number of an arm, ``errored=1`` a count of the skill's.
+    """
+    if rates is None:
+        values: dict[str, Any] = {"cases": 12, "runs": 3}
+        numbers: dict[str, dict[str, Any]] = {
+            "baseline": {"rate": 0.42, "score": 0.5, "tokens": 12345.0, "seconds": 12.3},
+            "skill": {"rate": 0.83, "score": 0.9, "tokens": 23456.0, "seconds": 45.6},
+        }
+        numbers["skill"] |= {"checks_passed": 90, "checks_total": 108, "graded": 36}
+    else:
+        values = {"cases": len(rates), "runs": 1, "by_case": made_cases(rates, tokens)}
+        numbers = {
+            arm: {"cases": len(known), "rate": fmean(known), "tokens": used}
+            for arm, n, used in zip(_PAIR, (0, 1), tokens, strict=True)
+            if (known := [rate for pair in rates if (rate := pair[n]) is not None])
+        }
+    for name in [*more]:
+        arm, _, number = name.partition("_")
+        if arm in ARMS and number in _NUMBERS:
+            numbers.setdefault(arm, {})[number] = more.pop(name)
+        elif name in _COUNTS:
+            numbers.setdefault("skill", {})[name] = more.pop(name)
+    arms: dict[Arm, ArmSummary] = {
+        arm: ArmSummary(**numbers[arm]) for arm in ARMS if arm in numbers
+    }
+    return Summary(skill, model, f"id-of-{model}", arms=arms, **{**values, **more})
+
+
+def plain(text: str, **_: bool) -> str:
+    return text
+
+
+def lines(*rows: Summary, width: int = 120, marks: Marks | None = None, **more: Any) -> list[str]:
+    """What a terminal shows of them."""
+    names = dict.fromkeys(row.skill for row in rows)
+    skills = [GATE, *(SkillInfo(n, f"skills/{n}", "1" * 64, 99) for n in names if n != "gate")]
+    verdicts = verdicts_of(rows)
+    return summary_lines(skills, verdicts, width=width, marks=marks or Marks(), paint=plain, **more)

@@ -55,7 +55,7 @@ def test_from_a_task_to_a_refined_skill(tmp_path: Path, elsewhere: Path) -> None
         assert taught.held_out
         assert told[0].startswith("Generating skill with big…")
         run = evaluate(folder, students=["small"], folder=tmp_path, student_url=url)
-        assert [row.skill_rate for row in run.summaries] == [9 / 12]
+        assert [row.arm("skill").rate for row in run.summaries] == [9 / 12]
         better = refine(folder, teacher="big", students=["small"], folder=tmp_path, teacher_url=url)
         assert better.best.number == 2
         assert load_skill(folder / "SKILL.md").body == body(*COLOURS)

@@ -154,7 +154,7 @@ def arm_of(rates: dict[str, float]) -> "RunResults":
         return case < round(8 * rates[arm])
 
     arms: list[Arm] = ["baseline", "skill"]
-    arms += ["previous"] if "previous" in rates else []
+    arms += ["trace"] if "trace" in rates else []
     return made_run(cases=8, passes=passes, arms=arms)
 
 
@@ -203,20 +203,20 @@ def test_whom_it_does_not_help_is_said() -> None:
 def test_what_the_trace_is_worth_is_said_in_both_numbers() -> None:
     good = arm_of({"baseline": 0, "skill": 1})
     trace = TraceText("…", 14_200, "")
-    teacher = arm_of({"baseline": 0, "previous": 1, "skill": 1})
+    teacher = arm_of({"baseline": 0, "trace": 1, "skill": 1})
     told = sentences(taught_of(good, None, teacher=teacher, trace=trace))
     assert (
         "With haiku, as good as the trace: 100% with the skill (500 tokens), 100% with the trace "
         "(14,200)." in told
     )
-    teacher = arm_of({"baseline": 0, "previous": 1, "skill": 0.5})
+    teacher = arm_of({"baseline": 0, "trace": 1, "skill": 0.5})
     told = sentences(taught_of(good, None, teacher=teacher, trace=trace))
     assert told[-2].startswith("With haiku, not as good as the trace: 50% with the skill (500 ")
     assert told[-1] == "Something of the task is not in the skill yet."
-    teacher = arm_of({"baseline": 0, "previous": 0.5, "skill": 1})
+    teacher = arm_of({"baseline": 0, "trace": 0.5, "skill": 1})
     told = sentences(taught_of(good, None, teacher=teacher, trace=trace))
     assert told[-1].startswith("With haiku, better than the trace: 100% with the skill (500 tokens")
-    teacher = arm_of({"baseline": 1, "previous": 1, "skill": 1})
+    teacher = arm_of({"baseline": 1, "trace": 1, "skill": 1})
     told = sentences(taught_of(good, None, teacher=teacher, trace=trace))
     assert told[-1] == (
         "It should not be used with haiku itself: 100% with it and 100% without, for 200% more "

@@ -417,7 +417,9 @@ def test_from_a_trace_the_teacher_is_measured_in_three_arms(project: Project) ->
 def test_attempts_are_kept_with_results_that_can_be_read(project: Project) -> None:
     project.generate(School([draft("red"), draft(*COLOURS)]), "--runs", "2")
     run = read_run(project.workspace / "attempt-2/results.json")
-    assert [(row.model, row.skill_rate, row.runs) for row in run.summaries] == [("small", 1.0, 2)]
+    assert [(row.model, row.arm("skill").rate, row.runs) for row in run.summaries] == [
+        ("small", 1.0, 2)
+    ]
     assert "attempt 1: SKILL.md of" in (project.workspace / "attempt-1/report.txt").read_text()
 
 

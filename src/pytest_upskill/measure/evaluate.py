@@ -14,7 +14,7 @@ from ..results.accepted import case_digest
 from ..results.run import AskedCase, RunResults, versions
 from ..settings import Settings
 from ..skills.skill import Skill
-from ..trials.trial import Arm, CaseInfo, SkillInfo, trials_of, user_text
+from ..trials.trial import ARMS, Arm, CaseInfo, SkillInfo, trials_of, user_text
 
 PriceOf = Callable[[str], Price | None]
 
@@ -26,7 +26,7 @@ def evaluate_cases(
     settings: Settings,
     ask: Ask,
     price_of: PriceOf,
-    arms: Sequence[Arm] = ("baseline", "previous", "skill"),
+    arms: Sequence[Arm] = ARMS,
 ) -> RunResults:
     """Ask all of it at once and grade it; ``models`` are ids by the names that questions go to.
 
@@ -71,5 +71,4 @@ def evaluate_cases(
 
 def _info(skill: Skill) -> SkillInfo:
     path = shown(skill.file.parent)
-    against = None if skill.previous is None else "previous"
-    return SkillInfo(skill.name, path, skill.digest, skill.tokens, against)
+    return SkillInfo(skill.name, path, skill.digest, skill.tokens)

@@ -88,7 +88,8 @@ class FrugalRuns:
             records = [record for own in records_of_items(items, runs, self._ask) for record in own]
             seen = summarize(records, skill, model, model_id=model, not_run=0)
             # Without all answers the verdict is incomplete, and more of them would not change that.
-            if seen.errored or not seen.rates or not look(seen.rates, runs, self._looks).open:
+            rates = seen.pairs("rate", over="baseline")
+            if seen.errored or not rates or not look(rates, runs, self._looks).open:
                 break
         return runs
 

@@ -125,14 +125,14 @@ def _skill(skill: SkillInfo, verdicts: Sequence[Verdict], number: int) -> str:
 def _told(verdict: Verdict) -> list[str]:
     """The verdict, and below it what is to be said of single cases."""
     word = f"{verdict.word}: " if verdict.word else ""
-    since = f"; {verdict.since.sentence}" if verdict.since else ""
+    since = f"; {verdict.since}" if verdict.since else ""
     own = _point(f"{verdict.summary.model}: {word}{verdict.sentence}{since}.")
     return [own, *(f"  {_point(line)}" for line in signal_lines(verdict))]
 
 
 def _table(verdicts: Sequence[Verdict], number: int) -> str:
     """The first so many rows; a column of what costs nothing, or nobody knows, says nothing."""
-    priced = any(v.summary.baseline_cost or v.summary.skill_cost for v in verdicts)
+    priced = any(v.summary.arm("baseline").cost or v.summary.arm("skill").cost for v in verdicts)
     rows = [_cells(verdict) for verdict in verdicts[:number]]
     headers = [header for header in rows[0] if priced or header != _COST]
     body = [_row([row[header] for header in headers]) for row in rows]
@@ -141,14 +141,15 @@ def _table(verdicts: Sequence[Verdict], number: int) -> str:
 
 def _cells(verdict: Verdict) -> dict[str, str]:
     row, lift = verdict.summary, verdict.lift
+    baseline, skill = row.arm("baseline"), row.arm("skill")
     likely = f"{points(lift.lift)} ({points(lift.low)} to {points(lift.high)})" if lift else None
     return {
         "model": escaped(row.model, 100),
-        "without": _percent(row.baseline_rate),
-        "with": _percent(row.skill_rate),
+        "without": _percent(baseline.rate),
+        "with": _percent(skill.rate),
         "lift": likely or _UNKNOWN,
-        "tokens": _change(row.baseline_tokens, row.skill_tokens, ",.0f"),
-        _COST: _change(_thousand(row.baseline_cost), _thousand(row.skill_cost), ".2g"),
+        "tokens": _change(baseline.tokens, skill.tokens, ",.0f"),
+        _COST: _change(_thousand(baseline.cost), _thousand(skill.cost), ".2g"),
         "verdict": verdict.word or _UNKNOWN,
     }
 

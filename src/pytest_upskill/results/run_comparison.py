@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from statistics import fmean
 
-from ..stats import LEVEL, Change, paired_ratio, plan_level
-from .comparison import Comparison, comparisons_of
+from ..stats import LEVEL, plan_level
 from .run import Pair, RunResults
-from .summary import Summary
+from .summary import Comparison, Summary, compare_arms
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,6 @@ class PairComparison:
     before: float | None  # pass rates over these cases
     after: float | None
     change: Comparison | None
-    tokens: Change | None
     fell: tuple[CaseChange, ...]
     rose: tuple[CaseChange, ...]
     left_out: LeftOut
@@ -80,8 +78,9 @@ def compare_runs(before: RunResults, after: RunResults) -> RunComparison:
     for _, group in groupby((pair for pair in new if pair in old), key=lambda pair: pair[0]):
         sides = [(old[pair], new[pair]) for pair in group]
         rows = [_paired(one, two) for one, two in sides]
-        for (one, two), row, change in zip(sides, rows, comparisons_of(rows, level), strict=True):
-            pairs.append(_comparison(one, two, row, change, level))
+        changes = compare_arms(rows, "earlier", level=level)
+        for (one, two), row, change in zip(sides, rows, changes, strict=True):
+            pairs.append(_comparison(one, two, row, change))
     return RunComparison(
         tuple(pairs),
         tuple(pair for pair in old if pair not in new),
@@ -106,14 +105,10 @@ def _sides(run: RunResults) -> dict[Pair, _Side]:
 
 def _paired(old: _Side, new: _Side) -> Summary:
     """The later summary over the cases that both runs answered, with the earlier run as the arm
-    ``previous``."""
+    ``earlier``."""
     known = {case.case: case for case in old.summary.by_case}
     cases = [
-        replace(
-            case,
-            previous=known[case.case].skill,
-            previous_tokens=known[case.case].skill_tokens,
-        )
+        replace(case, arms={"earlier": known[case.case].arm("skill"), **case.arms})
         for case in new.summary.by_case
         if case.case in known and not _edited(case.case, old, new)
     ]
@@ -126,10 +121,9 @@ def _edited(case: str, old: _Side, new: _Side) -> bool:
     return bool(one and two and one != two)
 
 
-def _comparison(
-    old: _Side, new: _Side, row: Summary, change: Comparison | None, level: float
-) -> PairComparison:
-    changes = [CaseChange(case.case, case.previous or 0.0, case.skill) for case in row.by_case]
+def _comparison(old: _Side, new: _Side, row: Summary, change: Comparison | None) -> PairComparison:
+    rates = row.pairs("rate", over="earlier")
+    changes = [CaseChange(case.case, *pair) for case, pair in zip(row.by_case, rates, strict=True)]
     both = old.asked.keys() & new.asked.keys()
     edited = sum(_edited(case, old, new) for case in both)
     return PairComparison(
@@ -139,7 +133,6 @@ def _comparison(
         before=fmean(case.before for case in changes) if changes else None,
         after=fmean(case.after for case in changes) if changes else None,
         change=change,
-        tokens=paired_ratio(row.tokens_since, level) if row.tokens_since else None,
         fell=tuple(case for case in changes if case.after < case.before),
         rose=tuple(case for case in changes if case.after > case.before),
         left_out=LeftOut(

@@ -4,7 +4,8 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from ..stats import flakiness, pass_hat_k, wilson
+from ..stats import flakiness, pass_hat_k
+from ..trials.trial import Arm
 from .run import AskedCase, RunResults
 from .summary import CaseSummary
 from .verdict import Verdict
@@ -82,65 +83,69 @@ def _test(test: AskedCase) -> dict[str, Any]:
 
 
 def _summary(verdict: Verdict) -> dict[str, Any]:
-    summary, lift, tokens, since = verdict.summary, verdict.lift, verdict.tokens, verdict.since
+    """The flat keys of schema 1."""
+    summary, over = verdict.summary, verdict.over("baseline")
+    baseline, skill = summary.arm("baseline"), summary.arm("skill")
+    # The schema has one place for a third arm, and a run never has two.
+    third: Arm = "trace" if "trace" in summary.arms else "previous"
+    previous, since = summary.arm(third), verdict.over(third)
+    tokens, score = over and over.tokens, over and over.score
     return {
         "skill": summary.skill,
         "model": summary.model,
         "model_id": summary.model_id,
         "cases": summary.cases,
         "runs": summary.runs,
-        "baseline_rate": summary.baseline_rate,
-        "skill_rate": summary.skill_rate,
+        "baseline_rate": baseline.rate,
+        "skill_rate": skill.rate,
         "lift": summary.lift,
-        "lift_low": lift and lift.low,
-        "lift_high": lift and lift.high,
-        "p_value": verdict.p_value,
+        "lift_low": over and over.lift.low,
+        "lift_high": over and over.lift.high,
+        "p_value": over and over.p_value,
         "detectable_lift": verdict.detectable_lift,
-        "baseline_tokens": summary.baseline_tokens,
-        "skill_tokens": summary.skill_tokens,
+        "baseline_tokens": baseline.tokens,
+        "skill_tokens": skill.tokens,
         "token_change": summary.token_change,
-        "baseline_cost": summary.baseline_cost,
-        "skill_cost": summary.skill_cost,
-        "checks_passed": summary.checks_passed,
-        "checks_total": summary.checks_total,
+        "baseline_cost": baseline.cost,
+        "skill_cost": skill.cost,
+        "checks_passed": skill.checks_passed,
+        "checks_total": skill.checks_total,
         "errored": summary.errored,
         "verdict": verdict.word,
-        "baseline_score": summary.baseline_score,
-        "skill_score": summary.skill_score,
+        "baseline_score": baseline.score,
+        "skill_score": skill.score,
         "token_change_low": tokens and tokens.low,
         "token_change_high": tokens and tokens.high,
         "sentence": verdict.sentence,
-        "previous_rate": summary.previous_rate,
-        "previous_tokens": summary.previous_tokens,
-        "previous_cost": summary.previous_cost,
+        "previous_rate": previous.rate,
+        "previous_tokens": previous.tokens,
+        "previous_cost": previous.cost,
         "change": since and since.lift.lift,
         "change_low": since and since.lift.low,
         "change_high": since and since.lift.high,
         "change_p_value": since and since.p_value,
         "change_verdict": since and since.word,
-        **_interval("baseline_rate", summary.baseline_rate, len(summary.by_case)),
-        **_interval("skill_rate", summary.skill_rate, len(summary.by_case)),
+        "baseline_rate_low": baseline.interval and baseline.interval.low,
+        "baseline_rate_high": baseline.interval and baseline.interval.high,
+        "skill_rate_low": skill.interval and skill.interval.low,
+        "skill_rate_high": skill.interval and skill.interval.high,
         "normalised_gain": verdict.gain,
-        "score_lift": verdict.score and verdict.score.lift,
-        "score_lift_low": verdict.score and verdict.score.low,
-        "score_lift_high": verdict.score and verdict.score.high,
+        "score_lift": score and score.lift,
+        "score_lift_low": score and score.low,
+        "score_lift_high": score and score.high,
         "by_case": [_case(case) for case in summary.by_case],
     }
 
 
-def _interval(name: str, rate: float | None, cases: int) -> dict[str, float | None]:
-    low, high = (None, None) if rate is None or not cases else wilson(rate, cases)
-    return {f"{name}_low": low, f"{name}_high": high}
-
-
 def _case(case: CaseSummary) -> dict[str, Any]:
-    """pass^k for 1 run, 2 runs and so on: the chance that all of so many pass."""
-    passes = round(case.skill * case.runs)
+    """With pass^k for k = 1, 2, …: the chance that k runs all pass."""
+    rate = case.arm("skill").rate
+    passes = round((rate or 0.0) * case.runs)
     return {
         "case": case.case,
         "runs": case.runs,
-        "baseline_rate": case.baseline,
-        "skill_rate": case.skill,
+        "baseline_rate": case.arm("baseline").rate,
+        "skill_rate": rate,
         "pass_hat_k": [pass_hat_k(passes, case.runs, k + 1) for k in range(case.runs)],
         "flakiness": flakiness(passes, case.runs) if case.runs > 1 else None,
     }

@@ -1,26 +1,15 @@
 """What a summary amounts to: one word and one sentence per skill and model, and the gates."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, Literal
 
 from .._util.texts import counted, dollars, one_line
 from ..settings import Gates
-from ..stats import (
-    LEVEL,
-    Change,
-    Lift,
-    cases_needed,
-    detectable_lift,
-    holm,
-    normalised_gain,
-    paired_lift,
-    paired_ratio,
-    runs_needed,
-)
-from .comparison import Comparison, adjusted_lift, comparisons_of, points_words, token_words
-from .summary import Summary
+from ..stats import LEVEL, Lift, cases_needed, detectable_lift, normalised_gain, runs_needed
+from ..trials.trial import ARMS, Arm
+from .summary import Comparison, Summary, compare_arms, points_words, token_words
 
 Word = Literal["helps", "hurts", "no effect shown", "not needed", "incomplete"]
 
@@ -35,104 +24,111 @@ class Verdict:
     """What is known of a skill on a model. Without a baseline there is no word for it."""
 
     summary: Summary
+    comparisons: Mapping[Arm, Comparison]  # the skill over each other arm
     word: Word | None
     sentence: str
-    lift: Lift | None
-    p_value: float | None  # adjusted for there being several models
-    tokens: Change | None
     detectable_lift: float | None
-    score: Lift | None  # the lift of the scores, which have partial credit
-    gain: float | None  # the lift as a share of what the baseline left to gain
-    worse: tuple[str, ...]  # cases that fail with the skill and pass without
-    always_pass: tuple[str, ...]  # without the skill too
-    always_fail: tuple[str, ...]  # with the skill too
-    since: Comparison | None = None  # the ref of --skill-against
+
+    def over(self, arm: Arm) -> Comparison | None:
+        return self.comparisons.get(arm)
+
+    @property
+    def lift(self) -> Lift | None:
+        """Over the baseline."""
+        over = self.over("baseline")
+        return over.lift if over else None
+
+    @property
+    def since(self) -> str | None:
+        """How the skill does beside itself at the ref of --skill-against."""
+        over = self.over("previous")
+        ref = one_line(self.summary.against or "", 60)
+        return f"since {ref}: {over.words}" if over else None
+
+    @property
+    def gain(self) -> float | None:
+        """The lift as a share of what the baseline left to gain."""
+        baseline, skill = self.summary.arm("baseline").rate, self.summary.arm("skill").rate
+        return None if baseline is None or skill is None else normalised_gain(baseline, skill)
+
+    @property
+    def worse(self) -> tuple[str, ...]:
+        """Cases that do worse with the skill."""
+        return self._cases(lambda baseline, skill: skill < baseline)
+
+    @property
+    def always_pass(self) -> tuple[str, ...]:
+        """Cases that pass even without the skill."""
+        return self._cases(lambda baseline, skill: baseline == skill == 1)
+
+    @property
+    def always_fail(self) -> tuple[str, ...]:
+        """Cases that fail even with the skill."""
+        return self._cases(lambda baseline, skill: baseline == skill == 0)
+
+    def _cases(self, wanted: Callable[[float, float], bool]) -> tuple[str, ...]:
+        rates = self.summary.pairs("rate", over="baseline")
+        named = zip(self.summary.by_case, rates, strict=True) if rates else ()
+        return tuple(case.case for case, pair in named if wanted(*pair))
 
 
 def verdicts_of(summaries: Sequence[Summary], level: float = LEVEL) -> list[Verdict]:
-    """One for each summary, in their order; models of a skill are adjusted for being several."""
+    """One for each summary, in their order, adjusted for several models of a skill."""
     verdicts: list[Verdict] = []
     for _, group in groupby(summaries, key=lambda summary: summary.skill):
         rows = list(group)
-        lifts = [paired_lift(row.rates, row.runs, level) if row.rates else None for row in rows]
-        known = [lift.p_value for lift in lifts if lift]
-        adjusted = iter(holm(known))
-        # What can be shown of several models is less than of one: as Holm's first step has it.
-        planned = 1 - (1 - level) / max(1, len(known))
-        for row, lift, since in zip(rows, lifts, comparisons_of(rows, level), strict=True):
-            p_value = next(adjusted) if lift else None
-            told = adjusted_lift(lift, p_value, level)
-            verdict = _verdict(row, told, p_value, level, planned, len(known))
-            verdicts.append(replace(verdict, since=since))
+        others = [arm for arm in ARMS if arm != "skill"]
+        over = {arm: compare_arms(rows, arm, level=level) for arm in others}
+        models = sum(found is not None for found in over["baseline"])
+        for number, row in enumerate(rows):
+            known: dict[Arm, Comparison] = {
+                arm: found for arm in others if (found := over[arm][number])
+            }
+            verdicts.append(_verdict(row, known, level, models))
     return verdicts
 
 
 def _verdict(
-    row: Summary,
-    lift: Lift | None,
-    p_value: float | None,
-    level: float,
-    planned: float,
-    models: int,
+    row: Summary, comparisons: Mapping[Arm, Comparison], level: float, models: int
 ) -> Verdict:
-    """``planned`` is the level that a lift has to be shown at, one of so many models."""
-    change = paired_ratio(row.tokens, level) if row.tokens else None
-    smallest = detectable_lift(row.rates, planned) if row.rates else None
-    word = _word(row, lift)
-    return Verdict(
-        summary=row,
-        word=word,
-        sentence=_sentence(row, word, lift, change, _outlook(row, smallest, planned, models)),
-        lift=lift,
-        p_value=p_value,
-        tokens=change,
-        detectable_lift=smallest,
-        score=paired_lift(row.scores, row.runs, level) if row.scores else None,
-        gain=_gain(row),
-        worse=tuple(c.case for c in row.by_case if c.baseline is not None and c.skill < c.baseline),
-        always_pass=tuple(c.case for c in row.by_case if c.baseline == 1 and c.skill == 1),
-        always_fail=tuple(c.case for c in row.by_case if c.baseline == 0 and c.skill == 0),
-    )
-
-
-def _gain(row: Summary) -> float | None:
-    if row.baseline_rate is None or row.skill_rate is None:
-        return None
-    return normalised_gain(row.baseline_rate, row.skill_rate)
+    # Several models can show less than one: this is the first step of Holm.
+    planned = 1 - (1 - level) / max(1, models)
+    rates = row.pairs("rate", over="baseline")
+    smallest = detectable_lift(rates, planned) if rates else None
+    over = comparisons.get("baseline")
+    word = _word(row, over.lift if over else None)
+    outlook = _outlook(row, smallest, planned, models)
+    return Verdict(row, comparisons, word, _sentence(row, word, over, outlook), smallest)
 
 
 def _word(row: Summary, lift: Lift | None) -> Word | None:
     if row.errored or row.not_run or not row.by_case:
         return "incomplete"
-    if lift is None or row.baseline_rate is None:
+    baseline = row.arm("baseline").rate
+    if lift is None or baseline is None:
         return None
     if lift.shown:
         return "helps" if lift.lift > 0 else "hurts"
     harmless_enough = lift.lift >= -_AS_GOOD
-    passes = row.baseline_rate >= _PASSES_ALREADY
+    passes = baseline >= _PASSES_ALREADY
     return "not needed" if passes and harmless_enough else "no effect shown"
 
 
-def _sentence(
-    row: Summary,
-    word: Word | None,
-    lift: Lift | None,
-    change: Change | None,
-    outlook: str,
-) -> str:
+def _sentence(row: Summary, word: Word | None, over: Comparison | None, outlook: str) -> str:
     parts = []
     if word == "incomplete":
         parts.append(_missing(row))
-    if lift is None:
-        parts += [f"{row.skill_rate:.0%} pass with the skill"] if row.skill_rate is not None else []
-    else:
-        parts.append(points_words(lift))
+    rate = row.arm("skill").rate
+    if over:
+        parts.append(points_words(over.lift))
+    elif rate is not None:
+        parts.append(f"{rate:.0%} pass with the skill")
     if word == "not needed":
-        parts.append(f"{row.baseline_rate:.0%} pass without it")
+        parts.append(f"{row.arm('baseline').rate:.0%} pass without it")
     if word == "no effect shown":
         parts.append(outlook)
-    if change:
-        parts.append(token_words(change))
+    if over and over.tokens:
+        parts.append(token_words(over.tokens))
     if row.most_runs and row.runs < row.most_runs:
         parts.append(f"after {row.runs} of {counted(row.most_runs, 'run')}")
     return ", ".join(parts)
@@ -146,16 +142,17 @@ def _missing(row: Summary) -> str:
 
 def _outlook(row: Summary, smallest: float | None, level: float, models: int) -> str:
     """What it would take to know."""
-    if not row.rates:
+    rates = row.pairs("rate", over="baseline")
+    if not rates:
         return ""
     among = f" of one of {models} models" if models > 1 else ""
     if smallest is None:
-        return f"{counted(len(row.rates), 'case')} can't show any lift{among}"
-    cases = cases_needed(row.rates, level)
-    runs = runs_needed(row.rates, row.runs, level)
+        return f"{counted(len(rates), 'case')} can't show any lift{among}"
+    cases = cases_needed(rates, level)
+    runs = runs_needed(rates, row.runs, level)
     # An estimate that is mostly noise says nothing of how many cases it would take.
-    if cases is not None and len(row.rates) < cases <= _FORESEEABLE * len(row.rates):
-        more = f"{counted(cases - len(row.rates), 'more case')}"
+    if cases is not None and len(rates) < cases <= _FORESEEABLE * len(rates):
+        more = f"{counted(cases - len(rates), 'more case')}"
         more += f", or {runs} runs," if runs is not None and runs > row.runs else ""
         return f"{more} would settle it"
     return f"these cases show {round(smallest * 100)} points or more{among}"
@@ -166,11 +163,11 @@ def sweet_spot(verdicts: Sequence[Verdict]) -> str | None:
     if not (spot := _sweet_spot(verdicts)):
         return None
     cheapest, best, is_cheapest_of_all = spot
-    told = f"{cheapest.model} with the skill ({cheapest.skill_rate:.0%}) is"
+    told = f"{cheapest.model} with the skill ({cheapest.arm('skill').rate:.0%}) is"
     if cheapest is not best:
         return (
             f"{told} the cheapest that is as good as the best "
-            f"({best.model}, {best.skill_rate:.0%}): "
+            f"({best.model}, {best.arm('skill').rate:.0%}): "
             f"{_price(cheapest)} instead of {_price(best)} per 1000 answers."
         )
     if is_cheapest_of_all:
@@ -190,19 +187,26 @@ def _sweet_spot(verdicts: Sequence[Verdict]) -> tuple[Summary, Summary, bool] | 
         verdict.summary
         for verdict in verdicts
         if verdict.word != "incomplete"
-        and verdict.summary.skill_cost is not None
-        and verdict.summary.skill_rate is not None
+        and verdict.summary.arm("skill").cost is not None
+        and verdict.summary.arm("skill").rate is not None
     ]
-    if len({row.skill_cost for row in known}) < 2:
+    if len({_cost(row) for row in known}) < 2:
         return None
-    best = max(known, key=lambda row: (row.skill_rate or 0.0, -(row.skill_cost or 0.0)))
-    good = [row for row in known if (row.skill_rate or 0.0) >= (best.skill_rate or 0.0) - _AS_GOOD]
-    cheapest = min(good, key=lambda row: row.skill_cost or 0.0)
-    return cheapest, best, best.skill_cost == min(row.skill_cost or 0.0 for row in known)
+    best = max(known, key=lambda row: (_rate(row), -_cost(row)))
+    good = [row for row in known if _rate(row) >= _rate(best) - _AS_GOOD]
+    return min(good, key=_cost), best, _cost(best) == min(map(_cost, known))
+
+
+def _rate(row: Summary) -> float:
+    return row.arm("skill").rate or 0.0
+
+
+def _cost(row: Summary) -> float:
+    return row.arm("skill").cost or 0.0
 
 
 def _price(row: Summary) -> str:
-    return dollars(1000 * (row.skill_cost or 0.0))
+    return dollars(1000 * _cost(row))
 
 
 def signal_lines(verdict: Verdict) -> list[str]:
@@ -233,7 +237,7 @@ def gate_reasons(verdicts: Sequence[Verdict], gates: Gates) -> list[str]:
 
 
 def _reasons(verdict: Verdict, gates: Gates) -> list[str]:
-    row, lift, change = verdict.summary, verdict.lift, verdict.tokens
+    row, lift, skill = verdict.summary, verdict.lift, verdict.summary.arm("skill")
     if not gates.any():
         return []
     if verdict.word == "incomplete":
@@ -249,13 +253,15 @@ def _reasons(verdict: Verdict, gates: Gates) -> list[str]:
                 f"{_which('lift', gates)} {have} points, below {want} (--skill-min-lift)"
             )
     if gates.min_pass_rate is not None:
-        rate = row.skill_low if gates.confident else row.skill_rate
+        rate = skill.interval and skill.interval.low if gates.confident else skill.rate
         if rate is None or rate < gates.min_pass_rate:
             have, want = _apart(rate or 0.0, gates.min_pass_rate)
             reasons.append(
                 f"{_which('pass rate', gates)} {have}%, below {want}% (--skill-min-pass-rate)"
             )
     if gates.max_token_growth is not None:
+        over = verdict.over("baseline")
+        change = over.tokens if over else None
         growth = change and (change.high if gates.confident else change.change)
         if growth is None:
             reasons.append("the token growth is not known (--skill-max-token-growth)")
@@ -265,8 +271,9 @@ def _reasons(verdict: Verdict, gates: Gates) -> list[str]:
                 f"{_which('token growth', gates, 'highest')} {have}%, "
                 f"above {want}% (--skill-max-token-growth)"
             )
-    if gates.no_worse and verdict.since and verdict.since.word == "worse":
-        reasons.append(f"{verdict.since.sentence} (--skill-no-worse)")
+    since = verdict.over("previous")
+    if gates.no_worse and since and since.word == "worse":
+        reasons.append(f"{verdict.since} (--skill-no-worse)")
     return reasons
 
 

@@ -44,6 +44,7 @@ class Skill:
     digest: str
     warnings: tuple[Warned, ...] = ()
     previous: str | None = None  # the body at the ref of --skill-against
+    trace: str | None = None  # what a lesson measures beside the body
 
     @property
     def tokens(self) -> int:

@@ -13,7 +13,7 @@ from ..measure.evaluate import evaluate_cases
 from ..results.run import RunResults
 from ..results.summary import Summary
 from ..trials.records import Record
-from ..trials.trial import Arm
+from ..trials.trial import ARMS, Arm
 from .case_writing import GoodCase
 from .classroom import Classroom
 from .drafts import Draft, Wanted, ask_for_draft, loaded
@@ -23,7 +23,6 @@ from .replies import no_answer
 from .teach_settings import Lesson
 
 _MOST_TOLD: Final = 10
-_ALL_ARMS: Final[tuple[Arm, ...]] = ("baseline", "previous", "skill")
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,9 @@ class Attempt:
     @property
     def worst_rate(self) -> float:
         """The pass rate of the student that does worst with it."""
-        rates = [row.skill_rate or 0.0 for row in self.results.summaries] if self.results else []
+        rates = (
+            [row.arm("skill").rate or 0.0 for row in self.results.summaries] if self.results else []
+        )
         return min(rates, default=0.0)
 
     @property
@@ -83,14 +84,14 @@ def measure(
     models: Mapping[str, str],
     scratch: Path,
     *,
-    arms: Sequence[Arm] = _ALL_ARMS,
+    arms: Sequence[Arm] = ARMS,
     trace: str | None = None,
 ) -> RunResults:
     """Both arms of all cases on all models; TeachError if one could not be asked.
 
     A trace is an arm of its own, in the place of the skill's body.
     """
-    skill = replace(loaded(draft, scratch), previous=trace)
+    skill = replace(loaded(draft, scratch), trace=trace)
     results = evaluate_cases(
         skill, checked(cases), models, room.settings, room.ask, room.price_of, arms
     )
@@ -135,7 +136,7 @@ def told_to_teacher(results: RunResults) -> str:
 
 
 def _rates(row: Summary) -> str:
-    bare, skilled = row.baseline_rate or 0.0, row.skill_rate or 0.0
+    bare, skilled = row.arm("baseline").rate or 0.0, row.arm("skill").rate or 0.0
     return f"{row.model} {bare:.0%} without the skill, {skilled:.0%} with it"
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from .._util.texts import counted, one_line
-from ..results.comparison import points_words
 from ..results.run import RunResults
+from ..results.summary import points_words
 from ..results.to_json import results_text
 from ..results.verdict import Verdict
+from ..trials.trial import Arm
 from .attempts import Attempt, best_of
 from .case_writing import GoodCase
 from .progress_lines import cell_text, cells_of
@@ -167,7 +168,7 @@ def _of_student(whole: Verdict, learning: Verdict, held: Verdict | None) -> Iter
     name, lift = whole.summary.model, whole.summary.lift
     if whole.word == "not needed":
         yield (
-            f"{name} does not need the skill: it passes {whole.summary.baseline_rate:.0%} "
+            f"{name} does not need the skill: it passes {whole.summary.arm('baseline').rate:.0%} "
             "without it."
         )
     elif lift is not None and lift <= 0:
@@ -207,10 +208,11 @@ def _of_before(taught: Taught) -> Iterator[str]:
         return
     pairs = zip(taught.before.summaries, taught.learning.summaries, strict=True)
     for was, now in pairs:
-        if was.skill_rate is not None and (now.skill_rate or 0.0) < was.skill_rate:
+        before, after = was.arm("skill").rate, now.arm("skill").rate or 0.0
+        if before is not None and after < before:
             yield (
-                f"On {now.model} it does worse than the skill as it was: {now.skill_rate or 0:.0%} "
-                f"instead of {was.skill_rate:.0%} of the learning cases."
+                f"On {now.model} it does worse than the skill as it was: {after:.0%} "
+                f"instead of {before:.0%} of the learning cases."
             )
 
 
@@ -219,7 +221,8 @@ def _of_teacher(taught: Taught) -> Iterator[str]:
     if not taught.teacher or not taught.trace:
         return
     row = taught.teacher.summaries[0]
-    skill, trace, bare = row.skill_rate or 0.0, row.previous_rate or 0.0, row.baseline_rate or 0.0
+    arms: tuple[Arm, ...] = ("skill", "trace", "baseline")
+    skill, trace, bare = (row.arm(arm).rate or 0.0 for arm in arms)
     word = "as good as"
     if abs(skill - trace) > _AS_GOOD:
         word = "better than" if skill > trace else "not as good as"

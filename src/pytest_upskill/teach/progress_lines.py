@@ -85,7 +85,8 @@ def cells_of(results: RunResults) -> list[Cell]:
 
 
 def _numbers(row: Summary) -> str:
-    if row.baseline_rate is None or row.skill_rate is None:
+    without, with_it = row.arm("baseline").rate, row.arm("skill").rate
+    if without is None or with_it is None:
         return "not known"
     lift = f"({points(row.lift or 0.0)})"
-    return f"{row.baseline_rate:>4.0%} → {row.skill_rate:>4.0%}  {lift:<6}"
+    return f"{without:>4.0%} → {with_it:>4.0%}  {lift:<6}"

@@ -81,9 +81,8 @@ def free_name(parent: Path, name: str) -> str:
 def metadata_of(taught: Taught, task: str, teacher: str) -> dict[str, Any]:
     """What upskill writes too."""
     whole = taught.together
-    rates = (
-        [row.skill_rate for row in whole.summaries if row.skill_rate is not None] if whole else []
-    )
+    known = [row.arm("skill").rate for row in whole.summaries] if whole else []
+    rates = [rate for rate in known if rate is not None]
     return {
         "version": _VERSION,
         "generated_by": teacher,

@@ -11,7 +11,10 @@ from ..settings import Settings
 from ..skills.cases import Case, Role
 from ..skills.skill import Skill
 
-Arm = Literal["skill", "baseline", "previous"]
+# ``previous`` is the skill at a git ref, ``trace`` a trace in the place of the skill's text (in
+# teach), and ``earlier`` another run, where two are compared: that one is never asked.
+Arm = Literal["baseline", "previous", "trace", "skill", "earlier"]
+ARMS: Final[tuple[Arm, ...]] = ("baseline", "previous", "trace", "skill")  # as they are asked
 
 # The order was measured on small models: the skill first, then the instruction, and no tags.
 BASE_SYSTEM: Final = "You are a helpful assistant."
@@ -169,17 +172,18 @@ def open_trials(label: str, skill: Skill, case: str, model: str, settings: Setti
 
 
 def _arms(skill: Skill, settings: Settings) -> list[Arm]:
-    known: dict[Arm, bool] = {
+    asked = {
         "baseline": settings.baseline,
         "previous": skill.previous is not None,
+        "trace": skill.trace is not None,
         "skill": True,
     }
-    return [arm for arm, is_asked in known.items() if is_asked]
+    return [arm for arm in ARMS if asked[arm]]
 
 
 def system_of(skill: Skill, arm: Arm, base: str | None) -> str:
-    bodies = {"skill": skill.body, "previous": skill.previous, "baseline": None}
-    body, base = bodies[arm], base or BASE_SYSTEM
+    bodies = {"skill": skill.body, "previous": skill.previous, "trace": skill.trace}
+    body, base = bodies.get(arm), base or BASE_SYSTEM
     return base if body is None else skill_system(body, base)
 
 

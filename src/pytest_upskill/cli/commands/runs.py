@@ -242,7 +242,7 @@ def _comparison_json(names: Sequence[str], found: RunComparison) -> str:
                 "p_value": pair.change.p_value,
                 "verdict": pair.change.word,
             },
-            "tokens": pair.tokens and pair.tokens._asdict(),
+            "tokens": pair.change and pair.change.tokens and pair.change.tokens._asdict(),
         }
         for pair in found.pairs
     ]

@@ -229,7 +229,7 @@ def _delta(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, str]:
 
 def _notes(verdict: Verdict, own: Sequence[Record]) -> list[str]:
     word = f"{verdict.word}: " if verdict.word else ""
-    since = f"; {verdict.since.sentence}" if verdict.since else ""
+    since = f"; {verdict.since}" if verdict.since else ""
     errored = [record for record in own if record.outcome == "errored"]
     told = [
         f"{record.case}, {CONFIGURATIONS[record.arm]}, run {record.run}: "

@@ -24,11 +24,11 @@ def case_properties(records: Sequence[Record]) -> Iterator[Property]:
     yield from _known(
         "upskill_",
         {
-            "baseline_rate": row.baseline_rate,
-            "skill_rate": row.skill_rate,
+            "baseline_rate": row.arm("baseline").rate,
+            "skill_rate": row.arm("skill").rate,
             "lift": row.lift,
-            "baseline_tokens": row.baseline_tokens,
-            "skill_tokens": row.skill_tokens,
+            "baseline_tokens": row.arm("baseline").tokens,
+            "skill_tokens": row.arm("skill").tokens,
             "cost": _total_cost(records),
         },
     )
@@ -54,13 +54,13 @@ def _of_pair(results: RunResults, verdict: Verdict) -> Iterator[Property]:
     yield from _known(
         prefix,
         {
-            "baseline_rate": row.baseline_rate,
-            "skill_rate": row.skill_rate,
+            "baseline_rate": row.arm("baseline").rate,
+            "skill_rate": row.arm("skill").rate,
             "lift": row.lift,
             "lift_low": lift and lift.low,
             "lift_high": lift and lift.high,
-            "baseline_tokens": row.baseline_tokens,
-            "skill_tokens": row.skill_tokens,
+            "baseline_tokens": row.arm("baseline").tokens,
+            "skill_tokens": row.arm("skill").tokens,
             "cost": _total_cost(own),
             "errored": row.errored,
         },

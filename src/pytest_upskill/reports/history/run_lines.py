@@ -8,10 +8,10 @@ from tabulate import tabulate
 
 from ..._util.texts import counted, one_line
 from ...results.accepted import case_result
-from ...results.comparison import points_words
 from ...results.regressions import reaches
 from ...results.run import AskedCase, Pair, RunResults
 from ...results.run_comparison import CaseChange, LeftOut, PairComparison, RunComparison
+from ...results.summary import points_words
 from ...stats import Change
 from ..terminal.layout import told_apart
 from ..terminal.summary_text import Paint, summary_lines
@@ -156,7 +156,7 @@ def _cells(pair: PairComparison, look: Look, paint: Paint) -> list[str]:
         percent(pair.after),
         points_words(pair.change.lift).replace(" points", ""),
         "<0.001" if pair.change.p_value < 0.001 else f"{pair.change.p_value:.2g}",
-        _token_change(pair.tokens, look),
+        _token_change(pair.change.tokens, look),
         paint(word, **colour),
     ]
 

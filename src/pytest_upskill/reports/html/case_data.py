@@ -42,14 +42,15 @@ class Row:
     def states(self) -> list[str]:
         if not self.records:
             return ["not run"]
-        rates = self.summary and (self.summary.baseline, self.summary.skill)
+        without = self.summary.arm("baseline").rate if self.summary else None
+        with_it = self.summary.arm("skill").rate if self.summary else None
         found = {
             "failed": self.count is not None and not reaches(self.count, self.test.info.threshold),
             "regressed": self.regressed,
-            "worse": bool(rates and rates[0] is not None and rates[1] < rates[0]),
+            "worse": without is not None and with_it is not None and with_it < without,
             "errored": any(record.outcome == "errored" for record in self.records),
             "flaky": any(self._varies(arm) for arm in ("baseline", "skill")),
-            "no signal": rates in ((0, 0), (1, 1)),
+            "no signal": without == with_it and without in (0, 1),
         }
         return [state for state, holds in found.items() if holds]
 
@@ -134,8 +135,8 @@ def _test(row: Row, cases: Mapping[tuple[str, str], int], limits: Limits) -> dic
         "case": cases[test.skill, test.case],
         "model": _name(test.model),
         "states": row.states,
-        "rates": summary and [summary.baseline, summary.previous, summary.skill],
-        "tokens": summary and [summary.baseline_tokens, summary.skill_tokens],
+        "rates": summary and [summary.arm(arm).rate for arm in ("baseline", "previous", "skill")],
+        "tokens": summary and [summary.arm("baseline").tokens, summary.arm("skill").tokens],
         "accepted": accepted and f"{accepted.was} on {one_line(accepted.date, 20)}",
         "new": test.new,
         "standing": one_line(row.standing.reason, reasons) if row.standing else "",

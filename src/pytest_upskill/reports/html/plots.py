@@ -9,6 +9,7 @@ from ..._util.texts import dollars, one_line, points
 from ...results.summary import Summary
 from ...results.verdict import Verdict, sweet_spot_model
 from ...stats import wilson
+from ...trials.trial import Arm
 from .markup import circle, diamond, drawing, line, words
 
 _LEFT, _SPAN = 7.0, 83.0  # per cent of the width
@@ -25,7 +26,7 @@ _LETTER: Final = 7.2  # the width of a letter, at most
 
 def dumbbell(verdicts: Sequence[Verdict]) -> str:
     """A row for each model: without the skill → with it, each with its interval."""
-    rows = [verdict for verdict in verdicts if verdict.summary.skill_rate is not None]
+    rows = [verdict for verdict in verdicts if verdict.summary.arm("skill").rate is not None]
     bottom = len(rows) * _ROW + 8
     parts = []
     for share in _QUARTERS:
@@ -33,14 +34,14 @@ def dumbbell(verdicts: Sequence[Verdict]) -> str:
     for number, verdict in enumerate(rows):
         parts += _row(verdict, number * _ROW)
     told = "; ".join(_told(verdict) for verdict in rows)
-    compared = any(verdict.summary.baseline_rate is not None for verdict in rows)
+    compared = any(verdict.summary.arm("baseline").rate is not None for verdict in rows)
     title = "Pass rate without and with the skill" if compared else "Pass rate with the skill"
     return drawing("dumbbell", bottom + 22, title, told, parts)
 
 
 def _row(verdict: Verdict, top: float) -> list[str]:
     row, lift = verdict.summary, verdict.lift
-    y, skill, baseline = top + 38, row.skill_rate or 0.0, row.baseline_rate
+    y, skill, baseline = top + 38, row.arm("skill").rate or 0.0, row.arm("baseline").rate
     parts = [line(_at(share), y - 14, _at(share), y + 14, "grid faint") for share in _QUARTERS]
     parts.append(words(0, top + 14, _short(row.model), "name"))
     if lift:
@@ -51,8 +52,9 @@ def _row(verdict: Verdict, top: float) -> list[str]:
         parts += _interval(baseline, len(row.by_case), y + 9, "baseline")
         parts.append(line(_at(baseline), y, _at(skill), y, f"way {way}"))
     parts += _interval(skill, len(row.by_case), y - 9, "skill")
-    if row.previous_rate is not None:
-        parts.append(diamond(_at(row.previous_rate), y, "dot previous"))
+    previous = row.arm("previous").rate
+    if previous is not None:
+        parts.append(diamond(_at(previous), y, "dot previous"))
     if baseline is not None:
         parts.append(circle(_at(baseline), y, "dot baseline"))
         side = -1 if baseline < skill else 1
@@ -86,8 +88,8 @@ def _short(name: str) -> str:
 
 def _told(verdict: Verdict) -> str:
     row = verdict.summary
-    before = "" if row.baseline_rate is None else f"{row.baseline_rate:.0%} → "
-    return f"{row.model}: {before}{row.skill_rate:.0%}"
+    baseline, skill = row.arm("baseline").rate, row.arm("skill").rate
+    return f"{row.model}: {'' if baseline is None else f'{baseline:.0%} → '}{skill:.0%}"
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ class Scale:
 
 def points_of(verdicts: Sequence[Verdict]) -> tuple[list[Point], Scale] | None:
     """By cost where all prices are known, else by tokens; None where neither is."""
-    rows = [verdict.summary for verdict in verdicts if verdict.summary.skill_rate is not None]
+    rows = [v.summary for v in verdicts if v.summary.arm("skill").rate is not None]
     for is_cost in (True, False):
         found = [point for row in rows for point in _points(row, is_cost)]
         amounts = [point.x for point in found]
@@ -138,16 +140,14 @@ def points_of(verdicts: Sequence[Verdict]) -> tuple[list[Point], Scale] | None:
 
 
 def _points(row: Summary, is_cost: bool) -> list[Point]:
-    known = [
-        ("baseline", row.baseline_cost if is_cost else row.baseline_tokens, row.baseline_rate),
-        ("skill", row.skill_cost if is_cost else row.skill_tokens, row.skill_rate),
-    ]
-    factor = 1000 if is_cost else 1
-    return [
-        Point(row.model, arm, factor * amount, rate)
-        for arm, amount, rate in known
-        if amount is not None and rate is not None
-    ]
+    arms: tuple[Arm, ...] = ("baseline", "skill")
+    found = []
+    for name in arms:
+        arm = row.arm(name)
+        amount = arm.cost if is_cost else arm.tokens
+        if amount is not None and arm.rate is not None:
+            found.append(Point(row.model, name, (1000 if is_cost else 1) * amount, arm.rate))
+    return found
 
 
 def _scale(amounts: Sequence[float], is_cost: bool, height: float) -> Scale:

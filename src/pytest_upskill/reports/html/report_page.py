@@ -172,7 +172,7 @@ def skill_anchor(name: str) -> str:
 
 
 def _verdict(verdict: Verdict) -> str:
-    since = [verdict.since.sentence] if verdict.since else []
+    since = [verdict.since] if verdict.since else []
     more = "".join(f"<li>{text(line)}</li>" for line in [*since, *signal_lines(verdict)])
     return (
         f"<li>{_word(verdict)}<div><p><b>{text(verdict.summary.model)}</b> "
@@ -186,7 +186,7 @@ def _word(verdict: Verdict) -> str:
 
 
 def _plots(skill: SkillInfo, verdicts: Sequence[Verdict]) -> str:
-    if all(verdict.summary.skill_rate is None for verdict in verdicts):
+    if all(verdict.summary.arm("skill").rate is None for verdict in verdicts):
         return '<p class="note">Nothing was answered, so there is nothing to draw.</p>'
     first = _figure("Pass rate", dumbbell(verdicts), _arms(skill, verdicts))
     known, plane = points_of(verdicts), frontier(verdicts)
@@ -207,7 +207,7 @@ def _plots(skill: SkillInfo, verdicts: Sequence[Verdict]) -> str:
 
 def _arms(skill: SkillInfo, verdicts: Sequence[Verdict]) -> list[str]:
     """What the marks of the first picture are; only those that it has."""
-    compared = any(verdict.summary.baseline_rate is not None for verdict in verdicts)
+    compared = any(verdict.summary.arm("baseline").rate is not None for verdict in verdicts)
     it = "it" if compared else "the skill"
     keys = [_key("hollow", "without the skill")] if compared else []
     keys += [_key("rhomb", f"with {it} at {skill.against}")] if skill.against else []
@@ -235,7 +235,7 @@ def _numbers(verdicts: Sequence[Verdict]) -> str:
 
 
 def _paid(verdicts: Sequence[Verdict]) -> bool:
-    return any(v.summary.baseline_cost or v.summary.skill_cost for v in verdicts)
+    return any(v.summary.arm("baseline").cost or v.summary.arm("skill").cost for v in verdicts)
 
 
 def _cells(verdict: Verdict) -> dict[str, str]:
@@ -243,12 +243,12 @@ def _cells(verdict: Verdict) -> dict[str, str]:
     told = _UNKNOWN
     if lift:
         told = f"{points(lift.lift)} <small>{points(lift.low)} to {points(lift.high)}</small>"
-    costs = [cost and 1000 * cost for cost in (row.baseline_cost, row.skill_cost)]
-    tokens = (row.baseline_tokens, row.skill_tokens)
-    seconds = (row.baseline_seconds, row.skill_seconds)
+    costs = [cost and 1000 * cost for cost in (row.arm("baseline").cost, row.arm("skill").cost)]
+    tokens = (row.arm("baseline").tokens, row.arm("skill").tokens)
+    seconds = (row.arm("baseline").seconds, row.arm("skill").seconds)
     return {
-        "without": _percent(row.baseline_rate),
-        "with": _percent(row.skill_rate),
+        "without": _percent(row.arm("baseline").rate),
+        "with": _percent(row.arm("skill").rate),
         "lift": told,
         "checks": checks_text(row) or _UNKNOWN,
         "tokens": _arrow([value and f"{value:,.0f}" for value in tokens]),
@@ -289,4 +289,4 @@ def _cell(verdict: Verdict | None) -> str:
 
 
 def _rates(row: Summary) -> tuple[float | None, float | None]:
-    return row.baseline_rate, row.skill_rate
+    return row.arm("baseline").rate, row.arm("skill").rate

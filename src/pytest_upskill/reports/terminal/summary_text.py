@@ -134,7 +134,7 @@ def _verdict(verdict: Verdict, place: str | None, width: int, paint: Paint) -> l
     if verdict.word in COLOURS:
         painted = paint(verdict.word, bold=True, **{COLOURS[verdict.word]: True})
         lines = _painted_once(lines, f": {verdict.word}:", f": {painted}:")
-    since = [verdict.since.sentence] if verdict.since else []
+    since = [verdict.since] if verdict.since else []
     for line in [*since, *signal_lines(verdict)]:
         lines += wrapped(line, width, first="  ", rest="    ")
     return lines
@@ -159,7 +159,9 @@ def _counts(verdicts: Sequence[Verdict], width: int, paint: Paint, *, hint: bool
     named = {
         "hurts": [verdict for verdict in verdicts if verdict.word == "hurts"],
         "incomplete": [verdict for verdict in verdicts if verdict.word == "incomplete"],
-        "worse than at the ref": [v for v in verdicts if v.since and v.since.word == "worse"],
+        "worse than at the ref": [
+            v for v in verdicts if (since := v.over("previous")) and since.word == "worse"
+        ],
     }
     for word, own in named.items():
         if own:
@@ -218,7 +220,8 @@ def _that_fit(broad: Mapping[str, int], room: int) -> Iterator[list[str]]:
 
 def _rates(verdict: Verdict, marks: Marks) -> str:
     row = verdict.summary
-    known = [rate for rate in (row.baseline_rate, row.skill_rate) if rate is not None]
+    rates = (row.arm("baseline").rate, row.arm("skill").rate)
+    known = [rate for rate in rates if rate is not None]
     return marks.arrow.join(str(round(100 * rate)) for rate in known) or "-"
 
 
@@ -303,11 +306,11 @@ def _row(
     cells = [
         (Cell(names[0][row.skill]), False),
         (Cell(names[1][row.model]), False),
-        (Cell(change(row.baseline_rate, row.skill_rate, arrow, ".0%")), True),
+        (Cell(change(row.arm("baseline").rate, row.arm("skill").rate, arrow, ".0%")), True),
         (Cell(f"{lift.text} ({likely})" if likely else lift.text, lift.style), False),
     ]
     if layout.tokens:
-        tokens = change(row.baseline_tokens, row.skill_tokens, arrow, ",.0f")
+        tokens = change(row.arm("baseline").tokens, row.arm("skill").tokens, arrow, ",.0f")
         cells.append((Cell(f"{tokens} tokens" if tokens != "-" else tokens), True))
     subset = subsets.get((row.skill, row.model)) if layout.subset else None
     return [*cells, (_word(verdict, subset), False)]

@@ -112,7 +112,7 @@ def drawn(
 def _headers(verdicts: Sequence[Verdict], layout: _Layout) -> list[str]:
     rows = [verdict.summary for verdict in verdicts]
     nothing = {
-        _COST: not any(row.baseline_cost or row.skill_cost for row in rows),
+        _COST: not any(row.arm("baseline").cost or row.arm("skill").cost for row in rows),
         _PREVIOUS: not any(row.against for row in rows),
         _INTERVAL: not any(verdict.lift for verdict in verdicts),
     }
@@ -137,14 +137,14 @@ def _cells(verdict: Verdict, layout: _Layout, marks: Marks) -> dict[str, Cell]:
     arrow = apart if layout.split else f"{layout.gap}{marks.arrow}{layout.gap}"
     texts = {
         "model": "\n".join(broken(harmless(row.model), layout.name)),
-        "without": _rate(row.baseline_rate, layout, marks),
-        _PREVIOUS: _rate(row.previous_rate, layout, marks),
-        "with": _rate(row.skill_rate, layout, marks),
+        "without": _rate(row.arm("baseline").rate, layout, marks),
+        _PREVIOUS: _rate(row.arm("previous").rate, layout, marks),
+        "with": _rate(row.arm("skill").rate, layout, marks),
         _INTERVAL: interval(verdict) or "-",
         "checks": checks_text(row) or "-",
         "tokens": _tokens(row, arrow, layout, marks),
         _COST: _cost(row, apart if layout.stacked else arrow),
-        "seconds": change(row.baseline_seconds, row.skill_seconds, arrow, ".1f"),
+        "seconds": change(row.arm("baseline").seconds, row.arm("skill").seconds, arrow, ".1f"),
     }
     return {
         **{header: Cell(text) for header, text in texts.items()},
@@ -176,9 +176,11 @@ def _rate(rate: float | None, layout: _Layout, marks: Marks) -> str:
 
 def checks_text(row: Summary) -> str | None:
     """Checks that a case passes with the skill, of how many it has, on average."""
-    if not row.graded:
+    skill = row.arm("skill")
+    if not skill.graded:
         return None
-    return f"{_short(row.checks_passed / row.graded)}/{_short(row.checks_total / row.graded)}"
+    passed, total = (n / skill.graded for n in (skill.checks_passed, skill.checks_total))
+    return f"{_short(passed)}/{_short(total)}"
 
 
 def _short(number: float) -> str:
@@ -186,7 +188,7 @@ def _short(number: float) -> str:
 
 
 def _tokens(row: Summary, arrow: str, layout: _Layout, marks: Marks) -> str:
-    text = change(row.baseline_tokens, row.skill_tokens, arrow, ",.0f")
+    text = change(row.arm("baseline").tokens, row.arm("skill").tokens, arrow, ",.0f")
     if row.token_change is None:
         return text
     grown = growth(row.token_change, marks)
@@ -200,7 +202,8 @@ def growth(change: float, marks: Marks) -> str:
 
 def _cost(row: Summary, arrow: str) -> str:
     """What a thousand answers cost: that of one has too many zeros to be read."""
-    known = [_dollars(1000 * c) for c in (row.baseline_cost, row.skill_cost) if c is not None]
+    costs = (row.arm("baseline").cost, row.arm("skill").cost)
+    known = [_dollars(1000 * cost) for cost in costs if cost is not None]
     return "0" if set(known) == {"0"} else arrow.join(known) or "-"
 
 
