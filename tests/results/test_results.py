@@ -142,7 +142,7 @@ def test_a_file_of_the_first_keys_alone_is_read(tmp_path: Path) -> None:
         ('"schema": 1', '"schema": 2', "run.json:2: schema: "),
         ('"arm": "skill"', '"arm": "leg"', "records[1].arm: "),
         (r"T03:04:05\+00:00", "", "run.json:3: started: "),
-        ('"run": 1', '"run": "one"', "records[0].run: this is not"),
+        ('"run": 1', '"run": "one"', "records[0].run: must be a whole number"),
     ],
 )
 def test_what_is_no_such_file_is_told_with_the_place(
