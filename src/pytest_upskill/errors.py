@@ -16,7 +16,6 @@ UpskillError
 """
 
 from pathlib import Path
-from typing import Final
 
 
 class UpskillError(Exception):
@@ -95,9 +94,6 @@ class ModelError(UpskillError):
 
 class CheckError(UpskillError):
     """A check raised, or said neither yes nor no: the answer is neither right nor wrong."""
-
-
-HOW_TO_GO_ON: Final = "Nothing was saved. --resume goes on and asks nothing twice."
 
 
 class TeachError(UpskillError):

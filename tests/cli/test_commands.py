@@ -53,12 +53,11 @@ def test_every_command_has_a_parser_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("parser", [*parsers(make_parser())], ids=lambda parser: parser.prog)
-def test_the_help_fits_a_screen_with_an_example_and_the_exit_status(
+def test_the_help_ends_with_an_example_and_the_exit_status(
     parser: argparse.ArgumentParser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     lines = parser.format_help().splitlines()
-    assert len(lines) <= 24
     assert max(map(len, lines)) <= 80
     assert [line for line in lines if line.startswith("example: ")]
     assert [line for line in lines if line.startswith("exit status: ")]

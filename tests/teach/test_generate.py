@@ -248,7 +248,7 @@ def test_a_student_that_can_not_be_reached_stops_it_and_resume_goes_on(project: 
         status, _, error = project.run(*words)
         assert status == 1
         assert "can't connect to http://127.0.0.1:9" in error
-        assert "--resume goes on" in error
+        assert "with --resume to continue" in error
         assert project.files() == []
         asked = len(school.asked)
         status, _, error = project.run(*words, "--resume")
@@ -273,8 +273,8 @@ def test_questions_that_nobody_can_be_asked_are_refused_before_the_first_call(
 ) -> None:
     school = School()
     for words, told in (
-        (["--cases", "2"], "--cases 2: this is not within 4 and 200"),
-        (["--holdout", "1"], "--holdout 1: this is not within 0 and 0.8"),
+        (["--cases", "2"], "--cases 2: not between 4 and 200"),
+        (["--holdout", "1"], "--holdout 1: not between 0 and 0.8"),
         (["--name", "Two Words"], "For example: two-words"),
         (["-o", "."], "this is there and is no skill"),
         (["--from", "gone.jsonl"], "there is no such file or folder"),

@@ -231,7 +231,7 @@ def test_cases_are_written_for_a_skill_that_has_none_and_more_are_added(project:
         assert len(load_cases(folder / "skill_meta.json")) == 6
         status, _, error = project.run(*words)
         assert status == 2
-        assert "has cases already\n  Add --add N" in error
+        assert "has cases already\n  Add more with --add N" in error
         status, _, _ = project.run(*words, "--add", "2")
     assert status == 0
     read = load_cases(folder / "skill_meta.json")

@@ -69,9 +69,9 @@ class Keyboard:
 @pytest.mark.parametrize(
     ("typed", "wanted", "end", "told"),
     [
-        ("n\n", 1, "Go on? [y/N] Nothing was asked.\n", ""),  # the terminal shows what is typed
-        ("", 1, "Go on? [y/N] \nNothing was asked.\n", ""),
-        ("^C", 130, "Go on? [y/N] \n", "pytest-upskill: interrupted\n"),
+        ("n\n", 1, "Continue? [y/N] Nothing was asked.\n", ""),  # the terminal shows what is typed
+        ("", 1, "Continue? [y/N] \nNothing was asked.\n", ""),
+        ("^C", 130, "Continue? [y/N] \n", "pytest-upskill: interrupted\n"),
     ],
 )
 def test_who_does_not_agree_is_told_that_nothing_was_asked(
@@ -103,7 +103,7 @@ def test_nothing_is_written_over_without_force(project: Project) -> None:
     status, shown, _ = project.generate(school, "-o", "mine", "--force")
     assert status == 0
     assert load_skill(folder / "SKILL.md").name == "mine"
-    assert "The skill as it was is kept in .upskill/teach/mine/before" in lines(shown)
+    assert "The previous skill is kept in .upskill/teach/mine/before" in lines(shown)
     kept = project.folder / ".upskill/teach/mine/before"
     assert (kept / "SKILL.md").read_text() == old
     assert (kept / "extra.txt").read_text() == "kept too"
@@ -187,7 +187,7 @@ def test_a_skill_of_the_name_that_the_teacher_chose_is_replaced_by_force_only(
     assert "is there already" not in shown
     assert lines(shown)[-1] == "Saved to ./skills/lamp-colours"
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
-    begin = "The skill as it was is kept in "
+    begin = "The previous skill is kept in "
     [kept] = [line.removeprefix(begin) for line in lines(shown) if line.startswith(begin)]
     assert (project.folder / kept / "SKILL.md").read_text() == old
 
@@ -236,9 +236,7 @@ def test_a_finished_lesson_that_is_resumed_asks_nobody_and_changes_nothing(
         assert project.run(*words)[0] == 1
         asked, before = len(school.asked), all_files(project.folder)
         status, shown, _ = project.run(*words, "--resume")
-        assert (status, shown) == (
-            *(0, "This lesson is finished: saved in skills/lamp-colours-2\n"),
-        )
+        assert (status, shown) == (*(0, "Already finished: saved in skills/lamp-colours-2\n"),)
         assert len(school.asked) == asked
         assert all_files(project.folder) == before
         status, shown, _ = project.run(*words, "--resume", "--json")

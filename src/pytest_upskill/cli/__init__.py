@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-from ..errors import HOW_TO_GO_ON, InputError, TeachError
+from ..errors import InputError, TeachError
 from .command_table import BY_NAME, make_parser
 from .output import write
 
@@ -34,6 +34,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     except TeachError as error:
         print(f"pytest-upskill: {error}", file=sys.stderr)
-        print(HOW_TO_GO_ON, file=sys.stderr)
         return 1
     return int(status)

@@ -21,8 +21,8 @@ from .case_file import read_case_file
 from .classroom import Classroom
 from .outcome import Taught
 from .progress_lines import Screen
-from .teach_settings import DEFAULT_CASES, DEFAULT_STUDENT, DEFAULT_TEACHER, Lesson
-from .workflow import How
+from .teach_settings import DEFAULT_CASES, FLAGS, TeachCommand, TeachSettings, defaults_of
+from .workflow import TeachContext
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -30,18 +30,12 @@ Tell = Callable[[str], None]
 
 
 AnyPath = str | os.PathLike[str]
-Names = str | Sequence[str]  # a text is one name, and not its letters
+Names = str | Sequence[str]  # one name, or several
 
-# Options of the commands that are called otherwise here; the others have their own name.
 _PARAMETERS: Final = {
+    **{flag: name for name, flag in FLAGS.items()},
     "-o": "output",
     "--force": "force=True",
-    "--from": "source",
-    "--model": "teacher",
-    "--base-url": "teacher_url",
-    "--eval-model": "students",
-    "--eval-base-url": "student_url",
-    "--test-model": "author",
 }
 _OPTION: Final = re.compile(r"(?<![\w-])(?:-o|--[a-z][a-z-]*)(?![\w-])")
 
@@ -63,17 +57,20 @@ def _told_in_python(function: Callable[Given, Result]) -> Callable[Given, Result
     return told
 
 
-class Wishes(TypedDict, total=False):
-    """What a lesson may be told, as the options of the commands; see Lesson for the defaults."""
+class TeachOptions(TypedDict, total=False):
+    """The types of the options, for editors and type checkers; see TeachSettings for the rest."""
 
     examples: Names
     source: AnyPath | None
     tool: str | None
+    teacher: str
     teacher_url: str | None
+    students: Names
     student_url: str | None
     author: str | None
     adversary: str | None
     judge: str | None
+    cases: int
     runs: int
     holdout: float
     attempts: int
@@ -81,54 +78,45 @@ class Wishes(TypedDict, total=False):
     max_skill_tokens: int
     max_output: int
     max_cost: float | None
+    output: AnyPath | None
     name: str | None
+    force: bool
+    resume: bool
 
 
 @_told_in_python
 def generate_skill(
     task: str,
     *,
-    teacher: str = DEFAULT_TEACHER,
-    students: Names = (DEFAULT_STUDENT,),
-    cases: int = DEFAULT_CASES,
-    output: AnyPath | None = None,
     folder: AnyPath | None = None,
     prices: Names = (),
-    resume: bool = False,
-    force: bool = False,
     tell: Tell | None = None,
-    **wishes: Unpack[Wishes],
+    **options: Unpack[TeachOptions],
 ) -> Taught:
-    """A skill for a task, with cases, measured on the students and improved, saved on disk.
+    """Write a skill and its cases, measure it on the students, improve it and save it.
 
-    ``folder`` is the project (the current one), ``output`` the skill's own folder in place of
-    ``skills/NAME``; ``tell`` gets a line for each step; ``prices`` are lines as in the ini file.
-    With no students nothing is measured.
-    Without ``force`` nothing that is there is replaced, or improved in place.
+    ``folder`` is the project (default: the current folder), ``output`` the folder of the skill
+    (default: ``skills/NAME``). ``tell`` gets a line for each step; ``prices`` are lines as in the
+    ini file. Without students nothing is measured. Without ``force`` no skill is replaced, or
+    improved in place.
     """
-    lesson = _lesson(task, teacher, students, cases, wishes)
-    how = _how(
-        folder, tell, prices, output=_path(output), resume=resume, force=force, in_place=force
-    )
-    return workflow.generate(lesson, how)
+    settings = _settings("generate", task, options)
+    return workflow.generate(settings, _context(folder, tell, prices, in_place=settings.force))
 
 
 @_told_in_python
 def refine(
     skill: AnyPath,
     *,
-    teacher: str = DEFAULT_TEACHER,
-    students: Names = (DEFAULT_STUDENT,),
     task: str | None = None,
     folder: AnyPath | None = None,
     prices: Names = (),
-    resume: bool = False,
     tell: Tell | None = None,
-    **wishes: Unpack[Wishes],
+    **options: Unpack[TeachOptions],
 ) -> Taught:
-    """The best version of a skill by its cases, in its place; as it is if none does better."""
-    lesson = _lesson(task or _described(skill), teacher, students, DEFAULT_CASES, wishes)
-    return workflow.refine(Path(skill), lesson, _how(folder, tell, prices, resume=resume))
+    """Improve a skill by its cases, in place; unchanged if no version does better."""
+    settings = _settings("refine", task or _description(skill), options)
+    return workflow.refine(Path(skill), settings, _context(folder, tell, prices))
 
 
 @_told_in_python
@@ -136,31 +124,38 @@ def generate_cases(
     skill: AnyPath,
     number: int = DEFAULT_CASES,
     *,
-    teacher: str = DEFAULT_TEACHER,
-    students: Names = (),
     task: str | None = None,
     folder: AnyPath | None = None,
     prices: Names = (),
-    resume: bool = False,
     tell: Tell | None = None,
-    **wishes: Unpack[Wishes],
+    **options: Unpack[TeachOptions],
 ) -> Taught:
-    """So many cases more for a skill, tried before they count; the skill itself is left alone."""
-    lesson = _lesson(task or _described(skill), teacher, students, number, wishes)
-    return workflow.add_cases(Path(skill), lesson, _how(folder, tell, prices, resume=resume))
+    """Write ``number`` more cases for a skill; the skill itself is unchanged."""
+    settings = _settings("cases", task or _description(skill), {**options, "cases": number})
+    return workflow.add_cases(Path(skill), settings, _context(folder, tell, prices))
 
 
 @_told_in_python
 def evaluate(
     skill: AnyPath,
     *,
-    students: Names = (DEFAULT_STUDENT,),
     folder: AnyPath | None = None,
     prices: Names = (),
-    **wishes: Unpack[Wishes],
+    **options: Unpack[TeachOptions],
 ) -> RunResults:
-    """A skill measured by its own cases on some models, without pytest."""
-    return _evaluate(Path(skill), _names(students), _how(folder, None, prices), wishes)
+    """Measure a skill by its own cases on the students, without pytest."""
+    read = load_skill(_skill_file(Path(skill)))
+    settings = _settings("refine", read.description, options)
+    if not settings.students:
+        raise SettingsError("students", "no model is named", "Name one, say students=['haiku'].")
+    # There is no teacher here: a student stands in for it, and is not asked as one.
+    url = settings.student_url or settings.teacher_url
+    settings = replace(settings, teacher=settings.students[0], teacher_url=url)
+    cases = read_case_file(read.file.parent).cases
+    with workflow.classroom(settings, _context(folder, None, prices)) as room:
+        return evaluate_cases(
+            read, checked(cases), room.students, room.settings, room.ask, room.price_of
+        )
 
 
 def _nobody(_: Classroom) -> None:
@@ -212,18 +207,13 @@ generate_cases_async = _async_of(generate_cases)
 evaluate_async = _async_of(evaluate)
 
 
-def _evaluate(skill: Path, students: tuple[str, ...], how: How, wishes: Wishes) -> RunResults:
-    read = load_skill(_skill_file(skill))
-    if not students:
-        raise SettingsError("students", "no model is named", "Name one, say students=['haiku'].")
-    # Nobody teaches here: a student stands in for the teacher, and is not asked as one.
-    lesson = _lesson(read.description, students[0], students, 0, wishes)
-    lesson = replace(lesson, teacher_url=lesson.student_url or lesson.teacher_url)
-    cases = read_case_file(read.file.parent).cases
-    with workflow.classroom(lesson, how) as room:
-        return evaluate_cases(
-            read, checked(cases), room.students, room.settings, room.ask, room.price_of
-        )
+def _settings(command: TeachCommand, task: str, options: TeachOptions) -> TeachSettings:
+    given: dict[str, Any] = {**defaults_of(command), **options}
+    for name in ("examples", "students"):
+        given[name] = _names(given[name])
+    for name in ("source", "output"):
+        given[name] = _path(given[name])
+    return TeachSettings(task, **given)
 
 
 def _names(given: Names) -> tuple[str, ...]:
@@ -234,21 +224,12 @@ def _path(given: AnyPath | None) -> Path | None:
     return None if given is None else Path(given)
 
 
-def _lesson(task: str, teacher: str, students: Names, cases: int, wishes: Wishes) -> Lesson:
-    given: dict[str, Any] = {
-        **wishes,
-        "examples": _names(wishes.get("examples", ())),
-        "source": _path(wishes.get("source")),
-    }
-    return Lesson(task, teacher=teacher, students=_names(students), cases=cases, **given)
-
-
-def _how(folder: AnyPath | None, tell: Tell | None, prices: Names, **more: Any) -> How:
+def _context(folder: AnyPath | None, tell: Tell | None, prices: Names, **more: Any) -> TeachContext:
     def write(text: str) -> None:
         if tell:
             tell(text.rstrip("\n"))
 
-    return How(
+    return TeachContext(
         root=_path(folder) or Path.cwd(),
         screen=Screen(write),
         opened=_OPENED.get(),
@@ -262,5 +243,5 @@ def _skill_file(skill: Path) -> Path:
     return skill if skill.is_file() else next(filter(Path.is_file, names), skill / SKILL_NAMES[0])
 
 
-def _described(skill: AnyPath) -> str:
+def _description(skill: AnyPath) -> str:
     return load_skill(_skill_file(Path(skill))).description

@@ -20,7 +20,7 @@ from .drafts import Draft, Wanted, ask_for_draft, loaded
 from .progress_lines import Screen, cells_of
 from .prompts import failing_case, refine_prompt
 from .replies import no_answer
-from .teach_settings import Lesson
+from .teach_settings import TeachSettings
 
 _MOST_TOLD: Final = 10
 
@@ -165,7 +165,7 @@ class Loop:
     """What stays the same from attempt to attempt."""
 
     room: Classroom
-    lesson: Lesson
+    settings: TeachSettings
     material: str
     wanted: Wanted
     cases: Sequence[GoodCase]  # those of the learning part, and no others
@@ -192,7 +192,7 @@ class Loop:
                 self.keep(attempt, attempts)
             if self.room.out_of_budget:
                 return attempts, f"another version {self.room.past_budget()}"
-            if stop := why_stop(attempts, self.lesson):
+            if stop := why_stop(attempts, self.settings):
                 return attempts, stop
             draft = self._next(attempts)
             if draft and any(_same(draft, former.draft) for former in attempts):
@@ -215,12 +215,12 @@ class Loop:
         assert best.results, "a best attempt is one that was measured"
         tried = [_tried_text(one) for one in attempts if one.number > best.number]
         prompt = refine_prompt(
-            self.lesson.task,
+            self.settings.task,
             self.material,
             best.draft.body,
             told_to_teacher(best.results),
             tried,
-            self.lesson.max_skill_tokens,
+            self.settings.max_skill_tokens,
         )
         number = len(attempts) + 1
         self.screen.begin(f"attempt {number}: {self.room.teacher} rewrites the skill…")
@@ -249,13 +249,13 @@ def best_of(attempts: Sequence[Attempt]) -> Attempt:
     return max(attempts, key=lambda attempt: attempt.merit)
 
 
-def why_stop(attempts: Sequence[Attempt], lesson: Lesson) -> str | None:
+def why_stop(attempts: Sequence[Attempt], settings: TeachSettings) -> str | None:
     best = best_of(attempts)
-    if best.worst_rate >= lesson.target and not best.too_long:
+    if best.worst_rate >= settings.target and not best.too_long:
         how = "" if best.written else " with the skill as it is"
-        return f"every student reached {lesson.target:.0%}{how}"
-    if len(attempts) >= lesson.attempts:
-        return f"no more than {lesson.attempts} were allowed (--attempts)"
+        return f"every student reached {settings.target:.0%}{how}"
+    if len(attempts) >= settings.attempts:
+        return f"no more than {settings.attempts} were allowed (--attempts)"
     if len(attempts) - best.number >= _PLATEAU:
         return f"{_PLATEAU} attempts in a row did no better"
     return None

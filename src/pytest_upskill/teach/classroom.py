@@ -18,7 +18,7 @@ from ..models.prices import FREE, Price, cost, price_of
 from ..settings import Settings
 from ..trials.records import Answer, Reply
 from ..trials.trial import Question
-from .teach_settings import Lesson
+from .teach_settings import TeachSettings
 
 Role = Literal["teacher", "student", "author", "adversary", "judge"]
 
@@ -41,7 +41,7 @@ class Classroom:
 
     def __init__(
         self,
-        lesson: Lesson,
+        lesson: TeachSettings,
         root: Path,
         tell: Callable[[str], None],
         prices: Mapping[str, Price],
@@ -116,7 +116,7 @@ class Classroom:
         with self._closing:
             self._engine.close()
 
-    def _other(self, role: Role, name: str | None, lesson: Lesson) -> str | None:
+    def _other(self, role: Role, name: str | None, lesson: TeachSettings) -> str | None:
         return self._add(role, name, _url(lesson, role)) if name else None
 
     def _add(self, role: Role, name: str, url: str | None) -> str:
@@ -144,7 +144,7 @@ class Classroom:
             )
 
 
-def _url(lesson: Lesson, role: Role) -> str | None:
+def _url(lesson: TeachSettings, role: Role) -> str | None:
     """All but the students are asked where the teacher is, and these too unless told otherwise."""
     own = lesson.student_url if role == "student" else None
     return own or lesson.teacher_url

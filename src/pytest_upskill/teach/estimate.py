@@ -1,4 +1,4 @@
-"""What a lesson will take, told before the first call: nothing is spent by surprise."""
+"""What a run will take, told before the first call: nothing is spent by surprise."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from .case_file import held_out, split_of
 from .case_writing import GoodCase
 from .classroom import Classroom
 from .sources import Material
-from .teach_settings import Lesson
+from .teach_settings import TeachSettings
 
 # What one call takes where nothing better is known: tokens of the prompt, of the answer.
 _PROMPT: Final = 900
@@ -35,13 +35,24 @@ class Estimate:
     tokens: int
     cost: float | None
     free: bool
-    remark: str = ""  # what a person should know before paying
+    warning: str = ""  # what a person should know before paying
+
+    @property
+    def price(self) -> str:
+        if self.free:
+            return "free"
+        return "cost not known" if self.cost is None else f"about {dollars(self.cost)}"
+
+    @property
+    def spending(self) -> str:
+        """What a person agrees to."""
+        if self.cost is None:
+            return f"make about {counted(self.calls, 'call')} ({self.price})"
+        return f"spend {self.price}"
 
     def __str__(self) -> str:
-        price = "cost not known" if self.cost is None else f"about {dollars(self.cost)}"
-        money = "free" if self.free else price
         tokens = round(self.tokens, -3) if self.tokens > 10_000 else self.tokens
-        return f"about {counted(self.calls, 'call')}, {tokens:,} tokens, {money}"
+        return f"about {counted(self.calls, 'call')}, {tokens:,} tokens, {self.price}"
 
 
 @dataclass(frozen=True)
@@ -71,7 +82,9 @@ def too_few(known: Sequence[GoodCase], new: int, share: float, students: int) ->
     return ""
 
 
-def estimate(lesson: Lesson, room: Classroom, material: Material, steps: Steps) -> Estimate:
+def estimate(
+    settings: TeachSettings, room: Classroom, material: Material, steps: Steps
+) -> Estimate:
     """A guess at the whole loop, as if every attempt that is allowed were made."""
     calls = list[tuple[str, int, Usage]]()
 
@@ -80,8 +93,8 @@ def estimate(lesson: Lesson, room: Classroom, material: Material, steps: Steps) 
             calls.append((model, times, Usage(tokens_in, tokens_out, 0)))
 
     given = estimated_tokens(material.text) + _PROMPT
-    cases, runs = steps.new_cases + steps.known_cases, lesson.runs
-    answer = min(_ANSWER, lesson.max_output)
+    cases, runs = steps.new_cases + steps.known_cases, settings.runs
+    answer = min(_ANSWER, settings.max_output)
     add(room.teacher, int(steps.drafts), given, _DRAFT)
     batches = -(-steps.new_cases // _BATCH)
     add(room.author, batches, given + _SKILL, _CASE * min(steps.new_cases, _BATCH))
@@ -89,13 +102,13 @@ def estimate(lesson: Lesson, room: Classroom, material: Material, steps: Steps) 
     if room.adversary:
         add(room.adversary, 1, given + _SKILL, _CASE * 3)
     if room.students:
-        learn = round(cases * (1 - lesson.holdout))
-        add(room.teacher, lesson.attempts - 1, given + _SKILL + _FAILURES, _DRAFT)
+        learn = round(cases * (1 - settings.holdout))
+        add(room.teacher, settings.attempts - 1, given + _SKILL + _FAILURES, _DRAFT)
         for student in room.students:
             add(student, cases * runs, _QUESTION, answer)
             add(
                 student,
-                (lesson.attempts * learn + cases - learn) * runs,
+                (settings.attempts * learn + cases - learn) * runs,
                 _QUESTION + _SKILL,
                 answer,
             )

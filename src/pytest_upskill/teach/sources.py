@@ -12,7 +12,7 @@ from ..skills.skill import SKILL_NAMES, estimated_tokens, fields_of, is_taught, 
 from .drafts import Draft, draft_of
 from .prompts import fenced
 from .secrets import masked
-from .teach_settings import Lesson
+from .teach_settings import TeachSettings
 
 _EMBEDDED_TOKENS: Final = 2_000
 _SERVER_TOKENS: Final = 8_000  # a server of one's own may have no more room than this
@@ -42,25 +42,25 @@ class Material:
         return digest(self.text, self.start.text if self.start else "")
 
 
-def gather(lesson: Lesson, provider: str) -> Material:
-    """Read all that a lesson names; InputError, before anything is asked, where it can't be."""
+def gather(settings: TeachSettings, provider: str) -> Material:
+    """Read all that a settings names; InputError, before anything is asked, where it can't be."""
     parts = list[str]()
-    if lesson.examples:
-        examples = "\n".join(f"- {example}" for example in lesson.examples)
+    if settings.examples:
+        examples = "\n".join(f"- {example}" for example in settings.examples)
         parts.append(f"Examples of input -> output:\n{fenced('examples', masked(examples))}")
-    if lesson.tool:
+    if settings.tool:
         pass
 
-        tool = masked(read_tool(lesson.tool))
+        tool = masked(read_tool(settings.tool))
         parts.append(f"The skill is for using this tool:\n{fenced('tool', tool)}")
     trace, start = None, None
-    if lesson.source is not None:
-        file = _skill_file(lesson.source)
+    if settings.source is not None:
+        file = _skill_file(settings.source)
         if file:
             start = draft_of(load_skill(file), fields_of(file))
             parts += _skill_parts(start, file.parent)
         else:
-            trace = _read_trace(lesson.source, provider)
+            trace = _read_trace(settings.source, provider)
             what = "A trace of an agent that did the task, condensed:"
             parts.append(f"{what}\n{fenced('trace', trace.text)}")
     return Material("\n\n".join(parts), trace, start)

@@ -17,14 +17,14 @@ from .progress_lines import Screen, cells_of
 from .prompts import ADVERSARY, AUTHOR, draft_prompt
 from .sources import Material
 from .state import Workspace
-from .teach_settings import FEWEST_CASES, Lesson
+from .teach_settings import FEWEST_CASES, TeachSettings
 
 
 @dataclass
 class Course:
-    """A lesson on its way."""
+    """A settings on its way."""
 
-    lesson: Lesson
+    settings: TeachSettings
     room: Classroom
     material: Material
     workspace: Workspace
@@ -32,17 +32,17 @@ class Course:
 
     def draft(self, free_name: Callable[[str], str]) -> Draft:
         """The first version; its name may have to give way to one that is taken."""
-        lesson, start, trace = self.lesson, self.material.start, self.material.trace
+        settings, start, trace = self.settings, self.material.start, self.material.trace
         if trace:
             self.screen.line(f"Trace of {counted(trace.tokens, 'token')}. {trace.left_out}")
         self.screen.begin(f"Generating skill with {self.room.teacher}…")
         prompt = draft_prompt(
-            lesson.task, self.material.text, lesson.max_skill_tokens, improves=start is not None
+            settings.task, self.material.text, settings.max_skill_tokens, improves=start is not None
         )
-        name = lesson.name or (start.name if start else None)
+        name = settings.name or (start.name if start else None)
         draft = ask_for_draft(self.room, prompt, self._wanted(name), self.workspace.session)
         draft = replace(draft, name=free_name(draft.name))
-        over = "" if draft.tokens <= lesson.max_skill_tokens else ", more than wished for"
+        over = "" if draft.tokens <= settings.max_skill_tokens else ", more than wished for"
         self.screen.done(f"SKILL.md  {counted(draft.tokens, 'token')}{over}")
         self.workspace.rename(draft.name)
         return draft
@@ -108,7 +108,7 @@ class Course:
             return []
         self.screen.begin(f"Cases against it by {self.room.adversary}…")
         author = self._author(self.room.adversary, ADVERSARY, draft)
-        number = max(2, round(self.lesson.cases / 4))
+        number = max(2, round(self.settings.cases / 4))
         made = author.write(number, known)
         good = [_tagged(one, "adversary") for one in made.good[:number]]
         self.screen.done(f"{len(good)} kept")
@@ -118,7 +118,7 @@ class Course:
         """The ids that are held out: as the file says, else by their share."""
         learn, held = split_of(cases)
         others = [(one.case.id, one.case.tags) for one in cases if one.case.id not in learn | held]
-        return frozenset(held | held_out(others, self.lesson.holdout))
+        return frozenset(held | held_out(others, self.settings.holdout))
 
     def teach(
         self,
@@ -140,7 +140,7 @@ class Course:
             taught = replace(taught, before=was)
         loop = Loop(
             room,
-            self.lesson,
+            self.settings,
             self.material.text,
             self._wanted(draft.name),
             learn,
@@ -186,16 +186,16 @@ class Course:
         self.workspace.save(attempts=[_summed_up(one) for one in attempts])
 
     def _wanted(self, name: str | None) -> Wanted:
-        fallback = slug(self.lesson.task, 64) or "my-skill"
-        lesson, start = self.lesson, self.material.start
-        return Wanted(lesson.max_skill_tokens, self.workspace.folder, fallback, start, name)
+        fallback = slug(self.settings.task, 64) or "my-skill"
+        settings, start = self.settings, self.material.start
+        return Wanted(settings.max_skill_tokens, self.workspace.folder, fallback, start, name)
 
     def _author(self, model: str, system: str, draft: Draft) -> Author:
         return Author(
             self.room,
             model,
             system,
-            self.lesson.task,
+            self.settings.task,
             self.material.text,
             draft.body,
             self.workspace.folder,

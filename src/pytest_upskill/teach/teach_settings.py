@@ -1,41 +1,330 @@
-"""What is wished for: the task, who teaches, who learns, and how far to go."""
+"""The settings of generate, refine and cases, each with the option that sets it.
 
-from dataclasses import dataclass
+A field of ``TeachSettings`` is the only place where an option is declared: the commands build
+their arguments and help from it, the Python API takes it under the field's name, ``check``
+applies its limits and --resume compares it. To add an option, add a field.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Literal
 
+from ..errors import SettingsError
 from ..settings import DEFAULT_MAX_OUTPUT
 
-DEFAULT_TEACHER: Final = "opus"
-DEFAULT_STUDENT: Final = "haiku"
+TeachCommand = Literal["generate", "refine", "cases"]
+Group = Literal["sources", "models", "cases and attempts", "limits", "output"]
+
 DEFAULT_CASES: Final = 12
-DEFAULT_HOLDOUT: Final = 1 / 3
-DEFAULT_ATTEMPTS: Final = 3
-DEFAULT_SKILL_TOKENS: Final = 1500
-FEWEST_CASES: Final = 4  # with fewer nothing can be learnt and nothing held out
+FEWEST_CASES: Final = 4  # with fewer there is nothing to learn from and nothing to hold out
+_ALL: Final[tuple[TeachCommand, ...]] = ("generate", "refine", "cases")
+_LOOP: Final[tuple[TeachCommand, ...]] = ("generate", "refine")
 
 
 @dataclass(frozen=True)
-class Lesson:
-    """All that shapes a skill and its cases; with no knowledge of where it was written."""
+class Option:
+    """How a setting is spelled, and what it may be."""
+
+    flags: tuple[str, ...]
+    metavar: str | None  # None: a switch
+    help: str
+    group: Group
+    commands: tuple[TeachCommand, ...] = _ALL
+    parse: Callable[[str], Any] = str
+    within: tuple[float, float] | None = None
+    config: str | None = None  # the field of UpskillConfig that is its default
+    # What --resume does with it: most settings must be the same as before ("same"), some say how
+    # far to go and may now go further ("limit"), some do not matter ("free").
+    resume: Literal["same", "limit", "free"] = "same"
+
+    @property
+    def flag(self) -> str:
+        return next(flag for flag in self.flags if flag.startswith("--"))
+
+
+def _option(
+    *flags: str, metavar: str | None, help: str, group: Group, **more: Any
+) -> dict[str, Option]:
+    return {"option": Option(flags, metavar, help, group, **more)}
+
+
+@dataclass(frozen=True)
+class TeachSettings:
+    """All that a person can ask for, wherever it was written."""
 
     task: str
-    examples: tuple[str, ...] = ()
-    source: Path | None = None  # a trace, or the folder of a skill to improve
-    tool: str | None = None  # FILE#NAME of an MCP tool
-    teacher: str = DEFAULT_TEACHER
-    teacher_url: str | None = None
-    students: tuple[str, ...] = (DEFAULT_STUDENT,)  # none: nothing is measured
-    student_url: str | None = None  # that of the teacher, if None
-    author: str | None = None  # of the cases; the teacher, if None
-    adversary: str | None = None
-    judge: str | None = None
-    cases: int = DEFAULT_CASES
-    runs: int = 1
-    holdout: float = DEFAULT_HOLDOUT
-    attempts: int = DEFAULT_ATTEMPTS
-    target: float = 1.0  # the pass rate with the skill at which every student is good enough
-    max_skill_tokens: int = DEFAULT_SKILL_TOKENS
-    max_output: int = DEFAULT_MAX_OUTPUT
-    max_cost: float | None = None
-    name: str | None = None
+    examples: tuple[str, ...] = field(
+        default=(),
+        metadata=_option(
+            *("-e", "--example"),
+            metavar="TEXT",
+            help='an example: "INPUT -> OUTPUT"',
+            group="sources",
+            commands=("generate",),
+        ),
+    )
+    source: Path | None = field(
+        default=None,
+        metadata=_option(
+            *("-f", "--from"),
+            metavar="PATH",
+            help="a trace of an agent that did the task, or the folder of a skill to improve",
+            group="sources",
+            commands=("generate",),
+            parse=Path,
+            resume="free",  # what it holds is compared instead
+        ),
+    )
+    tool: str | None = field(
+        default=None,
+        metadata=_option(
+            "--tool",
+            metavar="FILE#NAME",
+            help="the schema of an MCP tool that the skill is for",
+            group="sources",
+            commands=("generate",),
+        ),
+    )
+    teacher: str = field(
+        default="opus",
+        metadata=_option(
+            *("-m", "--model"),
+            metavar="NAME",
+            help="the teacher: writes the skill and the cases",
+            group="models",
+            config="teacher",
+        ),
+    )
+    teacher_url: str | None = field(
+        default=None,
+        metadata=_option(
+            "--base-url",
+            metavar="URL",
+            help="the OpenAI-compatible server to ask",
+            group="models",
+        ),
+    )
+    students: tuple[str, ...] = field(
+        default=("haiku",),
+        metadata=_option(
+            "--eval-model",
+            metavar="NAME",
+            help="a student: answers the cases, with the skill and without",
+            group="models",
+            config="eval_models",
+        ),
+    )
+    student_url: str | None = field(
+        default=None,
+        metadata=_option(
+            "--eval-base-url",
+            metavar="URL",
+            help="the students' server (default: --base-url)",
+            group="models",
+        ),
+    )
+    author: str | None = field(
+        default=None,
+        metadata=_option(
+            "--test-model",
+            metavar="NAME",
+            help="writes the cases (default: the teacher)",
+            group="models",
+            commands=("generate", "cases"),
+            config="test_model",
+        ),
+    )
+    adversary: str | None = field(
+        default=None,
+        metadata=_option(
+            "--adversary",
+            metavar="NAME",
+            help="writes more cases, which it expects the skill to fail",
+            group="models",
+            commands=_LOOP,
+        ),
+    )
+    judge: str | None = field(
+        default=None,
+        metadata=_option(
+            "--judge",
+            metavar="NAME",
+            help="grades answers that no rule can grade",
+            group="models",
+        ),
+    )
+    cases: int = field(
+        default=DEFAULT_CASES,
+        metadata=_option(
+            "--cases",
+            metavar="N",
+            help="cases to write",
+            group="cases and attempts",
+            commands=("generate", "cases"),
+            parse=int,
+            within=(0, 200),
+        ),
+    )
+    runs: int = field(
+        default=1,
+        metadata=_option(
+            "--runs",
+            metavar="N",
+            help="runs of each case",
+            group="cases and attempts",
+            parse=int,
+            within=(1, 100),
+        ),
+    )
+    holdout: float = field(
+        default=1 / 3,
+        metadata=_option(
+            "--holdout",
+            metavar="R",
+            help="share of cases that the teacher never sees and that decide at the end",
+            group="cases and attempts",
+            commands=_LOOP,
+            parse=float,
+            within=(0, 0.8),
+        ),
+    )
+    attempts: int = field(
+        default=3,
+        metadata=_option(
+            "--attempts",
+            metavar="N",
+            help="versions of the skill to try",
+            group="cases and attempts",
+            commands=_LOOP,
+            parse=int,
+            within=(1, 50),
+            resume="limit",
+        ),
+    )
+    target: float = field(
+        default=1.0,
+        metadata=_option(
+            "--target",
+            metavar="R",
+            help="stop when every student passes this share of the cases",
+            group="cases and attempts",
+            commands=_LOOP,
+            parse=float,
+            within=(0, 1),
+            resume="limit",
+        ),
+    )
+    max_skill_tokens: int = field(
+        default=1500,
+        metadata=_option(
+            "--max-skill-tokens",
+            metavar="N",
+            help="size of the skill",
+            group="limits",
+            commands=_LOOP,
+            parse=int,
+            within=(50, 100_000),
+        ),
+    )
+    max_output: int = field(
+        default=DEFAULT_MAX_OUTPUT,
+        metadata=_option(
+            "--max-output",
+            metavar="N",
+            help="output tokens of an answer",
+            group="limits",
+            parse=int,
+            within=(1, 1_000_000),
+        ),
+    )
+    max_cost: float | None = field(
+        default=None,
+        metadata=_option(
+            "--max-cost",
+            metavar="USD",
+            help="budget: stop before it is exceeded and save the best version so far",
+            group="limits",
+            parse=float,
+            within=(0, 1_000_000),
+            resume="limit",
+        ),
+    )
+    output: Path | None = field(
+        default=None,
+        metadata=_option(
+            *("-o", "--output"),
+            metavar="DIR",
+            help="the folder of the skill (default: ./skills/NAME)",
+            group="output",
+            commands=("generate",),
+            parse=Path,
+            resume="free",
+        ),
+    )
+    name: str | None = field(
+        default=None,
+        metadata=_option(
+            "--name",
+            metavar="NAME",
+            help="the name of the skill (default: the teacher names it)",
+            group="output",
+            commands=("generate",),
+            resume="limit",
+        ),
+    )
+    force: bool = field(
+        default=False,
+        metadata=_option(
+            "--force",
+            metavar=None,
+            help="replace a skill that is there, or improve one in place; the old one is kept",
+            group="output",
+            commands=("generate",),
+            resume="free",
+        ),
+    )
+    resume: bool = field(
+        default=False,
+        metadata=_option(
+            "--resume",
+            metavar=None,
+            help="continue a run that was stopped; nothing is asked twice",
+            group="output",
+            resume="free",
+        ),
+    )
+
+    def on_resume(self, *kinds: Literal["same", "limit"]) -> dict[str, Any]:
+        """The values that a resumed run compares; the task is always the same."""
+        wanted = {name for name, option in OPTIONS.items() if option.resume in kinds}
+        wanted |= {"task"} if "same" in kinds else set()
+        return {name: value for name, value in asdict(self).items() if name in wanted}
+
+
+OPTIONS: Final[Mapping[str, Option]] = {
+    one.name: one.metadata["option"] for one in fields(TeachSettings) if "option" in one.metadata
+}
+# How the commands spell the settings; in Python they are called like their fields.
+FLAGS: Final = {name: option.flag for name, option in OPTIONS.items()}
+
+
+def defaults_of(command: TeachCommand) -> dict[str, Any]:
+    """Cases can be written without students, so ``cases`` has none by default."""
+    defaults = {one.name: one.default for one in fields(TeachSettings) if one.name in OPTIONS}
+    return defaults | ({"students": ()} if command == "cases" else {})
+
+
+def check(settings: TeachSettings, *, fewest_cases: int = 0) -> None:
+    """SettingsError for a number out of its limits, or an empty task."""
+    for name, option in OPTIONS.items():
+        value = getattr(settings, name)
+        if option.within is None or value is None:
+            continue
+        least, most = option.within
+        least = max(least, fewest_cases) if name == "cases" else least
+        if not least <= value <= most:
+            problem = f"not between {least:,} and {most:,}"
+            raise SettingsError(f"{option.flag} {value:g}", problem)
+    if not settings.task.strip():
+        raise SettingsError("TASK", "it is empty", "Say in words what the skill is for.")

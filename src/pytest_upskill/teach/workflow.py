@@ -3,9 +3,8 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
 
 from .._util.texts import digest, slug
 from ..errors import SettingsError, TeachError, shown
@@ -23,101 +22,74 @@ from .secrets import masked
 from .sources import Material, gather
 from .state import Workspace, begin, resume
 from .steps import Course, all_cases
-from .teach_settings import FEWEST_CASES, Lesson
-
-# They say how far to go, not what is asked: a lesson that is resumed may go further.
-_LIMITS: Final = ("attempts", "target", "max_cost", "name")
-_NOT_SHAPING: Final = (*_LIMITS, "source")
+from .teach_settings import FEWEST_CASES, TeachSettings, check
 
 
-class NotAgreed(Exception):
-    """Whoever was asked whether to go on said no."""
+class Declined(Exception):
+    """The user did not agree to the cost."""
 
 
-class Finished(Exception):
-    """A lesson that is to be resumed has nothing left to do."""
+class AlreadyFinished(Exception):
+    """The run to resume has nothing left to do."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
 
 @dataclass(frozen=True)
-class How:
-    """How a lesson is run: where, over what, and who watches."""
+class TeachContext:
+    """Where a run takes place, and who watches it."""
 
-    root: Path = field(default_factory=Path.cwd)
-    skills: Path | None = None  # where skills are kept; ./skills
-    output: Path | None = None  # the folder of the skill itself
-    resume: bool = False
-    only_unfinished: bool = False  # Finished, in place of its result from the stored answers
-    force: bool = False  # replace a skill that is there
-    in_place: bool = False  # change the skill that is to be improved
+    root: Path = field(default_factory=Path.cwd)  # the project
+    skills: Path | None = None  # the folder of skills; None is ./skills
+    only_unfinished: bool = False  # raise AlreadyFinished rather than replay a finished run
+    in_place: bool = False  # the skill to improve may be changed
     screen: Screen = field(default_factory=Screen)
-    prices: Mapping[str, Price] = field(default_factory=dict)  # where the known ones are not ours
+    prices: Mapping[str, Price] = field(default_factory=dict)  # in place of the known ones
     agree: Callable[[Estimate], bool] = lambda _: True
     opened: Callable[[Classroom], None] = lambda _: None
 
 
-def check(lesson: Lesson, *, writes: bool) -> None:
-    """SettingsError for what no lesson can be made of."""
-    limits = {
-        "--cases": (lesson.cases, FEWEST_CASES if writes else 0, 200),
-        "--runs": (lesson.runs, 1, 100),
-        "--attempts": (lesson.attempts, 1, 50),
-        "--max-skill-tokens": (lesson.max_skill_tokens, 50, 100_000),
-        "--max-output": (lesson.max_output, 1, 1_000_000),
-        "--holdout": (lesson.holdout, 0, 0.8),
-        "--target": (lesson.target, 0, 1),
-        "--max-cost": (1 if lesson.max_cost is None else lesson.max_cost, 0, 1_000_000),
-    }
-    for flag, (value, least, most) in limits.items():
-        if not least <= value <= most:
-            problem = f"this is not within {least:,} and {most:,}"
-            raise SettingsError(f"{flag} {value:g}", problem, "Choose a number between them.")
-    if not lesson.task.strip():
-        raise SettingsError("TASK", "nothing is given", "Say in words what the skill is for.")
-
-
-def generate(lesson: Lesson, how: How) -> Taught:
+def generate(settings: TeachSettings, context: TeachContext) -> Taught:
     """A skill from a task, a trace or a skill, with cases, measured and improved."""
-    check(lesson, writes=True)
-    parent = how.skills or how.root / "skills"
-    if how.output:
-        lesson = replace(lesson, name=saving.checked_name("-o", how.output.resolve().name))
-    elif lesson.name:
-        saving.checked_name("--name", lesson.name)
-    with classroom(lesson, how) as room:
-        material = gather(lesson, room.provider)
+    check(settings, fewest_cases=FEWEST_CASES)
+    parent = context.skills or context.root / "skills"
+    if settings.output:
+        settings = replace(settings, name=saving.checked_name("-o", settings.output.resolve().name))
+    elif settings.name:
+        saving.checked_name("--name", settings.name)
+    with classroom(settings, context) as room:
+        material = gather(settings, room.provider)
         start = material.start
         known = read_case_file(start.base) if start and start.base else CaseFile()
         require_growable(known)
-        _require_unfinished(lesson, how, material)
-        in_place = start is not None and how.output is None and lesson.name is None
-        if in_place and not how.in_place:
+        _require_unfinished(settings, context, material)
+        in_place = start is not None and settings.output is None and settings.name is None
+        if in_place and not context.in_place:
             problem = "this skill would be changed in place"
             hint = "Add --force (the old one is kept), or name another folder with -o."
-            raise SettingsError(f"--from {shown(lesson.source or parent)}", problem, hint)
-        target = how.output or (parent / lesson.name if lesson.name else None)
+            raise SettingsError(f"--from {shown(settings.source or parent)}", problem, hint)
+        target = settings.output or (parent / settings.name if settings.name else None)
         if target:
-            flag = "-o" if how.output else "--name"
-            saving.require_free(flag, target, force=how.force)
+            flag = "-o" if settings.output else "--name"
+            saving.require_free(flag, target, force=settings.force)
             place = target.resolve().parent if target.is_dir() else target
             saving.require_writable(f"{flag} {shown(target)}", place)
         else:
             place = start.base if in_place and start and start.base else parent
             saving.require_writable(shown(place), place)
-        missing = max(0, lesson.cases - len(known.cases))
-        guess = estimate(lesson, room, material, Steps(True, missing, len(known.cases)))
-        _agreed(how, _with_remark(guess, known, missing, lesson, room))
-        first_name = lesson.name or (start.name if start else slug(lesson.task) or "my-skill")
-        course = _course(lesson, how, room, material, first_name)
+        missing = max(0, settings.cases - len(known.cases))
+        guess = estimate(settings, room, material, Steps(True, missing, len(known.cases)))
+        _agreed(context, _with_warning(guess, known, missing, settings, room))
+        first_name = settings.name or (start.name if start else slug(settings.task) or "my-skill")
+        course = _course(settings, context, room, material, first_name)
 
         taken = list[Path]()
 
         def named(name: str) -> str:
             if target or in_place:
                 return name
-            found = _free(parent, name, course.workspace, force=how.force)
+            found = _free(parent, name, course.workspace, force=settings.force)
             taken.extend([parent / name] if found != name else [])
             return found
 
@@ -133,27 +105,27 @@ def generate(lesson: Lesson, how: How) -> Taught:
         folder = start.base if in_place and start else target or parent / draft.name
         taught = _saved(course, taught, known, folder or parent / draft.name)
         for other in taken if taught.folder else ():
-            how.screen.line(f"{shown(other)} is there already: saved as {draft.name}")
+            context.screen.line(f"{shown(other)} is there already: saved as {draft.name}")
         return taught
 
 
-def refine(path: Path, lesson: Lesson, how: How) -> Taught:
+def refine(path: Path, settings: TeachSettings, context: TeachContext) -> Taught:
     """The loop alone, on a skill that has cases; left as it is if no version does better."""
-    check(lesson, writes=False)
+    check(settings)
     start, known = _skill_with_cases(path)
     if len(known.cases) < 2:
         raise SettingsError(
             shown(path), "this skill has too few cases to go by", "Run pytest-upskill cases first."
         )
-    if lesson.adversary:
+    if settings.adversary:
         require_growable(known)
     _require_writable(start)
-    with classroom(lesson, how) as room:
+    with classroom(settings, context) as room:
         material = Material(start=start)
-        _require_unfinished(lesson, how, material)
-        guess = estimate(lesson, room, material, Steps(False, 0, len(known.cases)))
-        _agreed(how, _with_remark(guess, known, 0, lesson, room))
-        course = _course(lesson, how, room, material, start.name)
+        _require_unfinished(settings, context, material)
+        guess = estimate(settings, room, material, Steps(False, 0, len(known.cases)))
+        _agreed(context, _with_warning(guess, known, 0, settings, room))
+        course = _course(settings, context, room, material, start.name)
         new = course.attack(start, known.cases)
         cases = all_cases(known, new)
         taught = course.teach(start, cases, course.split(cases))
@@ -162,22 +134,22 @@ def refine(path: Path, lesson: Lesson, how: How) -> Taught:
         return _saved(course, taught, known, start.base or path)
 
 
-def add_cases(path: Path, lesson: Lesson, how: How) -> Taught:
+def add_cases(path: Path, settings: TeachSettings, context: TeachContext) -> Taught:
     """Cases for a skill that has none, or more of them; the skill itself is left alone."""
-    check(lesson, writes=False)
+    check(settings)
     start, known = _skill_with_cases(path)
     require_growable(known)
-    if lesson.cases < 1 or lesson.cases + len(known.cases) < FEWEST_CASES:
+    if settings.cases < 1 or settings.cases + len(known.cases) < FEWEST_CASES:
         problem = f"a skill needs {FEWEST_CASES} cases or more"
-        raise SettingsError(f"{lesson.cases} cases for {shown(path)}", problem, "Write more.")
+        raise SettingsError(f"{settings.cases} cases for {shown(path)}", problem, "Write more.")
     _require_writable(start)
-    with classroom(lesson, how) as room:
-        material = gather(lesson, room.provider)
-        _require_unfinished(lesson, how, material)
-        steps = Steps(False, lesson.cases, len(known.cases))
-        _agreed(how, estimate(replace(lesson, attempts=1), room, material, steps))
-        course = _course(lesson, how, room, material, start.name)
-        new, silent = course.write_cases(start, known.cases, lesson.cases, fewest=1)
+    with classroom(settings, context) as room:
+        material = gather(settings, room.provider)
+        _require_unfinished(settings, context, material)
+        steps = Steps(False, settings.cases, len(known.cases))
+        _agreed(context, estimate(replace(settings, attempts=1), room, material, steps))
+        course = _course(settings, context, room, material, start.name)
+        new, silent = course.write_cases(start, known.cases, settings.cases, fewest=1)
         cases = all_cases(known, new)
         held = course.split(cases)
         first = Attempt(1, start, None)
@@ -196,7 +168,7 @@ def _saved(
 ) -> Taught:
     """``wrote``: the teacher wrote the skill itself, and not only cases of it."""
     room, workspace = course.room, course.workspace
-    metadata = saving.metadata_of(taught, course.lesson.task, room.teacher) if wrote else {}
+    metadata = saving.metadata_of(taught, course.settings.task, room.teacher) if wrote else {}
     text = saving.saved_cases(known, taught, metadata)
     spent = room.spent()
     taught = replace(taught, cost=spent, notes=_notes(taught, room))
@@ -208,7 +180,7 @@ def _saved(
         workspace.save(
             saved=str(folder.absolute()),
             cost=spent,
-            limits=_limits(course.lesson),
+            limits=course.settings.on_resume("limit"),
             out_of_budget=room.out_of_budget,
         )
     return replace(taught, folder=folder, kept=kept)
@@ -239,63 +211,61 @@ def _skill_with_cases(path: Path) -> tuple[Draft, CaseFile]:
 
 
 @contextmanager
-def classroom(lesson: Lesson, how: How) -> Iterator[Classroom]:
+def classroom(settings: TeachSettings, context: TeachContext) -> Iterator[Classroom]:
     """All who are asked; their engine ends with it."""
-    room = Classroom(lesson, how.root, how.screen.line, how.prices)
-    how.opened(room)
+    room = Classroom(settings, context.root, context.screen.line, context.prices)
+    context.opened(room)
     try:
         yield room
     except TeachError:
-        how.screen.drop()
+        context.screen.drop()
         raise
     finally:
         room.close()
 
 
-def _agreed(how: How, guess: Estimate) -> None:
-    if not how.agree(guess):
-        raise NotAgreed
+def _agreed(context: TeachContext, guess: Estimate) -> None:
+    if not context.agree(guess):
+        raise Declined
 
 
-def _with_remark(
-    guess: Estimate, known: CaseFile, new: int, lesson: Lesson, room: Classroom
+def _with_warning(
+    guess: Estimate, known: CaseFile, new: int, settings: TeachSettings, room: Classroom
 ) -> Estimate:
     if not room.students:  # nothing is measured
         return guess
-    return replace(guess, remark=too_few(known.cases, new, lesson.holdout, len(room.students)))
+    return replace(guess, warning=too_few(known.cases, new, settings.holdout, len(room.students)))
 
 
-def _course(lesson: Lesson, how: How, room: Classroom, material: Material, name: str) -> Course:
-    mark = _mark(lesson, material)
-    workspace = resume(how.root, mark) if how.resume else begin(how.root, name, mark)
-    workspace.save(task=masked(lesson.task))
-    return Course(lesson, room, material, workspace, how.screen)
+def _course(
+    settings: TeachSettings, context: TeachContext, room: Classroom, material: Material, name: str
+) -> Course:
+    same = _digest(settings, material)
+    workspace = resume(context.root, same) if settings.resume else begin(context.root, name, same)
+    workspace.save(task=masked(settings.task))
+    return Course(settings, room, material, workspace, context.screen)
 
 
-def _mark(lesson: Lesson, material: Material) -> str:
-    """What tells a lesson from others."""
-    wish = {key: value for key, value in asdict(lesson).items() if key not in _NOT_SHAPING}
-    return digest(json.dumps(wish, sort_keys=True, default=str), material.digest)
+def _digest(settings: TeachSettings, material: Material) -> str:
+    """A run is resumed by one with the same digest."""
+    same = json.dumps(settings.on_resume("same"), sort_keys=True, default=str)
+    return digest(same, material.digest)
 
 
-def _limits(lesson: Lesson) -> dict[str, Any]:
-    return {key: getattr(lesson, key) for key in _LIMITS}
-
-
-def _require_unfinished(lesson: Lesson, how: How, material: Material) -> None:
-    """Finished if all was done and saved, and no more is wished for now than then."""
-    if not (how.resume and how.only_unfinished):
+def _require_unfinished(settings: TeachSettings, context: TeachContext, material: Material) -> None:
+    """AlreadyFinished if all was done and saved, and no more is wished for now than then."""
+    if not (settings.resume and context.only_unfinished):
         return
-    state = resume(how.root, _mark(lesson, material)).state
+    state = resume(context.root, _digest(settings, material)).state
     folder = Path(state.get("saved", ""))
-    elsewhere = how.output is not None and how.output.absolute() != folder
-    further = state.get("limits") != _limits(lesson) or state.get("out_of_budget")
+    elsewhere = settings.output is not None and settings.output.absolute() != folder
+    further = state.get("limits") != settings.on_resume("limit") or state.get("out_of_budget")
     if "saved" in state and saving.is_skill(folder) and not elsewhere and not further:
-        raise Finished(folder)
+        raise AlreadyFinished(folder)
 
 
 def _free(parent: Path, name: str, workspace: Workspace, *, force: bool) -> str:
-    """A name that is not taken, unless by what this very lesson saved or a skill to replace."""
+    """A name that is not taken, unless by what this very settings saved or a skill to replace."""
     saved = Path(workspace.state.get("saved", ""))
     if saved.parent == parent.absolute() and saved.exists():
         return saved.name

@@ -1,0 +1,97 @@
+"""The table of teaching options: one entry for the commands, Python, limits and --resume."""
+
+import argparse
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_upskill.cli.teaching import add_teach_arguments, teach_settings
+from pytest_upskill.errors import SettingsError
+from pytest_upskill.skills.upskill_config import UpskillConfig
+from pytest_upskill.teach.api import TeachOptions
+from pytest_upskill.teach.teach_settings import (
+    FLAGS,
+    OPTIONS,
+    TeachCommand,
+    TeachSettings,
+    check,
+    defaults_of,
+)
+
+COMMANDS: tuple[TeachCommand, ...] = ("generate", "refine", "cases")
+
+
+def parsed(command: TeachCommand, *words: str, **config: object) -> TeachSettings:
+    parser = argparse.ArgumentParser()
+    add_teach_arguments(parser, command)
+    given = parser.parse_args(["x", *words])
+    return teach_settings(given, "x", UpskillConfig(**config))  # type: ignore[arg-type]
+
+
+def with_value(name: str, value: float) -> TeachSettings:
+    given: dict[str, Any] = {name: value}
+    return TeachSettings("x", **given)
+
+
+def test_every_setting_is_an_option_of_the_commands_and_a_parameter_in_python() -> None:
+    names = [one.name for one in fields(TeachSettings)]
+    assert names == ["task", *OPTIONS]
+    assert sorted(TeachOptions.__annotations__) == sorted(OPTIONS)
+    flags = [flag for option in OPTIONS.values() for flag in option.flags]
+    assert len(flags) == len(set(flags))
+    assert set(FLAGS.values()) < set(flags)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_has_every_option_with_its_default(command: TeachCommand) -> None:
+    parser = argparse.ArgumentParser()
+    add_teach_arguments(parser, command)
+    shown = " ".join(parser.format_help().split())
+    for name, option in OPTIONS.items():
+        assert (option.flag in shown) == (command in option.commands), name
+        assert option.help in shown or command not in option.commands
+    assert "(default: 1500)" in shown or command == "cases"
+    assert "(default: 2048)" in shown
+
+
+def test_without_options_the_defaults_hold_and_the_configuration_before_them() -> None:
+    assert parsed("generate") == TeachSettings("x")
+    configured = parsed("generate", eval_models=("small",), teacher="big", test_model="tester")
+    assert configured.students == ("small",)
+    assert (configured.teacher, configured.author) == ("big", "tester")
+    assert parsed("generate", "-m", "huge", "--cases", "5", teacher="big") == TeachSettings(
+        "x", teacher="huge", cases=5
+    )
+    assert parsed("generate", "-m", "", "--holdout", "0") == TeachSettings("x", holdout=0)
+    assert defaults_of("cases")["students"] == ()
+
+
+def test_the_types_and_repeats_of_options() -> None:
+    words = ["-e", "a -> b", "-e", "c -> d", "--from", "trace.md", "--target", "0.5", "--force"]
+    assert parsed("generate", *words) == TeachSettings(
+        "x", examples=("a -> b", "c -> d"), source=Path("trace.md"), target=0.5, force=True
+    )
+    assert parsed("refine", "--test-gen-model", "y").author == "y"
+
+
+@pytest.mark.parametrize("name", [name for name, option in OPTIONS.items() if option.within])
+def test_numbers_have_limits(name: str) -> None:
+    within = OPTIONS[name].within
+    assert within
+    for value in within:
+        check(with_value(name, value))
+    for value in (within[0] - 1, within[1] + 1, float("nan")):
+        with pytest.raises(SettingsError, match="not between"):
+            check(with_value(name, value))
+
+
+def test_a_resumed_run_compares_what_shapes_its_questions() -> None:
+    one = TeachSettings("x", attempts=3, output=Path("a"), source=Path("b"))
+    further = TeachSettings("x", attempts=5, output=Path("c"), source=Path("d"), resume=True)
+    assert one.on_resume("same") == further.on_resume("same")
+    assert one.on_resume("limit") != further.on_resume("limit")
+    other = TeachSettings("x", runs=2)
+    assert one.on_resume("same") != other.on_resume("same")
+    assert set(one.on_resume("limit")) == {"attempts", "target", "max_cost", "name"}
