@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from pytest_upskill.skills.skill import estimated_tokens
-from pytest_upskill.trials.records import Answer, Usage
+from pytest_upskill.trials.answer import Answer, Usage
 from pytest_upskill.trials.trial import FOLLOW_SKILL, Question
 
 CASES = Path(__file__).parent / "skills/wick/skill_meta.json"  # of the project that it is copied to

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.reports.html.case_data import anchor, rows_of
+from pytest_upskill.trials.answer import AnswerFile
+from pytest_upskill.trials.transcript import Turn
 from support.browser import Page, chromium
 from support.made import made_run
 from support.pages import CASES, readable_run, write_page
@@ -71,6 +73,26 @@ def choose(page: Page, key: str, value: str) -> None:
     found = f"document.querySelector('select[data-key={key}]')"
     page.js(f"{found}.value = {json.dumps(value)}")
     page.js(f"{found}.dispatchEvent(new Event('change'))")
+
+
+def test_an_opened_case_shows_files_and_transcript(page: Page, tmp_path: Path) -> None:
+    made = made_run(cases=2)
+    files = (AnswerFile.of("out/a.txt", b"one\ntwo"), AnswerFile.of("b.png", b"\0"))
+    turns = (Turn("call", "ls", "bash"), *[Turn("result", "no", "bash", failed=True)] * 150)
+    first, *rest = made.records
+    whole = replace(first, files=files, transcript=turns)
+    page.open(write_page(replace(made, records=(whole, *rest)), tmp_path))
+    page.js("document.querySelectorAll('.open').forEach(button => button.click())")
+    assert page.texts("details.files summary") == ["Files (2)"]
+    assert page.texts("details.files .facts") == []
+    page.js("document.querySelectorAll('.card details').forEach(found => { found.open = true })")
+    assert page.texts("details.files .facts") == ["out/a.txt 7 bytes", "b.png 1 bytes"]
+    assert page.texts("details.files pre") == ["one\ntwo"]
+    assert page.texts("details.files .note") == ["not a text"]
+    assert page.texts("details.transcript summary") == ["Transcript (151 turns)"]
+    assert page.texts("details.transcript .facts")[:2] == ["call bash", "result bash failed"]
+    assert page.texts("details.transcript .note") == ["51 more turns are not shown."]
+    page.assert_quiet()
 
 
 def test_text_is_found_in_questions_and_answers(page: Page, report: Path) -> None:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from pytest_upskill.checks import KINDS, grade, load_checked_cases, parse_checks, rubric_of, walk
 from pytest_upskill.checks.parse import RESERVED
 from pytest_upskill.errors import CasesError
-from pytest_upskill.trials.records import Answer, Grade, Usage
+from pytest_upskill.trials.answer import Answer, Usage
+from pytest_upskill.trials.records import Grade
 from support.checking import graded, passes, reason, refused
 
 

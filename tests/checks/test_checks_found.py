@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.checks import KINDS, grade, parse_checks, spans
-from pytest_upskill.trials.records import Answer
+from pytest_upskill.trials.answer import Answer
 
 
 def found(answer: str, expected: Any) -> list[str]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.trials.records import Answer, Usage
+from pytest_upskill.trials.answer import Answer, Usage
 from support.checking import graded, passes, reason, refused
 
 E_ACUTE, E_AND_ACUTE = "\u00e9", "e\u0301"

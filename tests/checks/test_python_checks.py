@@ -8,7 +8,7 @@ import pytest
 
 from pytest_upskill.checks import Check, CheckContext, grade, python_kind, registered_kinds
 from pytest_upskill.skills.cases import Case
-from pytest_upskill.trials.records import Answer
+from pytest_upskill.trials.answer import Answer
 
 ANSWER = Answer("gate up")
 CASE = Case("open", "How?")

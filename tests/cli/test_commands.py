@@ -17,7 +17,7 @@ from pytest_upskill.cli.command_table import BY_NAME, COMMANDS, Command, make_pa
 from pytest_upskill.cli.output import has_colours
 from pytest_upskill.engine.store import FILE_NAME, FOLDER, Store
 from pytest_upskill.models.names import ALIASES
-from pytest_upskill.trials.records import Answer
+from pytest_upskill.trials.answer import Answer
 from support.kit import write_skill
 from support.terminal import run_on_terminal, seen
 

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_upskill.checks import KINDS, grade, load_checked_cases, parse_checks
 from pytest_upskill.checks.parse import RESERVED, GroupForm
-from pytest_upskill.trials.records import Answer, Usage
+from pytest_upskill.trials.answer import Answer, Usage
 from support.checking import graded
 from support.kit import write_skill
 

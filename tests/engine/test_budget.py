@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pytest_upskill.engine.budget import Budget
 from pytest_upskill.models.prices import Price
-from pytest_upskill.trials.records import Usage
+from pytest_upskill.trials.answer import Usage
 from pytest_upskill.trials.trial import Question
 from support.kit import case, write_skill
 from support.loopback import LoopbackServer, Reply

@@ -11,7 +11,7 @@ from pytest_upskill.engine import Engine
 from pytest_upskill.engine.engine import STOPPED
 from pytest_upskill.errors import ModelError, SettingsError
 from pytest_upskill.models import Model
-from pytest_upskill.trials.records import Answer, NoAnswer, Reply
+from pytest_upskill.trials.answer import Answer, NoAnswer, Reply
 from pytest_upskill.trials.trial import Plan, PlannedItem, Question, SkillInfo, Trial
 
 

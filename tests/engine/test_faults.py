@@ -9,7 +9,7 @@ import pytest
 from pytest_upskill.engine import Engine
 from pytest_upskill.models import Model, ModelSpec
 from pytest_upskill.models.names import PROVIDERS
-from pytest_upskill.trials.records import Answer, NoAnswer
+from pytest_upskill.trials.answer import Answer, NoAnswer
 from pytest_upskill.trials.trial import Question
 from support.kit import case, write_skill
 from support.loopback import Asked, Fault, LoopbackServer, Reply

@@ -11,8 +11,12 @@ from pytest_upskill.engine import Engine, LinkClient, LinkServer
 from pytest_upskill.errors import UpskillError
 from pytest_upskill.models import Model
 from pytest_upskill.models.scripted import ScriptedModel
-from pytest_upskill.trials.records import Answer, NoAnswer
+from pytest_upskill.trials.answer import Answer, AnswerFile, NoAnswer
+from pytest_upskill.trials.transcript import Turn
 from pytest_upskill.trials.trial import Plan, PlannedItem, Question, SkillInfo, Trial
+
+FILES = (AnswerFile.of("a.txt", b"one"),)
+TRANSCRIPT = (Turn("user", "q"), Turn("call", "ls", "bash"))
 
 
 class Controller:
@@ -25,9 +29,9 @@ class Controller:
         self.link = LinkServer(self.engine, self._begin)
 
     async def _open(self, _: str) -> Model:
-        def script(question: Question) -> str:
+        def script(question: Question) -> Answer:
             self.asked.append(question.messages[0][1])
-            return question.messages[0][1].upper()
+            return Answer(question.messages[0][1].upper(), files=FILES, transcript=TRANSCRIPT)
 
         return ScriptedModel(script)
 
@@ -69,6 +73,7 @@ def test_a_question_outside_of_the_plan_is_asked_too(controller: Controller) -> 
     worker = LinkClient(controller.link.address)
     [reply] = worker.ask([question("c")])
     assert isinstance(reply, Answer)
+    assert (reply.text, reply.files, reply.transcript) == ("C", FILES, TRANSCRIPT)
     assert controller.asked == ["c"]
     worker.close()
 

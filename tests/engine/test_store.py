@@ -2,21 +2,43 @@
 
 import sqlite3
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from pytest_upskill.cli import main
 from pytest_upskill.engine.store import Store
-from pytest_upskill.trials.records import Answer, Usage
+from pytest_upskill.trials.answer import Answer, AnswerFile, Usage
+from pytest_upskill.trials.transcript import Turn
+from support.strategies import ANSWERS
 
 ANSWER = Answer("gate up", Usage(10, 5, None), "end", 1.5)
+WHOLE = replace(
+    ANSWER,
+    files=(AnswerFile.of("a.txt", b"one"), AnswerFile.of("b.png", b"\0")),
+    transcript=(Turn("call", "ls", "bash"), Turn("result", "", "bash", failed=True)),
+)
+# What version 0.1 made and wrote.
+OLD_SCHEMA = """
+CREATE TABLE IF NOT EXISTS answers (
+    key TEXT PRIMARY KEY,
+    model TEXT NOT NULL,
+    text TEXT NOT NULL,
+    input INTEGER, output INTEGER, cached INTEGER,
+    stop TEXT NOT NULL,
+    seconds REAL NOT NULL,
+    created REAL NOT NULL
+) WITHOUT ROWID
+"""
+OLD_PUT = "INSERT OR REPLACE INTO answers VALUES (?,?,?,?,?,?,?,?,?)"
+OLD_GET = "SELECT text, input, output, cached, stop, seconds FROM answers WHERE key=?"
+OLD_ROW = ("gate up", 10, 5, None, "end", 1.5)
 
 
 def stored(answer: Answer) -> Answer:
-    return Answer(answer.text, answer.usage, answer.stop, answer.seconds, stored=True)
+    return replace(answer, stored=True)
 
 
 def test_an_answer_is_there_for_the_next_run(tmp_path: Path) -> None:
@@ -29,6 +51,75 @@ def test_an_answer_is_there_for_the_next_run(tmp_path: Path) -> None:
     assert second.get("k") == stored(ANSWER)
     assert second.get("other") is None
     second.close()
+
+
+@given(ANSWERS)
+def test_an_answer_is_stored_whole_or_not_at_all(
+    tmp_path_factory: pytest.TempPathFactory, answer: Answer
+) -> None:
+    store = Store(tmp_path_factory.mktemp("any") / "a.sqlite", pytest.fail)
+    store.put("k", "m", answer)
+    surrogate = any(0xD800 <= ord(char) < 0xE000 for char in answer.text)
+    too_large = any((count or 0) >= 2**63 for count in vars(answer.usage).values())
+    assert store.get("k") == (None if surrogate or too_large else stored(answer))
+    store.close()
+
+
+def test_a_store_of_an_older_version_can_be_used(tmp_path: Path) -> None:
+    file = tmp_path / "answers.sqlite"
+    old = sqlite3.connect(file, isolation_level=None)
+    old.execute("PRAGMA journal_mode=WAL")
+    old.execute(OLD_SCHEMA)
+    old.execute("PRAGMA user_version=1")
+    old.execute(OLD_PUT, ("k", "m", *OLD_ROW, time.time()))
+    old.close()
+    store = Store(file, pytest.fail)
+    assert store.get("k") == stored(ANSWER)
+    store.put("k", "m", WHOLE)
+    assert store.get("k") == stored(WHOLE)
+    store.close()
+
+
+def test_an_older_version_can_share_the_store(tmp_path: Path) -> None:
+    file = tmp_path / "answers.sqlite"
+    store = Store(file, pytest.fail)
+    store.put("kept", "m", WHOLE)
+    store.put("replaced", "m", WHOLE)
+    store.put("forgotten", "m", WHOLE)
+    old = sqlite3.connect(file, isolation_level=None)
+    assert old.execute("PRAGMA user_version").fetchone() == (1,)
+    old.execute(OLD_SCHEMA)
+    assert old.execute(OLD_GET, ("kept",)).fetchone() == OLD_ROW
+    old.execute(OLD_PUT, ("replaced", "m", *OLD_ROW, time.time()))
+    old.execute("DELETE FROM answers WHERE key='forgotten'")
+    old.close()
+    assert store.get("kept") == stored(WHOLE)
+    assert store.get("replaced") == stored(ANSWER)
+    assert store.get("forgotten") is None
+    store.put("forgotten", "m", ANSWER)
+    assert store.get("forgotten") == stored(ANSWER)
+    store.close()
+
+
+@pytest.mark.parametrize("data", ["{", "[]", '{"transcript": [{"kind": "new", "text": ""}]}'])
+def test_what_a_later_version_stored_is_asked_again(tmp_path: Path, data: str) -> None:
+    store = Store(tmp_path / "a.sqlite", pytest.fail)
+    store.put("k", "m", WHOLE)
+    later = sqlite3.connect(tmp_path / "a.sqlite", isolation_level=None)
+    later.execute("UPDATE extras SET data=?", (data,))
+    later.close()
+    assert store.get("k") is None
+    store.close()
+
+
+def test_pruning_forgets_answers_whole(tmp_path: Path) -> None:
+    store = Store(tmp_path / "a.sqlite", pytest.fail)
+    store.put("k", "m", WHOLE)
+    assert store.prune(time.time() + 1) == 1
+    store.close()
+    left = sqlite3.connect(tmp_path / "a.sqlite")
+    assert left.execute("SELECT COUNT(*) FROM extras").fetchone() == (0,)
+    left.close()
 
 
 def test_two_runs_at_once_see_what_the_other_keeps(tmp_path: Path) -> None:
@@ -121,18 +212,6 @@ def test_a_store_that_can_not_be_made_is_done_without(tmp_path: Path) -> None:
     store.put("k", "m", ANSWER)
     assert store.get("k") is None
     assert len(told) == 1
-    store.close()
-
-
-@given(text=st.text(st.characters(codec=None), min_size=1), stop=st.sampled_from(["end", "length"]))
-def test_any_answer_comes_back_as_it_was_or_not_at_all(
-    tmp_path_factory: pytest.TempPathFactory, text: str, stop: str
-) -> None:
-    store = Store(tmp_path_factory.mktemp("any") / "a.sqlite", pytest.fail)
-    answer = Answer(text, Usage(1, 2, 3), stop, 0.5)
-    store.put("k", "m", answer)
-    surrogate = any(0xD800 <= ord(char) < 0xE000 for char in text)
-    assert store.get("k") == (None if surrogate else stored(answer))
     store.close()
 
 

@@ -10,7 +10,7 @@ from pytest_upskill.errors import SettingsError
 from pytest_upskill.models.names import ALIASES, resolve
 from pytest_upskill.models.port import ModelName
 from pytest_upskill.models.prices import FREE, Price, cost, parse_prices, price_of
-from pytest_upskill.trials.records import Usage
+from pytest_upskill.trials.answer import Usage
 from support.kit import write_script, write_skill
 from support.loopback import LoopbackServer, Reply
 

@@ -14,7 +14,7 @@ from pytest_upskill.models.port import ModelName
 from pytest_upskill.models.scripted import ScriptedModel, load_script
 from pytest_upskill.skills.cases import Role
 from pytest_upskill.skills.skill import estimated_tokens
-from pytest_upskill.trials.records import Answer, Usage
+from pytest_upskill.trials.answer import Answer, Usage
 from pytest_upskill.trials.trial import Question
 
 PLAIN = "You are a helpful assistant."

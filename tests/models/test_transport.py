@@ -14,7 +14,7 @@ from pytest_upskill.engine import Engine, limits
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model, ModelSpec, sdk
 from pytest_upskill.models.names import PROVIDERS
-from pytest_upskill.trials.records import Answer, NoAnswer
+from pytest_upskill.trials.answer import Answer, NoAnswer
 from pytest_upskill.trials.trial import Question
 from support.loopback import Fault, LoopbackServer, Reply
 

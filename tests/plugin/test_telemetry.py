@@ -16,7 +16,8 @@ from pytest_upskill.models.names import PROVIDERS
 from pytest_upskill.plugin.otel import captures_content, exporters_wanted
 from pytest_upskill.reports.export.spans import Known, TrialKey, run_span, trial_spans
 from pytest_upskill.settings import Gates
-from pytest_upskill.trials.records import Answer, Grade
+from pytest_upskill.trials.answer import Answer
+from pytest_upskill.trials.records import Grade
 from support.collector import Collector
 from support.kit import case, write_script, write_skill
 from support.loopback import LoopbackServer, Reply

@@ -13,6 +13,8 @@ from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.html.case_data import rows_of
 from pytest_upskill.reports.html.plots import Point, efficient, points_of
 from pytest_upskill.results.run import RunResults
+from pytest_upskill.trials.answer import AnswerFile
+from pytest_upskill.trials.transcript import Turn
 from support.made import made_run
 from support.pages import data_of, large_run, readable_run
 
@@ -46,6 +48,19 @@ def shown_lengths(results: RunResults, page: str) -> tuple[list[int], list[int]]
             assert whole.startswith(head)
             assert whole.endswith(tail)
     return ordinary, telling
+
+
+def test_files_and_transcripts_are_cut_like_answers() -> None:
+    made = made_run(cases=20)
+    words = " ".join(str(number * 7919 % 10_007) for number in range(20_000))
+    files = (AnswerFile.of("a.txt", words.encode()),)
+    transcript = tuple(Turn("result", words[n:][:20_000], "bash") for n in range(0, 60_000, 1000))
+    records = [replace(one, files=files, transcript=transcript) for one in made.records]
+    page = html_report(replace(made, records=tuple(records)))
+    assert 500_000 < len(page.encode()) < 950_000
+    (_, _, cut), *_ = data_of(page)["tests"][0]["trials"][0]["files"]
+    assert cut[1] == len(words)
+    assert "answers are cut" not in page
 
 
 def test_a_large_run_stays_below_a_megabyte_and_says_what_is_cut(

@@ -6,7 +6,8 @@ import pytest
 
 from pytest_upskill._util.json_forms import FormError
 from pytest_upskill.checks import KINDS, grade, parse_checks
-from pytest_upskill.trials.records import Answer, Grade
+from pytest_upskill.trials.answer import Answer
+from pytest_upskill.trials.records import Grade
 
 
 def graded(expected: Any, answer: str | Answer) -> tuple[Grade, ...]:

@@ -14,7 +14,9 @@ from pytest_upskill._util.git import Commit
 from pytest_upskill.reports.html import html_report
 from pytest_upskill.results.run import AskedCase, RunResults
 from pytest_upskill.settings import Gates
+from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.records import Grade, Record
+from pytest_upskill.trials.transcript import Turn
 from pytest_upskill.trials.trial import Arm
 from support.made import Passes, accepted_count, made_record, made_run
 
@@ -211,7 +213,9 @@ def hostile_run() -> RunResults:
         outcome = "errored" if old.run == 2 else old.outcome
         answer = f"{old.arm}\n{ALL_PAYLOADS}"
         new = replace(old, case=named(old.case), output=answer, checks=checks, error=error)
-        return replace(new, outcome=outcome)
+        files = (AnswerFile(PAYLOADS[0], ALL_PAYLOADS, 9, ""), AnswerFile(PAYLOADS[1], None, 9, ""))
+        transcript = (Turn("call", ALL_PAYLOADS, PAYLOADS[2]),)
+        return replace(new, outcome=outcome, files=files, transcript=transcript)
 
     def test(old: AskedCase) -> AskedCase:
         info = replace(old.info, tags=PAYLOADS, file=PAYLOADS[6])

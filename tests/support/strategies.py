@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from pytest_upskill.skills.case_forms import CaseForm, DefaultsForm, MetaForm
 from pytest_upskill.skills.evals import EvalForm, EvalsForm
+from pytest_upskill.trials.answer import Answer, AnswerFile, Usage
 from pytest_upskill.trials.transcript import Turn, TurnKind
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters())
@@ -45,4 +46,20 @@ EVALS = like(EvalsForm, evals=st.lists(EVAL, max_size=3))
 ANY_TEXT = st.text(st.characters())  # lone surrogates too
 TURNS = st.builds(
     Turn, st.sampled_from(get_args(TurnKind)), ANY_TEXT, tool=ANY_TEXT, failed=st.booleans()
+)
+TRANSCRIPTS = st.lists(TURNS, max_size=3).map(tuple)
+ANSWER_FILES = st.lists(
+    st.builds(AnswerFile, ANY_TEXT, st.none() | ANY_TEXT, st.integers(0), ANY_TEXT)
+    | st.builds(AnswerFile.of, ANY_TEXT, st.binary() | st.text().map(str.encode)),
+    max_size=3,
+).map(tuple)
+COUNTS = st.none() | st.integers(min_value=0)
+ANSWERS = st.builds(
+    Answer,
+    ANY_TEXT,
+    st.builds(Usage, COUNTS, COUNTS, COUNTS),
+    stop=st.sampled_from(["end", "length", "refusal"]),
+    seconds=st.floats(0, 1e6),
+    files=ANSWER_FILES,
+    transcript=TRANSCRIPTS,
 )

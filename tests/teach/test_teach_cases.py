@@ -10,7 +10,7 @@ from pytest_upskill.checks import KINDS, parse_checks
 from pytest_upskill.skills.cases import load_cases
 from pytest_upskill.teach.case_writing import GoodCase, try_cases
 from pytest_upskill.teach.replies import OFFERED, cases_schema, checks_told, offered
-from pytest_upskill.trials.records import Reply
+from pytest_upskill.trials.answer import Reply
 from pytest_upskill.trials.trial import Question
 from support.kit import write_skill
 from support.loopback import Asked

@@ -9,17 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.checks import KINDS, grade, parse_checks
+from pytest_upskill.trials.answer import Answer, AnswerFile, Usage
 from pytest_upskill.trials.records import (
-    Answer,
     Grade,
     Record,
-    Usage,
     dump_records,
     errored_record,
     graded_record,
     load_records,
 )
+from pytest_upskill.trials.transcript import Turn
 from pytest_upskill.trials.trial import Question, Trial
+from support.strategies import ANSWER_FILES, ANY_TEXT, COUNTS, TRANSCRIPTS
 
 QUESTION = Question("haiku", "Be kind.", (("user", "Hello"),), 100, 2)
 TRIAL = Trial("gate", "open-gate", "haiku", "skill", 2, QUESTION)
@@ -150,8 +151,7 @@ def test_tokens_are_known_only_if_both_sides_are(usage: Usage, tokens: int | Non
     assert graded_record(TRIAL, Answer("x", usage), ()).tokens == tokens
 
 
-TEXT = st.text(st.characters())  # lone surrogates too
-COUNT = st.none() | st.integers(min_value=0)
+TEXT, COUNT = ANY_TEXT, COUNTS
 RECORDS = st.builds(
     Record,
     skill=TEXT,
@@ -171,6 +171,8 @@ RECORDS = st.builds(
     ).map(tuple),
     error=st.none() | TEXT,
     score=st.none() | st.floats(0, 1),
+    files=ANSWER_FILES,
+    transcript=TRANSCRIPTS,
 )
 
 
@@ -188,4 +190,23 @@ def test_records_come_back_from_text_as_they_were(records: list[Record]) -> None
 
 def test_json_of_a_record_has_every_field() -> None:
     names = [field.name for field in dataclasses.fields(Record)]
-    assert list(errored_record(TRIAL, "why").to_json()) == names
+    answer = Answer("x", files=(AnswerFile.of("a", b""),), transcript=(Turn("user", "q"),))
+    assert list(graded_record(TRIAL, answer, ()).to_json()) == names
+
+
+def test_json_of_a_plain_completion_is_what_it_always_was() -> None:
+    record = graded_record(TRIAL, Answer("x", Usage(1, 2, 0)), (Grade("words", True, "yes"),))
+    assert json.dumps(record.to_json()) == (
+        '{"skill": "gate", "case": "open-gate", "model": "haiku", "arm": "skill", "run": 2, '
+        '"outcome": "passed", "output": "x", "input_tokens": 1, "output_tokens": 2, '
+        '"cached_tokens": 0, "seconds": 0.0, "stored": false, "checks": [{"check": "words", '
+        '"passed": true, "reason": "yes", "weight": 1.0, "required": true, "asks": ""}], '
+        '"error": null, "score": 1.0, "judge_calls": 0, "judge_input_tokens": null, '
+        '"judge_output_tokens": null, "cost": null}'
+    )
+
+
+def test_a_record_carries_the_files_and_the_transcript_of_its_answer() -> None:
+    files, transcript = (AnswerFile.of("a", b"b"),), (Turn("user", "q"),)
+    record = graded_record(TRIAL, Answer("x", files=files, transcript=transcript), ())
+    assert (record.files, record.transcript) == (files, transcript)

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from hypothesis import given
 
 from pytest_upskill.trials.transcript import Turn
@@ -21,3 +22,9 @@ def test_json_of_a_turn_leaves_defaults_out() -> None:
         "tool": "bash",
         "failed": True,
     }
+
+
+@pytest.mark.parametrize("data", [{"kind": "shout", "text": ""}, {"kind": "user"}, {"text": "a"}])
+def test_what_is_no_turn_is_refused(data: dict[str, str]) -> None:
+    with pytest.raises((ValueError, KeyError)):
+        Turn.from_json(data)

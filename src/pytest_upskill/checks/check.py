@@ -8,7 +8,8 @@ from typing import Any, Final, Literal
 from .._util.texts import one_line
 from ..errors import CheckError
 from ..skills.cases import Case
-from ..trials.records import Answer, Grade
+from ..trials.answer import Answer
+from ..trials.records import Grade
 from .found import merged
 from .kind import NO_CASE, Given, Kind, Said, Span
 

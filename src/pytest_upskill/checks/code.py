@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, model_
 
 from .._util.json_forms import Strict
 from .._util.texts import one_line
-from ..trials.records import Answer
+from ..trials.answer import Answer
 from .fences import blocks_of, language_name
 from .kind import TEXTS, Given, Hold, Kind, Said, Text, one_or_more, quoted
 from .parsers import PARSERS, BrokenError, parse_python, too_long

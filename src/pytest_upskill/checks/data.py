@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
 
 from .._util.json_forms import Strict
 from .._util.texts import one_line, plain
-from ..trials.records import Answer
+from ..trials.answer import Answer
 from . import json_paths, schemas
 from .fences import blocks_of
 from .kind import ONLY_TRUE, TEXTS, Given, Hold, Kind, Said, quoted

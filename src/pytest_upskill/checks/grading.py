@@ -5,15 +5,8 @@ from dataclasses import dataclass
 
 from ..errors import CheckError
 from ..skills.cases import Case
-from ..trials.records import (
-    Answer,
-    NoAnswer,
-    Record,
-    Reply,
-    errored_record,
-    graded_record,
-    with_judge,
-)
+from ..trials.answer import Answer, NoAnswer, Reply
+from ..trials.records import Record, errored_record, graded_record, with_judge
 from ..trials.trial import Rubric, Trial
 from . import AnyCheck, grade, rubric_of
 from .judging import JUDGE_MAX_OUTPUT, Ask, Rulings, judge

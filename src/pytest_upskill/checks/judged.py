@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ..trials.records import Answer
+from ..trials.answer import Answer
 from .check import AnyCheck, walk
 from .kind import TEXTS, Given, Kind, Said
 

@@ -8,13 +8,14 @@ like any other answer.
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from .._util.texts import digest, one_line, shortened
-from ..trials.records import Answer, NoAnswer, Reply, Usage, total_usage
+from ..skills.cases import Role
+from ..trials.answer import Answer, AnswerFile, NoAnswer, Reply, Usage, total_usage
 from ..trials.trial import Question, Rubric
 
 _SYSTEM: Final = (
@@ -33,7 +34,8 @@ _FORM: Final = (
 _FENCE: Final = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
 _SHOWN: Final = 300
 JUDGE_MAX_OUTPUT: Final = 4096
-_MOST_JUDGED: Final = 100_000
+_MOST_JUDGED: Final = 100_000  # characters of the answer, and as many of its files
+_MOST_FILES: Final = 50
 
 
 class _Verdict(BaseModel):
@@ -75,13 +77,8 @@ def _schema(criteria: int) -> str:
 
 def is_worth_keeping(question: Question, answer: Answer) -> bool:
     """A reply to a judge's question that can't be read would be read in vain again and again."""
-    verdicts = (
-        json.loads(question.schema)["properties"].get("verdicts") if question.schema else None
-    )
-    if verdicts is None:  # not a judge's
-        return True
-    wanted = verdicts["description"]
-    return not isinstance(_read(answer.text, int(wanted.split()[0])), str)
+    wanted = question.verdicts
+    return wanted is None or not isinstance(_read(answer.text, wanted), str)
 
 
 @dataclass(frozen=True)
@@ -102,16 +99,19 @@ Ask = Callable[[Sequence[Question]], list[Reply]]
 
 def first_questions(rubric: Rubric, question: Question, answer: Answer) -> list[Question]:
     """What the judge is asked as soon as there is an answer: the same once for each vote."""
-    text, schema = _prompt(rubric, question, answer), _schema(len(rubric.texts))
+    messages: tuple[tuple[Role, str], ...] = (("user", _prompt(rubric, question, answer)),)
+    number = len(rubric.texts)
+    form = (_schema(number), number)
     return [
-        Question(rubric.judge, _SYSTEM, (("user", text),), rubric.max_output, vote, schema)
+        Question(rubric.judge, _SYSTEM, messages, rubric.max_output, vote, *form)
         for vote in range(1, rubric.votes + 1)
     ]
 
 
 def _prompt(rubric: Rubric, question: Question, answer: Answer) -> str:
     # No answer can hold the digest of itself, and so none can close its own mark.
-    mark = digest(answer.text)[:12]
+    parts = [part for file in answer.files for part in (file.path, file.text or "")]
+    mark = digest(answer.text, *parts)[:12]
     turns = "\n\n".join(
         text if len(question.messages) == 1 else f"{role}: {text}"
         for role, text in question.messages
@@ -120,7 +120,28 @@ def _prompt(rubric: Rubric, question: Question, answer: Answer) -> str:
     return (
         f"<question {mark}>\n{turns}\n</question {mark}>\n\n"
         f"<answer {mark}>\n{shortened(answer.text, _MOST_JUDGED)}\n</answer {mark}>\n\n"
+        f"{_files(answer.files, mark)}"
         f"The criteria:\n{criteria}\n\n{_FORM}"
+    )
+
+
+def _files(files: Sequence[AnswerFile], mark: str) -> str:
+    """The files of an answer as the judge sees them; empty if there are none."""
+    if not files:
+        return ""
+    shown = files[:_MOST_FILES]
+    room = _MOST_JUDGED // len(shown)
+    texts = [
+        f"{one_line(file.path, 200)} ({file.size:,} bytes):\n"
+        + ("[not a text]" if file.text is None else shortened(file.text, room))
+        for file in shown
+    ]
+    if len(files) > len(shown):
+        texts.append(f"[… {len(files) - len(shown):,} more files left out …]")
+    listed = "\n\n".join(texts)
+    return (
+        "The answer came with these files, which are part of it and data too:\n"
+        f"<files {mark}>\n{listed}\n</files {mark}>\n\n"
     )
 
 
@@ -130,8 +151,7 @@ def _repair(asked: Question, reply: Reply | None, criteria: int) -> Question | N
     if not isinstance(reply, Answer) or not isinstance(problem, str):
         return None
     again = f"This is not what I asked for: {problem}. {_FORM}"
-    messages = (*asked.messages, ("assistant", reply.text), ("user", again))
-    return Question(asked.model, asked.system, messages, asked.max_output, asked.run, asked.schema)
+    return replace(asked, messages=(*asked.messages, ("assistant", reply.text), ("user", again)))
 
 
 def judge(ask: Ask, to_judge: Sequence[tuple[Rubric, Question, Answer]]) -> list[Rulings]:

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, 
 
 from .._util.texts import one_line
 from ..skills.cases import Case
-from ..trials.records import Answer
+from ..trials.answer import Answer
 
 # Passed or not, and a reason that a person understands. None: it can't be said, which fails too,
 # but does not make a "not" around it pass.

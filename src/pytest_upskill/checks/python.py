@@ -13,7 +13,7 @@ from pydantic import AfterValidator, TypeAdapter
 from .._util.python_files import load_python_file
 from .._util.texts import one_line
 from ..errors import CheckError, SettingsError
-from ..trials.records import Answer
+from ..trials.answer import Answer
 from .kind import CheckContext, Given, Kind, Said, Text, quoted
 
 Verdict = bool | tuple[bool, str]

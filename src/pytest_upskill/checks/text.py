@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, TypeAdapter
 
 from .._util.texts import counted, one_line
-from ..trials.records import Answer
+from ..trials.answer import Answer
 from . import found
 from .folding import folded
 from .kind import COUNT, TEXT, TEXTS, Given, Hold, Kind, Said, Text, one_or_more, quoted

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter
 
 from .._util.texts import plain
-from ..trials.records import Answer
+from ..trials.answer import Answer
 from .kind import COUNT, TEXT, Given, Kind, Said, quoted
 
 

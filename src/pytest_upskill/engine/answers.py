@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from .._util.texts import digest
-from ..trials.records import Answer, NoAnswer, Reply
+from ..trials.answer import Answer, NoAnswer, Reply
 from ..trials.trial import Question
 from .store import Store
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from .._util.texts import dollars, plain
 from ..models.prices import Price, cost
 from ..skills.skill import estimated_tokens
-from ..trials.records import Usage
+from ..trials.answer import Usage
 from ..trials.trial import Question
 
 _Amount = tuple[int, float]  # tokens and USD

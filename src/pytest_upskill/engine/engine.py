@@ -19,7 +19,7 @@ from .._util.texts import one_line, plain
 from ..checks.judging import first_questions, is_worth_keeping
 from ..errors import ModelError, UpskillError
 from ..models import Model
-from ..trials.records import Answer, NoAnswer, Reply
+from ..trials.answer import Answer, NoAnswer, Reply
 from ..trials.trial import Plan, Question, Rubric
 from .answers import KnownAnswers
 from .budget import Budget

@@ -8,7 +8,7 @@ from typing import Final
 
 from ..errors import ModelError
 from ..models import Model
-from ..trials.records import NoAnswer, Reply
+from ..trials.answer import NoAnswer, Reply
 from ..trials.trial import Question
 from .limits import MOST_ATTEMPTS, MOST_RATE_LIMIT_WAIT, Limit
 

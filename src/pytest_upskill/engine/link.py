@@ -14,7 +14,7 @@ from multiprocessing.connection import Client, Connection, Listener
 from typing import Any
 
 from ..errors import UpskillError
-from ..trials.records import Reply
+from ..trials.answer import Reply
 from ..trials.trial import Plan, Question
 from .engine import Engine
 

@@ -4,12 +4,12 @@ another that has no key and no network.
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from ..errors import SettingsError, shown
-from ..trials.records import Answer, Usage
+from ..trials.answer import Answer
 from ..trials.trial import Trial
 
 _PLACE: Final = ("skill", "case", "model", "arm", "run")
@@ -53,9 +53,7 @@ def _line(recorded: Recorded) -> dict[str, Any]:
         "run": trial.run,
         "step": recorded.step,
         "key": recorded.key,
-        "text": answer.text,
-        "usage": asdict(answer.usage),
-        "stop": answer.stop,
+        **answer.to_json(),
         "seconds": round(answer.seconds, 3),
     }
 
@@ -73,14 +71,8 @@ def load_recording(file: Path, flag: str = "--skill-replay") -> dict[str, Answer
             continue
         try:
             data = json.loads(line)
-            answers[str(data["key"])] = Answer(
-                str(data["text"]),
-                Usage(**data["usage"]),
-                str(data["stop"]),
-                float(data["seconds"]),
-                stored=True,
-            )
-        except (ValueError, TypeError, KeyError) as error:
+            answers[str(data["key"])] = Answer.from_json(data, stored=True)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise SettingsError(
                 f"{where}:{number}",
                 f"this line is not a recorded answer ({type(error).__name__}: {error})",

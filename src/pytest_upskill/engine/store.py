@@ -5,6 +5,7 @@ arrives, so a killed run loses nothing that was answered, and two runs at once c
 The store is a help, never a hindrance: where it fails, the run goes on without it and says so.
 """
 
+import json
 import sqlite3
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..errors import shown
-from ..trials.records import Answer, Usage
+from ..trials.answer import Answer, Usage, extras_from_json, extras_to_json
 
 FOLDER: Final = ".upskill"
 FILE_NAME: Final = "answers.sqlite"
@@ -30,6 +31,16 @@ CREATE TABLE IF NOT EXISTS answers (
     stop TEXT NOT NULL,
     seconds REAL NOT NULL,
     created REAL NOT NULL
+) WITHOUT ROWID
+"""
+# Files and transcript have a table of their own: an older pytest-upskill may share the store, and
+# inserts into ``answers`` by position. A row counts only beside an answer of the same moment, so
+# that what an older version replaces or deletes takes its extras with it.
+_EXTRAS: Final = """
+CREATE TABLE IF NOT EXISTS extras (
+    key TEXT PRIMARY KEY,
+    created REAL NOT NULL,
+    data TEXT NOT NULL
 ) WITHOUT ROWID
 """
 
@@ -64,17 +75,34 @@ class Store:
             self._give_up(error)
 
     def get(self, key: str) -> Answer | None:
-        columns = "text, input, output, cached, stop, seconds"
-        rows = self._run(f"SELECT {columns} FROM answers WHERE key=?", key)
+        columns = "text, input, output, cached, stop, seconds, data"
+        tables = "answers LEFT JOIN extras USING (key, created)"
+        rows = self._run(f"SELECT {columns} FROM {tables} WHERE key=?", key)
         if not rows:
             return None
-        text, tokens_in, tokens_out, cached, stop, seconds = rows[0]
-        return Answer(text, Usage(tokens_in, tokens_out, cached), stop, seconds, stored=True)
+        text, tokens_in, tokens_out, cached, stop, seconds, extras = rows[0]
+        try:
+            files, transcript = extras_from_json(json.loads(extras or "{}"))
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return None  # written by a later version
+        return Answer(
+            text,
+            Usage(tokens_in, tokens_out, cached),
+            stop,
+            seconds,
+            stored=True,
+            files=files,
+            transcript=transcript,
+        )
 
     def put(self, key: str, model: str, answer: Answer) -> None:
-        usage = answer.usage
-        values = (usage.input, usage.output, usage.cached, answer.stop, answer.seconds, time.time())
-        with suppress(UnicodeEncodeError):  # a lone surrogate: SQLite has no place for it
+        usage, now = answer.usage, time.time()
+        values = (usage.input, usage.output, usage.cached, answer.stop, answer.seconds, now)
+        if extras := extras_to_json(answer.files, answer.transcript):
+            # First: a run killed between the two leaves a row that nobody reads.
+            self._run("INSERT OR REPLACE INTO extras VALUES (?,?,?)", key, now, json.dumps(extras))
+        # SQLite has no place for a lone surrogate, nor for an integer of more than 64 bits.
+        with suppress(UnicodeEncodeError, OverflowError):
             self._run(
                 "INSERT OR REPLACE INTO answers VALUES (?,?,?,?,?,?,?,?,?)",
                 key,
@@ -95,6 +123,7 @@ class Store:
         """Forget the answers that are older than a moment; how many these were."""
         old = self._run("SELECT key FROM answers WHERE created < ?", before)
         self._run("DELETE FROM answers WHERE created < ?", before)
+        self._run("DELETE FROM extras WHERE created < ?", before)
         self._run("VACUUM")
         return len(old)
 
@@ -113,6 +142,7 @@ class Store:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=NORMAL")
             connection.execute(_SCHEMA)
+            connection.execute(_EXTRAS)
             connection.execute(f"PRAGMA user_version={_VERSION}")
         except sqlite3.Error as error:
             connection.close()

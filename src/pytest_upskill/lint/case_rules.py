@@ -23,7 +23,7 @@ from ..errors import CasesError, CheckError, shown
 from ..skills.cases import Case, load_cases
 from ..skills.skill import read_skill_file
 from ..stats.power import cases_for_lift
-from ..trials.records import Answer, Usage
+from ..trials.answer import Answer, Usage
 from ..trials.trial import user_text
 from .finding import Finding, Level, finding_of
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .._util.texts import digest
 from ..skills.cases import Role
-from ..trials.records import Answer, Usage
+from ..trials.answer import Answer, Usage
 from ..trials.trial import Question
 from .port import ModelSpec
 from .sdk import (

@@ -8,7 +8,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from ..errors import SettingsError
-from ..trials.records import Answer
+from ..trials.answer import Answer
 from ..trials.trial import Question
 from .prices import Price
 

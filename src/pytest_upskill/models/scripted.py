@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from .._util.python_files import load_python_file
 from ..errors import ModelError, SettingsError
 from ..skills.skill import estimated_tokens
-from ..trials.records import Answer, Usage
+from ..trials.answer import Answer, Usage
 from ..trials.trial import Question
 from .port import Download, Model, ModelName, ModelSpec, Provider
 from .prices import FREE, Price
@@ -66,7 +66,7 @@ class ScriptedModel:
             raise ModelError(f"the script returned {kind}, neither a text nor an Answer")
         if isinstance(reply, str):
             reply = Answer(reply, Usage(_tokens_in(question), estimated_tokens(reply), 0))
-        if not reply.text.strip() and reply.stop != "refusal":
+        if not reply.text.strip() and not reply.files and reply.stop != "refusal":
             raise empty_reply(reply.stop)
         return reply
 

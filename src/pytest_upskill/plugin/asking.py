@@ -14,7 +14,7 @@ import pytest
 
 from ..engine import Engine, LinkClient, LinkServer
 from ..engine.engine import STOPPED
-from ..trials.records import NoAnswer, Reply
+from ..trials.answer import NoAnswer, Reply
 from ..trials.trial import Plan, Question
 from .status_line import ProgressLine, Tally
 

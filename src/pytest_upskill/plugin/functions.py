@@ -22,16 +22,8 @@ from ..settings import Settings
 from ..skills.at_ref import with_previous
 from ..skills.cases import Role, read_messages
 from ..skills.skill import Skill, find_skills, load_skill
-from ..trials.records import (
-    Answer,
-    Grade,
-    NoAnswer,
-    Record,
-    dump_records,
-    errored_record,
-    graded_record,
-    total_usage,
-)
+from ..trials.answer import Answer, NoAnswer, joined
+from ..trials.records import Grade, Record, dump_records, errored_record, graded_record
 from ..trials.trial import CaseInfo, Question, SkillInfo, Trial, open_trials, system_of
 from .nodes import Run, info_of, relative
 from .outcomes import ASKED_PROPERTY, RECORDS_PROPERTY, NotAnswered, judge_present
@@ -104,15 +96,8 @@ class Asker:
         answers = [answer for own, _, answer in self.asked if own is trial]
         if not answers:
             return errored_record(trial, _NOTHING_ASKED)
-        whole = Answer(
-            "\n\n".join(answer.text for answer in answers),
-            total_usage([answer.usage for answer in answers]),
-            answers[-1].stop,
-            sum(answer.seconds for answer in answers),
-            all(answer.stored for answer in answers),
-        )
         reason = "every assert held" if failure is None else one_line(_told(failure), 300)
-        return graded_record(trial, whole, (Grade("assert", failure is None, reason),))
+        return graded_record(trial, joined(answers), (Grade("assert", failure is None, reason),))
 
 
 def _messages(question: Any) -> tuple[tuple[Role, str], ...]:

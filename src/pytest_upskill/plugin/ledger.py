@@ -25,7 +25,8 @@ from ..reports.export.spans import TrialKey
 from ..results.accepted import Results, read_results
 from ..results.run import AskedCase, RunResults, versions
 from ..settings import Settings
-from ..trials.records import Answer, Record, Usage, errored_record, load_records, total_usage
+from ..trials.answer import Answer, Usage, total_usage
+from ..trials.records import Record, errored_record, load_records
 from ..trials.trial import Arm, Plan, PlannedItem, SkillInfo, Trial
 from .outcomes import ASKED_PROPERTY, RECORDS_PROPERTY
 

@@ -29,7 +29,8 @@ from ..settings import Settings
 from ..skills.at_ref import with_previous
 from ..skills.cases import Case, how_to_add_cases
 from ..skills.skill import CASES_NAME, Skill, find_cases, load_skill
-from ..trials.records import Record, Reply, dump_records
+from ..trials.answer import Reply
+from ..trials.records import Record, dump_records
 from ..trials.trial import Arm, CaseInfo, Question, SkillInfo, Trial, trials_of
 from .display import screen_of
 from .outcomes import RECORDS_PROPERTY, NotAnswered, WrongAnswer, judge_present

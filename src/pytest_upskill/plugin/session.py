@@ -16,7 +16,7 @@ from ..results.regressions import AcceptedComparison
 from ..results.run import RunResults
 from ..settings import Settings
 from ..skills.at_ref import require_ref
-from ..trials.records import Reply
+from ..trials.answer import Reply
 from ..trials.trial import Plan, Question
 from . import accepting, artifacts, display, otel, paths, prepare
 from .asking import Asking

@@ -17,7 +17,7 @@ import pytest
 from ..engine import Engine
 from ..models.prices import Price, cost
 from ..reports.terminal.live import Progress, progress_line
-from ..trials.records import Answer
+from ..trials.answer import Answer
 
 DRAW_EVERY: Final = 0.25
 LOG_EVERY: Final = 30.0

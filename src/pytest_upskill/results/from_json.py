@@ -13,7 +13,8 @@ from .._util.git import Commit
 from .._util.json_forms import FormError, json_path, line_of, read_form
 from ..errors import ResultsError, shown
 from ..settings import Gates
-from ..trials.records import Grade, Outcome, Record
+from ..trials.records import Outcome, Record
+from ..trials.transcript import TurnKind
 from ..trials.trial import Arm, CaseInfo, SkillInfo
 from .accepted import Count, Expectation
 from .run import AskedCase, RunResults
@@ -56,6 +57,20 @@ class _Check(_Form):
     asks: str = ""
 
 
+class _File(_Form):
+    path: str
+    text: str | None
+    size: int
+    digest: str
+
+
+class _Turn(_Form):
+    kind: TurnKind
+    text: str
+    tool: str = ""
+    failed: bool = False
+
+
 class _Record(_Form):
     skill: str
     case: str
@@ -76,6 +91,8 @@ class _Record(_Form):
     judge_input_tokens: int | None = None
     judge_output_tokens: int | None = None
     cost: float | None = None
+    files: list[_File] = []
+    transcript: list[_Turn] = []
 
 
 class _Gates(_Form):
@@ -193,8 +210,7 @@ def _run(form: _Results) -> RunResults:
 
 
 def _record(form: _Record) -> Record:
-    values = form.model_dump()
-    return Record(**{**values, "checks": tuple(Grade(**check) for check in values["checks"])})
+    return Record.from_json(form.model_dump())
 
 
 def _test(form: _Test, case: _Case | None) -> AskedCase:

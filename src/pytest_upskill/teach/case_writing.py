@@ -18,7 +18,7 @@ from ..errors import CasesError, CheckError
 from ..lint.case_rules import leaked_texts, near_duplicates, written_checks
 from ..skills.case_forms import CaseTag
 from ..skills.cases import Case
-from ..trials.records import Answer, Usage
+from ..trials.answer import Answer, Usage
 from ..trials.trial import Question, user_text
 from .classroom import Classroom
 from .prompts import cases_prompt, replace_prompt

@@ -16,7 +16,7 @@ from ..models.names import resolve
 from ..models.port import Download, ModelName, Progress
 from ..models.prices import FREE, Price, cost, price_of
 from ..settings import Settings
-from ..trials.records import Answer, Reply
+from ..trials.answer import Answer, Reply
 from ..trials.trial import Question
 from .teach_settings import TeachSettings
 

@@ -9,7 +9,7 @@ from ..models.prices import cost
 from ..skills.skill import estimated_tokens
 from ..stats.intervals import LEVEL
 from ..stats.power import fewest_cases
-from ..trials.records import Usage
+from ..trials.answer import Usage
 from .case_file import held_out, split_of
 from .case_writing import GoodCase
 from .classroom import Classroom

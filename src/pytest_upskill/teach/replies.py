@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from .._util.texts import one_line
 from ..checks import KINDS
 from ..errors import BudgetError, TeachError, UnusableError
-from ..trials.records import NoAnswer, Reply
+from ..trials.answer import NoAnswer, Reply
 from ..trials.trial import Question
 from .classroom import Classroom
 from .secrets import masked

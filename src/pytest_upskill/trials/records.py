@@ -1,64 +1,14 @@
-"""Plain values that cross processes and go to disk: Usage, Answer, Grade, Record."""
+"""A graded trial as a plain value that crosses processes and goes to disk."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from .answer import Answer, AnswerFile, Usage, extras_from_json, extras_to_json
+from .transcript import Transcript
 from .trial import Arm, Trial
 
 Outcome = Literal["passed", "failed", "errored"]
-
-
-@dataclass(frozen=True)
-class Usage:
-    """Tokens of an answer; None where the server does not tell.
-
-    ``input`` counts cached tokens too, whatever the provider does, so that the arms compare.
-    """
-
-    input: int | None = None
-    output: int | None = None
-    cached: int | None = None
-
-
-def total_usage(usages: Sequence[Usage]) -> Usage:
-    """Of several answers together; None where one of them is not known."""
-
-    def total(values: Sequence[int | None]) -> int | None:
-        known = [value for value in values if value is not None]
-        return sum(known) if len(known) == len(values) else None
-
-    return Usage(
-        total([usage.input for usage in usages]),
-        total([usage.output for usage in usages]),
-        total([usage.cached for usage in usages]),
-    )
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a model replied.
-
-    ``stop`` is ``end``, ``length`` (cut off by the limit), ``refusal``, or the provider's word.
-    """
-
-    text: str
-    usage: Usage = Usage()
-    stop: str = "end"
-    seconds: float = 0.0
-    stored: bool = False
-    asked_at: float | None = field(default=None, compare=False)  # by time.time(); not kept on disk
-
-
-@dataclass(frozen=True)
-class NoAnswer:
-    """A question that got no answer, with one line that says why and what to do."""
-
-    reason: str
-
-
-Reply = Answer | NoAnswer
 
 
 @dataclass(frozen=True)
@@ -98,6 +48,8 @@ class Record:
     judge_input_tokens: int | None = None
     judge_output_tokens: int | None = None
     cost: float | None = None  # in USD; the run's controller knows the prices, its workers don't
+    files: tuple[AnswerFile, ...] = ()
+    transcript: Transcript = ()
 
     @property
     def usage(self) -> Usage:
@@ -110,13 +62,17 @@ class Record:
         return self.input_tokens + self.output_tokens
 
     def to_json(self) -> dict[str, Any]:
+        """Files and transcript only if there are any: plain completions have neither."""
         # Not dataclasses.asdict: it copies every value, and that took a tenth of a test's time.
-        return {**vars(self), "checks": [{**vars(grade)} for grade in self.checks]}
+        data = {**vars(self), "checks": [{**vars(grade)} for grade in self.checks]}
+        del data["files"], data["transcript"]
+        return {**data, **extras_to_json(self.files, self.transcript)}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Record":
         checks = tuple(Grade(**grade) for grade in data["checks"])
-        return cls(**{**data, "checks": checks})
+        files, transcript = extras_from_json(data)
+        return cls(**{**data, "checks": checks, "files": files, "transcript": transcript})
 
 
 def graded_record(trial: Trial, answer: Answer, grades: tuple[Grade, ...]) -> Record:
@@ -136,6 +92,8 @@ def graded_record(trial: Trial, answer: Answer, grades: tuple[Grade, ...]) -> Re
         stored=answer.stored,
         checks=grades,
         score=_score(grades),
+        files=answer.files,
+        transcript=answer.transcript,
     )
 
 

@@ -5,7 +5,7 @@ same turns, whatever format they came in.
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 TurnKind = Literal["user", "assistant", "thinking", "call", "result"]
 
@@ -29,7 +29,12 @@ class Turn:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Turn":
-        return cls(data["kind"], data["text"], data.get("tool", ""), data.get("failed", False))
+        """ValueError or KeyError if this is not a turn."""
+        kind = data["kind"]
+        if kind not in get_args(TurnKind):
+            raise ValueError(f"unknown kind of turn {kind!r}")
+        tool, failed = str(data.get("tool", "")), bool(data.get("failed", False))
+        return cls(kind, str(data["text"]), tool, failed)
 
 
 Transcript = tuple[Turn, ...]

@@ -30,7 +30,8 @@ class Question:
     messages: tuple[tuple[Role, str], ...]
     max_output: int
     run: int
-    schema: str | None = None  # JSON Schema that the reply must have, if the server can do so
+    schema: str | None = None  # JSON Schema of the reply, for servers that can enforce it
+    verdicts: int | None = None  # how many a judge's reply must have; the schema says so too
 
     @cached_property
     def content(self) -> str:

@@ -21,7 +21,7 @@ from ...models.names import resolve
 from ...models.port import ModelName
 from ...settings import Settings
 from ...stats import cohens_kappa
-from ...trials.records import Answer
+from ...trials.answer import Answer
 from ...trials.trial import Question, Rubric
 
 

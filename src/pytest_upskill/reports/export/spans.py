@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 from ..._util.texts import one_line, shortened
 from ...models import ModelSpec
 from ...results.run import RunResults
-from ...trials.records import Answer, Record
+from ...trials.answer import Answer
+from ...trials.records import Record
 from ...trials.trial import Arm, Trial
 
 Value = str | bool | int | float | list[str]

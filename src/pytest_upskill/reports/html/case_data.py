@@ -17,6 +17,8 @@ from .markup import packed
 _NAME_LIMIT: Final = 200
 _REASON_LIMIT: Final = 1000
 _LEAST_REASON: Final = 120
+_MOST_FILES: Final = 50
+_MOST_TURNS: Final = 100
 # Answers worth most to a reader: they are the last to be cut.
 _TELLING: Final = frozenset({"failed", "regressed", "worse", "errored"})
 
@@ -145,7 +147,7 @@ def _test(row: Row, cases: Mapping[tuple[str, str], int], limits: Limits) -> dic
 
 
 def _trial(record: Record, answers: int, reasons: int) -> dict[str, Any]:
-    return {
+    data: dict[str, Any] = {
         "arm": record.arm,
         "run": record.run,
         "outcome": record.outcome,
@@ -165,6 +167,24 @@ def _trial(record: Record, answers: int, reasons: int) -> dict[str, Any]:
             for grade in record.checks
         ],
     }
+    if record.files:
+        data["files"] = [
+            [_name(file.path), file.size, _cut(file.text, answers)]
+            for file in record.files[:_MOST_FILES]
+        ]
+    if record.transcript:
+        data["transcript"] = [
+            [turn.kind, _name(turn.tool), turn.failed, _cut(turn.text, answers)]
+            for turn in record.transcript[:_MOST_TURNS]
+        ]
+        data["turns"] = len(record.transcript)
+    return data
+
+
+def _beside_the_answer(record: Record) -> list[str]:
+    """The texts of a trial that are cut like its answer but not counted as answers."""
+    files = [file.text for file in record.files[:_MOST_FILES] if file.text]
+    return files + [turn.text for turn in record.transcript[:_MOST_TURNS]]
 
 
 def _cut(words: str | None, limit: int) -> list[Any] | None:
@@ -220,17 +240,23 @@ class _Lengths:
     """How long the texts are that may be cut. Questions are the last to be, with the telling."""
 
     def __init__(self, results: RunResults, rows: Sequence[Row]) -> None:
-        self._questions = [len(question) for question in results.questions.values()]
         self._ordinary: list[int] = []
         self._telling: list[int] = []
+        # Texts that are cut too but don't count as answers.
+        ordinary_beside: list[int] = []
+        telling_beside = [len(question) for question in results.questions.values()]
         for row in rows:
             answers = self._telling if row.is_telling else self._ordinary
             answers += [len(record.output) for record in row.records if record.output is not None]
+            beside = telling_beside if row.is_telling else ordinary_beside
+            beside += [len(text) for record in row.records for text in _beside_the_answer(record)]
         self.answers = len(self._ordinary) + len(self._telling)
+        self._all_ordinary = [*self._ordinary, *ordinary_beside]
+        self._all_telling = [*self._telling, *telling_beside]
 
     def limits(self, room: int) -> Limits:
         """The largest that keep at most so many characters in all."""
-        longest = max([0, *self._ordinary, *self._telling, *self._questions])
+        longest = max([0, *self._all_ordinary, *self._all_telling])
         least = min(_LEAST, longest)
 
         def at(step: int) -> Limits:
@@ -247,8 +273,8 @@ class _Lengths:
         def kept(lengths: Sequence[int], limit: int) -> int:
             return sum(length if length <= limit else limit + _MARK for length in lengths)
 
-        telling = kept(self._telling, limits.telling) + kept(self._questions, limits.telling)
-        return telling + kept(self._ordinary, limits.ordinary)
+        telling = kept(self._all_telling, limits.telling)
+        return telling + kept(self._all_ordinary, limits.ordinary)
 
     def cut(self, limits: Limits) -> int:
         ordinary = sum(length > limits.ordinary for length in self._ordinary)

@@ -1,0 +1,150 @@
+"""What came of a question: an Answer, or NoAnswer with the reason."""
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from .transcript import Transcript, Turn
+
+MAX_FILE_BYTES: Final = 1_000_000  # larger files are kept by size and digest only
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens of an answer; None where the server doesn't say.
+
+    ``input`` includes cached tokens, whatever the provider counts, so that arms compare.
+    """
+
+    input: int | None = None
+    output: int | None = None
+    cached: int | None = None
+
+
+def total_usage(usages: Sequence[Usage]) -> Usage:
+    """The sum over several answers; None where one of them is unknown."""
+
+    def total(values: Sequence[int | None]) -> int | None:
+        known = [value for value in values if value is not None]
+        return sum(known) if len(known) == len(values) else None
+
+    return Usage(
+        total([usage.input for usage in usages]),
+        total([usage.output for usage in usages]),
+        total([usage.cached for usage in usages]),
+    )
+
+
+@dataclass(frozen=True)
+class AnswerFile:
+    """A file that an agent left behind."""
+
+    path: str  # relative to the agent's workspace, with forward slashes
+    text: str | None  # None if it is binary or larger than MAX_FILE_BYTES
+    size: int  # in bytes
+    digest: str  # SHA-256 of its bytes
+
+    @classmethod
+    def of(cls, path: str, data: bytes) -> "AnswerFile":
+        text = None
+        if len(data) <= MAX_FILE_BYTES and b"\0" not in data:
+            with suppress(UnicodeDecodeError):
+                text = data.decode("utf-8")
+        return cls(path, text, len(data), hashlib.sha256(data).hexdigest())
+
+    def to_json(self) -> dict[str, Any]:
+        return {**vars(self)}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "AnswerFile":
+        text = data["text"]
+        return cls(
+            str(data["path"]),
+            None if text is None else str(text),
+            int(data["size"]),
+            str(data["digest"]),
+        )
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model or an agent replied.
+
+    A plain completion has a text only. An agent's answer also has the files that it left behind
+    and the transcript of how it got there.
+
+    ``stop`` is ``end``, ``length`` (cut off by the output limit), ``refusal``, or the provider's
+    own word. ``stored`` says that it was not asked for in this run.
+    """
+
+    text: str
+    usage: Usage = Usage()
+    stop: str = "end"
+    seconds: float = 0.0
+    stored: bool = False
+    files: tuple[AnswerFile, ...] = field(default=(), kw_only=True)
+    transcript: Transcript = field(default=(), kw_only=True)
+    asked_at: float | None = field(default=None, compare=False)  # time.time(); never on disk
+
+    def to_json(self) -> dict[str, Any]:
+        """All but ``stored`` and ``asked_at``, which depend on the run."""
+        return {
+            "text": self.text,
+            "usage": {**vars(self.usage)},
+            "stop": self.stop,
+            "seconds": self.seconds,
+            **extras_to_json(self.files, self.transcript),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any], *, stored: bool = False) -> "Answer":
+        files, transcript = extras_from_json(data)
+        return cls(
+            str(data["text"]),
+            Usage(**data["usage"]),
+            str(data["stop"]),
+            float(data["seconds"]),
+            stored,
+            files=files,
+            transcript=transcript,
+        )
+
+
+@dataclass(frozen=True)
+class NoAnswer:
+    """A question without an answer: one line that says why and what to do."""
+
+    reason: str
+
+
+Reply = Answer | NoAnswer
+
+
+def joined(answers: Sequence[Answer]) -> Answer:
+    """Several answers of one trial as one."""
+    return Answer(
+        "\n\n".join(answer.text for answer in answers),
+        total_usage([answer.usage for answer in answers]),
+        answers[-1].stop,
+        sum(answer.seconds for answer in answers),
+        all(answer.stored for answer in answers),
+        files=tuple({file.path: file for answer in answers for file in answer.files}.values()),
+        transcript=tuple(turn for answer in answers for turn in answer.transcript),
+    )
+
+
+def extras_to_json(files: Sequence[AnswerFile], transcript: Transcript) -> dict[str, Any]:
+    """What an agent's answer has beyond a text: no keys at all for a plain completion."""
+    data: dict[str, Any] = {}
+    if files:
+        data["files"] = [file.to_json() for file in files]
+    if transcript:
+        data["transcript"] = [turn.to_json() for turn in transcript]
+    return data
+
+
+def extras_from_json(data: dict[str, Any]) -> tuple[tuple[AnswerFile, ...], Transcript]:
+    files = tuple(AnswerFile.from_json(file) for file in data.get("files", ()))
+    return files, tuple(Turn.from_json(turn) for turn in data.get("transcript", ()))

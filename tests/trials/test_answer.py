@@ -1,0 +1,51 @@
+"""What came of a question, as plain values."""
+
+import hashlib
+import json
+
+import pytest
+from hypothesis import given
+
+from pytest_upskill.trials.answer import MAX_FILE_BYTES, Answer, AnswerFile, Usage, joined
+from pytest_upskill.trials.transcript import Turn
+from support.strategies import ANSWERS
+
+
+@given(ANSWERS)
+def test_an_answer_comes_back_from_json_unchanged(answer: Answer) -> None:
+    assert Answer.from_json(json.loads(json.dumps(answer.to_json()))) == answer
+
+
+def test_json_of_a_plain_completion_has_no_files_and_no_transcript() -> None:
+    answer = Answer("gate up", Usage(3, 2, None), "length", 1.5, stored=True, asked_at=9.0)
+    assert json.dumps(answer.to_json()) == (
+        '{"text": "gate up", "usage": {"input": 3, "output": 2, "cached": null}, '
+        '"stop": "length", "seconds": 1.5}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"", ""),
+        ("Stra\u00dfe\r\n".encode(), "Stra\u00dfe\r\n"),
+        (b"\xff\xfe", None),
+        (b"a\0b", None),
+        (b"x" * MAX_FILE_BYTES, "x" * MAX_FILE_BYTES),
+        (b"x" * (MAX_FILE_BYTES + 1), None),
+    ],
+)
+def test_only_files_of_text_are_kept_whole(data: bytes, text: str | None) -> None:
+    digest = hashlib.sha256(data).hexdigest()
+    assert AnswerFile.of("a/b.txt", data) == AnswerFile("a/b.txt", text, len(data), digest)
+
+
+def test_several_answers_are_joined_into_one() -> None:
+    old, new = AnswerFile.of("a.txt", b"old"), AnswerFile.of("a.txt", b"new")
+    other = AnswerFile.of("b.txt", b"b")
+    first = Answer("one", Usage(1, 2, 0), "length", 1.0, True, files=(old, other))
+    turn = Turn("assistant", "two")
+    second = Answer("two", Usage(10, None, 0), "end", 0.5, files=(new,), transcript=(turn,))
+    assert joined([first, second]) == Answer(
+        "one\n\ntwo", Usage(11, None, 0), "end", 1.5, files=(new, other), transcript=(turn,)
+    )
