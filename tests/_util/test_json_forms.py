@@ -1,4 +1,4 @@
-"""From a JSON path to the line where it stands."""
+"""Lines of JSON paths."""
 
 import json
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ TEXT = """
         (("defaults",), 11),
     ],
 )
-def test_a_place_has_the_line_where_its_key_or_value_begins(location: Location, line: int) -> None:
+def test_line_is_where_the_key_or_value_starts(location: Location, line: int) -> None:
     assert line_of(TEXT, location) == line
 
 
@@ -56,14 +56,12 @@ def test_a_place_has_the_line_where_its_key_or_value_begins(location: Location, 
         (("defaults", "tags", 0), 11),
     ],
 )
-def test_what_is_not_there_has_the_line_of_what_should_hold_it(
-    location: Location, line: int
-) -> None:
+def test_missing_path_has_the_line_of_its_parent(location: Location, line: int) -> None:
     assert line_of(TEXT, location) == line
 
 
 @pytest.mark.parametrize("location", [(), ("cases",), ("cases", 0, "expected", "contains")])
-def test_all_lines_of_a_list_or_object_are_found_in_one_go(location: Location) -> None:
+def test_lines_inside_agree_with_line_of(location: Location) -> None:
     value = json.loads(TEXT)
     for part in location:
         value = value[part]
@@ -100,7 +98,7 @@ def replaced(value: Any, at: Location, new: str) -> Any:
 
 
 @given(VALUES, st.data(), st.sampled_from([None, 0, 1, 4, "\t"]), st.booleans(), st.booleans())
-def test_the_line_is_where_json_writes_a_value(
+def test_line_is_where_json_dumps_writes_the_value(
     value: Any, data: st.DataObject, indent: int | str | None, ascii_only: bool, tight: bool
 ) -> None:
     location = data.draw(st.sampled_from(list(places(value))))
@@ -109,7 +107,7 @@ def test_the_line_is_where_json_writes_a_value(
         separators = (",", ":") if tight else None
         return json.dumps(what, indent=indent, ensure_ascii=ascii_only, separators=separators)
 
-    # A mark put there, and the same text around it: the line of the mark is the line.
+    # Replace the value by a marker: the line of the marker is the expected line.
     mark = "<the mark of this test>"
     before = written(replaced(value, location, mark)).partition(mark)[0]
     assert line_of(written(value), location) == before.count("\n") + 1

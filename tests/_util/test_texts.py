@@ -1,4 +1,4 @@
-"""Text from outside is shown without harm, and words are made from it that are fit for names."""
+"""Text helpers: escaping, shortening, formatting, slugs, digests."""
 
 import hashlib
 import re
@@ -21,7 +21,7 @@ from pytest_upskill._util.texts import (
 )
 
 ANY_TEXT = st.text(st.characters())  # lone surrogates too
-# The format characters that change how the text around them looks, or that do not show.
+# Format characters that are invisible or change how the text around them looks.
 BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 INVISIBLE = "\u200b\u200c\u200d\u2060\u2028\u2029\ufeff"
 
@@ -45,21 +45,21 @@ INVISIBLE = "\u200b\u200c\u200d\u2060\u2028\u2029\ufeff"
         ("half \ud83d of a pair", "half \\ud83d of a pair"),
     ],
 )
-def test_what_a_terminal_might_obey_is_made_visible(text: str, shown: str) -> None:
+def test_control_characters_are_escaped(text: str, shown: str) -> None:
     assert harmless(text) == shown
 
 
 @pytest.mark.parametrize("text", ["a\n\tb", "Grüße, 世界 → █ × 🙂", "\\x1b[31m", ""])
-def test_what_does_no_harm_is_kept(text: str) -> None:
+def test_harmless_characters_are_kept(text: str) -> None:
     assert harmless(text) == text
 
 
-def test_a_windows_line_end_becomes_a_plain_one() -> None:
+def test_windows_line_end_becomes_newline() -> None:
     assert harmless("one\r\ntwo\r\n") == "one\ntwo\n"
 
 
 @given(ANY_TEXT)
-def test_nothing_harmful_is_left_in_any_text(text: str) -> None:
+def test_no_harmful_character_is_left_in_any_text(text: str) -> None:
     shown = harmless(text)
     assert not {char for char in shown if unicodedata.category(char) in ("Cc", "Cs")} - {"\n", "\t"}
     assert not set(shown) & set(BIDI + INVISIBLE)
@@ -67,15 +67,15 @@ def test_nothing_harmful_is_left_in_any_text(text: str) -> None:
 
 
 @given(ANY_TEXT)
-def test_harmless_text_stays_as_it_is(text: str) -> None:
+def test_harmless_is_idempotent(text: str) -> None:
     assert harmless(harmless(text)) == harmless(text)
 
 
-def test_a_text_within_the_limit_is_not_shortened() -> None:
+def test_text_within_the_limit_is_not_shortened() -> None:
     assert shortened("x" * 100, 100) == "x" * 100
 
 
-def test_a_text_is_not_shortened_for_a_few_characters() -> None:
+def test_text_is_not_shortened_to_save_a_few_characters() -> None:
     assert shortened("x" * 1199, 1000) == "x" * 1199
     assert "[… 200 characters left out …]" in shortened("x" * 1200, 1000)
 
@@ -83,13 +83,11 @@ def test_a_text_is_not_shortened_for_a_few_characters() -> None:
 @pytest.mark.parametrize(
     ("change", "times"), [(5281.4, "5,282"), (10, "11"), (9.996, "11"), (9.99, None), (-1, None)]
 )
-def test_from_a_thousand_percent_on_growth_is_told_in_times(
-    change: float, times: str | None
-) -> None:
+def test_growth_of_1000_percent_or_more_is_a_factor(change: float, times: str | None) -> None:
     assert times_as_much(change) == times
 
 
-def test_a_shortened_text_has_both_ends_and_says_how_much_is_left_out() -> None:
+def test_shortened_text_has_both_ends_and_says_how_much_was_cut() -> None:
     text = "begin" + "x" * 9_990 + "ender"
     head, note, tail = shortened(text, 100).split("\n")
     assert head == text[:75]
@@ -98,7 +96,7 @@ def test_a_shortened_text_has_both_ends_and_says_how_much_is_left_out() -> None:
 
 
 @given(st.text(alphabet="ab", min_size=41), st.integers(4, 40))
-def test_what_is_left_out_and_what_is_shown_add_up(text: str, limit: int) -> None:
+def test_shown_and_cut_characters_add_up(text: str, limit: int) -> None:
     head, note, tail = shortened(text, limit, saving=1).split("\n")
     left_out = re.fullmatch(r"\[… ([0-9,]+) characters left out …\]", note)
     assert left_out
@@ -107,11 +105,11 @@ def test_what_is_left_out_and_what_is_shown_add_up(text: str, limit: int) -> Non
     assert text.endswith(tail)
 
 
-def test_lines_and_tabs_become_single_spaces_on_one_line() -> None:
+def test_one_line_turns_lines_and_tabs_into_spaces() -> None:
     assert one_line("  first\r\n\tsecond\n\n third ", 80) == "first second third"
 
 
-def test_a_long_line_ends_in_an_ellipsis_at_the_limit() -> None:
+def test_long_line_ends_in_an_ellipsis() -> None:
     assert one_line("abcdefghij", 10) == "abcdefghij"
     assert one_line("abcdefghijk", 10) == "abcdefghi…"
 
@@ -124,11 +122,11 @@ def test_one_line_is_harmless_and_within_its_limit(text: str, limit: int) -> Non
     assert len(line.splitlines()) <= 1
 
 
-def test_a_close_word_is_guessed() -> None:
+def test_close_word_is_suggested() -> None:
     assert guess("contians", ["not_contains", "contains"]) == ' (did you mean "contains"?)'
 
 
-def test_no_word_is_guessed_where_none_is_close() -> None:
+def test_nothing_is_suggested_if_no_word_is_close() -> None:
     assert guess("zebra", ["contains", "not_contains"]) == ""
     assert guess("contains", []) == ""
 
@@ -143,21 +141,21 @@ def test_no_word_is_guessed_where_none_is_close() -> None:
         ("", ""),
     ],
 )
-def test_a_slug_is_the_words_of_a_text_in_ascii(text: str, expected: str) -> None:
+def test_slug_is_the_words_of_a_text_in_ascii(text: str, expected: str) -> None:
     assert slug(text) == expected
 
 
-def test_a_slug_ends_at_a_word_within_the_limit() -> None:
+def test_slug_ends_at_a_word_within_the_limit() -> None:
     assert slug("alpha beta gamma delta", 16) == "alpha-beta-gamma"
     assert slug("alpha beta gamma delta", 15) == "alpha-beta"
 
 
-def test_a_first_word_over_the_limit_is_cut() -> None:
+def test_first_word_over_the_limit_is_cut() -> None:
     assert slug("pneumonoultramicroscopic", 10) == "pneumonoul"
 
 
 @given(ANY_TEXT, st.integers(1, 60))
-def test_a_slug_holds_only_small_letters_digits_and_single_hyphens(text: str, limit: int) -> None:
+def test_slug_has_only_lowercase_letters_digits_and_hyphens(text: str, limit: int) -> None:
     made = slug(text, limit)
     assert re.fullmatch(r"([a-z0-9]+(-[a-z0-9]+)*)?", made)
     assert len(made) <= limit
@@ -175,18 +173,20 @@ def test_a_slug_holds_only_small_letters_digits_and_single_hyphens(text: str, li
         (("\ud800",), ("\ufffd",)),
     ],
 )
-def test_a_digest_tells_its_parts_apart(parts: tuple[str, ...], others: tuple[str, ...]) -> None:
+def test_digest_depends_on_how_text_is_split(
+    parts: tuple[str, ...], others: tuple[str, ...]
+) -> None:
     assert digest(*parts) != digest(*others)
 
 
 @given(st.lists(ANY_TEXT))
-def test_a_digest_is_stable_and_hexadecimal(parts: list[str]) -> None:
+def test_digest_is_stable_and_hexadecimal(parts: list[str]) -> None:
     assert digest(*parts) == digest(*parts)
     assert re.fullmatch(r"[0-9a-f]{64}", digest(*parts))
 
 
-def test_a_digest_is_sha256_over_length_and_text() -> None:
-    # Stored answers are found by it: another way of counting would throw them all away.
+def test_digest_is_sha256_of_length_and_text() -> None:
+    # It is the key of stored answers, so changing it would discard them all.
     data = b"\0\0\0\0\0\0\0\x01a" + b"\0\0\0\0\0\0\0\x02" + "ß".encode()
     assert digest("a", "ß") == hashlib.sha256(data).hexdigest()
 
@@ -203,7 +203,7 @@ def test_a_digest_is_sha256_over_length_and_text() -> None:
         (1234.4, "$1,234"),
     ],
 )
-def test_dollars_are_told_as_people_say_them(amount: float, told: str) -> None:
+def test_dollars_are_rounded_for_a_sentence(amount: float, told: str) -> None:
     assert dollars(amount) == told
 
 
@@ -219,11 +219,11 @@ def test_dollars_are_told_as_people_say_them(amount: float, told: str) -> None:
         (float("inf"), "inf"),
     ],
 )
-def test_a_number_is_plain_unless_it_would_be_endless(number: float, told: str) -> None:
+def test_number_has_no_exponent_unless_very_long(number: float, told: str) -> None:
     assert plain(number) == told
 
 
 @given(st.floats(0, 1e15))
-def test_neither_has_an_exponent_where_people_read(number: float) -> None:
+def test_common_amounts_have_no_exponent(number: float) -> None:
     assert "e+" not in dollars(number)
     assert "e-" not in dollars(number)

@@ -222,7 +222,7 @@ def test_a_folder_of_skills_is_all_of_them(capsys: pytest.CaptureFixture[str]) -
 
 def test_a_path_that_is_no_skill(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["install", "nowhere", "--agent", "claude"]) == 2
-    assert capsys.readouterr().err.startswith("pytest-upskill: nowhere: there is no such file")
+    assert capsys.readouterr().err.startswith("pytest-upskill: nowhere: no such file")
     with pytest.raises(SystemExit):
         main(["install", "nowhere", "--agent", "clippy"])
 

@@ -48,7 +48,7 @@ def test_an_error_is_told_with_its_place_and_exits_with_1(tmp_path: Path, lint: 
     assert status == 1
     line, summary = shown.splitlines()
     assert re.fullmatch(
-        r"gate/SKILL\.md:6: error: there is no 'no\.md' in .* \(reference-broken\)", line
+        r"gate/SKILL\.md:6: error: 'no\.md' not found in .* \(reference-broken\)", line
     )
     assert summary == "1 skill: 1 error, 0 warnings"
 

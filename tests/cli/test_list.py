@@ -133,9 +133,9 @@ def test_what_is_broken_is_told_and_the_rest_is_listed(
     (write_skill(tmp_path / "odd") / "skill_results.json").write_text('{"schema": 9}')
     shown = listed(capsys, ".", status=1)
     assert "── good\n│   About a gate.\n│   SKILL.md  10 tokens\n│   1 case" in shown
-    assert "error: no-json/skill_meta.json:1:2: this is not JSON" in shown
+    assert "error: no-json/skill_meta.json:1:2: invalid JSON" in shown
     assert "error: odd/skill_results.json:" in shown
-    assert "└── twice\n    error: twice/SKILL.md:4: 'name' stands here twice\n" in shown
+    assert "└── twice\n    error: twice/SKILL.md:4: duplicate key 'name'\n" in shown
     assert shown.endswith("\n4 skills, about 30 tokens, 2 cases, 3 broken\n")
     data = {skill["name"]: skill for skill in listed_data(capsys, ".", status=1)}
     assert {name for name, skill in data.items() if skill["errors"]} == {"twice", "no-json", "odd"}
@@ -235,10 +235,10 @@ def test_without_a_folder_the_ini_file_says_which_then_upskill_then_it_is_here(
 @pytest.mark.parametrize(
     ("words", "config", "told"),
     [
-        (["nowhere"], "", "nowhere: there is no such file or folder"),
-        (["empty"], "", "empty: no SKILL.md in this folder or below it"),
+        (["nowhere"], "", "nowhere: no such file or folder"),
+        (["empty"], "", "empty: no SKILL.md in this folder or below"),
         ([], "skills_dir: gone", "upskill.config.yaml: skills_dir: gone: there is no such folder"),
-        ([], "skills_dir: 3", "upskill.config.yaml: skills_dir: this is not the path"),
+        ([], "skills_dir: 3", "upskill.config.yaml: skills_dir: must be the path"),
     ],
 )
 def test_bad_input_is_status_2(

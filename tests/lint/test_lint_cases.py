@@ -1,4 +1,4 @@
-"""pytest-upskill lint, on the cases of a skill: whether they measure anything."""
+"""Lint rules for cases."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ from support.strategies import CASES, EVALS, META, VALUES
 
 
 def lint(folder: Path, **settings: Any) -> list[Finding]:
-    """The findings of a skill; that it has few cases is left out."""
+    """The findings of a skill, without "few-cases"."""
     found = lint_skill(folder / "SKILL.md", **{"judge": False, "lift": 0.2, **settings})
     return [finding for finding in found if finding.code != "few-cases"]
 
@@ -32,11 +32,11 @@ def told(found: list[Finding]) -> list[tuple[str, str]]:
     return [(finding.level, finding.code) for finding in found]
 
 
-def test_nothing_is_found_in_good_cases(tmp_path: Path) -> None:
+def test_good_cases_have_no_findings(tmp_path: Path) -> None:
     assert lint(write_skill(tmp_path / "gate")) == []
 
 
-def test_each_problem_of_the_file_is_an_error_with_its_line(tmp_path: Path) -> None:
+def test_each_problem_is_an_error_with_its_line(tmp_path: Path) -> None:
     skill = write_skill(tmp_path / "gate")
     file = skill / "skill_meta.json"
     cases = [{"input": 1, "expected": {}}, *({"inptu": "q"} for _ in range(6))]
@@ -49,7 +49,7 @@ def test_each_problem_of_the_file_is_an_error_with_its_line(tmp_path: Path) -> N
     assert 'did you mean "input"?' in next(f.message for f in found if f.line == 8)
 
 
-def test_wrong_checks_are_errors_and_do_not_hide_what_else_there_is(tmp_path: Path) -> None:
+def test_invalid_checks_do_not_hide_other_findings(tmp_path: Path) -> None:
     cases = [case("How?", ""), case("Is it gate up?", "gate up")]
     found = lint(write_skill(tmp_path / "gate", cases))
     assert told(found) == [("error", "cases-invalid"), ("warning", "leak")]
@@ -57,13 +57,13 @@ def test_wrong_checks_are_errors_and_do_not_hide_what_else_there_is(tmp_path: Pa
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"cases": []}', '{"a": 1, "a": 2}', "\ud800"])
-def test_what_is_no_file_of_cases_is_one_error(tmp_path: Path, text: str) -> None:
+def test_file_without_cases_is_one_error(tmp_path: Path, text: str) -> None:
     skill = write_skill(tmp_path / "gate")
     (skill / "skill_meta.json").write_bytes(text.encode("utf-8", "surrogatepass"))
     assert told(lint(skill)) == [("error", "cases-invalid")]
 
 
-def test_what_is_wrong_with_the_defaults_is_told_once(tmp_path: Path) -> None:
+def test_problem_in_the_defaults_is_reported_once(tmp_path: Path) -> None:
     skill = write_skill(tmp_path / "gate")
     text = {"defaults": {"expected": {"contains": 1}}, "cases": [{"input": "a"}, {"input": "b"}]}
     (skill / "skill_meta.json").write_text(json.dumps(text))
@@ -83,7 +83,7 @@ def test_what_is_wrong_with_the_defaults_is_told_once(tmp_path: Path) -> None:
         ("Is it POST?", {"contains": "POST", "case_sensitive": True}),
     ],
 )
-def test_an_expected_text_in_the_question_is_a_leak(
+def test_expected_text_in_the_question_is_a_leak(
     tmp_path: Path, question: str, expected: Any
 ) -> None:
     assert told(lint_case(tmp_path, question, expected)) == [("warning", "leak")]
@@ -92,7 +92,7 @@ def test_an_expected_text_in_the_question_is_a_leak(
 @pytest.mark.parametrize(
     ("question", "expected"),
     [
-        ("Do you know?", {"contains": "no"}),  # a short text counts as a whole word only
+        ("Do you know?", {"contains": "no"}),  # short texts match whole words only
         ("Is it post?", {"contains": "POST", "case_sensitive": True}),
         ("Is it gate up?", {"contains": "open", "not_contains": "gate up"}),
         ("Is it gate up?", {"contains": "open", "not": {"contains": "gate up"}}),
@@ -102,13 +102,11 @@ def test_an_expected_text_in_the_question_is_a_leak(
         ),
     ],
 )
-def test_a_text_that_need_not_be_in_the_answer_is_no_leak(
-    tmp_path: Path, question: str, expected: Any
-) -> None:
+def test_optional_or_unwanted_text_is_no_leak(tmp_path: Path, question: str, expected: Any) -> None:
     assert lint_case(tmp_path, question, expected) == []
 
 
-def test_a_leak_is_found_in_all_that_the_model_reads(tmp_path: Path) -> None:
+def test_leak_is_found_in_everything_the_model_reads(tmp_path: Path) -> None:
     expected = {"contains": "gate up"}
     files = {"files": {"a.txt": "it is gate up"}}
     turns = [
@@ -130,7 +128,7 @@ def lint_skill_with(folder: Path, *cases: Any) -> list[Finding]:
     return lint(write_skill(folder / "gate", cases))
 
 
-def test_a_leak_has_the_line_of_the_text(tmp_path: Path) -> None:
+def test_leak_has_the_line_of_the_text(tmp_path: Path) -> None:
     skill = write_skill(tmp_path / "gate")
     text = '[{"input": "Is it gate up?",\n"expected": {\n"contains": ["open",\n"gate up"]}}]'
     (skill / "skill_meta.json").write_text(text)
@@ -160,14 +158,14 @@ def test_checks_that_any_answer_passes_are_found(
     assert ("any-answer" in [finding.code for finding in found]) is passes
 
 
-def test_an_unknown_check_is_a_warning_with_a_guess(tmp_path: Path) -> None:
+def test_unknown_check_is_a_warning_with_a_suggestion(tmp_path: Path) -> None:
     (finding,) = lint_case(tmp_path, "Which?", {"any_of": [{"contians": "gate up"}]})
     assert (finding.level, finding.code) == ("warning", "check-unknown")
     assert 'did you mean "contains"?' in finding.message
     assert "conftest.py" in finding.hint
 
 
-def test_an_unknown_check_is_told_once_a_file(tmp_path: Path) -> None:
+def test_unknown_check_is_reported_once_per_file(tmp_path: Path) -> None:
     cases = [{"input": q, "expected": {"cuda": q}} for q in ("a?", "b!")]
     assert len(lint_skill_with(tmp_path, *cases)) == 1
     validator = {"input": "Which?", "validator": "cuda", "validator_config": {"a": 1}}
@@ -182,13 +180,13 @@ def test_an_unknown_check_is_told_once_a_file(tmp_path: Path) -> None:
         ("checks.py:imported", None),
         ("checks.py:method", "no function 'method'"),
         ("stars.py:anything", None),
-        ("no.py:good", "is not there"),
+        ("no.py:good", "not found"),
         ("broken.py:good", "not Python"),
-        ("../checks.py:good", "leads out"),
+        ("../checks.py:good", "the skill's folder"),
         ("checks.py", "has not the form"),
     ],
 )
-def test_a_check_in_python_is_looked_at_and_not_run(
+def test_python_check_is_parsed_but_not_run(
     tmp_path: Path, written: str, problem: str | None
 ) -> None:
     skill = write_skill(tmp_path / "gate", [{"input": "Which?", "expected": {"python": written}}])
@@ -203,7 +201,7 @@ def test_a_check_in_python_is_looked_at_and_not_run(
     assert (problem or "") in "".join(finding.message for finding in found)
 
 
-def test_a_rubric_without_a_judge_is_a_warning(tmp_path: Path) -> None:
+def test_rubric_without_a_judge_is_a_warning(tmp_path: Path) -> None:
     cases = [{"input": q, "expected": {"judge": "It is polite."}} for q in ("Who?", "What now")]
     skill = write_skill(tmp_path / "gate", cases)
     (finding,) = lint(skill)
@@ -212,7 +210,7 @@ def test_a_rubric_without_a_judge_is_a_warning(tmp_path: Path) -> None:
     assert lint(skill, judge=True) == []
 
 
-def test_evals_json_is_linted_where_there_is_no_skill_meta(tmp_path: Path) -> None:
+def test_evals_json_is_linted_without_skill_meta(tmp_path: Path) -> None:
     skill = write_skill(tmp_path / "gate")
     (skill / "skill_meta.json").unlink()
     (skill / "evals").mkdir()
@@ -243,15 +241,17 @@ def test_near_duplicate_questions_are_found(
 ) -> None:
     found = lint_skill_with(tmp_path, case(one, "text a", id="a"), case(other, "text b", id="b"))
     assert told(found) == [("warning", "near-duplicate")] * alike
-    assert all(finding.message.startswith("b: ") and " a," in finding.message for finding in found)
+    assert all(
+        finding.message.startswith("b: ") and " a (line" in finding.message for finding in found
+    )
 
 
-def test_the_same_question_about_other_files_is_another_question() -> None:
+def test_same_question_about_other_files_is_no_duplicate() -> None:
     cases = [Case(str(n), "Sum it up.", files=(("a.txt", str(n)),)) for n in range(3)]
     assert list(near_duplicates(cases)) == []
 
 
-def test_of_many_that_are_alike_each_is_told_once() -> None:
+def test_each_of_many_duplicates_is_reported_once() -> None:
     cases = [Case(str(n), "Open the gate, please.") for n in range(50)]
     assert {(one.id, int(other.id)) for one, other in near_duplicates(cases)} == {
         ("0", n) for n in range(1, 50)
@@ -263,7 +263,7 @@ def test_how_many_cases_a_lift_needs(lift: float, best: int, worst: int) -> None
     assert cases_for_lift(lift) == (best, worst)
 
 
-def test_too_few_cases_for_the_wished_lift_are_a_warning(tmp_path: Path) -> None:
+def test_too_few_cases_for_the_lift_are_a_warning(tmp_path: Path) -> None:
     cases = [case(f"{n}?", "gate up", id=str(n)) for n in range(8)]
     cases.append(case("Never asked", "gate up", skip="later"))
     skill = write_skill(tmp_path / "gate", cases)
@@ -287,7 +287,9 @@ CHECKED = st.lists(
 
 @settings(deadline=None, max_examples=300)
 @given(data=VALUES | CASES | META | EVALS | CHECKED)
-def test_no_json_makes_lint_raise(tmp_path_factory: pytest.TempPathFactory, data: Any) -> None:
+def test_lint_does_not_raise_on_any_json(
+    tmp_path_factory: pytest.TempPathFactory, data: Any
+) -> None:
     skill = write_skill(tmp_path_factory.mktemp("any") / "gate")
     (skill / "a.txt").write_text("a")
     (skill / "skill_meta.json").write_text(json.dumps(data))
@@ -298,7 +300,7 @@ def test_no_json_makes_lint_raise(tmp_path_factory: pytest.TempPathFactory, data
 
 @settings(deadline=None)
 @given(data=st.text().map(str.encode) | st.binary())
-def test_no_content_of_a_file_of_cases_makes_lint_raise(
+def test_lint_does_not_raise_on_any_cases_file(
     tmp_path_factory: pytest.TempPathFactory, data: bytes
 ) -> None:
     skill = write_skill(tmp_path_factory.mktemp("any") / "gate")

@@ -1,4 +1,4 @@
-"""pytest-upskill lint, on SKILL.md: rules, size, references to files."""
+"""Lint rules for SKILL.md: specification, size, references."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ OF_CASES = ("few-cases", "no-cases")
 
 
 def lint(file: Path) -> list[Finding]:
-    """The findings of a SKILL.md; that it has few cases, or none, is left out."""
+    """The findings of a SKILL.md, without those about the number of cases."""
     found = lint_skill(file, judge=False, lift=0.2)
     return [finding for finding in found if finding.code not in OF_CASES]
 
@@ -27,11 +27,11 @@ def told(found: list[Finding]) -> list[tuple[int, str, str]]:
     return [(finding.line, finding.level, finding.code) for finding in found]
 
 
-def test_nothing_is_found_in_a_good_skill(tmp_path: Path) -> None:
+def test_good_skill_has_no_findings(tmp_path: Path) -> None:
     assert lint_text(tmp_path, HEAD + BODY) == []
 
 
-def test_every_violation_of_the_specification_is_found_with_its_line(tmp_path: Path) -> None:
+def test_every_violation_is_found_with_its_line(tmp_path: Path) -> None:
     long = "x" * 1025
     found = lint_text(
         tmp_path, f"---\nname: Gate\ndescription: {long}\nlicense: [1]\ncolour: red\n---\n{BODY}"
@@ -52,14 +52,14 @@ def test_every_violation_of_the_specification_is_found_with_its_line(tmp_path: P
     ("text", "line", "part"),
     [
         ("no frontmatter", 1, "no frontmatter"),
-        ("---\nname: gate\n", 1, "no end"),
-        ("---\nname: gate\ndescription: a: b\n---\nBody.", 3, "not YAML"),
+        ("---\nname: gate\n", 1, "not closed"),
+        ("---\nname: gate\ndescription: a: b\n---\nBody.", 3, "invalid YAML"),
         ("---\nname: gate\n---\nBody.", 2, "'description'"),
         (HEAD, 1, "no text"),
         (b"\xff\xfe", 1, "UTF-8"),
     ],
 )
-def test_what_is_no_skill_at_all_is_one_error(
+def test_file_that_is_no_skill_is_one_error(
     tmp_path: Path, text: str | bytes, line: int, part: str
 ) -> None:
     (finding,) = lint_text(tmp_path, text)
@@ -67,7 +67,7 @@ def test_what_is_no_skill_at_all_is_one_error(
     assert part in finding.message
 
 
-def test_a_link_that_leads_out_of_the_skill_is_told_where_it_is(tmp_path: Path) -> None:
+def test_link_out_of_the_skill_is_reported_with_its_path(tmp_path: Path) -> None:
     (tmp_path / "secret").touch()
     file = write_skill_md(tmp_path, HEAD + BODY)
     (file.parent / "link").symlink_to(tmp_path / "secret")
@@ -89,7 +89,7 @@ def test_more_than_5000_tokens_are_a_warning(tmp_path: Path, tokens: int, number
 
 
 def lint_body(folder: Path, body: str) -> list[Finding]:
-    """The findings of a skill with some files; the body begins on line 6."""
+    """The findings of a skill with some files; its body starts on line 6."""
     file = write_skill_md(folder, HEAD + body)
     for name in ("references/x.md", "references/deep/y.md", "scripts/run.py", "FORMS (1).md"):
         (file.parent / name).parent.mkdir(parents=True, exist_ok=True)
@@ -113,7 +113,7 @@ def lint_body(folder: Path, body: str) -> list[Finding]:
         "`python scripts/run.py --flag` and `references/` and `src/main.py` and `no.md`",
     ],
 )
-def test_a_reference_that_is_good_or_none_is_left_alone(tmp_path: Path, body: str) -> None:
+def test_good_references_have_no_findings(tmp_path: Path, body: str) -> None:
     assert lint_body(tmp_path, body) == []
 
 
@@ -128,7 +128,7 @@ def test_a_reference_that_is_good_or_none_is_left_alone(tmp_path: Path, body: st
         ("`./references/no.md`", 6, "warning"),
     ],
 )
-def test_a_broken_reference_is_found(tmp_path: Path, body: str, line: int, level: str) -> None:
+def test_broken_reference_is_found(tmp_path: Path, body: str, line: int, level: str) -> None:
     (finding,) = lint_body(tmp_path, body)
     assert (finding.line, finding.level, finding.code) == (line, level, "reference-broken")
 
@@ -136,16 +136,16 @@ def test_a_broken_reference_is_found(tmp_path: Path, body: str, line: int, level
 @pytest.mark.parametrize(
     "body", ["[x](../other/SKILL.md)", "[x](/etc/passwd)", "[x](references/../../y)", "[x](..)"]
 )
-def test_a_reference_out_of_the_skill_is_an_error(tmp_path: Path, body: str) -> None:
+def test_reference_outside_the_skill_is_an_error(tmp_path: Path, body: str) -> None:
     assert told(lint_body(tmp_path, body)) == [(6, "error", "reference-outside")]
 
 
-def test_a_reference_that_is_deeper_than_one_level_is_a_warning(tmp_path: Path) -> None:
+def test_deep_reference_is_a_warning(tmp_path: Path) -> None:
     found = lint_body(tmp_path, "[x](references/deep/y.md)\n`references/deep/y.md`")
     assert told(found) == [(6, "warning", "reference-deep"), (7, "warning", "reference-deep")]
 
 
-def test_a_skill_without_cases_is_a_warning(tmp_path: Path) -> None:
+def test_skill_without_cases_is_a_warning(tmp_path: Path) -> None:
     file = write_skill_md(tmp_path, HEAD + BODY)
     (finding,) = lint_skill(file, judge=False, lift=0.2)
     assert (finding.level, finding.code) == ("warning", "no-cases")
@@ -167,7 +167,7 @@ PIECES = st.sampled_from(
     | st.binary()
     | st.lists(PIECES | st.text()).map(lambda parts: _bytes(HEAD + "".join(parts)))
 )
-def test_no_text_of_a_skill_makes_lint_raise(
+def test_lint_does_not_raise_on_any_skill_md(
     tmp_path_factory: pytest.TempPathFactory, data: bytes
 ) -> None:
     for finding in lint_text(tmp_path_factory.mktemp("any"), data):

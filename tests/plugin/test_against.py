@@ -136,15 +136,15 @@ def test_tests_in_python_run_with_the_previous_text_too(pytester: pytest.Pyteste
     outcomes = [(r["arm"], r["outcome"]) for r in report(pytester)["records"]]
     assert outcomes == [("baseline", "failed"), ("previous", "failed"), ("skill", "passed")]
     wrong = pytester.runpytest_inprocess("--model", model, "--skill-against", "nowhere")
-    wrong.stdout.fnmatch_lines(["*--skill-against nowhere: there is no such ref*"])
+    wrong.stdout.fnmatch_lines(["*--skill-against nowhere: no such ref*"])
 
 
 @pytest.mark.parametrize(
     ("ref", "problem"),
     [
-        ("nowhere", "nowhere: there is no such ref in the repository of "),
-        ("main:skills", "main:skills: there is no such ref"),
-        ("--help", "--help: this is not the name of a ref"),
+        ("nowhere", "nowhere: no such ref in the repository of "),
+        ("main:skills", "main:skills: no such ref"),
+        ("--help", "--help: not a git ref"),
     ],
 )
 def test_a_wrong_ref_is_told_before_the_run(
@@ -164,10 +164,10 @@ def test_a_skill_outside_of_git_is_told_before_the_run(
     write_skill(pytester.path / "skills/gate")
     result = against(pytester)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--skill-against main: git says of *: not a git repository*"])
+    result.stderr.fnmatch_lines(["*--skill-against main: git failed in *: not a git repository*"])
     monkeypatch.setenv("PATH", "")
     result = against(pytester, ref="other")
-    result.stderr.fnmatch_lines(["*--skill-against other: git can't be run: *"])
+    result.stderr.fnmatch_lines(["*--skill-against other: can't run git: *"])
 
 
 def test_no_worse_needs_something_to_compare_with(pytester: pytest.Pytester) -> None:
@@ -223,7 +223,7 @@ def test_another_failure_of_git_is_told(tmp_path: Path) -> None:
     skill = load_skill(skill_with_a_past(tmp_path) / "SKILL.md")
     require_ref("main", skill.file.resolve().parent)
     shutil.rmtree(tmp_path / ".git/objects")
-    with pytest.raises(SettingsError, match="--skill-against main: git says"):
+    with pytest.raises(SettingsError, match="--skill-against main: git failed in"):
         with_previous(skill, "main")
 
 

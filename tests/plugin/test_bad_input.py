@@ -38,14 +38,14 @@ def collection_error(pytester: pytest.Pytester) -> str:
 
 
 def test_a_path_that_does_not_exist(pytester: pytest.Pytester) -> None:
-    assert "--skill skills: there is no such file or folder" in usage_error(pytester)
+    assert "--skill skills: no such file or folder" in usage_error(pytester)
 
 
 def test_a_folder_without_skill_md(pytester: pytest.Pytester) -> None:
     (pytester.path / "skills/gate").mkdir(parents=True)
     (pytester.path / "skills/gate/skill_meta.json").write_text("{}")
     shown = usage_error(pytester)
-    assert "no SKILL.md in this folder or below it" in shown
+    assert "no SKILL.md in this folder or below" in shown
     assert "A skill is a folder with a SKILL.md" in shown
 
 
@@ -54,10 +54,13 @@ def test_a_folder_without_skill_md(pytester: pytest.Pytester) -> None:
     [
         (
             "---\nname: gate\ndescription: a: b\n---\nx",
-            "SKILL.md:3:15: the frontmatter is not YAML",
+            "SKILL.md:3:15: invalid YAML in the frontmatter",
         ),
-        ("---\nname: door\ndescription: d\n---\nx", "SKILL.md:2: the name 'door' is not the fol"),
-        ("# Gate", "SKILL.md:1: there is no frontmatter"),
+        (
+            "---\nname: door\ndescription: d\n---\nx",
+            "SKILL.md:2: the name 'door' differs from the fol",
+        ),
+        ("# Gate", "SKILL.md:1: no frontmatter"),
     ],
 )
 def test_a_broken_skill_md(pytester: pytest.Pytester, text: str, message: str) -> None:
@@ -68,7 +71,7 @@ def test_a_broken_skill_md(pytester: pytest.Pytester, text: str, message: str) -
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"cases": [\n  {"input": "a" "b"}]}', "skill_meta.json:2:17: this is not JSON"),
+        ('{"cases": [\n  {"input": "a" "b"}]}', "skill_meta.json:2:17: invalid JSON"),
         (
             json.dumps({"cases": [case("a", "x"), {"input": "b", "expected": {"contians": "x"}}]}),
             'cases[1].expected.contians: unknown check (did you mean "contains"?)',
@@ -79,10 +82,10 @@ def test_a_broken_skill_md(pytester: pytest.Pytester, text: str, message: str) -
         ),
         (
             json.dumps({"cases": [case("a", "x", id="i"), case("b", "x", id="i")]}),
-            "cases[1].id: 'i' is the id of cases[0] too",
+            "cases[1].id: duplicate id 'i': also the id of cases[0]",
         ),
-        ('{"cases": []}', "there are no cases"),
-        ("{}", "there are no cases"),
+        ('{"cases": []}', "no cases"),
+        ("{}", "no cases"),
     ],
 )
 def test_broken_cases(pytester: pytest.Pytester, text: str, message: str) -> None:
@@ -108,7 +111,7 @@ def test_a_broken_skill_is_asked_of_nobody(pytester: pytest.Pytester, workers: s
         result = run(pytester, *args)
     assert result.ret == (1 if workers == "2" else pytest.ExitCode.INTERRUPTED)
     assert server.asked == []
-    assert "skill_meta.json:1:2: this is not JSON" in result.stdout.str()
+    assert "skill_meta.json:1:2: invalid JSON" in result.stdout.str()
     if workers == "2":  # xdist goes on with what was collected
         result.stdout.fnmatch_lines(["not asked: collection failed. *"])
 
@@ -263,7 +266,7 @@ def test_a_wrong_value_in_the_ini_file_names_file_and_key(
 @pytest.mark.parametrize(
     ("ini", "message"),
     [
-        ("skill_paths = nowhere", "tox.ini: skill_paths: nowhere: there is no such file or folder"),
+        ("skill_paths = nowhere", "tox.ini: skill_paths: nowhere: no such file or folder"),
         ("skill_paths = skills\nskill_models = hiaku", "tox.ini: skill_models: hiaku: no model of"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Whatever a file of cases holds: it is read, or refused with one clear error."""
+"""Any file of cases loads, or is rejected with one clear error."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ def is_read_or_refused(folder: Path, data: bytes) -> bool:
 
 @settings(deadline=None, max_examples=300)
 @given(data=VALUES | CASES | META | EVALS)
-def test_any_json_is_cases_or_an_error_of_ours(
+def test_any_json_loads_or_raises_cases_error(
     tmp_path_factory: pytest.TempPathFactory, data: Any
 ) -> None:
     assert is_read_or_refused(tmp_path_factory.mktemp("any"), json.dumps(data).encode())
@@ -33,7 +33,7 @@ def test_any_json_is_cases_or_an_error_of_ours(
 
 @settings(deadline=None)
 @given(data=st.text().map(str.encode) | st.binary())
-def test_any_content_is_cases_or_an_error_of_ours(
+def test_any_content_loads_or_raises_cases_error(
     tmp_path_factory: pytest.TempPathFactory, data: bytes
 ) -> None:
     assert is_read_or_refused(tmp_path_factory.mktemp("any"), data)

@@ -1,4 +1,4 @@
-"""What a case may say beside its question and its checks, and how that is read."""
+"""The optional keys of a case, and the defaults of a file."""
 
 import json
 from pathlib import Path
@@ -29,28 +29,28 @@ def load(folder: Path, **fields: Any) -> Case:
     return one
 
 
-def refused(folder: Path, data: Any) -> CasesError:
+def rejected(folder: Path, data: Any) -> CasesError:
     with pytest.raises(CasesError) as caught:
         load_checked_cases(write(folder, data))
     return caught.value
 
 
-# Messages and the system text.
+# Messages and the system prompt.
 
 
-def test_earlier_turns_stand_before_the_question(tmp_path: Path) -> None:
+def test_earlier_turns_come_before_the_question(tmp_path: Path) -> None:
     one = load(tmp_path, input=TALK)
     assert one.earlier == (("user", "There is a gate."), ("assistant", "I see."))
     assert one.input == "How do I open it?"
     assert one.id.startswith("how-do-i-open-it-")
 
 
-def test_a_list_of_one_message_is_the_same_as_a_text(tmp_path: Path) -> None:
+def test_one_message_equals_a_string(tmp_path: Path) -> None:
     one = load(tmp_path, input=[{"role": "user", "content": "Open?"}])
     assert (one.input, one.earlier, one.id) == ("Open?", (), load(tmp_path).id)
 
 
-def test_a_made_id_depends_on_all_turns(tmp_path: Path) -> None:
+def test_generated_id_depends_on_all_turns(tmp_path: Path) -> None:
     other = [{"role": "user", "content": "There is a door."}, *TALK[1:]]
     ids = {load(tmp_path, input=turns).id for turns in (TALK, other, "How do I open it?")}
     assert len(ids) == 3
@@ -72,16 +72,16 @@ NOT_IN_TURN = "[0].input: user and assistant must take turns, with user first an
         ([{"role": "user", "context": "a"}], "[0].input[0].content: missing"),
         ([{"role": "user", "content": "a", "contnt": 1}], "[0].input[0].contnt: unknown key (did"),
         ([{"role": "robot", "content": "a"}], "[0].input[0].role: input should be 'user' or 'a"),
-        ([{"role": "system", "content": "a"}], '[0].input[0].role: a system text is written as "s'),
+        ([{"role": "system", "content": "a"}], '[0].input[0].role: write a system prompt as "s'),
         (["a"], "[0].input[0]: must be an object"),
-        ({"role": "user"}, "[0].input: this is neither a text nor a list of messages"),
+        ({"role": "user"}, "[0].input: must be a string or a list of messages"),
     ],
 )
-def test_messages_of_another_form_are_refused(tmp_path: Path, written: Any, problem: str) -> None:
-    assert refused(tmp_path, [{**case("q", "x"), "input": written}]).problem.startswith(problem)
+def test_invalid_messages_are_rejected(tmp_path: Path, written: Any, problem: str) -> None:
+    assert rejected(tmp_path, [{**case("q", "x"), "input": written}]).problem.startswith(problem)
 
 
-# Files of the skill's folder.
+# Files in the skill's folder.
 
 
 @pytest.mark.parametrize(
@@ -100,33 +100,31 @@ def test_files_of_the_skill_are_read(tmp_path: Path, files: Any, names: list[str
     assert load(tmp_path, context={"files": files}).files == tuple((n, "x;y\n") for n in names)
 
 
-def test_files_are_those_of_the_skill_wherever_the_cases_stand(tmp_path: Path) -> None:
+def test_files_are_relative_to_the_skill_wherever_the_cases_are(tmp_path: Path) -> None:
     skill = write_skill(tmp_path / "gate")
     (skill / "a.txt").write_text("of the skill")
     file = write(tmp_path, [case("q", "x", context={"files": ["a.txt"]})])
     assert load_cases(file, skill)[0].files == (("a.txt", "of the skill"),)
-    with pytest.raises(CasesError, match=r"'a\.txt' is not there"):
+    with pytest.raises(CasesError, match=r"'a\.txt' not found"):
         load_cases(file)
 
 
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        ("none.txt", "'none.txt' is not there"),
-        ("../secret.txt", "'../secret.txt' leads out of the skill's folder"),
-        ("/etc/hostname", "'/etc/hostname' leads out of the skill's folder"),
-        ("link.txt", "'link.txt' leads out of the skill's folder"),
+        ("none.txt", "'none.txt' not found"),
+        ("../secret.txt", "'../secret.txt' is outside the skill's folder"),
+        ("/etc/hostname", "'/etc/hostname' is outside the skill's folder"),
+        ("link.txt", "'link.txt' is outside the skill's folder"),
         ("round", "'round' "),
         ("folder", "'folder' is a folder"),
-        ("picture.png", "'picture.png' is not a text in UTF-8 (byte 0)"),
+        ("picture.png", "'picture.png' is not UTF-8 text (byte 0)"),
         ("huge.txt", "'huge.txt' has 1,000,001 bytes"),
-        ("a\0b", "'a\\x00b' "),
-        ("a" * 5000, "'aaa"),
+        ("a\0b", "invalid file name 'a\\x00b'"),
+        ("a" * 5000, "can't read 'aaa"),
     ],
 )
-def test_a_file_that_can_not_be_put_into_a_question_is_refused(
-    tmp_path: Path, name: str, problem: str
-) -> None:
+def test_unusable_file_is_rejected(tmp_path: Path, name: str, problem: str) -> None:
     skill = tmp_path / "gate"
     (skill / "folder").mkdir(parents=True)
     (tmp_path / "secret.txt").write_text("secret")
@@ -135,23 +133,23 @@ def test_a_file_that_can_not_be_put_into_a_question_is_refused(
     (skill / "picture.png").write_bytes(b"\x89PNG")
     (skill / "huge.txt").write_bytes(b"a" * 1_000_001)
     one = case("q", "x", context={"files": [name]})
-    error = refused(skill, [one])
+    error = rejected(skill, [one])
     assert error.problem.startswith(f"[0].context.files[0]: {problem}")
     assert error.where.endswith("skill_meta.json:11")
     one["context"] = {"files": {"a": {"file": name}}}
-    assert refused(skill, [one]).problem.startswith(f"[0].context.files.a: {problem}")
+    assert rejected(skill, [one]).problem.startswith(f"[0].context.files.a: {problem}")
 
 
-def test_an_unknown_key_beside_a_file_is_told_with_a_guess(tmp_path: Path) -> None:
+def test_unknown_key_next_to_a_file_gets_a_suggestion(tmp_path: Path) -> None:
     one = case("q", "x", context={"files": {"a": {"fle": "a.txt"}}})
-    problem = refused(tmp_path, [one]).problem
+    problem = rejected(tmp_path, [one]).problem
     assert '[0].context.files.a.fle: unknown key (did you mean "file"?)' in problem
 
 
 # Defaults.
 
 
-def test_defaults_hold_for_all_cases_that_do_not_say_otherwise(tmp_path: Path) -> None:
+def test_defaults_apply_unless_a_case_overrides_them(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a")
     common = {
         "system": "Be terse.",
@@ -191,41 +189,41 @@ def test_defaults_hold_for_all_cases_that_do_not_say_otherwise(tmp_path: Path) -
         ({"id": "a"}, "defaults.id: unknown key"),
         ({"input": "a"}, "defaults.input: unknown key"),
         ({"tag": ["a"]}, 'defaults.tag: unknown key (did you mean "tags"?)'),
-        ({"tags": ["a b"]}, "defaults.tags[0]: 'a b' can't be a mark"),
+        ({"tags": ["a b"]}, "defaults.tags[0]: 'a b' can't be a pytest mark"),
         ({"expected": ["a"]}, "defaults.expected: must be an object"),
-        ({"context": {"files": ["none"]}}, "defaults.context.files[0]: 'none' is not there"),
+        ({"context": {"files": ["none"]}}, "defaults.context.files[0]: 'none' not found"),
         ([], "defaults: must be an object"),
     ],
 )
-def test_a_problem_of_the_defaults_is_told_at_its_place(
+def test_problem_in_the_defaults_is_reported_there(
     tmp_path: Path, defaults: Any, problem: str
 ) -> None:
     data = {"defaults": defaults, "cases": [case("q", "x")]}
-    assert refused(tmp_path, data).problem.startswith(problem)
+    assert rejected(tmp_path, data).problem.startswith(problem)
 
 
-def test_a_wrong_check_of_the_defaults_is_told_once_and_at_its_place(tmp_path: Path) -> None:
+def test_invalid_check_in_the_defaults_is_reported_once_and_there(tmp_path: Path) -> None:
     data = {"cases": [case("a", "x"), {"input": "b"}], "defaults": {"expected": {"contians": "y"}}}
-    error = refused(tmp_path, data)
+    error = rejected(tmp_path, data)
     assert error.problem == 'defaults.expected.contians: unknown check (did you mean "contains"?)'
     assert error.where.endswith("skill_meta.json:17")
 
 
-def test_without_defaults_a_case_needs_checks_of_its_own(tmp_path: Path) -> None:
+def test_case_without_checks_needs_defaults(tmp_path: Path) -> None:
     data = {"defaults": {"tags": ["a"]}, "cases": [{"input": "q"}]}
-    assert refused(tmp_path, data).problem == "cases[0].expected: missing"
+    assert rejected(tmp_path, data).problem == "cases[0].expected: missing"
 
 
-# Wrong values, and the line where they stand.
+# Invalid values and their lines.
 
 
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
         ({"system": ""}, ".system: must not be empty"),
-        ({"skip": ""}, ".skip: this is neither a text that says why, nor true or false"),
-        ({"skip": 1}, ".skip: this is neither a text"),
-        ({"xfail": ["x"]}, ".xfail: this is neither a text"),
+        ({"skip": ""}, ".skip: must be a reason, true or false"),
+        ({"skip": 1}, ".skip: must be a reason"),
+        ({"xfail": ["x"]}, ".xfail: must be a reason"),
         ({"runs": 0}, ".runs: must be 1 or more"),
         ({"runs": 1_000_000_000}, ".runs: must be 1000 or less"),
         (
@@ -237,20 +235,20 @@ def test_without_defaults_a_case_needs_checks_of_its_own(tmp_path: Path) -> None
         ({"threshold": 0}, ".threshold: must be above 0"),
         ({"threshold": 1.1}, ".threshold: must be 1 or less"),
         ({"threshold": "half"}, ".threshold: must be a number"),
-        ({"models": []}, ".models: this is neither a text nor a list of texts"),
+        ({"models": []}, ".models: must be a string or a list of strings"),
         ({"models": [""]}, ".models[0]: must not be empty"),
-        ({"models": 1}, ".models: this is neither a text nor a list of texts"),
+        ({"models": 1}, ".models: must be a string or a list of strings"),
         ({"run": 1}, '.run: unknown key (did you mean "runs"?)'),
     ],
 )
-def test_a_wrong_value_is_refused(tmp_path: Path, change: dict[str, Any], problem: str) -> None:
-    assert refused(tmp_path, [{**case("q", "x"), **change}]).problem.startswith(f"[0]{problem}")
+def test_invalid_value_is_rejected(tmp_path: Path, change: dict[str, Any], problem: str) -> None:
+    assert rejected(tmp_path, [{**case("q", "x"), **change}]).problem.startswith(f"[0]{problem}")
 
 
 def test_every_problem_has_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     good = case("q", "x")
-    error = refused(tmp_path, {"cases": [good, {**good, "runs": 0}, {**good, "id": "a b"}]})
+    error = rejected(tmp_path, {"cases": [good, {**good, "runs": 0}, {**good, "id": "a b"}]})
     first, second = str(error).splitlines()
     assert first.startswith("skill_meta.json:18: cases[1].runs: ")
     assert second.startswith("  skill_meta.json:27: cases[2].id: ")

@@ -1,4 +1,4 @@
-"""Reading skill_meta.json and other files of cases."""
+"""Loading skill_meta.json and other files of cases."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ DOOR = case("How do I open the door?", "door up")
 
 
 def write(folder: Path, data: Any) -> Path:
-    """A file of cases: bytes and text as they are, other values as JSON."""
+    """Write a file of cases: bytes and strings as they are, other values as JSON."""
     file = folder / "skill_meta.json"
     if not isinstance(data, bytes):
         data = (data if isinstance(data, str) else json.dumps(data)).encode("utf-8")
@@ -29,7 +29,7 @@ def load(folder: Path, *cases: Any) -> list[Case]:
     return load_cases(write(folder, {"cases": cases}))
 
 
-def refused(folder: Path, data: Any) -> CasesError:
+def rejected(folder: Path, data: Any) -> CasesError:
     with pytest.raises(CasesError) as caught:
         load_checked_cases(write(folder, data))
     return caught.value
@@ -44,13 +44,13 @@ def refused(folder: Path, data: Any) -> CasesError:
         [GATE, DOOR],
     ],
 )
-def test_every_form_of_the_file_gives_the_same_cases(tmp_path: Path, data: Any) -> None:
+def test_all_file_forms_give_the_same_cases(tmp_path: Path, data: Any) -> None:
     cases = load_cases(write(tmp_path, data))
     assert [c.input for c in cases] == ["How do I open the gate?", "How do I open the door?"]
     assert [c.expected for c in cases] == [{"contains": ["gate up"]}, {"contains": ["door up"]}]
 
 
-def test_a_whole_case_is_read(tmp_path: Path) -> None:
+def test_full_case_is_read(tmp_path: Path) -> None:
     whole = {
         "id": "h100-build.toml+v1",
         "input": "Create a build.toml",
@@ -71,41 +71,41 @@ def test_a_whole_case_is_read(tmp_path: Path) -> None:
 
 
 def arguments(folder: Path, expected: Any) -> dict[str, Any]:
-    """What the checks of a case are about, by their names."""
+    """The arguments of a case's checks, by name."""
     file = write(folder, [{"input": "q", "expected": expected}])
     ((_, checks),) = load_checked_cases(file)
     return {check.kind.name: check.argument for check in walk(checks)}
 
 
-def test_a_single_text_is_a_list_of_one(tmp_path: Path) -> None:
+def test_single_string_equals_a_list_of_one(tmp_path: Path) -> None:
     expected = {"contains": "a b", "not_contains": "c"}
     assert arguments(tmp_path, expected) == {"contains": ["a b"], "not_contains": ["c"]}
 
 
-def test_a_check_that_only_forbids_is_enough(tmp_path: Path) -> None:
+def test_check_that_only_forbids_is_enough(tmp_path: Path) -> None:
     expected = {"not_contains": ["c"], "contains": None}
     assert arguments(tmp_path, expected) == {"not_contains": ["c"]}
 
 
-def test_a_byte_order_mark_is_fine(tmp_path: Path) -> None:
+def test_byte_order_mark_is_ignored(tmp_path: Path) -> None:
     data = b"\xef\xbb\xbf" + json.dumps([case("Grüße?", "ß")], ensure_ascii=False).encode()
     assert load_cases(write(tmp_path, data))[0].input == "Grüße?"
 
 
-def test_what_upskill_writes_as_null_is_fine(tmp_path: Path) -> None:
+def test_nulls_written_by_upskill_are_accepted(tmp_path: Path) -> None:
     nulls = {"context": None, "output_file": None, "validator": None, "validator_config": None}
     (one,) = load(tmp_path, {**GATE, **nulls})
     assert one.files == ()
 
 
 @pytest.mark.parametrize(("given_id", "made"), [("open-gate", "open-gate"), (7, "7"), ("ü", "ü")])
-def test_an_id_is_kept_and_a_number_becomes_text(
+def test_id_is_kept_and_a_number_becomes_a_string(
     tmp_path: Path, given_id: str | int, made: str
 ) -> None:
     assert load(tmp_path, {**GATE, "id": given_id})[0].id == made
 
 
-def test_a_case_without_an_id_gets_one_of_its_words_and_a_hash(tmp_path: Path) -> None:
+def test_generated_id_is_words_and_a_hash(tmp_path: Path) -> None:
     made = load(tmp_path, GATE)[0].id
     assert made[:-7] == "how-do-i-open-the-gate"
     assert made[-7] == "-"
@@ -113,7 +113,7 @@ def test_a_case_without_an_id_gets_one_of_its_words_and_a_hash(tmp_path: Path) -
     assert load(tmp_path, case("門は?", "x"))[0].id.startswith("case-")
 
 
-def test_a_made_id_does_not_depend_on_other_cases_or_on_the_checks(tmp_path: Path) -> None:
+def test_generated_id_ignores_other_cases_and_checks(tmp_path: Path) -> None:
     alone = load(tmp_path, GATE)[0].id
     others = [case(f"Question {number}?", "x") for number in range(3)]
     assert load(tmp_path, *others, GATE)[3].id == alone
@@ -121,7 +121,7 @@ def test_a_made_id_does_not_depend_on_other_cases_or_on_the_checks(tmp_path: Pat
     assert load(tmp_path, {**GATE, "expected": {"contains": "other"}, "tags": ["t"]})[0].id == alone
 
 
-def test_a_made_id_tells_like_questions_apart(tmp_path: Path) -> None:
+def test_generated_ids_of_similar_questions_differ(tmp_path: Path) -> None:
     with_file = {**GATE, "context": {"files": {"a.txt": "1"}}}
     other_file = {**GATE, "context": {"files": {"a.txt": "2"}}}
     shouted = case("How do I open the gate?!", "gate up")
@@ -131,26 +131,26 @@ def test_a_made_id_tells_like_questions_apart(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "place", "problem"),
     [
-        ('{"cases": [\n  {"input": "q"\n   "expected": 1}\n]}', ":3:4", "not JSON"),
-        ('{"cases": [] "x"}', ":1:14", "not JSON"),
-        ("", "", "this file is empty"),
-        ("// words\n[]", ":1:1", "not JSON"),
-        ('["a\nb"]', ":1:4", "not JSON"),
+        ('{"cases": [\n  {"input": "q"\n   "expected": 1}\n]}', ":3:4", "invalid JSON"),
+        ('{"cases": [] "x"}', ":1:14", "invalid JSON"),
+        ("", "", "empty file"),
+        ("// words\n[]", ":1:1", "invalid JSON"),
+        ('["a\nb"]', ":1:4", "invalid JSON"),
         (b'["caf\xe9"]', "", "not UTF-8 (byte 5)"),
         ("[" * 100_000, "", "nested too deep"),
-        ("[" + "1" * 5_000 + "]", "", "not JSON that can be read"),
-        ('{"cases": [], "cases": []}', "", "'cases' stands twice"),
-        ('[{"input": "q", "expected": {"contains": "a", "contains": "b"}}]', "", "stands twice"),
-        ("{}", "", "there are no cases"),
-        ("[]", "", "there are no cases"),
-        ('{"cases": []}', "", "there are no cases"),
-        ('{"metadata": {}, "tests": null}', "", "there are no cases"),
-        ('{"cases": [], "tests": []}', "", "both 'cases' and 'tests'"),
-        ("null", "", "neither an object nor a list"),
-        ('"cases"', "", "neither an object nor a list"),
+        ("[" + "1" * 5_000 + "]", "", "invalid JSON"),
+        ('{"cases": [], "cases": []}', "", "duplicate key 'cases'"),
+        ('[{"input": "q", "expected": {"contains": "a", "contains": "b"}}]', "", "duplicate key"),
+        ("{}", "", "no cases"),
+        ("[]", "", "no cases"),
+        ('{"cases": []}', "", "no cases"),
+        ('{"metadata": {}, "tests": null}', "", "no cases"),
+        ('{"cases": [], "tests": []}', "", 'both "cases" and "tests"'),
+        ("null", "", "must be an object or a list"),
+        ('"cases"', "", "must be an object or a list"),
     ],
 )
-def test_a_file_of_another_form_is_refused_with_its_place(
+def test_malformed_file_is_rejected_with_its_position(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     text: str | bytes,
@@ -158,32 +158,32 @@ def test_a_file_of_another_form_is_refused_with_its_place(
     problem: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    error = refused(tmp_path, text)
+    error = rejected(tmp_path, text)
     assert error.where == f"skill_meta.json{place}"
     assert problem in error.problem
 
 
-def test_no_cases_are_refused_with_an_example(
+def test_file_without_cases_is_rejected_with_an_example(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    hint = refused(tmp_path, []).hint
-    assert hint.endswith(" into skill_meta.json.")
-    example = json.loads(hint.removeprefix("Write ").removesuffix(" into skill_meta.json."))
+    hint = rejected(tmp_path, []).hint
+    assert hint.endswith(" to skill_meta.json.")
+    example = json.loads(hint.removeprefix("Write ").removesuffix(" to skill_meta.json."))
     assert load_cases(write(tmp_path, example))[0].input == "a question"
 
 
 @pytest.mark.parametrize("path", ["nothing.json", "."])
-def test_a_file_that_can_not_be_read_is_refused(tmp_path: Path, path: str) -> None:
+def test_unreadable_file_is_rejected(tmp_path: Path, path: str) -> None:
     with pytest.raises(CasesError, match=r"Check the path\."):
         load_cases(tmp_path / path)
 
 
-def test_a_huge_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_huge_file_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write(tmp_path, [GATE])
     monkeypatch.setattr(cases_module, "MAX_CASES_BYTES", file.stat().st_size)
     assert len(load_cases(file)) == 1
-    assert "more than" in refused(tmp_path, [GATE, DOOR]).problem
+    assert "more than" in rejected(tmp_path, [GATE, DOOR]).problem
 
 
 EMPTY_TEXT = "must not be empty: every answer would pass it, or none"
@@ -207,14 +207,14 @@ EMPTY_TEXT = "must not be empty: every answer would pass it, or none"
         ({"expected": {"contains": None}}, ".expected: no check, so every answer would pass"),
         ({"expected": "text"}, ".expected: this is neither an object nor a list"),
         ({"input": ""}, ".input: must not be empty"),
-        ({"input": 1}, ".input: this is neither a text nor a list of messages"),
-        ({"context": {"files": {"a.txt": 1}}}, ".context.files.a.txt: this is neither a text nor"),
-        ({"context": {"files": "a.txt"}}, ".context.files: this is neither an object of texts"),
+        ({"input": 1}, ".input: must be a string or a list of messages"),
+        ({"context": {"files": {"a.txt": 1}}}, ".context.files.a.txt: must be a string or"),
+        ({"context": {"files": "a.txt"}}, ".context.files: must be an object of strings"),
         ({"validator": "json"}, ".validator: unknown check 'json'; known: none"),
         ({"validator": 1}, ".validator: must be a string"),
-        ({"output_file": "a.py"}, ": validator_config or output_file, but no validator"),
-        ({"id": ""}, ".id: '' can't be part of a test's name"),
-        ({"id": "a b"}, ".id: 'a b' can't be part of a test's name"),
+        ({"output_file": "a.py"}, ": validator_config or output_file without a"),
+        ({"id": ""}, ".id: '' can't be part of a test id"),
+        ({"id": "a b"}, ".id: 'a b' can't be part of a test id"),
         ({"id": "a[b]"}, ".id: 'a[b]' can't be part"),
         ({"id": "a::b"}, ".id: 'a::b' can't be part"),
         ({"id": "a/b"}, ".id: 'a/b' can't be part"),
@@ -222,38 +222,38 @@ EMPTY_TEXT = "must not be empty: every answer would pass it, or none"
         ({"id": "-a"}, ".id: '-a' can't be part"),
         ({"id": True}, ".id: must be a string"),
         ({"id": 1.5}, ".id: must be a string"),
-        ({"tags": ["a b"]}, ".tags[0]: 'a b' can't be a mark"),
-        ({"tags": [""]}, ".tags[0]: '' can't be a mark"),
-        ({"tags": ["_build"]}, ".tags[0]: '_build' can't be a mark"),
-        ({"tags": ["skip"]}, ".tags[0]: 'skip' can't be a mark"),
-        ({"tags": ["xfail"]}, ".tags[0]: 'xfail' can't be a mark"),
-        ({"tags": ["parametrize"]}, ".tags[0]: 'parametrize' can't be a mark"),
-        ({"tags": ["usefixtures"]}, ".tags[0]: 'usefixtures' can't be a mark"),
+        ({"tags": ["a b"]}, ".tags[0]: 'a b' can't be a pytest mark"),
+        ({"tags": [""]}, ".tags[0]: '' can't be a pytest mark"),
+        ({"tags": ["_build"]}, ".tags[0]: '_build' can't be a pytest mark"),
+        ({"tags": ["skip"]}, ".tags[0]: 'skip' can't be a pytest mark"),
+        ({"tags": ["xfail"]}, ".tags[0]: 'xfail' can't be a pytest mark"),
+        ({"tags": ["parametrize"]}, ".tags[0]: 'parametrize' can't be a pytest mark"),
+        ({"tags": ["usefixtures"]}, ".tags[0]: 'usefixtures' can't be a pytest mark"),
         ({"tags": "build"}, ".tags: must be a list"),
     ],
 )
-def test_a_problem_of_a_case_is_told_with_its_path(
+def test_problem_in_a_case_is_reported_with_its_path(
     tmp_path: Path, change: dict[str, Any], problem: str
 ) -> None:
     bad = {**DOOR, **change}
     first = [case(f"Question {number}?", "x") for number in range(3)]
-    assert refused(tmp_path, {"cases": [*first, bad]}).problem.startswith(f"cases[3]{problem}")
-    assert refused(tmp_path, {"tests": [bad]}).problem.startswith(f"tests[0]{problem}")
-    assert refused(tmp_path, [bad]).problem.startswith(f"[0]{problem}")
+    assert rejected(tmp_path, {"cases": [*first, bad]}).problem.startswith(f"cases[3]{problem}")
+    assert rejected(tmp_path, {"tests": [bad]}).problem.startswith(f"tests[0]{problem}")
+    assert rejected(tmp_path, [bad]).problem.startswith(f"[0]{problem}")
 
 
 @pytest.mark.parametrize("key", ["input", "expected"])
-def test_a_missing_key_is_told_with_its_path(tmp_path: Path, key: str) -> None:
+def test_missing_key_is_reported_with_its_path(tmp_path: Path, key: str) -> None:
     bad = {name: value for name, value in GATE.items() if name != key}
-    assert refused(tmp_path, [bad]).problem == f"[0].{key}: missing"
+    assert rejected(tmp_path, [bad]).problem == f"[0].{key}: missing"
 
 
-def test_an_unknown_key_of_the_file_is_told_with_a_guess(tmp_path: Path) -> None:
-    assert refused(tmp_path, {"case": []}).problem == 'case: unknown key (did you mean "cases"?)'
+def test_unknown_key_of_the_file_gets_a_suggestion(tmp_path: Path) -> None:
+    assert rejected(tmp_path, {"case": []}).problem == 'case: unknown key (did you mean "cases"?)'
 
 
-def test_many_problems_are_told_at_once_but_not_all(tmp_path: Path) -> None:
-    lines = refused(tmp_path, [{}] * 8).problem.splitlines()
+def test_first_five_problems_are_shown(tmp_path: Path) -> None:
+    lines = rejected(tmp_path, [{}] * 8).problem.splitlines()
     assert len(lines) == 6
     assert lines[0] == "[0].input: missing"
     assert lines[-1].strip() == "and 3 more"
@@ -262,13 +262,13 @@ def test_many_problems_are_told_at_once_but_not_all(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "cases", [[GATE, DOOR, GATE], [{**GATE, "id": 1}, DOOR, {**DOOR, "id": "1"}]]
 )
-def test_twin_ids_are_refused_with_their_places(tmp_path: Path, cases: Any) -> None:
-    problem = refused(tmp_path, cases).problem
+def test_duplicate_ids_are_rejected_with_their_paths(tmp_path: Path, cases: Any) -> None:
+    problem = rejected(tmp_path, cases).problem
     assert problem.startswith("[2].id: ")
-    assert problem.endswith(" is the id of [0] too; give each its own")
+    assert problem.endswith(": also the id of [0]")
 
 
-def test_a_problem_is_told_without_what_a_terminal_might_obey(tmp_path: Path) -> None:
-    assert "\x1b" not in str(refused(tmp_path, [{**GATE, "\x1b[31m": 1}]))
+def test_messages_escape_control_characters(tmp_path: Path) -> None:
+    assert "\x1b" not in str(rejected(tmp_path, [{**GATE, "\x1b[31m": 1}]))
     bad = {**GATE, "context": {"files": {"\x1b[31m": 1}}}
-    assert "\x1b" not in str(refused(tmp_path, [bad]))
+    assert "\x1b" not in str(rejected(tmp_path, [bad]))

@@ -1,4 +1,4 @@
-"""A skill's folder: what may lie in it, its digest, and how skills are found."""
+"""A skill's folder: allowed files, digest, and how skills are found."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from pytest_upskill.skills.skill import MAX_FILE_BYTES, Skill, find_skills, load
 from support.kit import refused, skill_or_error, write_skill, write_skill_md
 
 
-def test_a_huge_file_is_refused(tmp_path: Path) -> None:
+def test_huge_file_is_rejected(tmp_path: Path) -> None:
     folder = write_skill(tmp_path / "gate")
     (folder / "big.bin").write_bytes(b"x" * MAX_FILE_BYTES)
     load_skill(folder / "SKILL.md")
@@ -19,14 +19,14 @@ def test_a_huge_file_is_refused(tmp_path: Path) -> None:
     assert "1,000,001 bytes" in error.problem
 
 
-def test_a_huge_file_of_cases_is_not_part_of_the_skill(tmp_path: Path) -> None:
+def test_huge_file_of_cases_is_not_part_of_the_skill(tmp_path: Path) -> None:
     folder = write_skill(tmp_path / "gate")
     (folder / "skill_meta.json").write_bytes(b"x" * (MAX_FILE_BYTES + 1))
     assert load_skill(folder / "SKILL.md").name == "gate"
 
 
 @pytest.mark.parametrize("target", ["secret.txt", "secrets", "no-such-file"])
-def test_a_link_out_of_the_folder_is_refused(tmp_path: Path, target: str) -> None:
+def test_link_out_of_the_folder_is_rejected(tmp_path: Path, target: str) -> None:
     (tmp_path / "secret.txt").write_text("secret")
     (tmp_path / "secrets").mkdir()
     folder = write_skill(tmp_path / "gate")
@@ -34,16 +34,16 @@ def test_a_link_out_of_the_folder_is_refused(tmp_path: Path, target: str) -> Non
     (folder / "references" / "link").symlink_to(tmp_path / target)
     error = refused(folder / "SKILL.md")
     assert error.where.endswith("references/link")
-    assert "leads out of the skill's folder" in error.problem
+    assert "out of the skill's folder" in error.problem
 
 
-def test_a_skill_file_that_is_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
+def test_skill_md_linked_from_outside_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "gate").mkdir()
     (tmp_path / "gate" / "SKILL.md").symlink_to(write_skill(tmp_path / "other") / "SKILL.md")
-    assert "leads out" in refused(tmp_path / "gate" / "SKILL.md").problem
+    assert "out of the skill's folder" in refused(tmp_path / "gate" / "SKILL.md").problem
 
 
-def test_links_inside_the_folder_are_fine(tmp_path: Path) -> None:
+def test_links_inside_the_folder_are_allowed(tmp_path: Path) -> None:
     folder = write_skill(tmp_path / "gate")
     (folder / "references").mkdir()
     (folder / "references" / "more.md").write_text("more")
@@ -52,7 +52,7 @@ def test_links_inside_the_folder_are_fine(tmp_path: Path) -> None:
     assert load_skill(folder / "SKILL.md").name == "gate"
 
 
-def test_a_link_to_itself_is_no_crash(tmp_path: Path) -> None:
+def test_link_to_itself_does_not_crash(tmp_path: Path) -> None:
     folder = write_skill(tmp_path / "gate")
     (folder / "loop").symlink_to("loop")
     found = skill_or_error(folder / "SKILL.md")
@@ -60,13 +60,13 @@ def test_a_link_to_itself_is_no_crash(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("link", ["gate", "other"])
-def test_the_folder_itself_may_be_a_link(tmp_path: Path, link: str) -> None:
+def test_folder_itself_may_be_a_link(tmp_path: Path, link: str) -> None:
     real = write_skill(tmp_path / "real" / "gate")
     (tmp_path / link).symlink_to(real)
     assert load_skill(tmp_path / link / "SKILL.md").name == "gate"
 
 
-def test_the_digest_changes_with_all_that_is_taught_and_with_nothing_else(tmp_path: Path) -> None:
+def test_digest_covers_the_skills_files_and_nothing_else(tmp_path: Path) -> None:
     folder = write_skill(tmp_path / "gate")
     file = folder / "SKILL.md"
     seen = [load_skill(file).digest]
@@ -87,12 +87,12 @@ def test_the_digest_changes_with_all_that_is_taught_and_with_nothing_else(tmp_pa
         assert load_skill(file).digest == seen[-1]
 
 
-def test_the_digest_does_not_depend_on_where_the_skill_lies(tmp_path: Path) -> None:
+def test_digest_does_not_depend_on_the_location(tmp_path: Path) -> None:
     one, other = write_skill(tmp_path / "a" / "gate"), write_skill(tmp_path / "b" / "gate")
     assert load_skill(one / "SKILL.md").digest == load_skill(other / "SKILL.md").digest
 
 
-def test_a_file_or_a_folder_stands_for_its_skill(tmp_path: Path) -> None:
+def test_file_or_folder_names_its_skill(tmp_path: Path) -> None:
     folder = write_skill(tmp_path / "gate")
     assert find_skills(folder / "SKILL.md") == [folder / "SKILL.md"]
     assert find_skills(folder) == [folder / "SKILL.md"]
@@ -102,20 +102,20 @@ def test_skills_are_found_at_any_depth_in_order(tmp_path: Path) -> None:
     deep = write_skill(tmp_path / "a" / "b" / "c" / "deep")
     claude = write_skill(tmp_path / ".claude" / "skills" / "hidden")
     gate = write_skill(tmp_path / "gate")
-    write_skill(gate / "assets" / "template")  # what lies inside a skill belongs to it
+    write_skill(gate / "assets" / "template")  # a skill inside a skill belongs to it
     small = write_skill_md(tmp_path / "a", "", "skill.md")
     expected = [claude / "SKILL.md", deep / "SKILL.md", small, gate / "SKILL.md"]
     assert find_skills(tmp_path) == expected
 
 
 @pytest.mark.parametrize("name", [".git", "node_modules", ".venv", "venv", "__pycache__"])
-def test_folders_of_tools_are_not_searched(tmp_path: Path, name: str) -> None:
+def test_tool_folders_are_not_searched(tmp_path: Path, name: str) -> None:
     gate = write_skill(tmp_path / "gate")
     write_skill(tmp_path / "a" / name / "theirs")
     assert find_skills(tmp_path) == [gate / "SKILL.md"]
 
 
-def test_an_environment_of_any_name_is_not_searched(tmp_path: Path) -> None:
+def test_virtual_environment_of_any_name_is_not_searched(tmp_path: Path) -> None:
     gate = write_skill(tmp_path / "gate")
     write_skill(tmp_path / "env" / "theirs")
     (tmp_path / "env" / "pyvenv.cfg").touch()
@@ -126,11 +126,11 @@ def test_an_environment_of_any_name_is_not_searched(tmp_path: Path) -> None:
     ("path", "problem"),
     [
         ("nothing", "no such file or folder"),
-        ("empty", "no SKILL.md in this folder or below it"),
-        ("README.md", "this file is not a SKILL.md"),
+        ("empty", "no SKILL.md in this folder or below"),
+        ("README.md", "not a SKILL.md"),
     ],
 )
-def test_a_path_without_a_skill_is_refused_with_a_hint(
+def test_path_without_a_skill_is_rejected_with_a_hint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, problem: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

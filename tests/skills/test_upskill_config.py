@@ -1,4 +1,4 @@
-"""upskill.config.yaml: read as upskill reads it, and used where nothing of ours says more."""
+"""upskill.config.yaml: read like upskill does, and overridden by our own settings."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ def written(folder: Path, text: str | bytes) -> Path:
     return file
 
 
-def test_what_has_a_meaning_here_is_read_and_the_rest_passed_over(tmp_path: Path) -> None:
+def test_known_keys_are_read_and_others_ignored(tmp_path: Path) -> None:
     text = "model: sonnet\nmax_refine_attempts: 2\neval_model: haiku\nskills_dir: ./s\nruns_dir: /r"
     file = written(tmp_path, text)
     assert read_config(tmp_path, {}) == UpskillConfig(
@@ -26,29 +26,29 @@ def test_what_has_a_meaning_here_is_read_and_the_rest_passed_over(tmp_path: Path
     )
 
 
-def test_the_models_that_write_skills_and_cases_are_read(tmp_path: Path) -> None:
+def test_models_that_write_skills_and_cases_are_read(tmp_path: Path) -> None:
     written(tmp_path, "skill_generation_model: opus\nmodel: sonnet\ntest_gen_model: haiku")
     config = read_config(tmp_path, {})
     assert (config.teacher, config.test_model) == ("opus", "haiku")
     written(tmp_path, "test_gen_model: [haiku]")
-    with pytest.raises(SettingsError, match="test_gen_model: this is not the name of a model"):
+    with pytest.raises(SettingsError, match="test_gen_model: must be a model name"):
         read_config(tmp_path, {})
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "model:", "eval_model:\nskills_dir: ~"])
-def test_what_is_not_said_is_none(tmp_path: Path, text: str) -> None:
+def test_missing_values_are_none(tmp_path: Path, text: str) -> None:
     config = read_config(tmp_path, {})
     assert config == UpskillConfig()
     file = written(tmp_path, text)
     assert read_config(tmp_path, {}) == UpskillConfig(file)
 
 
-def test_several_models_are_a_list_each_once(tmp_path: Path) -> None:
+def test_repeated_models_are_dropped(tmp_path: Path) -> None:
     written(tmp_path, "eval_model: [haiku, openai.o3-mini.low, haiku]")
     assert read_config(tmp_path, {}).eval_models == ("haiku", "openai.o3-mini.low")
 
 
-def test_the_environment_may_name_another_file_whose_paths_stay_relative_to_the_folder(
+def test_environment_may_name_another_file(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "project").mkdir()
@@ -64,21 +64,21 @@ def test_the_environment_may_name_another_file_whose_paths_stay_relative_to_the_
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("eval_model: 3", "config.yaml: eval_model: this is not the name of a model or a list"),
-        ("eval_model: {a: b}", "eval_model: this is not the name"),
-        ("eval_model: [haiku, 3]", "eval_model: this is not the name"),
-        ("eval_model: ''", "eval_model: this is not the name"),
-        ("skills_dir: [a]", "skills_dir: this is not the path of a folder"),
-        ("runs_dir: 3", "runs_dir: this is not the path of a folder"),
-        ("- haiku", "config.yaml: this is not a list of 'key: value'"),
-        ("a: 1\nb: [", "config.yaml:2:5: this is not YAML"),
-        ("a: !!python/name:os.system", "this is not YAML: could not determine a constructor"),
-        (b"a: \xff", "this is not YAML: 'utf-8' codec"),
-        ("[" * 20_000, "this is not YAML: nested too deep"),
+        ("eval_model: 3", "config.yaml: eval_model: must be a model name or a list"),
+        ("eval_model: {a: b}", "eval_model: must be a model name"),
+        ("eval_model: [haiku, 3]", "eval_model: must be a model name"),
+        ("eval_model: ''", "eval_model: must be a model name"),
+        ("skills_dir: [a]", "skills_dir: must be the path of a folder"),
+        ("runs_dir: 3", "runs_dir: must be the path of a folder"),
+        ("- haiku", "config.yaml: must be a mapping"),
+        ("a: 1\nb: [", "config.yaml:2:5: invalid YAML"),
+        ("a: !!python/name:os.system", "invalid YAML: could not determine a constructor"),
+        (b"a: \xff", "invalid YAML: 'utf-8' codec"),
+        ("[" * 20_000, "invalid YAML: nested too deeply"),
         ("#" * 1_000_001, "more than 1,000,000 bytes"),
     ],
 )
-def test_a_broken_file_is_one_clear_error(tmp_path: Path, text: str | bytes, told: str) -> None:
+def test_broken_file_is_one_clear_error(tmp_path: Path, text: str | bytes, told: str) -> None:
     written(tmp_path, text)
     with pytest.raises(SettingsError) as caught:
         read_config(tmp_path, {})
@@ -93,7 +93,7 @@ def test_a_broken_file_is_one_clear_error(tmp_path: Path, text: str | bytes, tol
         st.recursive(st.none() | st.integers() | st.text(), st.lists, max_leaves=4),
     ).map(lambda data: json.dumps(data).encode())
 )
-def test_whatever_the_file_holds_there_is_a_config_or_one_error(
+def test_any_content_loads_or_raises_settings_error(
     tmp_path_factory: pytest.TempPathFactory, data: bytes
 ) -> None:
     folder = tmp_path_factory.mktemp("any")
@@ -107,7 +107,7 @@ def test_whatever_the_file_holds_there_is_a_config_or_one_error(
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
-def test_its_model_is_the_default_of_a_run_and_the_header_says_so(
+def test_eval_model_is_the_default_and_the_header_says_so(
     pytester: pytest.Pytester, workers: str
 ) -> None:
     write_skill(pytester.path / "skills/gate")
@@ -118,7 +118,7 @@ def test_its_model_is_the_default_of_a_run_and_the_header_says_so(
     result.stdout.fnmatch_lines([f"upskill: gate on {model} (*), from upskill.config.yaml"])
 
 
-def test_it_is_looked_for_beside_the_ini_file_and_so_are_the_files_in_names(
+def test_file_is_found_next_to_the_ini_file(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytester.makeini("[pytest]\nskill_paths = skills")
@@ -129,7 +129,7 @@ def test_it_is_looked_for_beside_the_ini_file_and_so_are_the_files_in_names(
     pytester.runpytest_inprocess().assert_outcomes(passed=1)
 
 
-def test_the_command_line_and_the_ini_file_come_first(pytester: pytest.Pytester) -> None:
+def test_command_line_and_ini_file_take_precedence(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
     model = write_script(pytester.path / "a.json")
     written(pytester.path, "eval_model: [")  # not even read
@@ -141,7 +141,7 @@ def test_the_command_line_and_the_ini_file_come_first(pytester: pytest.Pytester)
     result.stdout.fnmatch_lines([f"upskill: gate on {model} (*)"])
 
 
-def test_it_switches_nothing_on_and_is_not_read_while_nothing_is_tested(
+def test_file_is_not_read_unless_a_skill_is_tested(
     pytester: pytest.Pytester,
 ) -> None:
     write_skill(pytester.path / "skills/gate")
@@ -157,11 +157,11 @@ def test_it_switches_nothing_on_and_is_not_read_while_nothing_is_tested(
     [
         ("eval_model: hiku", "upskill.config.yaml: eval_model: hiku: no model of this name*"),
         ("eval_model: haiku", "upskill.config.yaml: eval_model: haiku: ANTHROPIC_API_KEY is not*"),
-        ("eval_model: 3", "upskill.config.yaml: eval_model: this is not the name*"),
-        ("eval_model: [", "upskill.config.yaml:1:*: this is not YAML*"),
+        ("eval_model: 3", "upskill.config.yaml: eval_model: must be a model name*"),
+        ("eval_model: [", "upskill.config.yaml:1:*: invalid YAML*"),
     ],
 )
-def test_what_is_wrong_with_it_is_a_usage_error_that_names_it(
+def test_mistake_in_the_file_is_a_usage_error(
     pytester: pytest.Pytester, text: str, told: str
 ) -> None:
     write_skill(pytester.path / "skills/gate")

@@ -1,6 +1,6 @@
-"""What is wrong or unwise in a skill and its cases, found without asking a model.
+"""Find mistakes in a skill and its cases without calling a model.
 
-Nothing of the skill is run or imported.
+No code of the skill is run or imported.
 """
 
 from pathlib import Path
@@ -15,14 +15,14 @@ __all__ = ["Finding", "Level", "lint_skill"]
 
 
 def lint_skill(skill_file: Path, *, judge: bool, lift: float) -> list[Finding]:
-    """All findings of a skill: those of SKILL.md, then those of its cases."""
+    """All findings of a skill: first those of SKILL.md, then those of its cases."""
     folder = skill_file.parent
     found = list(lint_skill_file(skill_file))
     cases_file = find_cases(folder)
     if cases_file:
         found += lint_cases(cases_file, folder, judge=judge, lift=lift)
     else:
-        hint = f"Write some into {CASES_NAME} beside it."
-        what = "this skill has no cases"
+        hint = f"Add some in {CASES_NAME} next to SKILL.md."
+        what = "no cases"
         found.append(Finding(shown(skill_file), 1, "warning", "no-cases", what, hint))
     return found

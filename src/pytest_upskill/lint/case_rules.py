@@ -1,4 +1,4 @@
-"""The cases of a skill: whether they are read at all, and whether they measure anything."""
+"""Rules for cases: are they valid, and do they measure anything?"""
 
 import ast
 import math
@@ -27,12 +27,12 @@ from ..trials.answer import Answer, Usage
 from ..trials.trial import user_text
 from .finding import Finding, Level, finding_of
 
-_DEEPEST: Final = 10  # parsing refuses what is nested deeper
-_ALIKE: Final = 0.9  # the share of their words that near-duplicates have in common, in order
-_SHARED: Final = 0.8  # and the least share of the set of both's words that they then have
-_WORDS_COMPARED: Final = 2000  # comparing takes time by the square of them
+_MAX_DEPTH: Final = 10  # the parser rejects deeper nesting
+_ALIKE: Final = 0.9  # share of words that near-duplicates have in common, in order
+_SHARED: Final = 0.8  # so they share at least this much of their combined vocabulary
+_WORDS_COMPARED: Final = 2000  # comparing takes quadratic time
 _WORDS: Final = re.compile(r"\w+|[^\w\s]")
-_WHOLE_WORDS_BELOW: Final = 4  # "no" is in "know" by chance
+_WHOLE_WORDS_BELOW: Final = 4  # "know" contains "no" by chance
 _TEXT_CHECKS: Final = ("contains", "contains_any", "words", "equals", "starts_with", "ends_with")
 _NONSENSE: Final = (
     "I do not know.",
@@ -45,7 +45,7 @@ _NONSENSE: Final = (
 
 @dataclass(frozen=True)
 class Written:
-    """``wanted`` is False inside of a ``not``."""
+    """A check as written in the file, with its path; ``wanted`` is False inside ``not``."""
 
     place: Location
     name: str
@@ -56,7 +56,7 @@ class Written:
 
 
 class _File:
-    """A file of cases that is JSON: makes findings of places in it."""
+    """A JSON file of cases; turns paths in it into findings."""
 
     def __init__(self, file: Path) -> None:
         self._name = shown(file)
@@ -72,7 +72,7 @@ class _File:
 
 
 def lint_cases(file: Path, folder: Path, *, judge: bool, lift: float) -> Iterator[Finding]:
-    """``folder`` is the skill's; ``judge`` says whether there is one; ``lift`` is wished for."""
+    """``folder`` is the skill's, ``judge`` whether one is set, ``lift`` what should be shown."""
     try:
         cases = load_cases(file, folder)
     except CasesError as error:
@@ -90,7 +90,7 @@ def lint_cases(file: Path, folder: Path, *, judge: bool, lift: float) -> Iterato
 def _of_checks(
     source: _File, cases: Sequence[Case], folder: Path, judge: bool
 ) -> Iterator[Finding]:
-    """What the defaults are wrong in is wrong in each case: the same finding, many times."""
+    """A mistake in the defaults is found in every case; the caller drops the repeats."""
     judged, unknown = list[Case](), set[str]()
     for case in cases:
         written = list(written_checks(case.expected))
@@ -98,7 +98,7 @@ def _of_checks(
             if name not in unknown:
                 unknown.add(name)
                 message = f"unknown check {quoted(name)}{guess(name, TAKEN)}"
-                hint = "It is fine if a conftest.py registers it, which is not looked at here."
+                hint = "Ignore this if a conftest.py registers it; lint does not read conftest.py."
                 yield source.finding("warning", "check-unknown", place, message, hint)
         try:
             checks = _parsed(case, unknown, folder)
@@ -108,14 +108,14 @@ def _of_checks(
             continue
         yield from _leaks(source, case, written)
         if _any_answer_passes(checks):
-            message = f"{case.id}: every answer passes, even one that says nothing"
-            hint = 'Add a check of what the answer must say, as "contains".'
+            message = f"{case.id}: any answer passes, even nonsense"
+            hint = 'Check for something the answer must say, for example with "contains".'
             yield source.finding("warning", "any-answer", case.place, message, hint)
         if rubric_of(checks).texts:
             judged.append(case)
     if judged and not judge:
-        message = f"only a judge can grade {counted(len(judged), 'case')}, and there is none"
-        hint = "Set skill_judge in pytest's ini file, or give --judge MODEL here."
+        message = f"{counted(len(judged), 'case')} with a rubric, but no judge is set"
+        hint = "Set skill_judge in pytest's ini file, or pass --judge MODEL."
         yield source.finding("warning", "no-judge", judged[0].place, message, hint)
 
 
@@ -128,17 +128,17 @@ def _unregistered(case: Case, written: Sequence[Written]) -> Iterator[tuple[str,
 
 
 def _parsed(case: Case, unknown: Iterable[str], folder: Path) -> tuple[AnyCheck, ...]:
-    """Unknown checks may have any argument; those in Python are looked at and not loaded."""
-    own = {name: Kind(name, TypeAdapter(Any), _not_held) for name in unknown}
+    """Unknown checks take any argument; Python checks are parsed, not loaded."""
+    own = {name: Kind(name, TypeAdapter(Any), _not_run) for name in unknown}
     return checks_of(case, {**KINDS, **own, "python": _python_kind(folder)}, own)
 
 
-def _not_held(_: Answer, __: Any, ___: Given) -> Iterator[Said]:
-    yield None, "this check is not made by the linter"
+def _not_run(_: Answer, __: Any, ___: Given) -> Iterator[Said]:
+    yield None, "not run by lint"
 
 
 def _python_kind(folder: Path) -> Kind:
-    def looked_at(written: str) -> str:
+    def inspected(written: str) -> str:
         file, function = place_of_function(folder, written)
         source = read_skill_file(folder, written.rpartition(":")[0])
         try:
@@ -149,11 +149,11 @@ def _python_kind(folder: Path) -> Kind:
             raise ValueError(f"{quoted(file.name)} has no function {function!r}")
         return written
 
-    return Kind("python", TypeAdapter(Annotated[Text, AfterValidator(looked_at)]), _not_held)
+    return Kind("python", TypeAdapter(Annotated[Text, AfterValidator(inspected)]), _not_run)
 
 
 def _names_of(module: ast.Module) -> Iterator[str]:
-    """What a module names by itself, not inside of its functions and classes."""
+    """Names bound at module level."""
     nodes: list[ast.AST] = [module]
     while nodes:
         match node := nodes.pop():
@@ -170,7 +170,7 @@ def _names_of(module: ast.Module) -> Iterator[str]:
 def leaked_texts(
     case: Case, written: Iterable[Written] | None = None
 ) -> list[tuple[str, Location]]:
-    """Expected texts that a model reads in the question, each with its place in the case."""
+    """Expected texts that already appear in the question, each with its path in the case."""
     seen = "\n".join([case.system or "", *(text for _, text in case.earlier), user_text(case)])
     found: list[tuple[str, Location]] = []
     for check in written_checks(case.expected) if written is None else written:
@@ -178,28 +178,28 @@ def leaked_texts(
             continue
         texts = check.argument if isinstance(check.argument, list) else [check.argument]
         for number, text in enumerate(texts):
-            if _stands_in(seen, text, check.case_sensitive):
+            if _appears_in(seen, text, check.case_sensitive):
                 inside = (number,) if isinstance(check.argument, list) else ()
                 found.append((text, (*check.place, *inside)))
     return found
 
 
 def _leaks(source: _File, case: Case, written: Sequence[Written]) -> Iterator[Finding]:
-    """Without the skill such a case passes too."""
+    """Such a case can pass without the skill."""
     for text, place in leaked_texts(case, written):
-        message = f"{case.id}: {quoted(text)} already stands in the question"
-        hint = "Ask without it, or expect what only the skill tells."
+        message = f"{case.id}: the question already contains {quoted(text)}"
+        hint = "Reword the question, or expect something that only the skill says."
         yield source.finding("warning", "leak", case.place_of(*place), message, hint)
 
 
-def _stands_in(seen: str, text: str, case_sensitive: bool) -> bool:
+def _appears_in(seen: str, text: str, case_sensitive: bool) -> bool:
     kind = KINDS["words" if len(text.strip()) < _WHOLE_WORDS_BELOW else "contains"]
     (grading,) = grade([Check(kind, [text.strip()], case_sensitive)], Answer(seen))
     return grading.passed
 
 
 def _any_answer_passes(checks: Sequence[AnyCheck]) -> bool:
-    """Whether answers that say nothing pass; not known where a judge or a function decides."""
+    """Whether nonsense passes; False if a judge or a function decides."""
     required = [check for check in checks if check.required]
     known = set(KINDS.values()) - {KINDS["judge"]}
     if any(check.kind not in known for check in walk(required)):
@@ -216,24 +216,23 @@ def _any_answer_passes(checks: Sequence[AnyCheck]) -> bool:
 
 def _of_questions(source: _File, cases: Sequence[Case], lift: float) -> Iterator[Finding]:
     for first, second in near_duplicates(cases):
-        message = f"{second.id}: nearly the same question as {first.id}, on line {first.line}"
-        hint = "Ask something else, so that it counts."
+        message = f"{second.id}: almost the same question as {first.id} (line {first.line})"
+        hint = "Ask something different: repeats add no evidence."
         yield source.finding("warning", "near-duplicate", second.place, message, hint)
     number, (best, worst) = sum(case.skip is None for case in cases), cases_for_lift(lift)
     if number < best:
-        wished = f"a lift of {100 * lift:.3g} points"
-        message = f"{counted(number, 'case')}: too few to show {wished}"
-        hint = f"That takes {best:,}, and {worst:,} if the skill makes some cases worse (--lift)."
+        message = f"{counted(number, 'case')}: too few to show a lift of {100 * lift:.3g} points"
+        hint = f"Add cases ({best:,}, or up to {worst:,} if some get worse), or set --lift."
         yield source.finding("warning", "few-cases", (), message, hint)
 
 
 def written_checks(expected: Any, around: Written | None = None) -> Iterator[Written]:
-    """Every check of ``expected``, also inside of those that combine others.
+    """Every check of ``expected``, including those inside ``all_of``, ``any_of`` and ``not``.
 
-    What is not a group is passed over: parsing tells that.
+    Skips whatever is not a group; the parser reports that.
     """
     around = around or Written(("expected",), "", None)
-    if len(around.place) > 2 * _DEEPEST:
+    if len(around.place) > 2 * _MAX_DEPTH:
         return
     if isinstance(expected, list):
         for number, group in enumerate(expected):
@@ -271,9 +270,9 @@ def _with_settings(group: dict[str, Any], around: Written) -> Written:
 
 
 def near_duplicates(cases: Sequence[Case]) -> Iterator[tuple[Case, Case]]:
-    """Each case that is much like one before it, with that one.
+    """Pairs of an earlier case and one that is almost the same.
 
-    Two questions about different files, or in different conversations, are different.
+    The same question about other files or in another conversation is a different one.
     """
     words = [_WORDS.findall(case.input.casefold())[:_WORDS_COMPARED] for case in cases]
     sets = [frozenset(one) for one in words]
@@ -282,8 +281,8 @@ def near_duplicates(cases: Sequence[Case]) -> Iterator[tuple[Case, Case]]:
     for number, case in enumerate(cases):
         same_around = (case.system, case.files, case.earlier)
         rare = sorted(sets[number], key=lambda word: (frequency[word], word))
-        # Sets that share so much of their words share one of so few of the rarest of them, too:
-        # only these are compared.
+        # Two sets that overlap this much share at least one of their few rarest words, so only
+        # cases with such a word in common are compared.
         marks = rare[: len(rare) - math.ceil(_SHARED * len(rare)) + 1]
         before = dict.fromkeys(
             other for mark in marks for other in seen.get((*same_around, mark), ())
@@ -292,7 +291,7 @@ def near_duplicates(cases: Sequence[Case]) -> Iterator[tuple[Case, Case]]:
         twin = next((other for other in close if _alike(words[other], words[number])), None)
         if twin is not None:
             yield cases[twin], case
-            continue  # the first of many that are alike stands for all
+            continue  # the first of several stands for all
         for mark in marks:
             seen.setdefault((*same_around, mark), []).append(number)
 

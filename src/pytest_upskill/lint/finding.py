@@ -1,4 +1,4 @@
-"""What the linter says of a place in a file."""
+"""One message of the linter."""
 
 import re
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _PLACE: Final = re.compile(r"(?P<file>.*?)(?::(?P<line>\d+)(?::\d+)?)?", re.DOTA
 
 @dataclass(frozen=True)
 class Finding:
-    """``file`` is the path as people read it; ``hint`` is a sentence, or empty."""
+    """``file`` is the path to show; ``hint`` is a sentence, or empty."""
 
     file: str
     line: int
@@ -24,7 +24,7 @@ class Finding:
 
 
 def finding_of(error: InputError, code: str) -> Finding:
-    """The same as the error says: its place is a path, perhaps with a line and a column."""
+    """An error as a finding; its ``where`` is ``path[:line[:column]]``."""
     place = _PLACE.fullmatch(error.where)
     file, line = (place["file"], place["line"]) if place else (error.where, None)
     return Finding(file, int(line or 1), "error", code, error.problem, error.hint)

@@ -1,4 +1,8 @@
-"""SKILL.md: the specification's rules, its advice on size, references to files."""
+"""Rules for SKILL.md: the specification, its size advice, and references to files.
+
+Markdown links count as references. Inline code counts if it starts with a skill's own folders
+(``scripts/run.py``). Fenced blocks do not count.
+"""
 
 import os
 import posixpath
@@ -14,18 +18,16 @@ from ..errors import SkillError, shown
 from ..skills.skill import estimated_tokens, read_text, review_skill
 from .finding import Finding, Level, finding_of
 
-MOST_LINES: Final = 500
-MOST_TOKENS: Final = 5000
-_SPLIT: Final = "Move what is not always needed into files of references/."
-
-_LONGEST_LINE: Final = 10_000  # looking for pairs of backticks takes time by the square of it
-_DEEPEST: Final = 2  # references/file.md
-
+MAX_LINES: Final = 500
+MAX_TOKENS: Final = 5000
+_SPLIT: Final = "Move what is not always needed to files in references/."
+_LONGEST_LINE: Final = 10_000  # matching backticks takes quadratic time
+_MAX_DEPTH: Final = 2  # references/file.md
 _FENCE: Final = re.compile(r"[\s>]*(?:(?:[-*+]|\d+[.)])\s+)*(`{3,}(?!.*`)|~{3,})")
 _CODE: Final = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 _TARGET: Final = r"(?:<([^<>]*)>|([^\s<>()]+(?:\([^\s()]*\)[^\s<>()]*)*))"
 _LINK: Final = re.compile(rf"\]\(\s*{_TARGET}|^ {{0,3}}\[[^\]^]+\]:\s*{_TARGET}")
-_NO_FILE: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:|//|#|$")  # an address, an anchor
+_NO_FILE: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:|//|#|$")  # a URL or an anchor
 _PLACEHOLDER: Final = re.compile(r"[{}<>*$…|]|\.\.\.")
 _IN_SKILL: Final = re.compile(r"(?:\./)?(?:references|scripts|assets)/.*\w.*")
 
@@ -39,16 +41,16 @@ def lint_skill_file(file: Path) -> Iterator[Finding]:
     try:
         lines = read_text(file).split("\n")
     except (SkillError, OSError):
-        return  # which is among the violations
+        return  # already among the violations
     start = _start_of_body(lines)
     yield from _size(shown(file), lines, start)
     for line, reference in references_in(lines[start:], start + 1):
-        if problem := what_is_wrong(reference, file.parent):
+        if problem := check_reference(reference, file.parent):
             yield Finding(shown(file), line, *problem)
 
 
 def _start_of_body(lines: list[str]) -> int:
-    """The number of lines before the body; none, if the frontmatter is not one."""
+    """The number of lines before the body; 0 without a complete frontmatter."""
     if lines[0].rstrip() == "---":
         for number, line in enumerate(lines[1:], start=1):
             if line.rstrip() == "---":
@@ -58,25 +60,25 @@ def _start_of_body(lines: list[str]) -> int:
 
 def _size(file: str, lines: list[str], start: int) -> Iterator[Finding]:
     number = len(lines) - (lines[-1] == "")
-    if number > MOST_LINES:
-        what = f"this file has {number:,} lines; {MOST_LINES} are advised at most"
-        yield Finding(file, MOST_LINES + 1, "warning", "skill-long", what, _SPLIT)
+    if number > MAX_LINES:
+        what = f"{number:,} lines (recommended: up to {MAX_LINES})"
+        yield Finding(file, MAX_LINES + 1, "warning", "skill-long", what, _SPLIT)
     tokens = estimated_tokens("\n".join(lines[start:]).strip())
-    if tokens > MOST_TOKENS:
-        what = f"the text has about {tokens:,} tokens; {MOST_TOKENS:,} are advised at most"
+    if tokens > MAX_TOKENS:
+        what = f"about {tokens:,} tokens (recommended: up to {MAX_TOKENS:,})"
         yield Finding(file, start + 1, "warning", "skill-long", what, _SPLIT)
 
 
 @dataclass(frozen=True)
 class Reference:
-    """``path`` is as written, without the part of the file that it points to."""
+    """``path`` is as written, without query and anchor."""
 
     path: str
     is_link: bool
 
 
 def references_in(lines: Iterable[str], first: int) -> Iterator[tuple[int, Reference]]:
-    """Each with its line, counted from ``first`` on."""
+    """References with their lines; ``first`` is the number of the first line."""
     fence = ""
     for number, line in enumerate(lines, start=first):
         opening = _FENCE.match(line)
@@ -103,18 +105,18 @@ def _references_of(line: str) -> Iterator[Reference]:
                 yield Reference(word, is_link=False)
 
 
-def what_is_wrong(reference: Reference, folder: Path) -> tuple[Level, str, str, str] | None:
-    """Level, code, message and how to fix it; None if the reference is a good one."""
+def check_reference(reference: Reference, folder: Path) -> tuple[Level, str, str, str] | None:
+    """Level, code, message and hint; None if the reference is fine."""
     path, name = posixpath.normpath(reference.path), repr(one_line(reference.path, 200))
     if path.startswith(("../", "/")) or path == "..":
-        hint = "Put a copy of the file into the skill: nothing else goes where the skill goes."
-        return "error", "reference-outside", f"{name} leads out of the skill's folder", hint
-    # Not Path.exists, which raises at names that no file can have.
+        hint = "Copy the file into the skill: only the skill's own folder is installed."
+        return "error", "reference-outside", f"{name} is outside the skill's folder", hint
+    # Path.exists raises on names that no file can have.
     if not os.path.exists(os.path.join(folder, path)):  # noqa: PTH110, PTH118
-        hint = "Add the file, or hint the path: it starts at the skill's folder."
+        hint = "Add the file, or fix the path: it is relative to the skill's folder."
         level: Level = "error" if reference.is_link else "warning"
-        return level, "reference-broken", f"there is no {name} in the skill", hint
-    if path.count("/") + 1 > _DEEPEST:
-        hint = "Agents look one level deep: keep it as references/file, scripts/file, assets/file."
-        return "warning", "reference-deep", f"{name} is nested deeper than one level", hint
+        return level, "reference-broken", f"{name} not found in the skill", hint
+    if path.count("/") + 1 > _MAX_DEPTH:
+        hint = "Agents look one level deep: use references/FILE, scripts/FILE or assets/FILE."
+        return "warning", "reference-deep", f"{name} is nested more than one level deep", hint
     return None

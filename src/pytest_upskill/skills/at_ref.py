@@ -1,4 +1,4 @@
-"""A skill as it is at a git ref, read through git: the work tree is left alone."""
+"""A skill at a git ref, read through git without touching the work tree."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -11,7 +11,7 @@ from .skill import SKILL_NAMES, Skill, body_of
 
 
 def with_previous(skill: Skill, ref: str | None) -> Skill:
-    """The skill with its text at ``ref``; as it is if there is no such, or it is new since."""
+    """The skill with its body at ``ref``; unchanged if there is no ref or the skill is newer."""
     if ref is None:
         return skill
     folder = skill.file.resolve().parent
@@ -25,28 +25,30 @@ def with_previous(skill: Skill, ref: str | None) -> Skill:
 
 @lru_cache(maxsize=256)
 def require_ref(ref: str, folder: Path) -> str:
-    """The commit that a ref stands for in the repository of a folder."""
+    """The commit of a ref in the repository of a folder."""
     if ref.startswith("-"):  # git would take it for an option
-        raise _wrong(ref, "this is not the name of a ref", "Name a branch, a tag or a commit.")
+        raise _wrong(ref, "not a git ref", "Name a branch, a tag or a commit.")
     commit = _git(ref, folder, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", may_fail=1)
     if not commit:
         raise _wrong(
             ref,
-            f"there is no such ref in the repository of {folder}",
-            "Name a branch, a tag or a commit; fetch it first where the clone is shallow.",
+            f"no such ref in the repository of {folder}",
+            "Name a branch, a tag or a commit; in a shallow clone, fetch it first.",
         )
     return commit.decode().strip()
 
 
 def _git(ref: str, folder: Path, *args: str, may_fail: int = 0) -> bytes:
-    """What git prints; nothing if it ends with the status that may be."""
+    """The output of git; empty if it exits with ``may_fail``."""
     try:
         done = run_git(folder, *args)
     except OSError as error:
-        raise _wrong(ref, f"git can't be run: {error}", "Install git.") from None
+        raise _wrong(ref, f"can't run git: {error}", "Install git.") from None
     if done.returncode not in (0, may_fail):
         said = one_line(done.stderr.decode("utf-8", "replace").removeprefix("fatal: "), 300)
-        raise _wrong(ref, f"git says of {folder}: {said}", "The skill must be in a git repository.")
+        raise _wrong(
+            ref, f"git failed in {folder}: {said}", "The skill must be in a git repository."
+        )
     return done.stdout if done.returncode == 0 else b""
 
 

@@ -1,7 +1,6 @@
-"""The form of skill_meta.json: what may stand in it, and what is said where it does not fit.
+"""The form of skill_meta.json, with the messages for values that do not fit.
 
-The descriptions are what an editor shows to who writes such a file: schema.py makes its JSON
-schema of them.
+The field descriptions end up in the JSON schema, where editors show them.
 """
 
 import re
@@ -35,7 +34,7 @@ def _as_text(value: Any) -> Any:
 def _good_id(value: str) -> str:
     if not _GOOD_ID.fullmatch(value):
         raise ValueError(
-            f"{value!r} can't be part of a test's name; use letters, digits and . _ + - only, "
+            f"{value!r} can't be part of a test id; use letters, digits and . _ + -, "
             f"for example {slug(value) or 'case-1'!r}"
         )
     return value
@@ -44,14 +43,14 @@ def _good_id(value: str) -> str:
 def _good_tag(value: str) -> str:
     if not _GOOD_TAG.fullmatch(value) or value in _PYTEST_MARKS:
         raise ValueError(
-            f"{value!r} can't be a mark of pytest; use another word of letters, digits and . _ -"
+            f"{value!r} can't be a pytest mark; use another word of letters, digits and . _ -"
         )
     return value
 
 
 def _good_reason(value: Any) -> Any:
     if not isinstance(value, bool) and not (isinstance(value, str) and value.strip()):
-        raise ValueError("this is neither a text that says why, nor true or false")
+        raise ValueError("must be a reason, true or false")
     return value
 
 
@@ -59,7 +58,7 @@ def _one_or_more(value: Any) -> Any:
     if isinstance(value, str):
         return [value]
     if not isinstance(value, list) or not value:
-        raise ValueError("this is neither a text nor a list of texts")
+        raise ValueError("must be a string or a list of strings")
     return value
 
 
@@ -77,7 +76,7 @@ Patterns = Annotated[
 
 
 def either(choices: dict[type, str], problem: str) -> Discriminator:
-    """Picks the form of a union by the type of what is written, so that one thing is said of it."""
+    """Pick a union's form by the type of the value, to report one problem instead of several."""
 
     def tag_of(value: Any) -> str | None:
         return next((tag for kind, tag in choices.items() if isinstance(value, kind)), None)
@@ -87,7 +86,7 @@ def either(choices: dict[type, str], problem: str) -> Discriminator:
 
 def _no_system(value: Any) -> Any:
     if value == "system":
-        raise ValueError('a system text is written as "system" of the case, beside "input"')
+        raise ValueError('write a system prompt as "system" of the case, next to "input"')
     return value
 
 
@@ -110,19 +109,19 @@ def _in_turn(messages: list[MessageForm]) -> list[MessageForm]:
 Messages = Annotated[list[MessageForm], AfterValidator(_in_turn)]
 Input = Annotated[
     Annotated[Text, Tag("text")] | Annotated[Messages, Tag("messages")],
-    either({str: "text", list: "messages"}, "this is neither a text nor a list of messages"),
+    either({str: "text", list: "messages"}, "must be a string or a list of messages"),
 ]
 
 
 class FileOfSkill(Strict):
-    """A file that stands in the skill's folder."""
+    """A file in the skill's folder."""
 
-    file: Text = Field(description="Its path, from the skill's folder on.")
+    file: Text = Field(description="Its path, relative to the skill's folder.")
 
 
 TextOrFile = Annotated[
     Annotated[str, Tag("text")] | Annotated[FileOfSkill, Tag("file")],
-    either({str: "text", dict: "file"}, "this is neither a text nor an object with a 'file'"),
+    either({str: "text", dict: "file"}, 'must be a string or an object with "file"'),
 ]
 Files = Annotated[
     Annotated[None, Tag("none")]
@@ -130,7 +129,7 @@ Files = Annotated[
     | Annotated[dict[str, TextOrFile], Tag("texts")],
     either(
         {type(None): "none", list: "paths", dict: "texts"},
-        "this is neither an object of texts nor a list of paths",
+        "must be an object of strings or a list of paths",
     ),
 ]
 
@@ -138,84 +137,83 @@ Files = Annotated[
 class ContextForm(Strict):
     files: Files = Field(
         None,
-        description="Files that are appended to the question, each in a fence with its name: "
+        description="Files to append to the question, each in a fence with its name: "
         'name → text, or name → {"file": "path in the skill\'s folder"}, or a list of such paths.',
     )
 
 
 class SharedForm(Strict):
-    """What a case and the defaults of a file have in common."""
+    """The keys that a case and the defaults of a file share."""
 
-    context: ContextForm | None = Field(None, description="What belongs to the question.")
+    context: ContextForm | None = Field(None, description="Files for the question.")
     system: Text | None = Field(
         None,
-        description="The system text of both arms, in place of 'You are a helpful assistant.'",
+        description="The system prompt of both arms instead of 'You are a helpful assistant.'",
     )
     tags: list[CaseTag] = Field(
-        default_factory=list, description='Marks of pytest, for -m "build and not slow".'
+        default_factory=list, description='pytest marks, for -m "build and not slow".'
     )
-    skip: Reason | None = Field(None, description="Why this is not asked, or true.")
-    xfail: Reason | None = Field(None, description="Why this is expected to fail, or true.")
+    skip: Reason | None = Field(None, description="Why the case is skipped, or true.")
+    xfail: Reason | None = Field(None, description="Why the case is expected to fail, or true.")
     runs: int | None = Field(
         None,
         ge=1,
         le=MOST_RUNS,
-        description="How often each arm is asked, in place of --skill-runs.",
+        description="Runs of each arm, instead of --skill-runs.",
     )
     threshold: float | None = Field(
         None,
         gt=0,
         le=1,
-        description="The share of runs that must pass with the skill; without it more than half.",
+        description="The share of runs with the skill that must pass (default: more than half).",
     )
     models: Patterns | None = Field(
         None,
-        description="Only for models whose name or id fits one of these, as in 'claude-*'.",
+        description="Only for models whose name or id matches one of these, like 'claude-*'.",
     )
-    # upskill writes these three as null where a case has none.
+    # upskill writes these three as null if a case has none.
     validator: Text | None = Field(
         None, description="The name of a check that a conftest.py registers."
     )
-    validator_config: dict[str, Any] | None = Field(None, description="What that check is given.")
-    output_file: str | None = Field(None, description="Given to that check too.")
+    validator_config: dict[str, Any] | None = Field(None, description="The argument of that check.")
+    output_file: str | None = Field(None, description="Also passed to that check.")
 
 
 class CaseForm(SharedForm):
-    """One question with the checks that its answer must pass."""
+    """One question with the checks its answer must pass."""
 
     id: CaseId | None = Field(
         None,
-        description="The name of the test: letters, digits and . _ + -. Without one it is made of "
-        "the question.",
+        description="The test id: letters, digits and . _ + - (default: from the question).",
     )
     input: Input = Field(
-        description="The question; or a list of messages of user and assistant in turn, of which "
-        "the last is the question.",
+        description="The question, or a list of messages, user and assistant in turn, that ends "
+        "with the question.",
     )
-    expected: Any = Field(None, description="The checks that the answer must pass.")
+    expected: Any = Field(None, description="The checks the answer must pass.")
 
 
 class DefaultsForm(SharedForm):
-    """What holds for every case of the file that does not say otherwise."""
+    """Defaults for every case of the file."""
 
     expected: dict[str, Any] | None = Field(
-        None, description="Checks of every case; those of a case itself win, key by key."
+        None, description="Checks of every case; a case overrides them key by key."
     )
 
 
 class MetaForm(Strict):
-    """The cases of a skill: questions that are asked with and without it."""
+    """The cases of a skill: questions to ask with and without it."""
 
     schema_: str | None = Field(
-        None, alias="$schema", description="Where the schema of this file is; for editors."
+        None, alias="$schema", description="The schema of this file, for editors."
     )
-    metadata: dict[str, Any] | None = Field(None, description="Anything; it is left alone.")
+    metadata: dict[str, Any] | None = Field(None, description="Anything; ignored.")
     defaults: DefaultsForm | None = Field(
         None,
-        description="What holds for every case that does not say otherwise; tags are added.",
+        description="Defaults for every case; tags are added to a case's own.",
     )
-    # Held to their form after the defaults are put in.
+    # Validated after the defaults are merged in.
     cases: list[SkipValidation[CaseForm]] | None = Field(None, description="The cases.")
     tests: list[SkipValidation[CaseForm]] | None = Field(
-        None, description="The cases, under the name that upskill saves them with."
+        None, description="The cases, under the name that upskill uses."
     )

@@ -1,6 +1,6 @@
-"""evals/evals.json, as skill-creator and the guide of agentskills.io have it, read as cases.
+"""evals/evals.json, as skill-creator and the guide at agentskills.io write it, read as cases.
 
-What an answer should be is told there in words, so all of it is for the judge.
+It describes answers in words, so every check is one for the judge.
 """
 
 from pathlib import Path
@@ -14,16 +14,14 @@ from .case_forms import CaseId, Text, either
 from .skill import read_skill_file
 
 TRIGGERS_ARE_NO_CASES: Final = (
-    "this is a trigger set (queries that should or should not make an agent take up the skill), "
-    'and not cases; write evals with a "prompt" and an "expected_output"'
+    "a trigger set (queries that should or should not activate the skill), not cases; "
+    'write evals with a "prompt" and an "expected_output"'
 )
-_NOTHING_EXPECTED: Final = (
-    'nothing is said of the answer; write an "expected_output" or "assertions"'
-)
+_NOTHING_EXPECTED: Final = 'nothing expected; add "expected_output" or "assertions"'
 
 
 class AssertionForm(BaseModel):
-    """An assertion that has more to it than its text: what more there is, is left alone."""
+    """An assertion written as an object; other keys are ignored."""
 
     model_config = ConfigDict(strict=True)
 
@@ -33,13 +31,13 @@ class AssertionForm(BaseModel):
     @model_validator(mode="after")
     def _says_something(self) -> "AssertionForm":
         if not (self.text or self.description):
-            raise ValueError("there is neither a 'text' nor a 'description' that says what holds")
+            raise ValueError('needs a "text" or a "description"')
         return self
 
 
 Assertion = Annotated[
     Annotated[Text, Tag("text")] | Annotated[AssertionForm, Tag("object")],
-    either({str: "text", dict: "object"}, "this is neither a text nor an object with a 'text'"),
+    either({str: "text", dict: "object"}, 'must be a string or an object with "text"'),
 ]
 
 
@@ -50,7 +48,7 @@ class EvalForm(Strict):
     files: list[Text] | None = None
     assertions: list[Assertion] | None = None
     expectations: list[Assertion] | None = None
-    # For people and for other programs.
+    # Ignored here: for people and other programs.
     name: str | None = None
     eval_name: str | None = None
     description: Any = None
@@ -60,7 +58,7 @@ class EvalForm(Strict):
 
 class EvalsForm(Strict):
     evals: list[EvalForm]
-    # For people and for other programs.
+    # Ignored here: for people and other programs.
     schema_: Any = Field(None, alias="$schema")
     comment: Any = Field(None, alias="_comment")
     skill_name: Any = None
@@ -80,7 +78,7 @@ def is_trigger_set(data: Any) -> bool:
 
 
 def cases_of_evals(data: dict[str, Any], folder: Path) -> list[dict[str, Any]]:
-    """The evals as they would stand in skill_meta.json; ``folder`` is the skill's."""
+    """The evals in the form of skill_meta.json; ``folder`` is the skill's."""
     form: EvalsForm = read_form(_FORM, data)
     cases, problems = list[dict[str, Any]](), list[Problem]()
     for number, one in enumerate(form.evals):
@@ -107,7 +105,7 @@ def cases_of_evals(data: dict[str, Any], folder: Path) -> list[dict[str, Any]]:
 
 
 def _rubric(one: EvalForm) -> list[str]:
-    """What the judge is asked about: each assertion, and that the answer is as expected."""
+    """The criteria for the judge: each assertion, then the expected output."""
     items = [*(one.assertions or ()), *(one.expectations or ())]
     texts = [item if isinstance(item, str) else item.text or item.description for item in items]
     if one.expected_output and one.expected_output.strip():
@@ -116,7 +114,7 @@ def _rubric(one: EvalForm) -> list[str]:
 
 
 def _read(folder: Path, name: str) -> str:
-    """skill-creator names files from the skill's folder on, others from evals/ on."""
+    """skill-creator writes paths relative to the skill's folder, others relative to evals/."""
     beside = Path("evals", name)
     inside_evals = not (folder / name).exists() and (folder / beside).exists()
     return read_skill_file(folder, str(beside) if inside_evals else name)

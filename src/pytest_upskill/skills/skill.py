@@ -1,4 +1,4 @@
-"""Find, read and validate skills: a folder with SKILL.md is one."""
+"""Find, read and validate skills: folders with a SKILL.md."""
 
 import hashlib
 import os
@@ -18,7 +18,7 @@ CASES_NAME: Final = "skill_meta.json"
 EVALS_NAME: Final = "evals/evals.json"
 MAX_FILE_BYTES: Final = 1_000_000
 
-# Cases and results stand beside the skill and are not part of what a model is taught.
+# Cases and results live next to the skill but are not part of it.
 _NOT_TAUGHT: Final = frozenset({CASES_NAME, "skill_results.json", "evals"})
 _SKIPPED_FOLDERS: Final = frozenset(
     {".git", ".hg", ".svn", ".tox", ".nox", ".venv", "venv", "node_modules", "__pycache__"}
@@ -30,60 +30,58 @@ _KNOWN_KEYS: Final = frozenset(
 
 
 Violation = Callable[[str, str, str], SkillError]
-Warned = tuple[int, str]  # line and text of what is only odd
+SkillWarning = tuple[int, str]  # line and message
 
 
 @dataclass(frozen=True)
 class Skill:
-    """A skill as read from its folder."""
+    """A skill, read from its folder."""
 
     name: str
     description: str
     file: Path
     body: str
     digest: str
-    warnings: tuple[Warned, ...] = ()
+    warnings: tuple[SkillWarning, ...] = ()
     previous: str | None = None  # the body at the ref of --skill-against
     trace: str | None = None  # what a lesson measures beside the body
 
     @property
     def tokens(self) -> int:
-        """About how many tokens the body costs; a model's own count is in its usage."""
+        """An estimate of the body's tokens; the model's own count is in its usage."""
         return estimated_tokens(self.body)
 
 
 def estimated_tokens(text: str) -> int:
-    """Four bytes a token: within some 15 % for English prose on today's tokenizers."""
+    """Four bytes per token: within about 15 % for English prose on current tokenizers."""
     return max(1, round(len(text.encode("utf-8", "replace")) / 4))
 
 
 def find_skills(path: Path) -> list[Path]:
-    """The SKILL.md files that a path stands for: the file, a skill's folder, a folder of skills."""
+    """The SKILL.md files of a path: a file, a skill's folder, or a folder of skills."""
     if not path.exists():
-        raise SettingsError(
-            f"--skill {shown(path)}", "there is no such file or folder", "Check the path."
-        )
+        raise SettingsError(f"--skill {shown(path)}", "no such file or folder", "Check the path.")
     if path.is_file():
         if path.name in SKILL_NAMES:
             return [path]
         raise SettingsError(
             f"--skill {shown(path)}",
-            "this file is not a SKILL.md",
-            "Give the skill's folder, its SKILL.md, or a folder of skills.",
+            "not a SKILL.md",
+            "Name the skill's folder, its SKILL.md, or a folder of skills.",
         )
     found = sorted(_walk_for_skills(path, set()))
     if not found:
         raise SettingsError(
             f"--skill {shown(path)}",
-            "no SKILL.md in this folder or below it",
-            "A skill is a folder with a SKILL.md: a frontmatter with name and description, "
-            "then the text that teaches the model.",
+            "no SKILL.md in this folder or below",
+            "A skill is a folder with a SKILL.md: frontmatter with name and description, "
+            "then the instructions for the model.",
         )
     return found
 
 
 def _walk_for_skills(top: Path, seen: set[str]) -> Iterator[Path]:
-    """Links are followed, since agents' folders often link to where a skill is kept."""
+    """Follows links, since agents' folders often link to skills kept elsewhere."""
     for folder, subfolders, files in os.walk(top, followlinks=True):
         real = os.path.realpath(folder)
         if real in seen:
@@ -92,7 +90,7 @@ def _walk_for_skills(top: Path, seen: set[str]) -> Iterator[Path]:
         seen.add(real)
         name = next((name for name in SKILL_NAMES if name in files), None)
         if name:
-            subfolders.clear()  # what lies inside a skill belongs to it
+            subfolders.clear()  # folders inside a skill belong to it
             yield Path(folder, name)
         elif "pyvenv.cfg" in files:
             subfolders.clear()
@@ -101,18 +99,18 @@ def _walk_for_skills(top: Path, seen: set[str]) -> Iterator[Path]:
 
 
 def find_cases(folder: Path) -> Path | None:
-    """The file of a skill's cases, if it has one."""
+    """The file with a skill's cases, if any."""
     files = (folder / name for name in (CASES_NAME, EVALS_NAME))
     return next((file for file in files if file.is_file()), None)
 
 
 def is_taught(root: Path, path: Path) -> bool:
-    """Whether a file or folder below a skill's is part of what the skill brings."""
+    """Whether a path below a skill's folder is part of the skill."""
     return path.relative_to(root).parts[0] not in _NOT_TAUGHT and path.name not in _SKIPPED_FOLDERS
 
 
 def load_skill(file: Path) -> Skill:
-    """Read a SKILL.md and hold it to the Agent Skills specification."""
+    """Read a SKILL.md and check it against the Agent Skills specification."""
     digest, fields, lines, body = _read(file)
     for violation in _violations(file, fields, lines, body):
         raise violation
@@ -125,8 +123,8 @@ def fields_of(file: Path) -> dict[str, Any]:
     return _read(file)[1]
 
 
-def review_skill(file: Path) -> tuple[list[SkillError], tuple[Warned, ...]]:
-    """All violations of the specification, where load_skill raises at the first; what is odd."""
+def review_skill(file: Path) -> tuple[list[SkillError], tuple[SkillWarning, ...]]:
+    """All violations of the specification, and all warnings."""
     try:
         _, fields, lines, body = _read(file)
     except SkillError as error:
@@ -135,31 +133,31 @@ def review_skill(file: Path) -> tuple[list[SkillError], tuple[Warned, ...]]:
 
 
 def _read(file: Path) -> tuple[str, dict[str, Any], dict[str, int], str]:
-    """The digest of the folder, the fields with their lines, the body."""
+    """The folder's digest, the frontmatter, the lines of its keys, and the body."""
     try:
         digest = _inspect_folder(file.parent)
         text = read_text(file)
     except OSError as error:
-        raise SkillError(file, f"this skill can't be read: {error}") from None
+        raise SkillError(file, f"can't read the skill: {error}") from None
     frontmatter, body = _split(file, text)
     return digest, *_parse_yaml(file, frontmatter), body
 
 
 def _inspect_folder(root: Path) -> str:
-    """Refuse links that lead out of the skill and huge files; digest all that it teaches."""
+    """Reject links out of the folder and huge files; return a digest of the skill's files."""
     real_root = root.resolve()
     total = hashlib.sha256()
     for folder, subfolders, files in os.walk(root):
         subfolders[:] = sorted(sub for sub in subfolders if sub not in _SKIPPED_FOLDERS)
         for name in sorted([*files, *subfolders]):
             path = Path(folder, name)
-            # realpath, since resolve raises at a link that leads to itself
+            # Path.resolve raises on a link to itself
             real = Path(os.path.realpath(path))
             if path.is_symlink() and not real.is_relative_to(real_root):
                 raise SkillError(
                     path,
-                    "this symbolic link leads out of the skill's folder",
-                    "Put a copy of the file into the skill.",
+                    "symbolic link out of the skill's folder",
+                    "Copy the file into the skill.",
                 )
             relative = path.relative_to(root)
             if relative.parts[0] in _NOT_TAUGHT or not path.is_file():
@@ -168,8 +166,8 @@ def _inspect_folder(root: Path) -> str:
             if size > MAX_FILE_BYTES:
                 raise SkillError(
                     path,
-                    f"this file has {size:,} bytes; a file of a skill may have {MAX_FILE_BYTES:,}",
-                    "Shorten it, or keep it outside of the skill.",
+                    f"{size:,} bytes (limit {MAX_FILE_BYTES:,})",
+                    "Shorten it, or move it out of the skill.",
                 )
             total.update(f"{relative.as_posix()}\0{size}\0".encode("utf-8", "surrogateescape"))
             total.update(path.read_bytes())
@@ -182,13 +180,13 @@ def read_text(file: Path) -> str:
     except UnicodeDecodeError as error:
         raise SkillError(
             file,
-            f"this file is not UTF-8 (byte {error.start})",
+            f"not UTF-8 (byte {error.start})",
             "Save it as UTF-8.",
         ) from None
 
 
 def body_of(data: bytes) -> str:
-    """What a SKILL.md teaches, also if the specification does not allow it otherwise."""
+    """The body of a SKILL.md, even if the file is invalid."""
     text = _decoded(data, "replace")
     try:
         return _split(Path(SKILL_NAMES[0]), text)[1]
@@ -205,19 +203,17 @@ def _split(file: Path, text: str) -> tuple[str, str]:
     if lines[0].rstrip() != "---":
         raise SkillError(
             f"{shown(file)}:1",
-            "there is no frontmatter",
-            "Begin the file with '---', a line 'name: …', a line 'description: …' and '---'.",
+            "no frontmatter",
+            "Start with the lines '---', 'name: …', 'description: …' and '---'.",
         )
     for number, line in enumerate(lines[1:], start=1):
         if line.rstrip() == "---":
             return "\n".join(lines[1:number]), "\n".join(lines[number + 1 :]).strip()
-    raise SkillError(
-        f"{shown(file)}:1", "the frontmatter has no end", "Close it with a line of '---'."
-    )
+    raise SkillError(f"{shown(file)}:1", "frontmatter not closed", "End it with a line '---'.")
 
 
 def _parse_yaml(file: Path, frontmatter: str) -> tuple[dict[str, Any], dict[str, int]]:
-    """The frontmatter's fields, every scalar as a string, and the line of each."""
+    """The frontmatter's fields, every scalar as a string, and their lines."""
     try:
         node = yaml.compose(frontmatter, Loader=yaml.BaseLoader)
         fields = yaml.load(frontmatter, Loader=yaml.BaseLoader)
@@ -226,25 +222,23 @@ def _parse_yaml(file: Path, frontmatter: str) -> tuple[dict[str, Any], dict[str,
         where = f"{shown(file)}:{mark.line + 2}:{mark.column + 1}" if mark else file
         raise SkillError(
             where,
-            f"the frontmatter is not YAML: {error.problem or error.context}",
-            "Indent with spaces, and put a text with ':' or '#' in it between quotes.",
+            f"invalid YAML in the frontmatter: {error.problem or error.context}",
+            "Indent with spaces, and quote values that contain ':' or '#'.",
         ) from None
     except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
-        problem = str(error).splitlines()[0] if str(error) else "nested too deep"
-        raise SkillError(file, f"the frontmatter is not YAML: {problem}") from None
+        problem = str(error).splitlines()[0] if str(error) else "nested too deeply"
+        raise SkillError(file, f"invalid YAML in the frontmatter: {problem}") from None
     if not isinstance(node, yaml.MappingNode) or not isinstance(fields, dict):
         raise SkillError(
             f"{shown(file)}:2",
-            "the frontmatter is not a list of 'key: value'",
+            "the frontmatter must be a mapping",
             "Write at least 'name: …' and 'description: …'.",
         )
     lines: dict[str, int] = {}
     for key, _ in node.value:
         line = key.start_mark.line + 2
         if key.value in lines:
-            raise SkillError(
-                f"{shown(file)}:{line}", f"{key.value!r} stands here twice", "Remove one."
-            )
+            raise SkillError(f"{shown(file)}:{line}", f"duplicate key {key.value!r}", "Remove one.")
         lines[str(key.value)] = line
     return fields, lines
 
@@ -252,21 +246,21 @@ def _parse_yaml(file: Path, frontmatter: str) -> tuple[dict[str, Any], dict[str,
 def _violations(
     file: Path, fields: Mapping[str, Any], lines: Mapping[str, int], body: str
 ) -> Iterator[SkillError]:
-    """Every way in which the specification is not kept."""
+    """Every violation of the specification."""
 
     def violation(key: str, problem: str, hint: str) -> SkillError:
         return SkillError(f"{shown(file)}:{lines.get(key, 2)}", problem, hint)
 
     for key in ("name", "description"):
         if key not in fields:
-            yield violation(key, f"the frontmatter has no {key!r}", f"Add a line '{key}: …'.")
+            yield violation(key, f"{key!r} is missing", f"Add a line '{key}: …'.")
     for key, limit in (("name", 64), ("description", 1024), ("compatibility", 500)):
         value = fields.get(key, "unset")
         if not isinstance(value, str) or not value.strip():
-            yield violation(key, f"{key!r} is not a text", f"Write '{key}: …' on one line.")
+            yield violation(key, f"{key!r} must be a non-empty string", f"Write '{key}: …'.")
         elif len(value) > limit:
             yield violation(
-                key, f"{key!r} has {len(value)} characters; {limit} are allowed", "Shorten it."
+                key, f"{key!r} has {len(value)} characters (limit {limit})", "Shorten it."
             )
         elif key == "name" in fields and (problem := _name_problem(value, file.parent)):
             yield violation(key, *problem)
@@ -274,12 +268,12 @@ def _violations(
     if not body:
         yield SkillError(
             file,
-            "there is no text after the frontmatter",
-            "Write below the second '---' what the model should know.",
+            "no text after the frontmatter",
+            "Write the instructions for the model below the second '---'.",
         )
 
 
-def _warnings(fields: Mapping[str, Any], lines: Mapping[str, int]) -> tuple[Warned, ...]:
+def _warnings(fields: Mapping[str, Any], lines: Mapping[str, int]) -> tuple[SkillWarning, ...]:
     return tuple(
         (
             lines.get(key, 2),
@@ -294,22 +288,22 @@ def _name_problem(name: str, folder: Path) -> tuple[str, str] | None:
     good = all(char == "-" or (char.isalnum() and char == char.lower()) for char in name)
     if not good or name.startswith("-") or name.endswith("-") or "--" in name:
         return (
-            f"the name {name!r} may hold only lowercase letters, digits and single hyphens",
+            f"invalid name {name!r}: use only lowercase letters, digits and single hyphens",
             f"For example: {slug(name, 64) or 'my-skill'}",
         )
-    # macOS hands out folder names in another normal form than people type.
+    # macOS returns folder names in another normal form than people type.
     real_folder = unicodedata.normalize("NFKC", folder.resolve().name)
     if unicodedata.normalize("NFKC", name) not in (real_folder, folder.name):
         return (
-            f"the name {name!r} is not the folder's name {folder.resolve().name!r}",
-            "Rename one of the two: agents find a skill by its folder.",
+            f"the name {name!r} differs from the folder's name {folder.resolve().name!r}",
+            "Rename one of them: agents find a skill by its folder.",
         )
     return None
 
 
 def _optional_violations(fields: Mapping[str, Any], violation: Violation) -> Iterator[SkillError]:
     if not isinstance(fields.get("license", ""), str):
-        yield violation("license", "'license' is not a text", "Write 'license: MIT', say.")
+        yield violation("license", "'license' must be a string", "For example: license: MIT")
     metadata = fields.get("metadata", {})
     if metadata != "" and not (
         isinstance(metadata, dict)
@@ -317,8 +311,8 @@ def _optional_violations(fields: Mapping[str, Any], violation: Violation) -> Ite
     ):
         yield violation(
             "metadata",
-            "'metadata' is not a map from text to text",
-            "Write one 'key: value' a line below it, indented.",
+            "'metadata' must map strings to strings",
+            "Write one indented 'key: value' per line below it.",
         )
     tools = fields.get("allowed-tools", "")
     if not isinstance(tools, str) and not (
@@ -326,35 +320,31 @@ def _optional_violations(fields: Mapping[str, Any], violation: Violation) -> Ite
     ):
         yield violation(
             "allowed-tools",
-            "'allowed-tools' is neither a text nor a list of texts",
-            "Write the tools on one line with spaces between them.",
+            "'allowed-tools' must be a string or a list of strings",
+            "Write the tools on one line, separated by spaces.",
         )
 
 
 def read_skill_file(folder: Path, name: str) -> str:
-    """The text of a file of the skill; ValueError, with what is wrong, if it has none to give."""
+    """The text of a file in the skill's folder; ValueError says why it can't be used."""
     if "\0" in name:
-        raise ValueError(f"{name!r} can't be the name of a file")
+        raise ValueError(f"invalid file name {name!r}")
     try:
-        # realpath, since resolve raises at a link that leads to itself
+        # Path.resolve raises on a link to itself
         real, root = Path(os.path.realpath(folder / name)), Path(os.path.realpath(folder))
         if not real.is_relative_to(root):
-            raise ValueError(f"{name!r} leads out of the skill's folder; put a copy into it")
+            raise ValueError(f"{name!r} is outside the skill's folder; copy it there")
         if not real.is_file():
-            what = "is a folder" if real.is_dir() else "is not there"
-            raise ValueError(f"{name!r} {what}; name a file, from the skill's folder on")
+            what = "is a folder" if real.is_dir() else "not found"
+            raise ValueError(f"{name!r} {what}; name a file, relative to the skill's folder")
         size = real.stat().st_size
         if size > MAX_FILE_BYTES:
-            raise ValueError(
-                f"{name!r} has {size:,} bytes; {MAX_FILE_BYTES:,} are allowed, so shorten it"
-            )
+            raise ValueError(f"{name!r} has {size:,} bytes (limit {MAX_FILE_BYTES:,})")
         text = real.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{name!r} is not a text in UTF-8 (byte {error.start}), and a question is all text"
-        ) from None
+        raise ValueError(f"{name!r} is not UTF-8 text (byte {error.start})") from None
     except UnicodeEncodeError:
-        raise ValueError(f"{name!r} can't be the name of a file") from None
+        raise ValueError(f"invalid file name {name!r}") from None
     except OSError as error:
-        raise ValueError(f"{name!r} can't be read: {error.strerror or error}") from None
+        raise ValueError(f"can't read {name!r}: {error.strerror or error}") from None
     return text.replace("\r\n", "\n").replace("\r", "\n")

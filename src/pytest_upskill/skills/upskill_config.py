@@ -1,4 +1,4 @@
-"""upskill.config.yaml, for those who come from upskill: what of it has a meaning here."""
+"""upskill.config.yaml, for users of upskill: the keys that pytest-upskill shares."""
 
 import os
 from collections.abc import Mapping
@@ -12,12 +12,12 @@ from ..errors import SettingsError, shown
 
 CONFIG_NAME: Final = "upskill.config.yaml"
 CONFIG_VARIABLE: Final = "UPSKILL_CONFIG"
-_MOST_BYTES: Final = 1_000_000
+_MAX_BYTES: Final = 1_000_000
 
 
 @dataclass(frozen=True)
 class UpskillConfig:
-    """What the file says; nothing if there is none. Paths begin with the folder."""
+    """The settings of the file, all empty without one. Paths start with the folder."""
 
     file: Path | None = None
     eval_models: tuple[str, ...] = ()
@@ -28,14 +28,13 @@ class UpskillConfig:
 
 
 def read_config(folder: Path, env: Mapping[str, str]) -> UpskillConfig:
-    """The file that UPSKILL_CONFIG names, else the one in this folder.
+    """Read the file that UPSKILL_CONFIG names, else the one in this folder.
 
-    Its paths are relative to this folder, as upskill takes them. Keys that only upskill has a use
-    for are passed over.
+    Its paths are relative to this folder, as in upskill. Keys that only upskill uses are ignored.
     """
     named = env.get(CONFIG_VARIABLE, "").strip()
     file = folder / (_at_home(named) if named else CONFIG_NAME)
-    if not named and not os.path.isfile(file):  # noqa: PTH113 (raises at no folder)
+    if not named and not os.path.isfile(file):  # noqa: PTH113 (never raises)
         return UpskillConfig()
     data = _read(file, "Check the path in UPSKILL_CONFIG." if named else "Check the file.")
     return UpskillConfig(
@@ -51,25 +50,24 @@ def read_config(folder: Path, env: Mapping[str, str]) -> UpskillConfig:
 def _read(file: Path, hint: str) -> dict[str, Any]:
     try:
         raw = file.read_bytes()
-        if len(raw) > _MOST_BYTES:
-            raise SettingsError(file, f"this file has more than {_MOST_BYTES:,} bytes", hint)
+        if len(raw) > _MAX_BYTES:
+            raise SettingsError(file, f"more than {_MAX_BYTES:,} bytes", hint)
         data = yaml.safe_load(raw.decode("utf-8-sig"))
     except OSError as error:
-        told = (error.strerror or str(error)).lower()
-        raise SettingsError(file, told, hint) from None
+        raise SettingsError(file, (error.strerror or str(error)).lower(), hint) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"{shown(file)}:{mark.line + 1}:{mark.column + 1}" if mark else file
-        problem = f"this is not YAML: {error.problem or error.context}"
-        raise SettingsError(where, problem, "One 'key: value' a line, as in upskill.") from None
+        problem = f"invalid YAML: {error.problem or error.context}"
+        raise SettingsError(where, problem, "Write one 'key: value' per line.") from None
     except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
         deep = isinstance(error, RecursionError)
-        problem = "nested too deep" if deep else str(error).partition("\n")[0]
-        raise SettingsError(file, f"this is not YAML: {problem}", "Save it as UTF-8.") from None
+        problem = "nested too deeply" if deep else str(error).partition("\n")[0]
+        raise SettingsError(file, f"invalid YAML: {problem}", "Save it as UTF-8.") from None
     if data is None:
         return {}
     if not isinstance(data, dict):
-        raise SettingsError(file, "this is not a list of 'key: value'", "See upskill's own.")
+        raise SettingsError(file, "must be a mapping", "Write one 'key: value' per line.")
     return data
 
 
@@ -77,14 +75,14 @@ def _names(file: Path, data: Mapping[str, Any], key: str) -> tuple[str, ...]:
     value = data.get(key)
     names = [value] if isinstance(value, str) else [] if value is None else value
     if not isinstance(names, list) or not all(isinstance(n, str) and n.strip() for n in names):
-        raise _wrong(file, key, "the name of a model or a list of names", f"{key}: haiku")
+        raise _wrong(file, key, "a model name or a list of them", f"{key}: haiku")
     return tuple(dict.fromkeys(name.strip() for name in names))
 
 
 def _name(file: Path, data: Mapping[str, Any], key: str) -> str | None:
     value = data.get(key)
     if value is not None and not (isinstance(value, str) and value.strip()):
-        raise _wrong(file, key, "the name of a model", f"{key}: opus")
+        raise _wrong(file, key, "a model name", f"{key}: opus")
     return value.strip() if value else None
 
 
@@ -98,8 +96,8 @@ def _path(file: Path, data: Mapping[str, Any], key: str, folder: Path) -> Path |
 
 
 def _at_home(path: str) -> str:
-    return os.path.expanduser(path)  # noqa: PTH111 (that of Path raises where there is no home)
+    return os.path.expanduser(path)  # noqa: PTH111 (Path.expanduser raises without a home)
 
 
 def _wrong(file: Path, key: str, wanted: str, example: str) -> SettingsError:
-    return SettingsError(f"{shown(file)}: {key}", f"this is not {wanted}", f"Write '{example}'.")
+    return SettingsError(f"{shown(file)}: {key}", f"must be {wanted}", f"Write '{example}'.")

@@ -1,6 +1,6 @@
-"""Numbers in, numbers out: docs/statistics.md tells what each number means.
+"""Statistics: numbers in, numbers out. docs/statistics.md explains each number.
 
-This package imports nothing of the project and nothing that has to be installed.
+Uses the standard library only, and nothing else of the project.
 """
 
 from .descriptive import cohens_kappa, flakiness, normalised_gain, pass_hat_k

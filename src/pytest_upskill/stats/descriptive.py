@@ -1,13 +1,13 @@
-"""Descriptive numbers: mean and spread, pass^k, flakiness, gain, agreement."""
+"""Descriptive statistics: mean and spread, pass^k, flakiness, gain, agreement."""
 
 from collections.abc import Sequence
 from math import comb, fsum, sqrt
 
 
 def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and sample standard deviation; the latter 0 for a single value.
+    """Mean and sample standard deviation; the deviation of a single value is 0.
 
-    Values that differ by rounding alone are the same: (0.9 - 0.7) and (0.3 - 0.1) are one lift.
+    Values that differ only by rounding are equal: (0.9 - 0.7) and (0.3 - 0.1) are the same lift.
     """
     mean = fsum(values) / len(values)
     if max(values) - min(values) < 1e-12 or len(values) < 2:
@@ -16,26 +16,26 @@ def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
 
 
 def pass_hat_k(passes: int, runs: int, k: int) -> float:
-    """pass^k: the chance that `k` runs of a case all pass, estimated without bias."""
+    """pass^k: unbiased estimate of the chance that `k` runs of a case all pass."""
     if not 1 <= k <= runs:
-        raise ValueError(f"pass^{k} can't be told from {runs} runs")
+        raise ValueError(f"pass^{k} is undefined for {runs} runs")
     return comb(passes, k) / comb(runs, k)
 
 
 def flakiness(passes: int, runs: int) -> float:
-    """The chance that two runs of a case differ: 0 for a case that always does the same."""
+    """The chance that two runs of a case differ; 0 if all runs agree."""
     return passes * (runs - passes) / comb(runs, 2) if runs > 1 else 0.0
 
 
 def normalised_gain(baseline: float, skill: float) -> float | None:
-    """The share of what the baseline left to gain (Hake 1998); None if it left nothing."""
+    """The share of the possible gain that was reached (Hake 1998); None if none was possible."""
     return (skill - baseline) / (1 - baseline) if baseline < 1 else None
 
 
 def cohens_kappa(ours: Sequence[bool], theirs: Sequence[bool]) -> float | None:
-    """How far two raters agree beyond chance: 1 always, 0 as by chance.
+    """Agreement of two raters beyond chance: 1 is full agreement, 0 is chance.
 
-    None where chance alone would always agree, since both only ever say the same one thing.
+    None if both raters only ever give the same one answer.
     """
     n = len(ours)
     if n == 0:

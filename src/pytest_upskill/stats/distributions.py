@@ -1,4 +1,4 @@
-"""Student's t and the normal distribution, in plain Python: no dependency for that."""
+"""The normal and Student's t distributions in plain Python, to avoid a dependency."""
 
 from functools import lru_cache
 from math import exp, inf, lgamma, log, log1p
@@ -9,7 +9,7 @@ _TINY = 1e-300
 
 
 def normal_tail(z: float) -> float:
-    """The chance of a standard normal value above `z`."""
+    """The chance that a standard normal value is above `z`."""
     return _NORMAL.cdf(-z)
 
 
@@ -18,7 +18,7 @@ def normal_quantile(p: float) -> float:
 
 
 def t_tail(t: float, df: float) -> float:
-    """The chance of a Student t value above `t`."""
+    """The chance that a Student t value is above `t`."""
     if t < 0:
         return 1 - t_tail(-t, df)
     if t == inf:
@@ -28,7 +28,7 @@ def t_tail(t: float, df: float) -> float:
 
 @lru_cache(maxsize=1024)
 def t_quantile(p: float, df: float) -> float:
-    """The value that Student's t stays below with chance `p`: found by halving."""
+    """The value that Student's t stays below with chance `p`, by bisection."""
     if p < 0.5:
         return -t_quantile(1 - p, df)
     low, high = 0.0, 1.0
@@ -44,7 +44,7 @@ def incomplete_beta(a: float, b: float, x: float) -> float:
     """The regularised incomplete beta function."""
     if x <= 0 or x >= 1:
         return float(x >= 1)
-    if x > (a + 1) / (a + b + 2):  # the fraction converges fast on the other side only
+    if x > (a + 1) / (a + b + 2):  # the fraction converges fast only on the other side
         return 1 - incomplete_beta(b, a, 1 - x)
     front = a * log(x) + b * log1p(-x) + lgamma(a + b) - lgamma(a) - lgamma(b)
     return exp(front) * _beta_fraction(a, b, x) / a

@@ -1,4 +1,4 @@
-"""Rates, lift and token change with their intervals. The case is the sample, not the run."""
+"""Rates, lift and token change with confidence intervals. The sample is the case, not the run."""
 
 from collections.abc import Sequence
 from math import exp, fsum, log, sqrt
@@ -10,7 +10,7 @@ from .significance import sign_flip
 
 LEVEL = 0.95
 
-# Per case: the baseline's value and the skill's.
+# Per case: the value of the baseline and of the skill.
 Pairs = Sequence[tuple[float, float]]
 
 
@@ -20,7 +20,7 @@ class Interval(NamedTuple):
 
 
 class Lift(NamedTuple):
-    """A lift with its interval. The interval decides: `shown` is what a verdict goes by."""
+    """A lift with its interval; verdicts use `shown`."""
 
     lift: float
     low: float
@@ -33,7 +33,7 @@ class Lift(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A relative change with its interval, which one or two cases alone do not have."""
+    """A relative change with its interval; one or two cases have no interval."""
 
     change: float
     low: float | None
@@ -43,22 +43,23 @@ class Change(NamedTuple):
 def wilson(rate: float, n: int, level: float = LEVEL) -> Interval:
     """Wilson's score interval of a rate over `n` cases.
 
-    For a mean of rates it is on the safe side: no values of 0–1 vary more than zeros and ones.
+    It is conservative for a mean of rates: no values in 0–1 vary more than zeros and ones.
     """
     z = normal_quantile((1 + level) / 2)
     shrink = 1 + z * z / n
     middle = (rate + z * z / (2 * n)) / shrink
     half = z / shrink * sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
-    # At 0 and 1 the rate itself is the limit; rounding must not put it outside.
+    # At 0 and 1 the rate is the limit; rounding must not move it outside.
     return Interval(min(rate, max(0.0, middle - half)), max(rate, min(1.0, middle + half)))
 
 
 def newcombe(
     both: int, skill_only: int, baseline_only: int, neither: int, level: float = LEVEL
 ) -> Interval:
-    """Newcombe's (1998) interval of a paired difference of rates, his method 10: Wilson's limits
-    of both arms, squared and added, less what the arms have in common (phi, corrected for
-    continuity).
+    """Newcombe's (1998) interval of a paired difference of rates, method 10.
+
+    The Wilson limits of both arms, squared and added, minus their correlation (phi, with a
+    continuity correction).
     """
     n = both + skill_only + baseline_only + neither
     skill, baseline = (both + skill_only) / n, (both + baseline_only) / n
@@ -81,11 +82,11 @@ def newcombe(
 
 
 def paired_lift(pairs: Pairs, runs: int, level: float = LEVEL) -> Lift:
-    """The mean difference of values of 0–1 (pass rates or scores) over one case or more.
+    """The mean difference of values in 0–1 (pass rates or scores) over the cases.
 
-    Interval: Newcombe's where every case passed or failed in one run, Student's t otherwise; never
-    narrower than `unseen` cases allow; and it holds 0 unless the sign-flip test excludes that too,
-    so the two never contradict each other on what was shown.
+    The interval is Newcombe's if every case passed or failed in one run, else Student's t. It is
+    never narrower than `unseen` cases allow, and it includes 0 unless the sign-flip test excludes
+    0 too, so that interval and test never contradict each other.
     """
     differences = [skill - baseline for baseline, skill in pairs]
     lift, spread = mean_and_spread(differences)
@@ -98,7 +99,7 @@ def paired_lift(pairs: Pairs, runs: int, level: float = LEVEL) -> Lift:
         low, high = lift - half, lift + half
     share = unseen(len(pairs), level)
     seen = (1 - share) * lift
-    # What was shown stays shown: there the unseen cases are taken to have no lift at all.
+    # If a lift is shown, it stays shown: unseen cases then count as having no lift.
     low = min(low, seen if low > 0 else seen - share)
     high = max(high, seen if high < 0 else seen + share)
     if p_value >= 1 - level:
@@ -107,22 +108,23 @@ def paired_lift(pairs: Pairs, runs: int, level: float = LEVEL) -> Lift:
 
 
 def half_width(spread: float, cases: int, level: float = LEVEL) -> float:
-    """Half of Student's interval; one case alone tells nothing of a mean."""
+    """Half of Student's interval; 2 (everything) for a single case."""
     return t_quantile((1 + level) / 2, cases - 1) * spread / sqrt(cases) if cases > 1 else 2.0
 
 
 def unseen(cases: int, level: float = LEVEL) -> float:
-    """The share of cases of another kind, none of which may be among so many by chance (3 in `n`
-    and a bit). Equal differences have no spread, yet this much may be missing from them.
+    """The share of cases of another kind that a sample of `cases` may miss by chance, about 3/n.
+
+    Equal differences have no spread, yet this share of other ones may be missing from them.
     """
     return 1 - float(((1 - level) / 2) ** (1 / cases))
 
 
 def paired_ratio(pairs: Pairs, level: float = LEVEL) -> Change | None:
-    """The relative change of the mean (of tokens, say) from baseline to skill; None from nothing.
+    """The relative change of a mean (tokens, say) from baseline to skill; None if either is 0.
 
-    Interval: Student's t on the logarithm of the ratio, its error by the jackknife, which leaves
-    out one case after the other. Two degrees of freedom are spent, one for each of the two means.
+    The interval is Student's t on the log ratio, with a jackknife error over cases. It costs two
+    degrees of freedom, one for each mean.
     """
     baseline, skill = (fsum(values) for values in zip(*pairs, strict=True)) if pairs else (0, 0)
     if baseline <= 0 or skill <= 0:

@@ -1,7 +1,7 @@
-"""What so many cases and runs can show, and how many would show what was seen.
+"""Power: which lift a number of cases and runs can show, and how many a lift needs.
 
-After Miller (2024), Adding Error Bars to Evals, equation 9, with Student's t in place of the
-normal distribution since cases are few.
+After Miller (2024), Adding Error Bars to Evals, equation 9, with Student's t instead of the
+normal distribution because cases are few.
 """
 
 from math import ceil, log, sqrt
@@ -11,19 +11,19 @@ from .distributions import normal_quantile, t_quantile
 from .intervals import LEVEL, Pairs, unseen
 
 POWER = 0.8
-_MOST_CASES = 10_000
-_MOST_RUNS = 1_000
+_MAX_CASES = 10_000
+_MAX_RUNS = 1_000
 
 
 def fewest_cases(level: float = LEVEL) -> int:
-    """So many cases must all differ in the same way before anything is shown: 5 at 95 %."""
+    """How many cases must all differ in the same direction to show anything: 5 at 95 %."""
     return int(-log(1 - level) / log(2)) + 1
 
 
 def detectable_lift(pairs: Pairs, level: float = LEVEL, power: float = POWER) -> float | None:
-    """The smallest lift that as many cases, as much alike, show with this power; None if none.
+    """The smallest lift that as many cases with the same spread can show; None if they can't.
 
-    Cases that are all alike do not make it 0: a smaller lift might be in none of them.
+    It is above 0 even without any spread, since these cases may miss a smaller lift.
     """
     _, spread = mean_and_spread([skill - baseline for baseline, skill in pairs])
     smallest = _detectable(spread, len(pairs), level, power)
@@ -31,26 +31,26 @@ def detectable_lift(pairs: Pairs, level: float = LEVEL, power: float = POWER) ->
 
 
 def cases_needed(pairs: Pairs, level: float = LEVEL, power: float = POWER) -> int | None:
-    """With how many cases like these the lift that was seen would show; None if it never would."""
+    """How many cases like these would show the observed lift; None if too many."""
     lift, spread = mean_and_spread([skill - baseline for baseline, skill in pairs])
     lift = abs(lift)
-    if lift < 1 / _MOST_CASES:
+    if lift < 1 / _MAX_CASES:
         return None
     errors = normal_quantile((1 + level) / 2) + normal_quantile(power)
     cases = max(ceil((errors * spread / lift) ** 2), fewest_cases(level))
-    while cases <= _MOST_CASES and _detectable(spread, cases, level, power) > lift:
+    while cases <= _MAX_CASES and _detectable(spread, cases, level, power) > lift:
         cases += 1
-    return cases if cases <= _MOST_CASES else None
+    return cases if cases <= _MAX_CASES else None
 
 
 def runs_needed(pairs: Pairs, runs: int, level: float = LEVEL, power: float = POWER) -> int | None:
-    """With how many runs the pass rates that were seen would show their lift.
+    """How many runs would show the lift of the observed pass rates.
 
-    None if no number would, since runs leave the spread between cases as it is; or if there was
-    but one, which does not tell that spread from chance.
+    None if no number would, because runs do not reduce the spread between cases, or if there was
+    only one run, which can't separate that spread from chance.
     """
     lift, _ = mean_and_spread([skill - baseline for baseline, skill in pairs])
-    if runs < 2 or abs(lift) < 1 / _MOST_RUNS:
+    if runs < 2 or abs(lift) < 1 / _MAX_RUNS:
         return None
     between, within = spreads(pairs, runs)
 
@@ -58,9 +58,9 @@ def runs_needed(pairs: Pairs, runs: int, level: float = LEVEL, power: float = PO
         spread = sqrt(between + within / number)
         return _detectable(spread, len(pairs), level, power) <= abs(lift)
 
-    if not shows(_MOST_RUNS):
+    if not shows(_MAX_RUNS):
         return None
-    low, high = 1, _MOST_RUNS
+    low, high = 1, _MAX_RUNS
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if shows(middle) else (middle + 1, high)
@@ -68,7 +68,7 @@ def runs_needed(pairs: Pairs, runs: int, level: float = LEVEL, power: float = PO
 
 
 def spreads(pairs: Pairs, runs: int) -> tuple[float, float]:
-    """The variance of the cases' true differences, and that of one run's around them."""
+    """The variance between cases' true differences, and that of a single run around them."""
     _, spread = mean_and_spread([skill - baseline for baseline, skill in pairs])
     chance = sum(rate * (1 - rate) for pair in pairs for rate in pair) / len(pairs)
     within = chance * runs / (runs - 1)
@@ -83,12 +83,12 @@ def _detectable(spread: float, cases: int, level: float, power: float) -> float:
 
 
 def cases_for_lift(lift: float) -> tuple[int, int]:
-    """How many cases show this lift with a power of 80 %: if none gets worse, and at the worst.
+    """How many cases show this lift with 80 % power: at best and at worst.
 
-    Each case gives a difference of -1, 0 or 1, of which the lift is the mean. A two-sided test at
-    5 % needs n = (z_alpha/2 + z_power)² · variance / lift² of them (Miller 2024, without the part
-    of the runs). With a share q of cases that differ, the variance is q - lift²: q is the lift
-    itself if the skill makes no case worse, and 1 at the worst.
+    Each case differs by -1, 0 or 1, and the lift is their mean. A two-sided test at 5 % needs
+    n = (z_alpha/2 + z_power)² · variance / lift² cases (Miller 2024, without the term for runs).
+    If a share q of cases differ, the variance is q - lift². At best, no case gets worse and q is
+    the lift itself; at worst q is 1.
     """
     reach = (normal_quantile((1 + LEVEL) / 2) + normal_quantile(POWER)) ** 2 / lift**2
     needed = [ceil(reach * (share - lift**2)) for share in (lift, 1.0)]

@@ -1,11 +1,11 @@
-"""Frugal runs: a few first, more only while the verdict is open.
+"""Frugal runs: start with a few, and add more only while the verdict is open.
 
-Group-sequential: the interval is looked at after doubling numbers of runs, at one level that is
-higher than 95 % by so much that all looks together err in 5 % (Pocock 1977). Such repeated
-intervals hold whatever made the run stop (Jennison and Turnbull 1989), so it may also stop where
-more runs would hardly bring a verdict. That is often so early: runs do nothing about the spread
-between cases. The looks at a mean over the same cases are those at a Brownian motion if all cases
-have the same lift, and more alike otherwise, which only makes errors rarer.
+This is a group-sequential design. The interval is checked after doubling numbers of runs, each
+time at one level above 95 %, chosen so that all looks together err in 5 % (Pocock 1977). Such
+repeated intervals hold for any stopping rule (Jennison and Turnbull 1989), so the run may also
+stop when more runs would hardly bring a verdict, which is often early: runs do not reduce the
+spread between cases. Looks at a mean over the same cases follow a Brownian motion if all cases
+have the same lift; otherwise they are more correlated, which only makes errors rarer.
 """
 
 from functools import lru_cache
@@ -17,23 +17,23 @@ from .distributions import normal_tail
 from .intervals import LEVEL, Lift, Pairs, half_width, paired_lift
 from .power import fewest_cases, spreads
 
-# Below this chance of a verdict the rest of the runs is saved. Lower would save less where there
-# is no lift, higher would miss more small ones; benchmarks/sequential.py shows both.
+# Stop below this chance of a verdict. A lower value saves less if there is no lift, a higher one
+# misses more small lifts; benchmarks/sequential.py shows both.
 _FUTILE = 0.15
 _GRID = 64
 
 
 class Look(NamedTuple):
-    """The lift as it stands, and whether more runs are worth it."""
+    """The lift so far, and whether more runs are worthwhile."""
 
     lift: Lift
     open: bool
     level: float
-    chance: float  # that the rest of the runs will show a lift
+    chance: float  # that the remaining runs will show a lift
 
 
 def look(pairs: Pairs, runs: int, plan: tuple[int, ...]) -> Look:
-    """What `runs` runs, one of those of the plan, tell about a skill on a model."""
+    """The lift of a skill on a model after `runs` runs, one of the steps of the plan."""
     level = plan_level(plan)
     lift = paired_lift(pairs, runs, level)
     chance = float(lift.shown)
@@ -43,7 +43,7 @@ def look(pairs: Pairs, runs: int, plan: tuple[int, ...]) -> Look:
 
 
 def look_plan(least: int, most: int) -> tuple[int, ...]:
-    """After how many runs to look: 3..12 → 3, 6, 12."""
+    """The numbers of runs to look after: 3..12 → 3, 6, 12."""
     plan = [least]
     while plan[-1] < most:
         plan.append(min(2 * plan[-1], most))
@@ -52,7 +52,7 @@ def look_plan(least: int, most: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=64)
 def plan_level(plan: tuple[int, ...], level: float = LEVEL) -> float:
-    """The level of each look that makes the level of all of them `level`: Pocock's constant."""
+    """The level of each look that gives `level` over all looks (Pocock's constant)."""
     low, high = 1.0, 5.0
     for _ in range(40):
         middle = (low + high) / 2
@@ -61,9 +61,10 @@ def plan_level(plan: tuple[int, ...], level: float = LEVEL) -> float:
 
 
 def _stays_within(bound: float, plan: tuple[int, ...]) -> float:
-    """The chance that a Brownian motion is within ± `bound` of its deviations at all of the
-    plan's times (Armitage, McPherson and Rowe 1969): its density there is passed on from look to
-    look, by Simpson's rule.
+    """The chance that a Brownian motion stays within ± `bound` deviations at every look.
+
+    Its density is integrated from look to look by Simpson's rule (Armitage, McPherson and Rowe
+    1969).
     """
     points, weights = _simpson(bound * sqrt(plan[0]))
     masses = [_bell(x, plan[0]) * weight for x, weight in zip(points, weights, strict=True)]
@@ -89,15 +90,15 @@ def _bell(x: float, variance: float) -> float:
 
 
 def _chance(pairs: Pairs, runs: int, most: int, level: float) -> float:
-    """The chance that the interval after the last run excludes 0, given the lift by now."""
+    """The chance that the interval after the last run excludes 0, given the lift so far."""
     if runs < 2:
-        return 1.0  # one run does not tell chance from the spread between cases
+        return 1.0  # one run can't separate chance from the spread between cases
     if len(pairs) < fewest_cases(level):
         return 0.0
     between, within = spreads(pairs, runs)
     lift = sum(skill - baseline for baseline, skill in pairs) / len(pairs)
     needed = half_width(sqrt(between + within / most), len(pairs), level)
-    # How far the lift may still move if its cases' rates are as seen, give or take.
+    # How far the lift may still move if the cases' rates are about as observed.
     moves = sqrt(within * (1 / runs - 1 / most) / len(pairs))
     if moves == 0:
         return float(abs(lift) > needed)

@@ -1,4 +1,11 @@
-"""Tests: how likely is what was seen if nothing is there?"""
+"""Significance tests: how likely are these results if nothing changed?
+
+`sign_flip` tests a lift, where cases are the sample. `regressed` compares accepted results with
+present ones; there the cases are the same, so runs are the sample. Given how often a case passed
+in both together, and if nothing changed, its present passes are a draw without replacement. That
+is Fisher's exact test for one case, and its exact stratified form (Mantel and Haenszel) for the
+whole skill. A case that always passes or always fails carries no weight, a flaky one little.
+"""
 
 from collections.abc import Sequence
 from math import comb, gcd
@@ -7,17 +14,17 @@ from typing import NamedTuple
 from .descriptive import mean_and_spread
 from .distributions import t_tail
 
-# Up to so many cases the test is exact; Student's t is as good beyond and much quicker.
+# The test is exact up to this many cases; beyond, Student's t is as good and much faster.
 _EXACT = 50
-# Differences of rates are whole multiples of this for any mix of up to 12 runs.
+# Differences of rates are whole multiples of 1/27720 for any mix of up to 12 runs.
 _GRID = 27720
 
 
 def sign_flip(differences: Sequence[float]) -> float:
-    """The two-sided mid-p value of the sign-flip test that paired differences are around 0.
+    """Two-sided mid-p value of the sign-flip test that paired differences are centered on 0.
 
-    If the arms were the same, each difference could as well have had the other sign. Where all
-    differences are -1, 0 or 1 this is McNemar's mid-p test.
+    If the arms were equal, each difference could as well have the other sign. If all differences
+    are -1, 0 or 1, this is McNemar's mid-p test.
     """
     steps = [round(difference * _GRID) for difference in differences]
     steps = [step for step in steps if step]
@@ -29,19 +36,19 @@ def sign_flip(differences: Sequence[float]) -> float:
     sizes = [abs(step) // unit for step in steps]
     above = sum(step for step in steps if step > 0) // unit
     extreme = max(above, sum(sizes) - above)
-    # The ways to reach each sum, as digits of one large number: of `width` bits, so none spills.
+    # Counts the ways to reach each sum as digits of one large number, each `width` bits wide.
     width = len(sizes) + 2
     ways = 1
     for size in sizes:
         ways += ways << (size * width)
     tail = ways >> (extreme * width)
-    # Modulo 2^width - 1 a number is the sum of its digits.
+    # Modulo 2^width - 1, a number equals the sum of its digits.
     at_least, exactly = tail % ((1 << width) - 1), tail & ((1 << width) - 1)
     return float((2 * at_least - exactly) / (1 << len(sizes)))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """p values adjusted for there being several (Holm 1979), in the order given."""
+    """p values adjusted for multiple tests (Holm 1979), in the order given."""
     adjusted = [0.0] * len(p_values)
     highest = 0.0
     order = sorted(range(len(p_values)), key=lambda index: p_values[index])
@@ -52,23 +59,23 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def hypergeometric(drawn: int, marked: int, total: int) -> list[float]:
-    """The chances of 0, 1, … marked among `drawn` out of `total`."""
+    """The chances of drawing 0, 1, … marked items in `drawn` of `total`."""
     ways = comb(total, drawn)
     return [
         comb(marked, hits) * comb(total - marked, drawn - hits) / ways for hits in range(drawn + 1)
     ]
 
 
-# Per case: how many runs passed, and how many there were.
+# Per case: runs passed, and runs.
 Counts = Sequence[tuple[int, int]]
 
 
 class Regression(NamedTuple):
-    """Which cases got worse, by index, and whether the skill as a whole did."""
+    """Which cases regressed, by index, and whether the skill as a whole did."""
 
     cases: list[int]
     whole: bool
-    p_cases: list[float]  # of each case, adjusted for there being several
+    p_cases: list[float]  # per case, adjusted for multiple tests
     p_whole: float
 
     @property
@@ -77,16 +84,17 @@ class Regression(NamedTuple):
 
 
 def regressed(accepted: Counts, present: Counts, level: float = 0.05) -> Regression:
-    """What got worse. An unchanged skill is found worse in at most `level` of all runs: half of it
-    is for the cases (Holm), half for the whole.
+    """Find regressions, with false alarms in at most `level` of all comparisons.
+
+    Half of the level goes to the cases (Holm), half to the whole.
     """
     pairs = list(zip(accepted, present, strict=True))
-    # Which cases could be found worse at all depends on the sum of their passes only, so leaving
-    # the others out of Holm's reckoning makes no error likelier (Tarone 1990).
-    telling = [index for index, pair in enumerate(pairs) if _lowest(*pair) <= level / 2]
-    adjusted = holm([drop([accepted[index]], [present[index]]) for index in telling])
+    # Whether a case could be significant at all depends only on the sum of its passes, so leaving
+    # the others out of Holm's correction makes no error more likely (Tarone 1990).
+    testable = [index for index, pair in enumerate(pairs) if _lowest(*pair) <= level / 2]
+    adjusted = holm([drop([accepted[index]], [present[index]]) for index in testable])
     p_cases = [1.0] * len(pairs)
-    for index, p_value in zip(telling, adjusted, strict=True):
+    for index, p_value in zip(testable, adjusted, strict=True):
         p_cases[index] = p_value
     p_whole = drop(accepted, present)
     worse = [index for index, p_value in enumerate(p_cases) if p_value <= level / 2]
@@ -94,14 +102,14 @@ def regressed(accepted: Counts, present: Counts, level: float = 0.05) -> Regress
 
 
 def _lowest(before: tuple[int, int], now: tuple[int, int]) -> float:
-    """The p value if as many of the passes as can be were accepted ones."""
+    """The lowest p value that this sum of passes allows."""
     total = before[0] + now[0]
     most = min(total, before[1])
     return drop([(most, before[1])], [(total - most, now[1])])
 
 
 def drop(accepted: Counts, present: Counts) -> float:
-    """The one-sided exact p value of as few present passes, over all of these cases."""
+    """One-sided exact p value of so few present passes, over all cases."""
     chances = [1.0]
     for (before, runs_before), (now, runs) in zip(accepted, present, strict=True):
         of_case = hypergeometric(runs, before + now, runs_before + runs)
@@ -111,7 +119,7 @@ def drop(accepted: Counts, present: Counts) -> float:
 
 
 def _sum_of(one: Sequence[float], other: Sequence[float]) -> list[float]:
-    """The chances of the sum of two counts."""
+    """The distribution of the sum of two counts."""
     total = [0.0] * (len(one) + len(other) - 1)
     for i, chance in enumerate(one):
         for j, another in enumerate(other):

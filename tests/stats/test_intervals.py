@@ -1,4 +1,4 @@
-"""Intervals and tests beside scipy, statsmodels and published examples."""
+"""Intervals and tests against scipy, statsmodels and published examples."""
 
 import math
 import random
@@ -40,7 +40,7 @@ passed_pairs = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_siz
 
 
 @pytest.mark.parametrize("df", DEGREES)
-def test_students_t_is_that_of_scipy(df: int) -> None:
+def test_students_t_matches_scipy(df: int) -> None:
     for t in [-30, -2.5, -0.1, 0, 1e-6, 0.3, 1, 2, 3.7, 10, 50]:
         assert t_tail(t, df) == pytest.approx(scipy_stats.t.sf(t, df), rel=1e-9)
     for p in [0.001, 0.025, 0.2, 0.5, 0.6, 0.8, 0.9, 0.975, 0.99, 0.999]:
@@ -49,7 +49,7 @@ def test_students_t_is_that_of_scipy(df: int) -> None:
     assert t_tail(math.inf, df) == 0
 
 
-def test_normal_and_beta_are_those_of_scipy() -> None:
+def test_normal_and_beta_match_scipy() -> None:
     for z in [-5, -1, 0, 0.5, 2, 6]:
         assert normal_tail(z) == pytest.approx(scipy_stats.norm.sf(z), rel=1e-9)
     for p in [0.001, 0.3, 0.975]:
@@ -59,7 +59,7 @@ def test_normal_and_beta_are_those_of_scipy() -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_wilson_is_that_of_statsmodels(level: float) -> None:
+def test_wilson_matches_statsmodels(level: float) -> None:
     for n in [1, 2, 5, 12, 40, 500]:
         for passes in {0, 1, n // 3, n // 2, n}:
             expected = proportion_confint(passes, n, alpha=1 - level, method="wilson")
@@ -75,19 +75,19 @@ def test_wilson_is_that_of_statsmodels(level: float) -> None:
         ((1, 1, 7, 12), (-0.507, -0.026)),
     ],
 )
-def test_newcombe_gives_the_published_limits(
+def test_newcombe_matches_published_limits(
     table: tuple[int, int, int, int], limits: tuple[float, float]
 ) -> None:
     assert newcombe(*table, level=0.95) == pytest.approx(limits, abs=0.0006)
 
 
-def test_newcombe_has_no_limits_outside_of_what_can_be() -> None:
+def test_newcombe_limits_stay_within_minus_one_and_one() -> None:
     assert newcombe(0, 3, 0, 0, 0.95).high == 1
     assert newcombe(0, 0, 3, 0, 0.95).low == -1
 
 
 @pytest.mark.parametrize("runs", [2, 3, 5])
-def test_several_runs_have_students_interval(runs: int) -> None:
+def test_several_runs_use_students_interval(runs: int) -> None:
     draw = random.Random(runs)
     checked = 0
     for _ in range(200):
@@ -101,17 +101,17 @@ def test_several_runs_have_students_interval(runs: int) -> None:
         assert ours.low <= low + 1e-9
         assert ours.high >= high - 1e-9
         checked += ours.low == pytest.approx(low) and ours.high == pytest.approx(high)
-    assert checked > 120  # else the guards would be the rule
+    assert checked > 120  # otherwise the guards would be the rule
 
 
-def test_one_run_has_newcombes_interval() -> None:
+def test_one_run_uses_newcombes_interval() -> None:
     pairs = [(1, 1)] * 14 + [(0, 1)] * 5 + [(0, 0)] * 22
     lift = paired_lift(pairs, runs=1)
     assert (lift.low, lift.high) == pytest.approx(newcombe(14, 5, 0, 22, 0.95), abs=1e-3)
     assert lift.shown
 
 
-def test_the_sign_flip_test_of_one_run_is_mcnemars_mid_p() -> None:
+def test_sign_flip_of_one_run_is_mcnemars_mid_p() -> None:
     for gained in range(12):
         for lost in range(12):
             exact = mcnemar([[3, gained], [lost, 4]], exact=True).pvalue
@@ -121,7 +121,7 @@ def test_the_sign_flip_test_of_one_run_is_mcnemars_mid_p() -> None:
             assert sign_flip(differences) == pytest.approx(mid_p, rel=1e-9)
 
 
-def test_the_sign_flip_test_counts_what_permuting_counts() -> None:
+def test_sign_flip_matches_brute_force() -> None:
     draw = random.Random(4)
     for runs in (2, 3, 5, 7):
         differences = [draw.randint(-runs, runs) / runs for _ in range(9)]
@@ -134,7 +134,7 @@ def test_the_sign_flip_test_counts_what_permuting_counts() -> None:
         assert sign_flip(differences) == pytest.approx(expected)
 
 
-def test_many_cases_are_tested_by_students_t() -> None:
+def test_many_cases_use_students_t() -> None:
     draw = random.Random(5)
     differences = [draw.uniform(-0.5, 0.6) for _ in range(80)]
     expected = scipy_stats.ttest_1samp(differences, 0).pvalue
@@ -145,7 +145,7 @@ def test_many_cases_are_tested_by_students_t() -> None:
     assert sign_flip(near_the_limit) == pytest.approx(expected, abs=0.02)
 
 
-def test_holm_is_that_of_statsmodels() -> None:
+def test_holm_matches_statsmodels() -> None:
     draw = random.Random(6)
     for n in (1, 2, 5, 20):
         p_values = [draw.random() ** 3 for _ in range(n)]
@@ -155,7 +155,7 @@ def test_holm_is_that_of_statsmodels() -> None:
 
 @settings(deadline=None)
 @given(rate_pairs)
-def test_a_lift_is_within_its_interval_within_what_can_be(pairs: list[tuple[float, float]]) -> None:
+def test_lift_is_within_its_interval(pairs: list[tuple[float, float]]) -> None:
     for runs in (1, 5):
         lift = paired_lift(pairs, runs)
         assert -1 <= lift.low <= lift.lift <= lift.high <= 1
@@ -173,7 +173,7 @@ def test_swapped_arms_mirror_the_lift(pairs: list[tuple[float, float]]) -> None:
 
 @settings(deadline=None)
 @given(st.one_of(rate_pairs, passed_pairs))
-def test_a_higher_level_has_a_wider_interval(pairs: list[tuple[float, float]]) -> None:
+def test_higher_level_gives_a_wider_interval(pairs: list[tuple[float, float]]) -> None:
     wide, narrow = paired_lift(pairs, 1, 0.99), paired_lift(pairs, 1, 0.9)
     assert wide.low <= narrow.low + 1e-12
     assert narrow.high <= wide.high + 1e-12
@@ -181,7 +181,7 @@ def test_a_higher_level_has_a_wider_interval(pairs: list[tuple[float, float]]) -
 
 @settings(deadline=None)
 @given(st.one_of(rate_pairs, passed_pairs), st.sampled_from([0.9, 0.95, 0.98]))
-def test_what_is_shown_is_significant(pairs: list[tuple[float, float]], level: float) -> None:
+def test_shown_lift_is_significant(pairs: list[tuple[float, float]], level: float) -> None:
     lift = paired_lift(pairs, 1, level)
     if lift.shown:
         assert lift.p_value < 1 - level
@@ -189,7 +189,7 @@ def test_what_is_shown_is_significant(pairs: list[tuple[float, float]], level: f
 
 @settings(deadline=None)
 @given(st.integers(1, 200), st.floats(0, 1), st.sampled_from(LEVELS))
-def test_a_rate_is_within_wilsons_interval(n: int, rate: float, level: float) -> None:
+def test_rate_is_within_wilsons_interval(n: int, rate: float, level: float) -> None:
     low, high = wilson(rate, n, level)
     assert 0 <= low <= rate <= high <= 1
 
@@ -211,7 +211,7 @@ def test_four_cases_show_nothing_and_five_do() -> None:
     assert paired_lift([(0, 0.7)], 3)[1:3] == (-1, 1)
 
 
-def test_the_change_of_tokens_is_that_of_the_means() -> None:
+def test_token_change_is_the_change_of_the_means() -> None:
     change = paired_ratio([(100, 150), (300, 350), (200, 400)])
     assert change is not None
     assert change.change == pytest.approx(0.5)
@@ -220,7 +220,7 @@ def test_the_change_of_tokens_is_that_of_the_means() -> None:
     assert change.low < 0.5 < change.high
 
 
-def test_the_interval_of_a_change_is_students_where_the_baseline_is_constant() -> None:
+def test_change_interval_is_students_if_the_baseline_is_constant() -> None:
     pairs = [(100, 110), (100, 112), (100, 108), (100, 111)]
     change = paired_ratio(pairs)
     half = scipy_stats.t.ppf(0.975, df=2) * scipy_stats.sem([0.10, 0.12, 0.08, 0.11])
@@ -231,7 +231,7 @@ def test_the_interval_of_a_change_is_students_where_the_baseline_is_constant() -
     assert log(1 + change.high) - log(1.1025) == pytest.approx(log_ratios, rel=2e-3)
 
 
-def test_a_change_without_cases_is_not_known() -> None:
+def test_change_without_cases_is_none() -> None:
     assert paired_ratio([]) is None
     assert paired_ratio([(0, 5)]) is None
     assert paired_ratio([(5, 10)]) == (1, None, None)
@@ -253,7 +253,7 @@ def test_flakiness_is_the_chance_that_two_runs_differ() -> None:
     assert flakiness(1, 1) == 0
 
 
-def test_normalised_gain_is_a_share_of_what_was_left() -> None:
+def test_normalised_gain_is_the_share_of_the_possible_gain() -> None:
     assert normalised_gain(0.2, 0.6) == pytest.approx(0.5)
     assert normalised_gain(0.5, 0.25) == pytest.approx(-0.5)
     assert normalised_gain(1, 0.5) is None

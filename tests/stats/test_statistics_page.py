@@ -1,4 +1,4 @@
-"""The numbers of docs/statistics.md are what the functions return."""
+"""The numbers in docs/statistics.md match the functions."""
 
 import re
 from pathlib import Path
@@ -53,16 +53,16 @@ def numbers() -> dict[str, str]:
     }
 
 
-def test_the_page_has_its_cases() -> None:
+def test_page_has_eight_cases() -> None:
     assert len(PASSES) == 8
 
 
 @pytest.mark.parametrize("name", numbers())
-def test_a_number_of_the_page_is_true(name: str) -> None:
+def test_number_on_the_page_is_correct(name: str) -> None:
     written = re.search(rf"<!-- number: {re.escape(name)} -->(.*?)<!-- end -->", PAGE, re.S)
     assert written, f"docs/statistics.md has no number {name}"
     assert written[1] == numbers()[name]
 
 
-def test_no_number_of_the_page_is_unchecked() -> None:
+def test_every_number_on_the_page_is_checked() -> None:
     assert set(re.findall(r"<!-- number: (.*?) -->", PAGE)) == set(numbers())

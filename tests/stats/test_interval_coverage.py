@@ -1,4 +1,4 @@
-"""Nominal 95 % intervals hold the true lift in at least 93 %; equal arms are seldom told apart.
+"""Nominal 95 % intervals cover the true lift in at least 93 %; equal arms rarely differ.
 
 benchmarks/intervals.py does the same with more repeats, world by world.
 """
@@ -17,7 +17,7 @@ EVERY_WORLD = [world for lift in (0, 0.2, 0.6) for world in worlds(lift)]
 
 @pytest.mark.parametrize("cases", [5, 12, 40])
 @pytest.mark.parametrize("runs", [1, 3, 5])
-def test_the_interval_holds_the_true_lift(cases: int, runs: int) -> None:
+def test_interval_covers_the_true_lift(cases: int, runs: int) -> None:
     draw = random.Random(f"{cases} cases, {runs} runs")
     held = 0
     repeats = 60
@@ -30,8 +30,8 @@ def test_the_interval_holds_the_true_lift(cases: int, runs: int) -> None:
 
 @pytest.mark.parametrize("cases", [5, 12, 20, 40])
 @pytest.mark.parametrize("unlike", [0.1, 0.3, 0.5])
-def test_one_run_tells_equal_arms_apart_in_at_most_five_percent(cases: int, unlike: float) -> None:
-    """Reckoned, not drawn: `unlike` is the chance that the arms of a case differ."""
+def test_one_run_separates_equal_arms_in_at_most_five_percent(cases: int, unlike: float) -> None:
+    """Computed exactly; `unlike` is the chance that the arms of a case differ."""
     error = 0.0
     for differ in range(cases + 1):
         for gained in range(differ + 1):
@@ -44,7 +44,7 @@ def test_one_run_tells_equal_arms_apart_in_at_most_five_percent(cases: int, unli
 
 
 @pytest.mark.parametrize("runs", [3, 5])
-def test_several_runs_tell_equal_arms_apart_in_at_most_five_percent(runs: int) -> None:
+def test_several_runs_separate_equal_arms_in_at_most_five_percent(runs: int) -> None:
     draw = random.Random(runs)
     shown = repeats = 0
     for cases in (5, 8, 12, 20, 40):
@@ -57,7 +57,7 @@ def test_several_runs_tell_equal_arms_apart_in_at_most_five_percent(runs: int) -
 
 
 @pytest.mark.parametrize("cases", [5, 8, 12, 20, 40])
-def test_the_interval_of_a_token_change_holds_the_true_one(cases: int) -> None:
+def test_token_change_interval_covers_the_true_change(cases: int) -> None:
     draw = random.Random(cases)
     held = 0
     repeats = 1500

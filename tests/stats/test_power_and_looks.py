@@ -1,4 +1,4 @@
-"""What can be shown, how many would show it, and when to stop asking."""
+"""Power, and when frugal runs stop."""
 
 import random
 from math import ceil
@@ -22,12 +22,12 @@ PLAN = (3, 6, 12)
 
 
 def spread_out(cases: int, lift: float = 0.0, reach: float = 0.3) -> list[tuple[float, float]]:
-    """Pairs whose differences are `lift` ± `reach` in turn."""
+    """Pairs whose differences alternate between `lift` ± `reach`."""
     return [(0.5, 0.5 + lift + (reach if case % 2 else -reach)) for case in range(cases)]
 
 
 @pytest.mark.parametrize("cases", [20, 40, 100])
-def test_the_detectable_lift_has_the_power_that_statsmodels_says(cases: int) -> None:
+def test_detectable_lift_has_the_power_statsmodels_gives(cases: int) -> None:
     lift = detectable_lift(spread_out(cases))
     assert lift is not None
     spread = 0.3 * (cases / (cases - 1)) ** 0.5
@@ -35,14 +35,14 @@ def test_the_detectable_lift_has_the_power_that_statsmodels_says(cases: int) -> 
     assert power == pytest.approx(0.8, abs=0.02)
 
 
-def test_the_detectable_lift_is_that_of_millers_equation_for_many_cases() -> None:
+def test_detectable_lift_of_many_cases_matches_millers_equation() -> None:
     lift = detectable_lift(spread_out(4000))
     errors = scipy_stats.norm.ppf(0.975) + scipy_stats.norm.ppf(0.8)
     assert lift == pytest.approx(errors * 0.3 / 4000**0.5, rel=1e-3)
 
 
 @pytest.mark.parametrize(("cases", "runs"), [(12, 3), (20, 1), (20, 3), (40, 5)])
-def test_a_detectable_lift_is_detected(cases: int, runs: int) -> None:
+def test_detectable_lift_is_detected(cases: int, runs: int) -> None:
     draw = random.Random(cases)
     found = 0
     for _ in range(200):
@@ -53,12 +53,12 @@ def test_a_detectable_lift_is_detected(cases: int, runs: int) -> None:
     assert 0.7 < found / 200 < 0.95
 
 
-def test_few_cases_detect_nothing_and_equal_ones_not_everything() -> None:
+def test_few_cases_detect_nothing_and_equal_cases_not_everything() -> None:
     assert detectable_lift([(0, 1)] * 4) is None
     assert detectable_lift([(0.5, 0.5)] * 12) == pytest.approx(0.265, abs=1e-3)
 
 
-def test_with_the_cases_needed_the_lift_is_detectable() -> None:
+def test_lift_is_detectable_with_the_cases_needed() -> None:
     pairs = spread_out(10, lift=0.1)
     needed = cases_needed(pairs)
     assert needed is not None
@@ -69,9 +69,9 @@ def test_with_the_cases_needed_the_lift_is_detectable() -> None:
     assert cases_needed([(0, 1)] * 3) == 5
 
 
-def test_runs_help_against_chance_but_not_against_unlike_cases() -> None:
+def test_more_runs_reduce_chance_but_not_spread_between_cases() -> None:
     by_chance = [(1 / 3, 2 / 3), (2 / 3, 1 / 3), (1 / 3, 2 / 3), (1 / 3, 1 / 3)] * 5
-    # Less spread than chance alone makes: all of it is chance, 2/3 a run.
+    # Less spread than chance alone would give, so all of it is chance: 2/3 per run.
     errors = scipy_stats.t.ppf(0.975, 19) + scipy_stats.t.ppf(0.8, 19)
     assert runs_needed(by_chance, 3) == ceil(errors**2 * (2 / 3) / (20 * (1 / 12) ** 2))
     unlike = [(0.0, 1.0), (0.0, 0.0), (1.0, 0.0), (0.0, 1.0)] * 5
@@ -89,25 +89,25 @@ def test_looks_double() -> None:
 @pytest.mark.parametrize(
     ("looks", "bound"), [(1, 1.960), (2, 2.178), (3, 2.289), (4, 2.361), (5, 2.413), (10, 2.555)]
 )
-def test_levels_are_those_of_pococks_table(looks: int, bound: float) -> None:
+def test_levels_match_pococks_table(looks: int, bound: float) -> None:
     level = plan_level(tuple(range(1, looks + 1)))
     assert scipy_stats.norm.ppf((1 + level) / 2) == pytest.approx(bound, abs=0.001)
 
 
-def test_a_clear_lift_stops_at_the_first_look() -> None:
+def test_clear_lift_stops_at_the_first_look() -> None:
     seen = look([(0, 1)] * 10, 3, PLAN)
     assert seen.lift.shown
     assert not seen.open
     assert seen.chance == 1
 
 
-def test_a_lift_that_is_near_goes_on_and_ends_with_the_plan() -> None:
+def test_close_lift_continues_until_the_plan_ends() -> None:
     pairs = [(1 / 3, 2 / 3), (2 / 3, 1 / 3), (1 / 3, 1), (1 / 3, 1 / 3)] * 3
     assert look(pairs, 3, PLAN).open
     assert not look(pairs, 12, PLAN).open
 
 
-def test_it_stops_where_runs_can_do_nothing() -> None:
+def test_stops_if_more_runs_can_not_help() -> None:
     unlike = [(0.0, 1.0), (0.0, 0.0), (1.0, 0.0), (0.0, 0.0)] * 3
     assert look(unlike, 3, PLAN).chance == 0
     assert not look(unlike, 3, PLAN).open
@@ -115,13 +115,13 @@ def test_it_stops_where_runs_can_do_nothing() -> None:
     assert not look(few, 3, PLAN).open
 
 
-def test_one_run_alone_settles_only_what_it_shows() -> None:
+def test_one_run_stops_only_on_a_shown_lift() -> None:
     assert look([(0, 1), (1, 0)] * 6, 1, (1, 2, 4)).open
     assert not look([(0, 1)] * 12, 1, (1, 2, 4)).open
 
 
 def frugal(draw: random.Random, chances: list[tuple[float, float]]) -> tuple[bool, int]:
-    """Whether a frugal run showed a lift, and with how many runs."""
+    """Whether a frugal run showed a lift, and after how many runs."""
     counts = [(0, 0)] * len(chances)
     for before, runs in zip((0, *PLAN), PLAN, strict=False):
         more = ask(draw, chances, runs - before)

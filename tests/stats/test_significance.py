@@ -1,4 +1,4 @@
-"""A regression needs evidence: exact tests beside scipy, error rates by simulation."""
+"""Regressions: exact tests against scipy, error rates by simulation."""
 
 import random
 
@@ -19,7 +19,7 @@ counts = st.integers(1, 8).flatmap(lambda runs: st.tuples(st.integers(0, runs), 
 
 @settings(deadline=None)
 @given(counts, counts)
-def test_the_test_of_a_case_is_fishers(before: tuple[int, int], now: tuple[int, int]) -> None:
+def test_case_p_value_is_fishers(before: tuple[int, int], now: tuple[int, int]) -> None:
     table = [[now[0], now[1] - now[0]], [before[0], before[1] - before[0]]]
     expected = scipy_stats.fisher_exact(table, alternative="less").pvalue
     assert drop([before], [now]) == pytest.approx(expected, rel=1e-9)
@@ -29,7 +29,7 @@ def random_counts(draw: random.Random, least: int, most: int) -> list[tuple[int,
     return [(draw.randint(least, most), 20) for _ in range(6)]
 
 
-def test_the_test_of_the_whole_adds_up_the_draws_of_its_cases() -> None:
+def test_whole_p_value_sums_the_draws_of_all_cases() -> None:
     draw = random.Random(1)
     for _ in range(20):
         before, now = random_counts(draw, 2, 20), random_counts(draw, 0, 18)
@@ -41,7 +41,7 @@ def test_the_test_of_the_whole_adds_up_the_draws_of_its_cases() -> None:
         assert drop(before, now) == pytest.approx(expected, rel=1e-9)
 
 
-def test_the_test_of_the_whole_is_near_that_of_mantel_and_haenszel() -> None:
+def test_whole_p_value_is_close_to_mantel_haenszel() -> None:
     draw = random.Random(1)
     for _ in range(20):
         before, now = random_counts(draw, 10, 20), random_counts(draw, 6, 17)
@@ -51,24 +51,24 @@ def test_the_test_of_the_whole_is_near_that_of_mantel_and_haenszel() -> None:
             assert drop(before, now) == pytest.approx(two_sided / 2, abs=0.01)
 
 
-def test_a_case_that_fell_from_always_to_never_is_named() -> None:
+def test_case_that_went_from_always_to_never_is_reported() -> None:
     found = regressed([(8, 8)] * 4, [(8, 8), (0, 8), (8, 8), (7, 8)])
     assert found.cases == [1]
     assert found.found
 
 
-def test_a_case_that_broke_is_named_however_many_are_well() -> None:
+def test_broken_case_is_reported_among_many_good_ones() -> None:
     assert regressed([(5, 5)] * 40, [(5, 5)] * 39 + [(0, 5)]).cases == [39]
 
 
-def test_a_small_drop_everywhere_is_one_of_the_whole() -> None:
+def test_small_drop_everywhere_is_a_drop_of_the_whole() -> None:
     found = regressed([(5, 5)] * 12, [(4, 5)] * 12)
     assert not found.cases
     assert found.whole
     assert found.p_whole < 0.001
 
 
-def test_what_was_never_certain_does_not_cry_wolf() -> None:
+def test_flaky_cases_raise_no_false_alarm() -> None:
     assert not regressed([(3, 5)] * 6, [(2, 5)] * 6).found
     assert not regressed([(5, 5)], [(4, 5)]).found
     assert not regressed([(0, 5)] * 6, [(0, 5)] * 6).found
@@ -76,7 +76,7 @@ def test_what_was_never_certain_does_not_cry_wolf() -> None:
     assert not regressed([], []).found
 
 
-def test_runs_may_differ_in_number() -> None:
+def test_numbers_of_runs_may_differ() -> None:
     assert regressed([(10, 10)] * 5, [(1, 3)] * 5).whole
 
 
@@ -90,24 +90,24 @@ def alarms(draw: random.Random, before: list[float], now: list[float], repeats: 
 
 
 @pytest.mark.parametrize(("a", "b"), [(1, 1), (0.3, 0.3), (5, 1), (5, 5)])
-def test_an_unchanged_skill_is_seldom_called_worse(a: float, b: float) -> None:
+def test_unchanged_skill_is_rarely_called_worse(a: float, b: float) -> None:
     draw = random.Random(2)
     chances = [draw.betavariate(a, b) for _ in range(CASES)]
     assert alarms(draw, chances, chances, 600) <= 0.05
 
 
 @pytest.mark.parametrize("accepted", [0.95, 0.8, 0.65, 0.5])
-def test_a_drop_of_thirty_points_is_found(accepted: float) -> None:
+def test_drop_of_thirty_points_is_found(accepted: float) -> None:
     draw = random.Random(3)
     assert alarms(draw, [accepted] * CASES, [accepted - 0.3] * CASES, 200) >= 0.8
 
 
-def test_a_drop_of_thirty_points_that_some_cases_make_is_found() -> None:
+def test_drop_of_thirty_points_in_some_cases_is_found() -> None:
     draw = random.Random(4)
     before, now = [0.95] * CASES, [0.05] * 4 + [0.95] * 8
     assert alarms(draw, before, now, 200) >= 0.8
 
 
-def test_a_single_case_that_broke_is_found() -> None:
+def test_single_broken_case_is_found() -> None:
     draw = random.Random(5)
     assert alarms(draw, [0.95] * CASES, [0.05] + [0.95] * 11, 200) >= 0.8
