@@ -8,18 +8,20 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from pytest_upskill.cli import main
 from pytest_upskill.engine.store import Store
 from pytest_upskill.trials.answer import Answer, AnswerFile, Usage
 from pytest_upskill.trials.transcript import Turn
+from support.kit import write_damaged_store
 from support.strategies import ANSWERS
 
 ANSWER = Answer("gate up", Usage(10, 5, None), "end", 1.5)
+
 WHOLE = replace(
     ANSWER,
     files=(AnswerFile.of("a.txt", b"one"), AnswerFile.of("b.png", b"\0")),
     transcript=(Turn("call", "ls", "bash"), Turn("result", "", "bash", failed=True)),
 )
+
 # What version 0.1 made and wrote.
 OLD_SCHEMA = """
 CREATE TABLE IF NOT EXISTS answers (
@@ -32,8 +34,11 @@ CREATE TABLE IF NOT EXISTS answers (
     created REAL NOT NULL
 ) WITHOUT ROWID
 """
+
 OLD_PUT = "INSERT OR REPLACE INTO answers VALUES (?,?,?,?,?,?,?,?,?)"
+
 OLD_GET = "SELECT text, input, output, cached, stop, seconds FROM answers WHERE key=?"
+
 OLD_ROW = ("gate up", 10, 5, None, "end", 1.5)
 
 
@@ -159,19 +164,8 @@ def test_a_store_that_can_not_be_used_is_set_aside_and_kept(tmp_path: Path, kind
     assert "set aside as" in told[0]
 
 
-def damaged(file: Path) -> None:
-    """A store that opens well: what is broken is found only where it is looked at."""
-    store = Store(file)
-    for number in range(200):
-        store.put(f"k{number}", "m", Answer("gate up " * 40))
-    store.close()
-    data = bytearray(file.read_bytes())
-    data[9000:20000] = b"x" * 11000
-    file.write_bytes(data)
-
-
 def test_a_store_that_is_damaged_inside_is_set_aside_once_and_begun_anew(tmp_path: Path) -> None:
-    damaged(file := tmp_path / "answers.sqlite")
+    write_damaged_store(file := tmp_path / "answers.sqlite")
     told: list[str] = []
     store = Store(file, told.append)
     for number in range(200):
@@ -188,23 +182,6 @@ def test_a_store_that_is_damaged_inside_is_set_aside_once_and_begun_anew(tmp_pat
     again.close()
 
 
-@pytest.mark.parametrize("more", [[], ["--clear"], ["--prune", "0"]])
-def test_answers_sets_a_damaged_store_aside(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    more: list[str],
-) -> None:
-    damaged(tmp_path / ".upskill/answers.sqlite")
-    monkeypatch.chdir(tmp_path)
-    main(["answers", *more])
-    assert "set aside as" in capsys.readouterr().out
-    main(["answers"])
-    shown = capsys.readouterr().out
-    assert "set aside" not in shown
-    assert ": 0 answers," in shown
-
-
 def test_a_store_that_can_not_be_made_is_done_without(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     told: list[str] = []
@@ -213,49 +190,3 @@ def test_a_store_that_can_not_be_made_is_done_without(tmp_path: Path) -> None:
     assert store.get("k") is None
     assert len(told) == 1
     store.close()
-
-
-def test_answers_shows_prunes_and_clears(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "sub").mkdir()
-    monkeypatch.chdir(tmp_path / "sub")
-    assert main(["answers"]) == 0
-    assert "no answers are stored" in capsys.readouterr().out
-    store = Store(tmp_path / ".upskill/answers.sqlite")
-    for key in ("a", "b"):
-        store.put(key, "haiku", ANSWER)
-    old = time.time() - 40 * 86_400
-    with monkeypatch.context() as patch:
-        patch.setattr(time, "time", lambda: old)
-        store.put("c", "opus", ANSWER)
-    store.close()
-    main(["answers"])
-    shown = capsys.readouterr().out
-    size = (tmp_path / ".upskill/answers.sqlite").stat().st_size
-    assert f": 3 answers, {size:,} bytes" in shown
-    assert "2  haiku" in shown
-    main(["answers", "--prune", "30"])
-    shown = capsys.readouterr().out
-    assert "1 answer forgotten" in shown
-    assert "opus" not in shown
-    main(["answers", "--clear"])
-    assert "2 answers forgotten" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["--prune", "-1"], "argument --prune: '-1' is not a number of days, 0 or more"),
-        (["--prune", "nan"], "argument --prune: 'nan' is not a number of days, 0 or more"),
-        (["--prune", "old"], "argument --prune: 'old' is not a number of days, 0 or more"),
-        (["--clear", "--prune", "3"], "argument --prune: not allowed with argument --clear"),
-    ],
-)
-def test_answers_refuses_what_is_not_clear(
-    capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
-) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main(["answers", *arguments])
-    assert caught.value.code == 2
-    assert told in capsys.readouterr().err

@@ -8,22 +8,14 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.errors import SettingsError
-from pytest_upskill.results.summary import summarize
-from pytest_upskill.results.verdict import gate_reasons, verdicts_of
-from pytest_upskill.settings import Gates, Settings
-from pytest_upskill.skills.at_ref import require_ref, with_previous
-from pytest_upskill.skills.cases import Case
-from pytest_upskill.skills.skill import load_skill
-from pytest_upskill.trials.records import Record
-from pytest_upskill.trials.trial import Arm, trials_of
-from support.kit import BODY, case, commit_all, write_script, write_skill
+from pytest_upskill.skills.at_ref import require_ref
+from support.kit import BODY, case, skill_with_a_past, write_script, write_skill
 from support.loopback import LoopbackServer, Reply
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 
-CASE = Case("open-gate", "How do I open it?", files=(("a.txt", "one\ntwo\n"),))
 OLD = "Nobody knows how the gate opens."
+
 NINE = [case(f"Gate {n}?", "gate up", id=f"c{n}") for n in range(9)]
 
 
@@ -32,11 +24,8 @@ def fresh_refs() -> None:
     require_ref.cache_clear()
 
 
-def skill_with_a_past(folder: Path, *, old: str = OLD, new: str = BODY) -> Path:
-    """A skill of nine cases in a git repository; what it says now is not committed."""
-    write_skill(folder / "skills/gate", NINE, body=old)
-    commit_all(folder)
-    return write_skill(folder / "skills/gate", NINE, body=new)
+def changed_skill(folder: Path, *, old: str = OLD, new: str = BODY) -> Path:
+    return skill_with_a_past(folder, NINE, old=old, new=new)
 
 
 def against(pytester: pytest.Pytester, *args: str, ref: str = "main") -> pytest.RunResult:
@@ -54,7 +43,7 @@ def report(pytester: pytest.Pytester) -> dict[str, Any]:
 def test_old_and_new_are_asked_in_pairs_and_the_change_is_told(
     pytester: pytest.Pytester, workers: str
 ) -> None:
-    skill_with_a_past(pytester.path)
+    changed_skill(pytester.path)
     before = subprocess.check_output(["git", "status", "--short"], cwd=pytester.path)
     result = against(pytester, "--skill-no-worse", "-n", workers)
     result.assert_outcomes(passed=9)
@@ -76,7 +65,7 @@ def test_old_and_new_are_asked_in_pairs_and_the_change_is_told(
 def test_a_skill_that_got_worse_does_not_pass_the_gate(
     pytester: pytest.Pytester, workers: str
 ) -> None:
-    skill_with_a_past(pytester.path, old=BODY, new=OLD)
+    changed_skill(pytester.path, old=BODY, new=OLD)
     result = against(pytester, "--skill-no-worse", "-n", workers, "--skill-case-threshold", "0.01")
     assert result.ret == 1
     result.stdout.fnmatch_lines(
@@ -90,7 +79,7 @@ def test_a_skill_that_got_worse_does_not_pass_the_gate(
 
 
 def test_without_a_baseline_old_and_new_are_asked(pytester: pytest.Pytester) -> None:
-    skill_with_a_past(pytester.path)
+    changed_skill(pytester.path)
     result = against(pytester, "--skill-no-baseline")
     result.stdout.fnmatch_lines(
         ["upskill: 18 calls at most: *with the skill, and as it is at main*"]
@@ -100,7 +89,7 @@ def test_without_a_baseline_old_and_new_are_asked(pytester: pytest.Pytester) -> 
 
 
 def test_what_did_not_change_is_asked_once(pytester: pytest.Pytester) -> None:
-    skill_with_a_past(pytester.path, old=BODY)
+    changed_skill(pytester.path, old=BODY)
     with LoopbackServer(lambda _: Reply("gate up")) as server:
         url = ["--model", "m", "--skill-base-url", f"{server.url}/v1"]
         pytester.runpytest_inprocess("--skill", "skills", *url, "--skill-against", "HEAD")
@@ -110,7 +99,7 @@ def test_what_did_not_change_is_asked_once(pytester: pytest.Pytester) -> None:
 def test_a_skill_that_is_new_since_has_nothing_to_be_compared_with(
     pytester: pytest.Pytester,
 ) -> None:
-    skill_with_a_past(pytester.path)
+    changed_skill(pytester.path)
     write_skill(pytester.path / "skills/door")
     result = against(pytester, "--skill-no-worse")
     result.assert_outcomes(passed=10)
@@ -120,7 +109,7 @@ def test_a_skill_that_is_new_since_has_nothing_to_be_compared_with(
 
 
 def test_tests_in_python_run_with_the_previous_text_too(pytester: pytest.Pytester) -> None:
-    skill_with_a_past(pytester.path)
+    changed_skill(pytester.path)
     pytester.makepyfile(
         test_gate="""
         import pytest
@@ -150,7 +139,7 @@ def test_tests_in_python_run_with_the_previous_text_too(pytester: pytest.Pyteste
 def test_a_wrong_ref_is_told_before_the_run(
     pytester: pytest.Pytester, ref: str, problem: str
 ) -> None:
-    skill_with_a_past(pytester.path)
+    changed_skill(pytester.path)
     args = ["--skill", "skills", "--model", "haiku", f"--skill-against={ref}"]
     result = pytester.runpytest_inprocess(*args)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -175,100 +164,3 @@ def test_no_worse_needs_something_to_compare_with(pytester: pytest.Pytester) -> 
     result = pytester.runpytest_inprocess("--skill", "skills", "--skill-no-worse")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: --skill-no-worse: worse than what is not said", "*REF."])
-
-
-def test_the_arms_differ_by_the_text_of_the_skill_only(tmp_path: Path) -> None:
-    file = skill_with_a_past(tmp_path) / "SKILL.md"
-    skill = with_previous(load_skill(file), "main")
-    assert (skill.previous, with_previous(load_skill(file), None).previous) == (OLD, None)
-    baseline, previous, new = trials_of("gate", skill, CASE, "haiku", Settings())
-    assert (baseline.arm, previous.arm, new.arm) == ("baseline", "previous", "skill")
-    assert previous.question.system == new.question.system.replace(BODY, OLD)
-    assert previous.question.messages == new.question.messages
-
-
-@pytest.mark.parametrize(
-    "old",
-    [
-        b"---\nname: other\n---\n\nOld.\n",
-        b"\xef\xbb\xbf---\r\nname: [\r\n---\r\nOld.\r\n",
-        b"Old.",
-    ],
-)
-def test_an_old_file_need_not_be_a_valid_one(tmp_path: Path, old: bytes) -> None:
-    write_skill(tmp_path / "gate")
-    (tmp_path / "gate/SKILL.md").write_bytes(old)
-    commit_all(tmp_path)
-    skill = load_skill(write_skill(tmp_path / "gate") / "SKILL.md")
-    assert with_previous(skill, "HEAD").previous == "Old."
-
-
-def test_the_old_file_may_have_the_other_name(tmp_path: Path) -> None:
-    write_skill(tmp_path / "gate", body=OLD)
-    (tmp_path / "gate/SKILL.md").rename(tmp_path / "gate/skill.md")
-    commit_all(tmp_path)
-    (tmp_path / "gate/skill.md").unlink()
-    skill = load_skill(write_skill(tmp_path / "gate") / "SKILL.md")
-    assert with_previous(skill, "main").previous == OLD
-
-
-def test_a_git_hook_may_run_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    skill = load_skill(skill_with_a_past(tmp_path) / "SKILL.md")
-    monkeypatch.setenv("GIT_DIR", ".git")
-    monkeypatch.setenv("GIT_INDEX_FILE", "elsewhere")
-    assert with_previous(skill, "main").previous == OLD
-
-
-def test_another_failure_of_git_is_told(tmp_path: Path) -> None:
-    skill = load_skill(skill_with_a_past(tmp_path) / "SKILL.md")
-    require_ref("main", skill.file.resolve().parent)
-    shutil.rmtree(tmp_path / ".git/objects")
-    with pytest.raises(SettingsError, match="--skill-against main: git failed in"):
-        with_previous(skill, "main")
-
-
-def rows(
-    previous: str, skill: str, *, arms: tuple[Arm, Arm] = ("previous", "skill")
-) -> list[Record]:
-    """A case a letter."""
-    known: dict[str, Any] = {"P": "passed", "F": "failed", "E": "errored"}
-    return [
-        Record(
-            "gate", str(number), "m", arm, 1, known[letter], input_tokens=tokens, output_tokens=0
-        )
-        for arm, letters, tokens in ((arms[0], previous, 100), (arms[1], skill, 90))
-        for number, letter in enumerate(letters)
-    ]
-
-
-def verdict_of(records: list[Record]) -> Any:
-    row = summarize(records, "gate", "m", model_id="m", not_run=0, against="main")
-    (verdict,) = verdicts_of([row])
-    return verdict
-
-
-@pytest.mark.parametrize(
-    ("previous", "skill", "sentence", "fails"),
-    [
-        ("FFFFFFFF", "PPPPPPPP", "since main: better, +100 points (", False),
-        ("PPPPPPPP", "FFFFFFFF", "since main: worse, -100 points (", True),
-        ("PPPPPPPP", "PPPPPPPF", "since main: no change shown, -12 points (", False),
-    ],
-)
-def test_a_change_is_one_word_with_its_interval(
-    previous: str, skill: str, sentence: str, fails: bool
-) -> None:
-    verdict = verdict_of(rows(previous, skill))
-    assert verdict.since.startswith(sentence)
-    assert verdict.since.endswith(", 10% fewer tokens")
-    assert verdict.lift is None
-    assert bool(gate_reasons([verdict], Gates(no_worse=True))) is fails
-
-
-def test_only_runs_with_all_three_arms_count() -> None:
-    records = [*rows("PPF", "PEP"), *(r for r in rows("FFE", "", arms=("baseline", "skill")))]
-    verdict = verdict_of(records)
-    assert [case.case for case in verdict.summary.by_case] == ["0"]
-    assert (verdict.summary.arm("previous").rate, verdict.summary.lift) == (1, 1)
-    assert verdict.summary.errored == 2
-    assert gate_reasons([verdict], Gates(no_worse=True))

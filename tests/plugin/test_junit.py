@@ -6,14 +6,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from junitparser import xunit2
 
-from pytest_upskill.reports.export.junit_properties import case_properties, suite_properties
-from pytest_upskill.settings import Gates
 from support.kit import case, write_script, write_skill
-from support.made import accepted_count, made_record, made_run
 
 CASES = [
     case("Open?", "gate up", id="right"),
@@ -21,12 +16,14 @@ CASES = [
     case("Lock?", "gate up", id="lost"),
     case("Paint?", "gate down", id="expected", xfail="not yet"),
 ]
+
 ANSWERS = """
 def answer(question):
     if "Lock" in question.messages[-1][1]:
         raise RuntimeError("no network")
     return "Type gate up." if "gate up" in question.system else {unknown!a}
 """
+
 # The order of what a <testcase> holds in the schema of JUnit 10.
 ORDER = ["properties", "skipped", "error", "failure", "system-out", "system-err"]
 
@@ -143,38 +140,3 @@ def test_tests_in_python_and_other_tests_stand_beside_them(pytester: pytest.Pyte
     assert asks["mine"] == "kept"
     assert asks["upskill_lift"] == "1"
     assert properties(cases["test_plain"]) == {}
-
-
-def test_what_only_all_cases_together_show_is_told_of_the_suite() -> None:
-    made = made_run(
-        cases=12,
-        runs=5,
-        passes=lambda _number, _model, arm, run: arm == "skill" and run > 2,
-        accepted={number: accepted_count(5, 5, 12) for number in range(12)},
-    )
-    told = dict(suite_properties(made))
-    assert told["upskill_gate"] == "not passed"
-    assert any("as a whole" in value for value in told.values())
-
-
-def test_without_gates_nothing_is_said_of_one() -> None:
-    told = dict(suite_properties(made_run()))
-    assert not any(name.startswith("upskill_gate") for name in told)
-    assert dict(suite_properties(made_run(gates=Gates(min_lift=0))))["upskill_gate"] == "passed"
-
-
-def test_a_cost_that_is_not_known_is_left_out() -> None:
-    known = made_record("gate", "a", "haiku", "skill", 1)
-    unknown = made_record("gate", "a", "haiku", "skill", 2, cost=None)
-    assert dict(case_properties([known]))["upskill_cost"] == "0.0015"
-    assert "upskill_cost" not in dict(case_properties([known, unknown]))
-
-
-@settings(deadline=None)
-@given(st.text(st.characters(codec="utf-8")), st.text())
-def test_names_of_properties_can_stand_in_xml(skill: str, model: str) -> None:
-    made = made_run(skills=(skill,), models=(model,), cases=1)
-    element = ElementTree.Element("properties")
-    for name, _ in suite_properties(made):
-        element.append(ElementTree.Element("property", name=name))
-    assert ElementTree.fromstring(ElementTree.tostring(element))

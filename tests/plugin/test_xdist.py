@@ -6,7 +6,7 @@ import os
 import pytest
 
 from support.kit import case, write_script, write_skill
-from support.loopback import LoopbackServer, Reply
+from support.loopback import LoopbackServer, Reply, unreliable
 
 
 def report_of(pytester: pytest.Pytester) -> dict[str, object]:
@@ -122,3 +122,22 @@ def test_the_key_of_the_link_is_on_no_command_line_and_in_no_environment(
     pytester.runpytest_subprocess(*args).assert_outcomes(passed=1)
     if os.path.exists("/proc/self/cmdline"):  # noqa: PTH110
         assert (pytester.path / "looked.txt").read_text() == "yes"
+
+
+@pytest.mark.parametrize("workers", ["0", "4"])
+def test_faults_are_counted_and_the_limit_holds_over_all_workers(
+    pytester: pytest.Pytester, workers: str
+) -> None:
+    cases = [case(f"question {n}", f"QUESTION {n}", id=f"c{n}") for n in range(30)]
+    write_skill(pytester.path / "skills/gate", cases)
+    with LoopbackServer(unreliable) as server:
+        args = ["--skill", "skills", "--model", "m", "--skill-base-url", f"{server.url}/v1"]
+        args += ["--skill-concurrency", "5", "-n", workers, "--skill-json", "r.json"]
+        result = pytester.runpytest_subprocess(*args)
+    result.assert_outcomes(passed=30)
+    assert server.most_in_flight <= 5
+    again = len(server.asked) - 60
+    assert again > 0
+    result.stdout.fnmatch_lines([f"m: {again} calls made again after a limit or a fault."])
+    [summary] = json.loads((pytester.path / "r.json").read_text())["summary"]
+    assert summary["errored"] == 0

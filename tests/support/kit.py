@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from pytest_upskill.engine.store import Store
 from pytest_upskill.errors import SkillError
 from pytest_upskill.skills.skill import Skill, load_skill
+from pytest_upskill.trials.answer import Answer
 
 BODY = "The command to open the gate is `gate up`."
 
@@ -49,6 +51,15 @@ def commit_all(folder: Path) -> None:
         subprocess.run(["git", *args], cwd=folder, check=True)
 
 
+def skill_with_a_past(
+    folder: Path, cases: Sequence[Mapping[str, Any]] | None = None, *, old: str, new: str = BODY
+) -> Path:
+    """A skill in a git repository whose text has changed since the last commit."""
+    write_skill(folder / "skills/gate", cases, body=old)
+    commit_all(folder)
+    return write_skill(folder / "skills/gate", cases, body=new)
+
+
 def write_skill_md(folder: Path, text: str | bytes, name: str = "SKILL.md") -> Path:
     """A file SKILL.md of exactly this text in a folder ``gate``."""
     file = folder / "gate" / name
@@ -69,3 +80,14 @@ def skill_or_error(file: Path) -> Skill | SkillError:
         return load_skill(file)
     except SkillError as error:
         return error
+
+
+def write_damaged_store(file: Path) -> None:
+    """A store of answers that opens without an error but can't be read."""
+    store = Store(file)
+    for number in range(200):
+        store.put(f"k{number}", "m", Answer("gate up " * 40))
+    store.close()
+    data = bytearray(file.read_bytes())
+    data[9000:20000] = b"x" * 11000
+    file.write_bytes(data)

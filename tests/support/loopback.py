@@ -10,6 +10,7 @@ block, because it runs on the server's only thread (Reply.delay is there for wai
 """
 
 import asyncio
+import hashlib
 import json
 import socket
 import struct
@@ -83,6 +84,21 @@ class Fault:
     retry_after: str | None = None
     message: str = "the loopback server was told to fail"
     error_type: str = "api_error"
+
+
+def unreliable(asked: Asked) -> Reply | Fault:
+    """A script that fails every sixth attempt or so; which ones depends on the question alone."""
+    digest = hashlib.sha256(f"{asked.question} {asked.attempt}".encode()).digest()
+    chance = int.from_bytes(digest[:4], "big") / 2**32
+    if chance < 0.05:
+        return Fault("status", 429)
+    if chance < 0.10:
+        return Fault("status", 429, retry_after="0")
+    if chance < 0.15:
+        return Fault("status", 500)
+    if chance < 0.17:
+        return Fault("reset")
+    return Reply(asked.question.upper(), delay=0.005)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,72 @@
+"""upskill.config.yaml: how it sets the defaults of a run."""
+
+import pytest
+
+from pytest_upskill.skills.upskill_config import CONFIG_NAME
+from support.kit import write_script, write_skill
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_eval_model_is_the_default_and_the_header_says_so(
+    pytester: pytest.Pytester, workers: str
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    model = write_script(pytester.path / "a.json")
+    (pytester.path / CONFIG_NAME).write_text(f"eval_model: {model}")
+    result = pytester.runpytest_inprocess("--skill", "skills", "-n", workers)
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines([f"upskill: gate on {model} (*), from upskill.config.yaml"])
+
+
+def test_file_is_found_next_to_the_ini_file(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytester.makeini("[pytest]\nskill_paths = skills")
+    write_skill(pytester.path / "skills/gate")
+    model = write_script(pytester.path / "a.json")
+    (pytester.path / CONFIG_NAME).write_text(f"eval_model: {model}")
+    (pytester.path / "sub").mkdir()
+    monkeypatch.chdir(pytester.path / "sub")
+    pytester.runpytest_inprocess().assert_outcomes(passed=1)
+
+
+def test_command_line_and_ini_file_take_precedence(pytester: pytest.Pytester) -> None:
+    write_skill(pytester.path / "skills/gate")
+    model = write_script(pytester.path / "a.json")
+    (pytester.path / CONFIG_NAME).write_text("eval_model: [")  # not even read
+    args = ["--skill", "skills", "--collect-only", "--skill-no-history"]
+    result = pytester.runpytest_inprocess(*args, "--model", model)
+    assert f"upskill: gate on {model}" in result.outlines
+    pytester.makeini(f"[pytest]\nskill_models = {model}")
+    result = pytester.runpytest_inprocess(*args)
+    result.stdout.fnmatch_lines([f"upskill: gate on {model} (*)"])
+
+
+def test_file_is_not_read_unless_a_skill_is_tested(
+    pytester: pytest.Pytester,
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    (pytester.path / CONFIG_NAME).write_text("eval_model: [")
+    pytester.makepyfile("def test_other(): pass")
+    result = pytester.runpytest_inprocess()
+    result.assert_outcomes(passed=1)
+    result.stdout.no_fnmatch_line("upskill:*")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("eval_model: hiku", "upskill.config.yaml: eval_model: hiku: no model of this name*"),
+        ("eval_model: haiku", "upskill.config.yaml: eval_model: haiku: ANTHROPIC_API_KEY is not*"),
+        ("eval_model: 3", "upskill.config.yaml: eval_model: must be a model name*"),
+        ("eval_model: [", "upskill.config.yaml:1:*: invalid YAML*"),
+    ],
+)
+def test_mistake_in_the_file_is_a_usage_error(
+    pytester: pytest.Pytester, text: str, told: str
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    (pytester.path / CONFIG_NAME).write_text(text)
+    result = pytester.runpytest_inprocess("--skill", "skills")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {told}"])

@@ -1,0 +1,41 @@
+"""The text of the progress line."""
+
+from typing import Final
+
+import pytest
+
+from pytest_upskill.reports.terminal.live import Progress, progress_line
+
+HALF: Final = Progress(
+    done=34, all=1200, in_flight=16, reused=12, tokens=41200, cost=0.123, seconds_left=100
+)
+
+
+def test_the_line_says_all_that_is_known() -> None:
+    assert progress_line(HALF, 120) == (
+        "upskill: 34 of 1,200 answers, 16 in flight, about 2 min left, 12 re-used, "
+        "41,200 tokens, $0.12"
+    )
+
+
+def test_the_line_says_that_questions_wait() -> None:
+    line = progress_line(Progress(1, 40, 0, 0, 0, None, None, pausing=16), 79)
+    assert line == "upskill: 1 of 40 answers, 0 in flight, 16 waiting (limit or fault), 0 tokens"
+
+
+@pytest.mark.parametrize("width", [0, 5, 30, 50, 79])
+def test_the_line_fits(width: int) -> None:
+    line = progress_line(HALF, width)
+    assert len(line) <= width
+    assert "upskill: 34 of 1,200 answers".startswith(line) or line.endswith(
+        ("answers", "flight", "left", "used", "tokens")
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "1 s"), (89, "89 s"), (95, "2 min"), (7200, "2.0 h")],
+)
+def test_the_time_left_is_rounded_for_people(seconds: float, text: str) -> None:
+    progress = Progress(1, 2, 1, 0, 0, None, seconds)
+    assert f"about {text} left" in progress_line(progress, 120)

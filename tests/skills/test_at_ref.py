@@ -1,0 +1,75 @@
+"""A skill as it is at a git ref."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill.errors import SettingsError
+from pytest_upskill.settings import Settings
+from pytest_upskill.skills.at_ref import require_ref, with_previous
+from pytest_upskill.skills.cases import Case
+from pytest_upskill.skills.skill import load_skill
+from pytest_upskill.trials.trial import trials_of
+from support.kit import BODY, commit_all, skill_with_a_past, write_skill
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+
+OLD = "Nobody knows how the gate opens."
+
+CASE = Case("open-gate", "How do I open it?", files=(("a.txt", "one\ntwo\n"),))
+
+
+@pytest.fixture(autouse=True)
+def fresh_refs() -> None:
+    require_ref.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "old",
+    [
+        b"---\nname: other\n---\n\nOld.\n",
+        b"\xef\xbb\xbf---\r\nname: [\r\n---\r\nOld.\r\n",
+        b"Old.",
+    ],
+)
+def test_an_old_file_need_not_be_a_valid_one(tmp_path: Path, old: bytes) -> None:
+    write_skill(tmp_path / "gate")
+    (tmp_path / "gate/SKILL.md").write_bytes(old)
+    commit_all(tmp_path)
+    skill = load_skill(write_skill(tmp_path / "gate") / "SKILL.md")
+    assert with_previous(skill, "HEAD").previous == "Old."
+
+
+def test_the_old_file_may_have_the_other_name(tmp_path: Path) -> None:
+    write_skill(tmp_path / "gate", body=OLD)
+    (tmp_path / "gate/SKILL.md").rename(tmp_path / "gate/skill.md")
+    commit_all(tmp_path)
+    (tmp_path / "gate/skill.md").unlink()
+    skill = load_skill(write_skill(tmp_path / "gate") / "SKILL.md")
+    assert with_previous(skill, "main").previous == OLD
+
+
+def test_a_git_hook_may_run_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    skill = load_skill(skill_with_a_past(tmp_path, old=OLD) / "SKILL.md")
+    monkeypatch.setenv("GIT_DIR", ".git")
+    monkeypatch.setenv("GIT_INDEX_FILE", "elsewhere")
+    assert with_previous(skill, "main").previous == OLD
+
+
+def test_another_failure_of_git_is_told(tmp_path: Path) -> None:
+    skill = load_skill(skill_with_a_past(tmp_path, old=OLD) / "SKILL.md")
+    require_ref("main", skill.file.resolve().parent)
+    shutil.rmtree(tmp_path / ".git/objects")
+    with pytest.raises(SettingsError, match="--skill-against main: git failed in"):
+        with_previous(skill, "main")
+
+
+def test_the_arms_differ_by_the_text_of_the_skill_only(tmp_path: Path) -> None:
+    file = skill_with_a_past(tmp_path, old=OLD) / "SKILL.md"
+    skill = with_previous(load_skill(file), "main")
+    assert (skill.previous, with_previous(load_skill(file), None).previous) == (OLD, None)
+    baseline, previous, new = trials_of("gate", skill, CASE, "haiku", Settings())
+    assert (baseline.arm, previous.arm, new.arm) == ("baseline", "previous", "skill")
+    assert previous.question.system == new.question.system.replace(BODY, OLD)
+    assert previous.question.messages == new.question.messages
