@@ -34,8 +34,7 @@ def test_what_would_not_fit_with_nothing_in_flight_is_refused_for_good() -> None
     budget.hold(question())
     budget.settle(question(), Usage(11, 50, 0))
     assert budget.refusal(question()) == (
-        "m: not asked: it could pass the budget of 100 tokens, of which 61 is spent. "
-        "Raise --skill-max-tokens, or ask less"
+        "m: budget reached (61 of 100 tokens): raise it, or ask less"
     )
 
 
@@ -51,8 +50,7 @@ def test_usd_are_held_by_the_price_of_the_model() -> None:
     assert budget.hold(question())
     budget.settle(question(), Usage(11, 50, 0))
     assert budget.refusal(question()) == (
-        "m: not asked: it could pass the budget of $0.00007, of which less than $0.001 is spent. "
-        "Raise --skill-max-cost, or ask less"
+        "m: budget reached (less than $0.001 of $0.00007): raise it, or ask less"
     )
 
 

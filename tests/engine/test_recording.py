@@ -56,5 +56,5 @@ def test_answers_are_recorded_whole(
 def test_a_broken_line_is_told_with_its_place(tmp_path: Path, broken: dict[str, object]) -> None:
     line = json.dumps({**json.loads(OLD_LINE), **broken})
     (tmp_path / "a.jsonl").write_text(f"{OLD_LINE}{line}\n")
-    with pytest.raises(SettingsError, match=r"a\.jsonl:2: this line is not a recorded answer"):
+    with pytest.raises(SettingsError, match=r"a\.jsonl:2: not a recorded answer"):
         load_recording(tmp_path / "a.jsonl")

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_upskill.engine import Engine, limits
+from pytest_upskill.engine import Engine, lane
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model, ModelSpec, sdk
 from pytest_upskill.models.names import PROVIDERS
@@ -139,7 +139,7 @@ def test_a_connection_that_is_not_made_in_time_is_tried_again(
     provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sdk, "CONNECT_SECONDS", 0.05)
-    monkeypatch.setattr(limits, "_FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(lane, "_FIRST_PAUSE", 0.01)
 
     async def open_by_name(_: str) -> Model:
         return await spec.provider.open(spec, 120)

@@ -120,16 +120,19 @@ def test_what_is_no_recording_is_not_written_over(
     args = ["--skill", "skills", "--model", "haiku", "--skill-record", "a.jsonl"]
     result = pytester.runpytest_inprocess(*args)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: --skill-record a.jsonl:1: this line is not a recorded*"])
+    result.stderr.fnmatch_lines(["ERROR: --skill-record a.jsonl:1: not a recorded*"])
     assert recorded.read_text() == "my notes"
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("no json\n", "a.jsonl:1: this line is not a recorded answer"),
-        ('\n{"key": "k"}\n', "a.jsonl:2: this line is not a recorded answer"),
-        ('{"key":"k","text":"","usage":{"x":1},"stop":"","seconds":1}', "a.jsonl:1: this line"),
+        ("no json\n", "a.jsonl:1: not a recorded answer"),
+        ('\n{"key": "k"}\n', "a.jsonl:2: not a recorded answer"),
+        (
+            '{"key":"k","text":"","usage":{"x":1},"stop":"","seconds":1}',
+            "a.jsonl:1: not a recorded",
+        ),
     ],
 )
 def test_a_broken_recording_is_a_usage_error(
@@ -144,7 +147,7 @@ def test_a_broken_recording_is_a_usage_error(
 
 def test_a_recording_that_is_not_there_is_a_usage_error(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
-    assert "--skill-replay a.jsonl: this can't be read" in replay(pytester).stderr.str()
+    assert "--skill-replay a.jsonl: can't be read" in replay(pytester).stderr.str()
 
 
 def test_to_record_a_replay_makes_no_sense(pytester: pytest.Pytester, recorded: Path) -> None:

@@ -1,4 +1,4 @@
-"""The budget of a run: no call is made that could pass it."""
+"""The budget of a run: no call is made that could exceed it."""
 
 from collections.abc import Callable
 
@@ -14,8 +14,8 @@ _Amount = tuple[int, float]  # tokens and USD
 class Budget:
     """Tokens and USD that a run may spend on new calls; None is no limit.
 
-    A call in flight holds what it could spend at the most, its prompt and all of the output
-    that it is allowed; once it is answered, it has spent what the server says.
+    A call in flight reserves the most it could spend: its prompt and the whole output limit. Once
+    answered, it has spent what the server says. ``hint`` tells users what to do when it is reached.
     """
 
     def __init__(
@@ -23,32 +23,32 @@ class Budget:
         most_tokens: int | None = None,
         most_cost: float | None = None,
         price_of: Callable[[str], Price | None] = lambda _: None,
+        hint: str = "raise it, or ask less",
     ) -> None:
         self._most_tokens = most_tokens
         self._most_cost = most_cost
         self._price_of = price_of
         self._tokens = 0
         self._cost = 0.0
-        # What calls in flight could spend, by their key: of floats that are added and taken away
-        # again something would stay, and a question could wait for nobody.
+        self._hint = hint
+        # What calls in flight reserve, by key. A running sum of floats would drift, and a question
+        # could wait for nothing.
         self._held: dict[str, _Amount] = {}
-        self.refused = False  # whether a question was, by now
+        self.refused = False  # whether any question was refused
 
     def refusal(self, question: Question) -> str | None:
-        """Why a question can never be paid for, whatever calls in flight give back; None if not."""
+        """Why there is no money for a question even with nothing in flight; None if there is."""
         tokens, usd = self._at_most(question)
         if self._most_tokens is not None and self._tokens + tokens > self._most_tokens:
             self.refused = True
-            limit, spent = f"{self._most_tokens:,} tokens", f"{self._tokens:,}"
-            return _refused(question, "--skill-max-tokens", limit, spent)
+            return self._reached(question, f"{self._tokens:,}", f"{self._most_tokens:,} tokens")
         if self._most_cost is not None and self._cost + usd > self._most_cost:
             self.refused = True
-            limit, spent = f"${plain(self._most_cost)}", dollars(self._cost)
-            return _refused(question, "--skill-max-cost", limit, spent)
+            return self._reached(question, dollars(self._cost), f"${plain(self._most_cost)}")
         return None
 
     def hold(self, question: Question) -> bool:
-        """Hold what a question could spend; False if it does not fit beside what others hold."""
+        """Reserve what a question could spend; False if it doesn't fit beside the others."""
         tokens, usd = amount = self._at_most(question)
         tokens += self._tokens + sum(held for held, _ in self._held.values())
         usd += self._cost + sum(held for _, held in self._held.values())
@@ -60,13 +60,13 @@ class Budget:
         return True
 
     def settle(self, question: Question, usage: Usage | None) -> None:
-        """Put what was really spent in the place of what was held: nothing without an answer."""
+        """Replace what was reserved by what was spent: nothing without an answer."""
         tokens, usd = self._held.pop(question.key)
         if usage is None:
             return
         if usage.input is not None and usage.output is not None:
             tokens, usd = usage.input + usage.output, self._usd(question, usage)
-        # else the server does not tell, and it is the most that it can be
+        # Else the server doesn't say: assume the most.
         self._tokens += tokens
         self._cost += usd
 
@@ -76,13 +76,9 @@ class Budget:
         return (usage.input or 0) + question.max_output, self._usd(question, usage)
 
     def _usd(self, question: Question, usage: Usage) -> float:
-        if self._most_cost is None:  # prices are not looked up for nothing
+        if self._most_cost is None:  # looking up prices is slow
             return 0.0
         return cost(self._price_of(question.model), usage) or 0.0
 
-
-def _refused(question: Question, flag: str, limit: str, spent: str) -> str:
-    return (
-        f"{question.model}: not asked: it could pass the budget of {limit}, of which {spent} "
-        f"is spent. Raise {flag}, or ask less"
-    )
+    def _reached(self, question: Question, spent: str, limit: str) -> str:
+        return f"{question.model}: budget reached ({spent} of {limit}): {self._hint}"

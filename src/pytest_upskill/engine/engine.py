@@ -1,8 +1,8 @@
 """The one place that calls models: an asyncio loop on one background thread.
 
-It starts on a whole plan at once, in its order, and keeps as many calls in flight as the limits
-allow; callers wait for the reply to their own question. A question that failed for a passing
-reason waits, outside of the limits, and is asked again. The SDKs' own retries are off.
+It starts on the whole plan at once, in order, and keeps as many calls in flight as the limits
+allow; callers wait for their own replies. A question that failed for a temporary reason waits,
+outside the limits, and is asked again. The SDKs' own retries are off.
 """
 
 import asyncio
@@ -21,10 +21,9 @@ from ..errors import ModelError, UpskillError
 from ..models import Model
 from ..trials.answer import Answer, NoAnswer, Reply
 from ..trials.trial import Plan, Question, Rubric
-from .answers import KnownAnswers
 from .budget import Budget
-from .lane import Job, Lane
-from .limits import Limit, pause
+from .lane import Job, Lane, Limit, pause
+from .store import KnownAnswers
 
 _MORE_TIME: Final = "Raise --skill-timeout, or ask less"
 STOPPED: Final = "not asked: the run was stopped"
@@ -62,10 +61,10 @@ class Engine:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 
-    # Called from other threads.
+    # Called from any thread.
 
     def start(self, plan: Plan) -> None:
-        """Begin to ask all that a plan holds, and a judge about each answer as it comes."""
+        """Start asking everything in a plan, and the judge about each answer as it arrives."""
         trials = list(plan.trials())
         replies = self._submit(trial.question for trial in trials)
         for trial, reply in zip(trials, replies, strict=True):
@@ -73,27 +72,27 @@ class Engine:
                 reply.add_done_callback(partial(self._judge, trial.rubric, trial.question))
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
-        """The replies to some questions, asked now unless they were before; waits for them."""
+        """Wait for the replies to these questions; each is asked once per run."""
         return [future.result() for future in self._submit(questions)]
 
     def replies_to(self, keys: Sequence[str]) -> "list[Future[Reply]] | None":
-        """The coming replies to questions known by their keys; None if one is not known."""
+        """The replies to questions given by key; None if one of them is unknown."""
         with self._lock:
             jobs = [self._jobs.get(key) for key in keys]
         return [job.reply for job in jobs if job] if all(jobs) else None
 
     def has_settled(self, questions: Iterable[Question]) -> bool:
-        """Whether these would be replied to at once."""
+        """Whether all of these have a reply already."""
         return all(self.known_reply(question.key) for question in questions)
 
     def known_reply(self, key: str) -> Reply | None:
-        """The reply to a question, if it has come by now."""
+        """The reply to a question, if there is one already."""
         job = self._jobs.get(key)
         return job.reply.result() if job and job.reply.done() else None
 
     @property
     def questions(self) -> int:
-        """How many questions there are by now, answered or not."""
+        """How many questions there are so far, answered or not."""
         return len(self._jobs)
 
     @property
@@ -102,25 +101,25 @@ class Engine:
 
     @property
     def pausing(self) -> int:
-        """How many questions wait to be asked again, after a limit or a fault."""
+        """How many questions are waiting for a retry."""
         return sum(len(lane.pausing) for lane in list(self._lanes.values()))
 
     def settled(self, since: int = 0) -> list[tuple[str, Reply]]:
-        """The model and the reply of what was settled, as it came, but for the first ``since``."""
+        """Models and replies in order of arrival, without the first ``since``."""
         return [(job.question.model, job.reply.result()) for job in self._settled[since:]]
 
     def retries(self) -> dict[str, int]:
-        """How many calls were made again, by model."""
+        """How many calls were retried, by model."""
         return {name: lane.retries for name, lane in self._lanes.items()}
 
     def stop(self, reason: str = STOPPED) -> None:
-        """Ask nothing more; what is in flight may still end."""
+        """Ask nothing more; calls in flight may still finish."""
         self._reason, self._stopped = reason, True
         if self._loop:
             self._loop.call_soon_threadsafe(self._pump)
 
     def close(self) -> None:
-        """Stop, end what is in flight, close the models, end the thread."""
+        """Stop, cancel calls in flight, close the models, end the thread."""
         self._stopped = True
         if self._loop and self._thread:
             asyncio.run_coroutine_threadsafe(self._shut_down(), self._loop).result()
@@ -161,7 +160,7 @@ class Engine:
             self._thread.start()
         return self._loop
 
-    # Called on the engine's own thread.
+    # Called on the engine's thread.
 
     def _note_settled(self, job: Job, _: "Future[Reply]") -> None:
         self._settled.append(job)
@@ -176,7 +175,7 @@ class Engine:
         self._pump()
 
     def _pump(self) -> None:
-        """Start as many calls as the limits allow, the earliest question first."""
+        """Start as many calls as the limits allow, in the order of the questions."""
         for lane in self._lanes.values():
             if self._stopped or lane.dead:
                 lane.settle_all(lane.dead or self._reason)
@@ -192,7 +191,7 @@ class Engine:
                 lane.waiting.popleft().settle(NoAnswer(refusal))
                 continue
             if not self._budget.hold(lane.waiting[0].question):
-                return  # until a call in flight has ended, which may have spent less than it holds
+                return  # until a call in flight ends, which may spend less than it reserved
             self._in_flight += 1
             self._begin(self._run(lane, lane.take()))
 
@@ -211,7 +210,7 @@ class Engine:
         except UpskillError as error:
             lane.dead = str(error)
         except Exception as bug:
-            lane.dead = _told(lane, bug)
+            lane.dead = _internal_error(lane, bug)
         self._pump()
 
     async def _run(self, lane: Lane, job: Job) -> None:
@@ -229,7 +228,7 @@ class Engine:
         self._pump()
 
     async def _attempt(self, lane: Lane, job: Job) -> Reply | None:
-        """Ask once. None if the question will be asked again."""
+        """Ask once; None if the question will be asked again."""
         assert lane.model is not None
         assert lane.limit is not None
         now, asked_at = time.monotonic(), time.time()
@@ -246,7 +245,7 @@ class Engine:
         except ModelError as error:
             return self._failed(lane, job, error)
         except Exception as bug:
-            return NoAnswer(_told(lane, bug))
+            return NoAnswer(_internal_error(lane, bug))
         lane.answered = True
         lane.limit.answered()
         answer = replace(answer, seconds=time.monotonic() - now, asked_at=asked_at)
@@ -255,14 +254,14 @@ class Engine:
         return answer
 
     def _failed(self, lane: Lane, job: Job, error: ModelError) -> NoAnswer | None:
-        """Let a question that failed for a passing reason wait; say of any other why it did."""
+        """Schedule a retry (None), or say why there is no answer."""
         assert lane.limit is not None
         wait = pause(job.attempts, error.retry_after, self._random)
         if error.rate_limited:
             lane.limit.rate_limited(time.monotonic(), wait)
         elif error.passing:
             lane.limit.failed()
-        if not self._stopped and job.may_wait(wait, error, self._timeout):
+        if not self._stopped and job.may_retry(wait, error, self._timeout):
             lane.retries += 1
             job.excused += wait if error.rate_limited else 0.0
             lane.pausing.add(job)
@@ -270,13 +269,13 @@ class Engine:
             return None
         tries = f" ({job.attempts} attempts)" if job.attempts > 1 else ""
         reason = f"{lane.name}: {error.problem}{tries}" + (f". {error.hint}" if error.hint else "")
-        # Nobody there from the first question on: asking the rest would only take time.
+        # No server has answered so far: the other questions would fail the same way.
         if error.fatal or (error.unreachable and not lane.answered):
             lane.dead = reason
         return NoAnswer(reason)
 
     def _ask_again(self, lane: Lane, job: Job) -> None:
-        if job in lane.pausing:  # else the lane has been settled meanwhile
+        if job in lane.pausing:  # else the lane was settled in the meantime
             lane.pausing.remove(job)
             lane.waiting.appendleft(job)
             self._pump()
@@ -292,6 +291,6 @@ class Engine:
         self._answers.close()
 
 
-def _told(lane: Lane, bug: Exception) -> str:
-    """An adapter broke its promise: one word of what it was, and the engine lives on."""
+def _internal_error(lane: Lane, bug: Exception) -> str:
+    """An adapter raised something other than ModelError: report it and carry on."""
     return f"{lane.name}: internal error, {one_line(repr(bug), 200)}"

@@ -1,41 +1,92 @@
-"""The questions to one model, and what is known of it."""
+"""The questions to one model on their way: queued, limited, retried."""
 
 import time
 from collections import deque
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from random import Random
 from typing import Final
 
 from ..errors import ModelError
 from ..models import Model
 from ..trials.answer import NoAnswer, Reply
 from ..trials.trial import Question
-from .limits import MOST_ATTEMPTS, MOST_RATE_LIMIT_WAIT, Limit
 
-NO_LIMIT: Final = 1_000_000
+_MAX_ATTEMPTS: Final = 5
+# Waiting for a busy server doesn't count against the timeout, up to this many seconds.
+_MAX_RATE_LIMIT_WAIT: Final = 300.0
+_NO_LIMIT: Final = 1_000_000
+
+_START: Final = 8
+_SHRINK: Final = 0.7
+_FIRST_PAUSE: Final = 0.5
+_LONGEST_PAUSE: Final = 20.0
+
+
+class Limit:
+    """Calls in flight to one server with one key: grows while all goes well, shrinks if not."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._good = 0
+        self._closed_until = 0.0
+        self.allowed = min(_START, most)
+        self.in_flight = 0
+
+    def has_room(self) -> bool:
+        return self.in_flight < self.allowed
+
+    def answered(self) -> None:
+        """Double the limit after as many good calls in a row as it allows at once."""
+        self._good += 1
+        if self._good >= self.allowed:
+            self.allowed = min(self._most, self.allowed * 2)
+            self._good = 0
+
+    def failed(self) -> None:
+        """The server is in trouble: don't grow until a whole round went well."""
+        self._good = 0
+
+    def rate_limited(self, now: float, wait: float) -> None:
+        """Shrink once: all calls in flight fail together, and only the first of them counts."""
+        self._good = 0
+        if now >= self._closed_until:
+            self.allowed = max(1, int(self.allowed * _SHRINK))
+            self._closed_until = now + wait
+
+
+def pause(attempt: int, retry_after: float | None, random: Random) -> float:
+    """Seconds to wait after this attempt: what the server says, else exponential backoff.
+
+    Jitter keeps calls that failed together from coming back together.
+    """
+    if retry_after is not None:
+        return retry_after + random.uniform(0.0, 0.1 * retry_after + 0.05)
+    longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** (attempt - 1))
+    return random.uniform(longest / 2, longest)
 
 
 @dataclass(eq=False)
 class Job:
-    """A question on its way: how often it was asked, since when, and what it waited for."""
+    """A question, its attempts so far, and the reply to come."""
 
     question: Question
     number: int
     reply: "Future[Reply]" = field(default_factory=Future)
     attempts: int = 0
     started: float = 0.0
-    excused: float = 0.0  # seconds that it waited only because a server was busy
+    excused: float = 0.0  # seconds spent waiting for a busy server
 
     def seconds_left(self, timeout: float) -> float:
         return timeout - (time.monotonic() - self.started - self.excused)
 
-    def may_wait(self, seconds: float, error: ModelError, timeout: float) -> bool:
-        """Whether to ask once more after so many seconds."""
-        if not error.passing or self.attempts >= MOST_ATTEMPTS:
+    def may_retry(self, wait: float, error: ModelError, timeout: float) -> bool:
+        """Whether to ask again after ``wait`` seconds."""
+        if not error.passing or self.attempts >= _MAX_ATTEMPTS:
             return False
         if error.rate_limited:
-            return self.excused + seconds <= MOST_RATE_LIMIT_WAIT
-        return seconds < self.seconds_left(timeout)
+            return self.excused + wait <= _MAX_RATE_LIMIT_WAIT
+        return wait < self.seconds_left(timeout)
 
     def settle(self, reply: Reply) -> None:
         self.reply.set_result(reply)
@@ -43,7 +94,7 @@ class Job:
 
 @dataclass(eq=False)
 class Lane:
-    """The first question of a lane goes alone: what is wrong for all is found by one call."""
+    """The jobs of one model. The first goes alone: one call finds what is wrong for all."""
 
     name: str
     waiting: deque[Job] = field(default_factory=deque)
@@ -54,7 +105,7 @@ class Lane:
     in_flight: int = 0
     tried: bool = False
     answered: bool = False
-    dead: str | None = None
+    dead: str | None = None  # why nothing more is asked
     retries: int = 0
 
     def ready(self) -> bool:
@@ -63,7 +114,7 @@ class Lane:
         if not self.tried:
             return self.in_flight == 0 and not self.pausing
         own = self.model.most_in_flight
-        return self.limit.has_room() and self.in_flight < (NO_LIMIT if own is None else own)
+        return self.limit.has_room() and self.in_flight < (_NO_LIMIT if own is None else own)
 
     def take(self) -> Job:
         assert self.limit is not None
@@ -77,7 +128,7 @@ class Lane:
         self.limit.in_flight -= 1
 
     def settle_all(self, reason: str) -> None:
-        """Nothing of this lane will be asked any more."""
+        """Answer all that still waits with ``reason``."""
         jobs = [*self.waiting, *self.pausing]
         self.waiting.clear()
         self.pausing.clear()

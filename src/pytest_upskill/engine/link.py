@@ -1,8 +1,8 @@
 """How xdist workers reach the engine in the controller: an authenticated local connection.
 
-A worker sends the plan it collected (the first one that comes is taken) and then asks by key,
-so the text of a skill crosses once and not once per question. Values are pickled: both ends
-hold a random key that only xdist's own channel carries, so nobody else can speak here.
+The first worker sends the plan it collected; then all ask by key, so that the text of a skill
+crosses once and not once per question. Values are pickled: both ends hold a random key that only
+xdist's own channel carries, so nobody else can connect.
 """
 
 import os
@@ -22,7 +22,7 @@ Address = tuple[Any, str]
 
 
 class LinkServer:
-    """The controller's end: one thread that accepts, one for each worker."""
+    """The controller's end: one thread to accept, and one per worker."""
 
     def __init__(self, engine: Engine, on_plan: Callable[[Plan], None]) -> None:
         self._engine = engine
@@ -37,13 +37,13 @@ class LinkServer:
 
     @property
     def address(self) -> Address:
-        """What a worker needs to connect, as values that xdist can carry."""
+        """What a worker needs to connect, in types that xdist can carry."""
         return self._listener.address, self._authkey.hex()
 
     def close(self) -> None:
         self._closing = True
         with suppress(OSError, EOFError, AuthenticationError):
-            # Closing a listener does not wake a thread that waits in accept; a visitor does.
+            # Closing a listener doesn't wake a thread blocked in accept; a connection does.
             Client(self._listener.address, authkey=self._authkey).close()
         self._thread.join()
         self._listener.close()
@@ -53,14 +53,14 @@ class LinkServer:
             try:
                 connection = self._listener.accept()
             except (OSError, EOFError, AuthenticationError):
-                continue  # a stranger, or a worker that died while it said hello
+                continue  # a stranger, or a worker that died while connecting
             if self._closing:
                 connection.close()
                 return
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: "Connection[Any, Any]") -> None:
-        with connection, suppress(OSError, EOFError):  # the worker has ended, in whatever way
+        with connection, suppress(OSError, EOFError):  # the worker has ended
             while True:
                 verb, value = connection.recv()
                 connection.send(getattr(self, f"_on_{verb}")(value))
@@ -84,14 +84,14 @@ class LinkServer:
 
 
 class LinkClient:
-    """The worker's end: the same two calls that the engine has."""
+    """The worker's end: ``start`` and ``ask``, as the engine has them."""
 
     def __init__(self, address: Address) -> None:
         where, authkey = address
         try:
             self._connection = Client(where, authkey=bytes.fromhex(authkey))
         except (OSError, EOFError, AuthenticationError) as error:
-            raise UpskillError(f"this worker can't reach the run's engine: {error}") from None
+            raise UpskillError(f"can't connect to the controller's engine: {error}") from None
 
     def start(self, plan: Plan) -> None:
         if self._call("wants_plan", plan.key):
@@ -111,4 +111,4 @@ class LinkClient:
             self._connection.send((verb, value))
             return self._connection.recv()
         except (OSError, EOFError):
-            raise UpskillError("the run's engine is gone: the controller has ended") from None
+            raise UpskillError("lost the connection to the controller's engine") from None

@@ -1,23 +1,22 @@
-"""Answers in a file that can be read, compared and committed: written by one run, replayed by
-another that has no key and no network.
-"""
+"""Recorded answers: a file to read, diff and commit, replayed without a key or a network."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from ..errors import SettingsError, shown
-from ..trials.answer import Answer
-from ..trials.trial import Trial
+from ..trials.answer import Answer, NoAnswer, Reply
+from ..trials.trial import Question, Trial
+from .store import KnownAnswers
 
 _PLACE: Final = ("skill", "case", "model", "arm", "run")
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """An answer and what it was for: a step of a trial, the first of which is its question."""
+    """An answer and where it belongs. Step 0 of a trial is its question; a judge's come after."""
 
     trial: Trial
     step: int
@@ -31,9 +30,9 @@ class Recorded:
 
 
 def recorded_lines(answers: Iterable[Recorded], before: str = "") -> str:
-    """One line for each answer, sorted, so that a diff shows what changed and nothing else.
+    """One line per answer, sorted so that diffs stay small.
 
-    Of the lines of before those are kept whose place has no answer now.
+    Lines of ``before`` are kept unless there is a new answer in their place.
     """
     lines = {recorded.place: json.dumps(_line(recorded)) for recorded in answers}
     for line in filter(str.strip, before.split("\n")):
@@ -59,12 +58,12 @@ def _line(recorded: Recorded) -> dict[str, Any]:
 
 
 def load_recording(file: Path, flag: str = "--skill-replay") -> dict[str, Answer]:
-    """The answers of a recorded file, by the key of their question."""
+    """The answers of a recording, by the key of their question."""
     where = f"{flag} {shown(file)}"
     try:
         text = file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(where, f"this can't be read: {error}", "Check the path.") from None
+        raise SettingsError(where, f"can't be read: {error}", "Check the path.") from None
     answers = {}
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -75,7 +74,18 @@ def load_recording(file: Path, flag: str = "--skill-replay") -> dict[str, Answer
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise SettingsError(
                 f"{where}:{number}",
-                f"this line is not a recorded answer ({type(error).__name__}: {error})",
-                "Write the file anew with --skill-record.",
+                f"not a recorded answer ({type(error).__name__}: {error})",
+                "Write the file again with --skill-record.",
             ) from None
     return answers
+
+
+class ReplayedAnswers(KnownAnswers):
+    """The answers of a recording and nothing else: a question that it lacks is an error."""
+
+    def __init__(self, answers: Mapping[str, Answer], file: str, how_to_record: str) -> None:
+        self._answers = answers
+        self._missing = NoAnswer(f"this question is not in {file}. Record it: {how_to_record}")
+
+    def get(self, question: Question) -> Reply | None:
+        return self._answers.get(question.key, self._missing)

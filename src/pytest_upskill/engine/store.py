@@ -1,8 +1,8 @@
-"""Stored answers: an answer is bought once.
+"""Stored answers, so that none is paid for twice.
 
-SQLite in write-ahead mode, used by the engine's thread alone; each answer is committed as it
-arrives, so a killed run loses nothing that was answered, and two runs at once can share it.
-The store is a help, never a hindrance: where it fails, the run goes on without it and says so.
+SQLite in write-ahead mode, used by the engine's thread only. Each answer is committed as it
+arrives: a killed run loses nothing, and two runs can share the store. If the store fails, the run
+goes on without it and says so.
 """
 
 import json
@@ -15,8 +15,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from .._util.texts import digest
 from ..errors import shown
-from ..trials.answer import Answer, Usage, extras_from_json, extras_to_json
+from ..trials.answer import Answer, Reply, Usage, extras_from_json, extras_to_json
+from ..trials.trial import Question
 
 FOLDER: Final = ".upskill"
 FILE_NAME: Final = "answers.sqlite"
@@ -33,9 +35,9 @@ CREATE TABLE IF NOT EXISTS answers (
     created REAL NOT NULL
 ) WITHOUT ROWID
 """
-# Files and transcript have a table of their own: an older pytest-upskill may share the store, and
-# inserts into ``answers`` by position. A row counts only beside an answer of the same moment, so
-# that what an older version replaces or deletes takes its extras with it.
+# Files and transcripts have their own table because older versions, which may share the store,
+# insert into ``answers`` by position. An answer and its extras have the same ``created``, so extras
+# are void once an older version has replaced or deleted their answer.
 _EXTRAS: Final = """
 CREATE TABLE IF NOT EXISTS extras (
     key TEXT PRIMARY KEY,
@@ -55,15 +57,15 @@ class StoreSize:
 
 
 def make_folder(folder: Path) -> None:
-    """The folder of what a project keeps from run to run; git is told to leave it alone."""
+    """Make the folder that a project keeps between runs, ignored by git."""
     folder.mkdir(parents=True, exist_ok=True)
     ignore = folder / ".gitignore"
     if not ignore.exists():
-        ignore.write_text("# Made by pytest-upskill: nothing here belongs into git.\n*\n")
+        ignore.write_text("# Made by pytest-upskill: nothing here belongs in git.\n*\n")
 
 
 class Store:
-    """The answers of a project. Opened by the thread that uses it."""
+    """The answers of a project, by key. Opened and used by one thread."""
 
     def __init__(self, file: Path, tell: Callable[[str], None] = lambda _: None) -> None:
         self._file = file
@@ -96,31 +98,26 @@ class Store:
         )
 
     def put(self, key: str, model: str, answer: Answer) -> None:
+        if not _fits(answer):
+            return
         usage, now = answer.usage, time.time()
         values = (usage.input, usage.output, usage.cached, answer.stop, answer.seconds, now)
         if extras := extras_to_json(answer.files, answer.transcript):
-            # First: a run killed between the two leaves a row that nobody reads.
+            # Extras first: a run killed in between leaves a row that nobody reads.
             self._run("INSERT OR REPLACE INTO extras VALUES (?,?,?)", key, now, json.dumps(extras))
-        # SQLite has no place for a lone surrogate, nor for an integer of more than 64 bits.
-        with suppress(UnicodeEncodeError, OverflowError):
-            self._run(
-                "INSERT OR REPLACE INTO answers VALUES (?,?,?,?,?,?,?,?,?)",
-                key,
-                model,
-                answer.text,
-                *values,
-            )
+        sql = "INSERT OR REPLACE INTO answers VALUES (?,?,?,?,?,?,?,?,?)"
+        self._run(sql, key, model, answer.text, *values)
 
     def size(self) -> StoreSize:
         counts = self._run("SELECT model, COUNT(*) FROM answers GROUP BY model ORDER BY model")
         oldest = self._run("SELECT MIN(created) FROM answers")
-        # Not of the files: SQLite keeps more of them for as long as this one is open.
+        # Not the size of the files: while the store is open, SQLite keeps more of them.
         pages = "pragma_page_count, pragma_page_size"
         [(size,)] = self._run(f"SELECT page_count * page_size FROM {pages}") or [(0,)]
         return StoreSize(dict(counts), size, oldest[0][0] if oldest else None)
 
     def prune(self, before: float) -> int:
-        """Forget the answers that are older than a moment; how many these were."""
+        """Forget answers from before this time.time(); returns how many."""
         old = self._run("SELECT key FROM answers WHERE created < ?", before)
         self._run("DELETE FROM answers WHERE created < ?", before)
         self._run("DELETE FROM extras WHERE created < ?", before)
@@ -138,7 +135,7 @@ class Store:
         try:
             [version] = connection.execute("PRAGMA user_version").fetchone()
             if version not in (0, _VERSION):
-                raise sqlite3.DatabaseError(f"it is of version {version}, not {_VERSION}")
+                raise sqlite3.DatabaseError(f"version {version}, expected {_VERSION}")
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=NORMAL")
             connection.execute(_SCHEMA)
@@ -158,14 +155,14 @@ class Store:
         return connection
 
     def _set_aside(self, error: Exception) -> None:
-        """Make room for a new store, and keep the old one: it may hold what was paid for."""
+        """Rename the store rather than delete it: its answers were paid for."""
         mark = datetime.now().strftime("%Y%m%d-%H%M%S")
         aside = self._file.with_name(f"answers-{mark}.broken")
         self._file.rename(aside)
         for extra in ("-wal", "-shm"):
             with suppress(OSError):
                 Path(f"{self._file}{extra}").rename(f"{aside}{extra}")
-        self._tell(f"the stored answers can't be used ({error}); set aside as {shown(aside)}")
+        self._tell(f"stored answers unusable ({error}); set aside as {shown(aside)}")
 
     def _run(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         if self._connection is None:
@@ -188,7 +185,7 @@ class Store:
 
     def _give_up(self, error: Exception) -> None:
         self.close()
-        self._tell(f"answers are not stored from here on: {shown(self._file)}: {error}")
+        self._tell(f"answers are no longer stored: {shown(self._file)}: {error}")
 
 
 def _rows(
@@ -198,8 +195,71 @@ def _rows(
         return cursor.fetchall()
 
 
+def _fits(answer: Answer) -> bool:
+    """SQLite can store neither lone surrogates nor integers of more than 64 bits."""
+    try:
+        f"{answer.text}{answer.stop}".encode()
+    except UnicodeEncodeError:
+        return False
+    return all((count or 0) < 2**63 for count in vars(answer.usage).values())
+
+
 def _is_damage(error: sqlite3.Error) -> bool:
-    """Locked, read-only, full are operational: nothing is wrong with what is in the file."""
+    """Operational errors (locked, read-only, disk full) say nothing about the data."""
     return isinstance(error, sqlite3.DatabaseError) and not isinstance(
         error, sqlite3.OperationalError
     )
+
+
+class KnownAnswers:
+    """What the engine knows without asking: nothing."""
+
+    def get(self, _question: Question) -> Reply | None:
+        return None
+
+    def put(self, _question: Question, _answer: Answer) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class StoredAnswers(KnownAnswers):
+    """Answers of earlier runs, under a key of everything that shapes them.
+
+    ``identity`` maps the name of a model to what it really is (protocol, address, id), or to None
+    if its answers must not be stored. ``open_store`` is called on the engine's thread.
+    """
+
+    def __init__(
+        self,
+        open_store: Callable[[], Store],
+        identity: Callable[[str], str | None],
+        *,
+        fresh: bool,
+    ) -> None:
+        self._open_store = open_store
+        self._identity = identity
+        self._fresh = fresh
+        self._store: Store | None = None
+
+    def get(self, question: Question) -> Reply | None:
+        key = self._key(question)
+        return None if self._fresh or key is None else self._opened().get(key)
+
+    def put(self, question: Question, answer: Answer) -> None:
+        if key := self._key(question):
+            self._opened().put(key, question.model, answer)
+
+    def close(self) -> None:
+        if self._store:
+            self._store.close()
+
+    def _key(self, question: Question) -> str | None:
+        identity = self._identity(question.model)
+        return None if identity is None else digest(identity, question.content)
+
+    def _opened(self) -> Store:
+        if self._store is None:
+            self._store = self._open_store()
+        return self._store

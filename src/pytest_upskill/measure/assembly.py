@@ -3,10 +3,9 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ..engine.answers import KnownAnswers, StoredAnswers
 from ..engine.budget import Budget
 from ..engine.engine import Engine
-from ..engine.store import FILE_NAME, FOLDER, Store
+from ..engine.store import FILE_NAME, FOLDER, KnownAnswers, Store, StoredAnswers
 from ..models import Model, ModelSpec
 from ..settings import Settings
 

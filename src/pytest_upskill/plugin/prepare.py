@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from ..engine import Engine
-from ..engine.answers import KnownAnswers, ReplayedAnswers
 from ..engine.budget import Budget
-from ..engine.recording import load_recording
+from ..engine.recording import ReplayedAnswers, load_recording
+from ..engine.store import KnownAnswers
 from ..errors import SettingsError, shown
 from ..measure.assembly import Specs, assemble, stored_answers
 from ..models import ModelSpec
@@ -145,7 +145,8 @@ def make_engine(
     tell: Callable[[str], None],
 ) -> Engine:
     answers = _known_answers(specs, settings, config, tell)
-    budget = Budget(settings.max_tokens, settings.max_cost, cache(price_of))
+    hint = "raise it, or select fewer tests with -k"
+    budget = Budget(settings.max_tokens, settings.max_cost, cache(price_of), hint)
     return assemble(specs, settings, answers, budget)
 
 

@@ -68,7 +68,7 @@ class Classroom:
             judge=self.judge,
             max_cost=lesson.max_cost,
         )
-        self._budget = Budget(None, lesson.max_cost, cache(self.price_of))
+        self._budget = Budget(None, lesson.max_cost, cache(self.price_of), "raise --max-cost")
         answers = stored_answers(self._specs, root, self.notes.append, fresh=False)
         self._engine = assemble(self._specs, self.settings, answers, self._budget)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.engine.limits import Limit, pause
+from pytest_upskill.engine.lane import Limit, pause
 from pytest_upskill.models.sdk import retry_after_seconds
 
 NOW = datetime(2026, 11, 15, 12, 0, 0, tzinfo=UTC)
