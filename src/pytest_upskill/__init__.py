@@ -1,6 +1,89 @@
 """Test Agent Skills with pytest.
 
-PYTEST_DONT_REWRITE, or pytest warns when ``pytest-upskill eval`` has imported this before it.
+Everything meant for users is importable from here; the modules below may change at any time.
+A name is imported when it is first used, so that ``import pytest_upskill`` costs nothing.
+
+PYTEST_DONT_REWRITE, or pytest warns that ``pytest-upskill eval`` imported this too early.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "Answer",
+    "Arm",
+    "Case",
+    "CheckContext",
+    "CheckFunction",
+    "Grade",
+    "InputError",
+    "Model",
+    "ModelError",
+    "ModelSource",
+    "ModelSpec",
+    "Provider",
+    "Question",
+    "Record",
+    "RunResults",
+    "Summary",
+    "Taught",
+    "UpskillError",
+    "Usage",
+    "Verdict",
+    "__version__",
+    "evaluate",
+    "evaluate_async",
+    "generate_cases",
+    "generate_cases_async",
+    "generate_skill",
+    "generate_skill_async",
+    "refine",
+    "refine_async",
+]
+
+if TYPE_CHECKING:
+    from .checks import CheckContext, CheckFunction
+    from .errors import InputError, ModelError, UpskillError
+    from .models import Model, ModelSource, ModelSpec, Provider
+    from .results.run import RunResults
+    from .results.summary import Summary
+    from .results.verdict import Verdict
+    from .skills.cases import Case
+    from .teach import (
+        Taught,
+        evaluate,
+        evaluate_async,
+        generate_cases,
+        generate_cases_async,
+        generate_skill,
+        generate_skill_async,
+        refine,
+        refine_async,
+    )
+    from .trials.records import Answer, Grade, Record, Usage
+    from .trials.trial import Arm, Question
+
+_HOMES: Final = {
+    "checks": ["CheckContext", "CheckFunction"],
+    "errors": ["InputError", "ModelError", "UpskillError"],
+    "models": ["Model", "ModelSource", "ModelSpec", "Provider"],
+    "results.run": ["RunResults"],
+    "results.summary": ["Summary"],
+    "results.verdict": ["Verdict"],
+    "skills.cases": ["Case"],
+    "trials.records": ["Answer", "Grade", "Record", "Usage"],
+    "trials.trial": ["Arm", "Question"],
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = next((home for home, names in _HOMES.items() if name in names), "teach")
+    return getattr(import_module(f".{home}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -152,7 +152,7 @@ def test_an_error_of_one_question_is_its_own() -> None:
     with engine_of(("m", Recorder()), concurrency=1) as engine:
         replies = texts(engine.ask([question("raise once"), question("a"), question("bug")]))
     assert replies[:2] == ["m: raise once", "A"]
-    assert "internal error" in replies[2]
+    assert "the adapter raised" in replies[2]
     assert "ZeroDivisionError" in replies[2]
 
 

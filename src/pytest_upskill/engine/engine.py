@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -210,7 +211,7 @@ class Engine:
         except UpskillError as error:
             lane.dead = str(error)
         except Exception as bug:
-            lane.dead = _internal_error(lane, bug)
+            lane.dead = _adapter_error(lane, bug)
         self._pump()
 
     async def _run(self, lane: Lane, job: Job) -> None:
@@ -237,6 +238,8 @@ class Engine:
         try:
             async with asyncio.timeout(max(0.0, job.seconds_left(self._timeout))):
                 answer = await lane.model.ask(job.question)
+            if not isinstance(answer, Answer):
+                raise TypeError(f"ask returned {answer!r}, not an Answer")
         except TimeoutError:
             lane.limit.failed()
             at = f" from {lane.model.address}" if lane.model.address else ""
@@ -245,7 +248,7 @@ class Engine:
         except ModelError as error:
             return self._failed(lane, job, error)
         except Exception as bug:
-            return NoAnswer(_internal_error(lane, bug))
+            return NoAnswer(_adapter_error(lane, bug))
         lane.answered = True
         lane.limit.answered()
         answer = replace(answer, seconds=time.monotonic() - now, asked_at=asked_at)
@@ -287,10 +290,11 @@ class Engine:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for lane in self._lanes.values():
             if lane.model:
-                await lane.model.close()
+                with suppress(Exception):  # an adapter that can't close must not lose the run
+                    await lane.model.close()
         self._answers.close()
 
 
-def _internal_error(lane: Lane, bug: Exception) -> str:
+def _adapter_error(lane: Lane, bug: Exception) -> str:
     """An adapter raised something other than ModelError: report it and carry on."""
-    return f"{lane.name}: internal error, {one_line(repr(bug), 200)}"
+    return f"{lane.name}: the adapter raised {one_line(repr(bug), 200)}"

@@ -27,7 +27,6 @@ ALIASES: Final[Mapping[str, str]] = {
     "opus": "claude-opus-5-5",
 }
 EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh")
-_LOCAL: Final = LocalProvider("local", "local:FILE.gguf")
 _GENERIC: Final = GenericProvider(
     "generic", "generic.NAME", base_url_env="GENERIC_BASE_URL", key_envs=("GENERIC_API_KEY",)
 )
@@ -72,7 +71,7 @@ PROVIDERS: Final[Providers] = {
         ),
         OllamaProvider("ollama", "ollama:qwen3:8b", "http://localhost:11434/v1", "OLLAMA_HOST"),
         _GENERIC,
-        _LOCAL,
+        LocalProvider("local", "local:FILE.gguf", bare=True),
         ScriptedProvider("scripted", "scripted:answers.json"),
     )
 }
@@ -88,8 +87,8 @@ def resolve(
     name = wanted.name
     if name in ALIASES:
         return providers["anthropic"].resolve(wanted, ALIASES[name], env)
-    if name == _LOCAL.name:
-        return _LOCAL.resolve(wanted, "", env)
+    if name in providers and providers[name].bare:
+        return providers[name].resolve(wanted, "", env)
     prefix, colon, rest = name.partition(":")
     if colon and prefix in providers and prefix != _GENERIC.name:
         if not rest:

@@ -4,9 +4,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
+from .._util.texts import digest
 from ..errors import SettingsError
 from ..trials.answer import Answer
 from ..trials.trial import Question
@@ -16,28 +17,31 @@ Progress = Callable[[int, int], None]  # called with the bytes done and the byte
 Download = Callable[[str], Progress]  # called before a download, with what it is
 
 
+@runtime_checkable
 class Model(Protocol):
-    """An adapter to one model.
-
-    ``ask`` raises ModelError, and nothing else, if there is no answer; it leaves ``seconds`` to
-    the engine. ``most_in_flight`` limits the questions that the model works on at once, if it
-    has a limit of its own. ``endpoint`` is the same for models that share a server and a key,
-    and so share rate limits; it is no secret, but it is never shown. ``address`` is where the
-    model is, safe to show; empty if it has no address.
-    """
+    """An adapter to one model; a subclass needs only ``ask``."""
 
     @property
-    def endpoint(self) -> str: ...
+    def endpoint(self) -> str:
+        """The same for models that share a server and a key, and so rate limits; never shown."""
+        return f"model {id(self)}"
 
     @property
-    def address(self) -> str: ...
+    def address(self) -> str:
+        """Where the model is, safe to show; empty if it has no address."""
+        return ""
 
     @property
-    def most_in_flight(self) -> int | None: ...
+    def most_in_flight(self) -> int | None:
+        """How many questions it works on at once, if it has a limit of its own."""
+        return None
 
-    async def ask(self, question: Question) -> Answer: ...
+    @abstractmethod
+    async def ask(self, question: Question) -> Answer:
+        """Answer, or raise ModelError; the engine fills in ``seconds``."""
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """Free what the model holds, at the end of the run."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,7 @@ class Provider(ABC):
     example: str  # a full model name, for hints
     key_envs: tuple[str, ...] = field(default=(), kw_only=True)  # environment variables, in order
     needs_key: bool = field(default=False, kw_only=True)
+    bare: bool = field(default=False, kw_only=True)  # whether the prefix alone names a model
 
     def resolve(self, wanted: ModelName, rest: str, env: Mapping[str, str]) -> ModelSpec:  # noqa: ARG002
         """The model of a name whose part after the prefix is ``rest``, or SettingsError."""
@@ -109,9 +114,9 @@ class Provider(ABC):
                 return variable, value
         return None
 
-    def identity(self, spec: ModelSpec) -> str | None:  # noqa: ARG002
+    def identity(self, spec: ModelSpec) -> str | None:
         """Everything about a model that shapes its answers; None if they must not be stored."""
-        return None
+        return digest(self.name, spec.base_url or "", spec.model_id, spec.effort or "")
 
     def price(self, spec: ModelSpec) -> Price | None:  # noqa: ARG002
         """What its tokens cost; None if unknown."""
@@ -120,6 +125,10 @@ class Provider(ABC):
     @abstractmethod
     async def open(self, spec: ModelSpec, timeout: float) -> Model:
         """Connect to the model; heavy imports belong here."""
+
+
+# What pytest_upskill_models returns for each prefix: a provider, or a function of the model's name.
+ModelSource = Provider | Callable[[str], Model]
 
 
 def shown_address(url: str) -> str:

@@ -84,6 +84,9 @@ class ScriptedProvider(Provider):
     def require(self, spec: ModelSpec, env: Mapping[str, str], download: Download) -> None:  # noqa: ARG002
         load_script(spec)
 
+    def identity(self, spec: ModelSpec) -> str | None:  # noqa: ARG002
+        return None
+
     def price(self, spec: ModelSpec) -> Price | None:  # noqa: ARG002
         return FREE
 

@@ -1,15 +1,80 @@
-"""The hook that other plugins and conftest files may answer."""
+"""The hooks for conftest files and other plugins; docs/extend.md has an example of each.
 
-from collections.abc import Callable, Mapping
-from typing import Any
+Each implementation may take any of the arguments, by name. If it raises or returns something
+else than is asked for, the run reports the hook's name and the error in one line.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import pytest
 
+if TYPE_CHECKING:
+    from pytest_upskill import Arm, Case, CheckFunction, ModelSource, RunResults
+
 
 @pytest.hookspec
-def pytest_upskill_checks(config: pytest.Config) -> Mapping[str, Callable[[Any, Any], Any]]:  # type: ignore[empty-body]
-    """Checks by the names that ``expected`` may use.
+def pytest_upskill_checks(config: pytest.Config) -> "Mapping[str, CheckFunction] | None":
+    """Return checks by the names that ``expected`` may use.
 
-    Each is a function of the answer (``pytest_upskill.records.Answer``) and of the value that
-    stands in the case. It returns True or False, or such and a reason, or fails an assertion.
+    A check takes a ``CheckContext`` (the answer, the case, the value written in the case) and
+    returns True or False, or that with a reason. A failing ``assert`` fails the check too; any
+    other exception makes the trial an error. A check can't see which arm it grades::
+
+        def at_most_words(context):
+            words = len(context.answer.text.split())
+            return words <= context.value, f"{words} words (limit {context.value})"
+
+        def pytest_upskill_checks():
+            return {"at_most_words": at_most_words}
+    """
+
+
+@pytest.hookspec
+def pytest_upskill_models(config: pytest.Config) -> "Mapping[str, ModelSource] | None":
+    """Return providers by the prefix of their model names: "acme" serves ``--model acme:NAME``.
+
+    Each is a function that takes the NAME and returns a ``Model``, or a ``Provider`` if it has
+    a key, a price or an address to check before the first call::
+
+        class Parrot(Model):
+            async def ask(self, question):
+                return Answer(question.messages[-1][1])
+
+        def pytest_upskill_models():
+            return {"parrot": lambda name: Parrot()}
+
+    Called in every process, before collection; models are opened and asked in the one that has
+    the engine, which under xdist is the controller. So the hook must be in a conftest.py that
+    pytest loads at startup, or in a plugin.
+    """
+
+
+@pytest.hookspec(firstresult=True)
+def pytest_upskill_prompt(
+    config: pytest.Config, arm: "Arm", skill: str | None, base: str, case: "Case"
+) -> str | None:
+    """Return the system text of an arm, or None for the default.
+
+    ``skill`` is the text of SKILL.md in this arm, None in the baseline; ``base`` is the system
+    text of the case, or the default one::
+
+        def pytest_upskill_prompt(skill, base):
+            return base if skill is None else f"<skill>{skill}</skill>" + base
+
+    Called during collection, in every process, so it must return the same text each time. The
+    text is part of what an answer is stored under: a new prompt is asked, not looked up.
+    """
+
+
+@pytest.hookspec
+def pytest_upskill_finished(config: pytest.Config, results: "RunResults") -> str | list[str] | None:
+    """Use the results of a finished run; return a line, or several, to show below the summary.
+
+    Called once, after the last test and after all reports are written; under xdist in the
+    controller only::
+
+        def pytest_upskill_finished(results):
+            for summary in results.summaries:
+                upload(summary.skill, summary.model, summary.lift)
     """

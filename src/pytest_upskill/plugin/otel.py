@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Final
 
 from .. import __version__
 from .._util.texts import counted, one_line
-from ..engine import Engine
 from ..models import ModelSpec
 from ..models.port import shown_address
-from ..reports.export.spans import EVALUATION, Known, SpanData, run_span, trial_spans
+from ..reports.export.spans import EVALUATION, Known, SpanData, TrialKey, run_span, trial_spans
 from ..results.run import RunResults
-from .ledger import Ledger
+from ..trials.records import Answer
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
@@ -53,19 +52,26 @@ def captures_content(env: Mapping[str, str]) -> bool:
     return env.get(_CONTENT, "").strip().lower() in ("true", "span_only", "span_and_event")
 
 
-def tell(
-    results: RunResults, specs: Mapping[str, ModelSpec], ledger: Ledger, engine: Engine
-) -> list[str]:
-    """Send the spans of a run if somebody wants them; what there is to say if that went wrong."""
-    wanted = exporters_wanted(os.environ)
-    if not wanted or not results.records:
-        return []
-    known = Known(specs, ledger.answers(engine), captures_content(os.environ))
-    try:
-        spans = _spans(results, known)
-    except ImportError:
-        return [f"No trace was sent: OpenTelemetry is asked for, but not installed. {_INSTALL}"]
-    return [note for name in wanted for note in _send(spans, name)]
+class OtelExport:
+    """Implements pytest_upskill_finished: sends the spans of a run."""
+
+    def __init__(
+        self, specs: Mapping[str, ModelSpec], answers: Callable[[], Mapping[TrialKey, list[Answer]]]
+    ) -> None:
+        self._specs = specs
+        self._answers = answers
+
+    def pytest_upskill_finished(self, results: RunResults) -> list[str]:
+        """Nothing to say if all was sent, or nothing was asked for."""
+        wanted = exporters_wanted(os.environ)
+        if not wanted or not results.records:
+            return []
+        known = Known(self._specs, self._answers(), captures_content(os.environ))
+        try:
+            spans = _spans(results, known)
+        except ImportError:
+            return [f"No trace was sent: OpenTelemetry is not installed. {_INSTALL}"]
+        return [note for name in wanted for note in _send(spans, name)]
 
 
 def _send(spans: "Sequence[ReadableSpan]", name: str) -> Iterator[str]:

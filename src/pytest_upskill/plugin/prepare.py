@@ -16,7 +16,7 @@ from ..engine.store import KnownAnswers
 from ..errors import SettingsError, shown
 from ..measure.assembly import Specs, assemble, stored_answers
 from ..models import ModelSpec
-from ..models.names import resolve
+from ..models.names import Providers, resolve
 from ..models.port import ModelName
 from ..models.prices import Price
 from ..settings import Gates, Settings
@@ -41,7 +41,9 @@ def with_upskill_config(settings: Settings, folder: Path) -> Settings:
     )
 
 
-def resolve_models(names: tuple[str, ...], settings: Settings) -> dict[str, ModelSpec]:
+def resolve_models(
+    names: tuple[str, ...], settings: Settings, providers: Providers
+) -> dict[str, ModelSpec]:
     if settings.base_url and not settings.models:
         raise SettingsError(
             "--skill-base-url",
@@ -51,19 +53,20 @@ def resolve_models(names: tuple[str, ...], settings: Settings) -> dict[str, Mode
     folder = settings.models_folder
     try:
         return {
-            name: resolve(ModelName(name, settings.base_url, folder), os.environ) for name in names
+            name: resolve(ModelName(name, settings.base_url, folder), os.environ, providers)
+            for name in names
         }
     except SettingsError as error:
         raise _as_named(error, settings) from None
 
 
-def resolve_judge(settings: Settings) -> dict[str, ModelSpec]:
+def resolve_judge(settings: Settings, providers: Providers) -> dict[str, ModelSpec]:
     """The judge by its name, if there is one."""
     if not settings.judge:
         return {}
     try:
         wanted = ModelName(settings.judge, settings.base_url, settings.models_folder)
-        spec = resolve(wanted, os.environ)
+        spec = resolve(wanted, os.environ, providers)
     except SettingsError as error:
         raise _as_judge(error) from None
     return {settings.judge: spec}

@@ -9,6 +9,7 @@ import pytest
 from ..engine import Engine
 from ..errors import InputError
 from ..models import ModelSpec
+from ..models.names import PROVIDERS, Providers
 from ..models.prices import Price, parse_prices, price_of
 from ..reports.markdown import markdown_summary
 from ..reports.writers import require_apart, tried, written_line
@@ -18,7 +19,7 @@ from ..settings import Settings
 from ..skills.at_ref import require_ref
 from ..trials.answer import Reply
 from ..trials.trial import Plan, Question
-from . import accepting, artifacts, display, otel, paths, prepare
+from . import accepting, artifacts, display, hooks, paths, prepare
 from .asking import Asking
 from .calls import FrugalRuns, collected_line, looks_of, planned_items
 from .functions import MarkedTests
@@ -26,6 +27,7 @@ from .ledger import Ledger
 from .nodes import CaseItem, SkillFile, SkillFolder, SkillSource, relative
 from .option_table import MODEL
 from .options import as_written, read_settings
+from .otel import OtelExport
 from .outcomes import NotAnswered
 from .status_line import Tally
 
@@ -45,6 +47,7 @@ class UpskillRun:
         self._session: pytest.Session | None = None
         self._sources: dict[Path, SkillSource] = {}
         self._guarded: paths.Guarded = {}
+        self._providers: Providers = PROVIDERS
         self._specs: dict[str, ModelSpec] = {}  # the models under test
         self._judges: dict[str, ModelSpec] = {}
         self.model_ids = {}
@@ -57,7 +60,7 @@ class UpskillRun:
         self._results: RunResults | None = None
         self._compared: list[AcceptedComparison] = []
         self._accepted: list[str] = []
-        self._sent: list[str] = []
+        self._lines: list[str] = []  # of finished hooks
         self._gate: list[str] = []
         self._written: list[Path] = []
         config.pluginmanager.register(MarkedTests(self, self._label_of), "upskill-marked")
@@ -96,12 +99,13 @@ class UpskillRun:
 
     def _name_models(self) -> None:
         names = self.settings.models or ("local",)
-        self._specs = prepare.resolve_models(names, self.settings)
+        self._providers = {**PROVIDERS, **hooks.providers(self._config)}
+        self._specs = prepare.resolve_models(names, self.settings, self._providers)
         self.model_ids = {name: spec.model_id for name, spec in self._specs.items()}
 
     def _prepare_models(self) -> None:
         settings = self.settings
-        self._judges = prepare.resolve_judge(settings)
+        self._judges = prepare.resolve_judge(settings, self._providers)
         self._price_overrides = parse_prices(settings.prices)
         if not self.asks:
             return
@@ -115,6 +119,9 @@ class UpskillRun:
         self._ledger = Ledger(self.model_ids, self._price_of, looks_of(settings))
         lines = display.ItemLines(self._config, settings.against)
         self._config.pluginmanager.register(lines, "upskill-item-lines")
+        ledger = self._ledger
+        export = OtelExport(self._specs, lambda: ledger.answers(engine))
+        self._config.pluginmanager.register(export, "upskill-otel")
 
     def _require_models(self) -> None:
         asked = {**self._specs, **self._judges}
@@ -263,8 +270,11 @@ class UpskillRun:
         ]
         if problem := artifacts.keep(self.settings, results, self._config.rootpath):
             self._trouble.append(problem)
-        self._sent = otel.tell(results, self._specs, ledger, engine)
-        return not problems and not self._gate
+        if not ledger.has_plan:
+            return not (problems or self._gate)
+        self._lines, errors = hooks.finish(self._config, results)
+        self._trouble += errors
+        return not (problems or errors or self._gate)
 
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
@@ -283,7 +293,7 @@ class UpskillRun:
 
     def _notes(self, results: RunResults, ledger: Ledger, engine: Engine) -> list[str]:
         """What else there is to say; to who wants it quiet only what may be trouble."""
-        trouble = [*display.retry_notes(engine.retries()), *self._sent]
+        trouble = [*display.retry_notes(engine.retries()), *self._lines]
         if self._config.get_verbosity() < 0:
             return [*accepting.worse_notes(self._compared), *self._accepted, *trouble]
         return [

@@ -1,0 +1,111 @@
+"""The plugin's own hooks, called and checked: a broken one gives one clear message."""
+
+import re
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pluggy
+import pytest
+
+from .._util.texts import one_line
+from ..errors import InputError, ModelError, shown
+from ..models import Model, ModelSpec, Provider
+from ..models.names import ALIASES, PROVIDERS
+from ..models.port import ModelName
+from ..results.run import RunResults
+
+_MODELS: Final = "pytest_upskill_models"
+_FINISHED: Final = "pytest_upskill_finished"
+_PREFIX: Final = re.compile(r"[a-z][a-z0-9_-]*")
+_NOT_THEIRS: Final = (Path(pluggy.__file__).parent, Path(__file__).parents[1])
+
+
+def call(hook: Any, **given: object) -> Any:
+    """The result of a hook; InputError with its name and the place if it raises."""
+    try:
+        return hook(**given)
+    except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:
+        what = one_line(f"{type(error).__name__}: {error}", 300)
+        raise InputError(_place(error), f"{hook.name} raised {what}") from None
+
+
+def _place(error: BaseException) -> str:
+    """The line of the implementation that raised."""
+    for frame in traceback.extract_tb(error.__traceback__):
+        file = Path(frame.filename)
+        if not any(file.is_relative_to(folder) for folder in _NOT_THEIRS):
+            return f"{shown(file)}:{frame.lineno}"
+    return "a plugin"
+
+
+def _returned(hook: str, value: object, wanted: str) -> InputError:
+    return InputError(hook, f"returned {one_line(repr(value), 100)}", f"Return {wanted}.")
+
+
+@dataclass(frozen=True)
+class _FunctionProvider(Provider):
+    """A provider that is just a function of the model's name."""
+
+    make: Callable[[str], Model]
+
+    def resolve(self, wanted: ModelName, rest: str, env: Mapping[str, str]) -> ModelSpec:  # noqa: ARG002
+        return ModelSpec(wanted.name, self, rest or self.name)
+
+    async def open(self, spec: ModelSpec, timeout: float) -> Model:  # noqa: ARG002
+        model: object = self.make(spec.model_id)
+        if isinstance(model, Model):
+            return model
+        made = f"{_MODELS}: {self.name!r} made {one_line(repr(model), 100)}, not a Model"
+        raise ModelError(made, "Subclass pytest_upskill.Model", fatal=True)
+
+
+def providers(config: pytest.Config) -> dict[str, Provider]:
+    """The providers of pytest_upskill_models, by their prefixes."""
+    found = dict[str, Provider]()
+    for given in call(config.hook.pytest_upskill_models, config=config):
+        if not isinstance(given, Mapping):
+            raise _returned(_MODELS, given, "a dict of prefixes and providers")
+        for name, source in given.items():
+            if not isinstance(name, str) or not _PREFIX.fullmatch(name):
+                problem = f"{name!r} can't be a prefix"
+                raise InputError(_MODELS, problem, "Use lower-case letters, digits, - and _.")
+            if name in found or name in PROVIDERS or name in ALIASES:
+                raise InputError(_MODELS, f"{name!r} is taken", "Choose another prefix.")
+            found[name] = _provider(name, source)
+    return found
+
+
+def _provider(name: str, source: object) -> Provider:
+    if isinstance(source, Provider):
+        if source.name != name:
+            problem = f"{name!r} is a provider named {source.name!r}"
+            raise InputError(_MODELS, problem, "Use the provider's name as its prefix.")
+        return source
+    if not callable(source):
+        raise _returned(_MODELS, {name: source}, "a provider, or a function that makes a Model")
+    return _FunctionProvider(name, f"{name}:NAME", source, bare=True)
+
+
+def finish(config: pytest.Config, results: RunResults) -> tuple[list[str], list[str]]:
+    """The lines that pytest_upskill_finished returns, and errors: one stops no other."""
+    lines, errors = list[str](), list[str]()
+    plugins = [found.plugin for found in config.hook.pytest_upskill_finished.get_hookimpls()]
+    for plugin in reversed(plugins):  # as pluggy calls them
+        others = [other for other in plugins if other is not plugin]
+        hook = config.pluginmanager.subset_hook_caller(_FINISHED, others)
+        try:
+            for value in call(hook, config=config, results=results):
+                lines += _lines(value)
+        except InputError as error:
+            errors.append(str(error))
+    return lines, errors
+
+
+def _lines(value: object) -> list[str]:
+    lines = [value] if isinstance(value, str) else value
+    if isinstance(lines, list | tuple) and all(isinstance(line, str) for line in lines):
+        return [one_line(line, 300) for line in lines]
+    raise _returned(_FINISHED, value, "a text, a list of texts, or None")
