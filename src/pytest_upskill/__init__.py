@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
+    "AnswerFile",
     "Arm",
     "Case",
     "CheckContext",
@@ -29,6 +30,7 @@ __all__ = [
     "RunResults",
     "Summary",
     "Taught",
+    "Turn",
     "UpskillError",
     "Usage",
     "Verdict",
@@ -62,7 +64,9 @@ if TYPE_CHECKING:
         refine,
         refine_async,
     )
-    from .trials.records import Answer, Grade, Record, Usage
+    from .trials.answer import Answer, AnswerFile, Usage
+    from .trials.records import Grade, Record
+    from .trials.transcript import Turn
     from .trials.trial import Arm, Question
 
 _HOMES: Final = {
@@ -73,7 +77,9 @@ _HOMES: Final = {
     "results.summary": ["Summary"],
     "results.verdict": ["Verdict"],
     "skills.cases": ["Case"],
-    "trials.records": ["Answer", "Grade", "Record", "Usage"],
+    "trials.answer": ["Answer", "AnswerFile", "Usage"],
+    "trials.records": ["Grade", "Record"],
+    "trials.transcript": ["Turn"],
     "trials.trial": ["Arm", "Question"],
 }
 

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -280,7 +281,8 @@ def test_a_provider_of_ones_own_is_one_class_and_one_entry() -> None:
     spec = names.resolve(ModelName("parrot:polly"), {}, providers)
     require(spec, {})
     assert spec == ModelSpec("parrot:polly", parrots, "polly")
-    assert (parrots.identity(spec), price_of(spec, {})) == (None, None)
+    assert parrots.identity(spec) != parrots.identity(replace(spec, model_id="pirate"))
+    assert price_of(spec, {}) is None
     model = asyncio.run(parrots.open(spec, 1))
     question = Question("parrot:polly", "", (("user", "Hello!"),), 10, 1)
     assert asyncio.run(model.ask(question)).text == "Hello!"

@@ -81,7 +81,7 @@ def test_a_skipped_case_is_not_asked(
     result.stdout.fnmatch_lines_random(["SKIPPED*no gate here", "SKIPPED*no reason given"])
     result.stdout.no_fnmatch_line("*cases not run*")
     if not workers:
-        result.stdout.fnmatch_lines(["upskill: 4 calls at most: 2 tests, *"])
+        result.stdout.fnmatch_lines(["upskill: up to 4 calls: 2 tests × 2 arms × 1 run"])
     assert {record["case"] for record in report(pytester)["records"]} == {"asked", "not-so"}
 
 
@@ -156,7 +156,7 @@ def test_a_case_has_its_own_number_of_runs_and_threshold(
     result.stdout.fnmatch_lines_random(["FAILED*half-is-not-most*", "FAILED*all-are-wanted*"])
     result.stdout.fnmatch_lines(["gate · * · 6 cases × 1 to 10 runs"])
     if not workers:
-        result.stdout.fnmatch_lines(["upskill: 54 calls at most: 6 tests, *, runs: 1 to 10"])
+        result.stdout.fnmatch_lines(["upskill: up to 54 calls: 6 tests × 2 arms × 1 to 10 runs"])
     data = report(pytester)
     assert data["summary"][0]["runs"] == 10
     assert len(data["records"]) == 54

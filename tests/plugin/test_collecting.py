@@ -190,11 +190,11 @@ def test_collecting_says_how_many_calls_a_run_would_make(pytester: pytest.Pytest
     write_skill(pytester.path / "skills/gate", [case("a", "x"), case("b", "x")])
     args = ["--collect-only", "--skill", "skills", "--model", "haiku", "--skill-runs", "3"]
     result = pytester.runpytest_inprocess(*args)
-    result.stdout.fnmatch_lines(["upskill: a run would make 12 calls at most: 2 tests, *, runs: 3"])
-    result = pytester.runpytest_inprocess(*args, "--skill-no-baseline")
     result.stdout.fnmatch_lines(
-        ["upskill: a run would make 6 calls at most: 2 tests, with the skill, *"]
+        ["upskill: a run would make up to 12 calls: 2 tests × 2 arms × 3 runs"]
     )
+    result = pytester.runpytest_inprocess(*args, "--skill-no-baseline")
+    result.stdout.fnmatch_lines(["upskill: a run would make up to 6 calls: 2 tests × 1 arm × *"])
 
 
 def test_setup_plan_asks_nothing(pytester: pytest.Pytester) -> None:

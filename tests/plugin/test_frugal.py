@@ -86,7 +86,7 @@ def test_before_it_is_told_how_much_there_may_be(pytester: pytest.Pytester) -> N
     write_cases(pytester)
     args = ["--skill", "skills", "--model", "haiku", "--skill-runs", "3..12", "--collect-only"]
     result = pytester.runpytest_inprocess(*args)
-    result.stdout.fnmatch_lines(["upskill: a run would make 288 calls at most: *, runs: 3 to 12"])
+    result.stdout.fnmatch_lines(["upskill: a run would make up to 288 calls: * × 3 to 12 runs"])
 
 
 @workers_0_and_2
@@ -203,7 +203,7 @@ def test_the_ini_file_may_say_so(pytester: pytest.Pytester, written: str) -> Non
     pytester.makepyprojecttoml(written)
     args = ["--skill", "skills", "--model", "haiku", "--collect-only"]
     result = pytester.runpytest_inprocess(*args)
-    result.stdout.fnmatch_lines(["upskill: a run would make 24 calls at most: *, runs: 3 to 12"])
+    result.stdout.fnmatch_lines(["upskill: a run would make up to 24 calls: * × 3 to 12 runs"])
 
 
 def test_only_the_first_runs_are_asked_from_the_start(tmp_path: Path) -> None:

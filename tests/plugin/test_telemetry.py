@@ -161,7 +161,7 @@ def test_without_the_packages_it_says_what_to_install(
     result = pytester.runpytest_subprocess(*args)
     assert result.ret == 0
     told = " ".join(result.outlines)
-    assert told.count("No trace was sent: OpenTelemetry is asked for, but not installed.") == 1
+    assert told.count("No trace was sent: OpenTelemetry is not installed.") == 1
     assert 'pip install "pytest-upskill[otel]"' in told
 
 

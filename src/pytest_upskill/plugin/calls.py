@@ -6,7 +6,7 @@ with the same end: questions are asked once, whoever asks them. What a look has 
 the items.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import pytest
 
@@ -37,26 +37,31 @@ def _of_skill(item: pytest.Item) -> tuple[SkillInfo, tuple[Trial, ...], CaseInfo
     return (asker.info, tuple(asker.trials), asker.case) if asker else None
 
 
-def collected_line(items: Sequence[PlannedItem], settings: Settings, *, asks: bool) -> str | None:
-    """How much is going to be asked, before it is."""
-    if not items:
-        return None
+def collected_line(items: Sequence[PlannedItem], *, asks: bool) -> str | None:
+    """How many calls a run makes; fewer if some answers are stored."""
+    cases = [item for item in items if not item.trials[0].is_open]
+    parts = [_sizes(cases)] if cases else []
+    if in_python := len(items) - len(cases):
+        parts.append(f"the calls of {counted(in_python, 'test')} in Python")
+    text = ", and ".join(parts)
+    return f"upskill: {'' if asks else 'a run would make '}{text}" if text else None
+
+
+def _sizes(items: Sequence[PlannedItem]) -> str:
     trials = [trial for item in items for trial in item.trials]
-    # A judge is asked once about each answer for every vote; a reply to be repaired comes on top.
-    rulings = sum(trial.rubric.votes for trial in trials if trial.rubric)
-    calls = sum(not trial.is_open for trial in trials) + rulings
+    # A judge is asked once about each answer for every vote; replies to repair come on top.
+    judged = sum(trial.rubric.votes for trial in trials if trial.rubric)
+    arms = {len({trial.arm for trial in item.trials}) for item in items}
     first = {max(trial.run for trial in item.trials if not trial.later) for item in items}
-    runs = sorted(first | {item.trials[-1].run for item in items})
-    runs_text = f"{runs[0]}" + (f" to {runs[-1]}" if len(runs) > 1 else "")
-    arms = "with and without the skill" if settings.baseline else "with the skill"
-    if settings.against:
-        arms += f", and as it is at {settings.against}"
-    # At most: what has a stored answer is not asked.
-    asked = [f"{counted(calls, 'call')} at most"] if calls else []
-    asked += ["the calls of tests in Python"] if any(trial.is_open for trial in trials) else []
-    sizes = f"{' and '.join(asked)}: {counted(len(items), 'test')}"
-    text = f"{sizes}, {arms}, runs: {runs_text}"
-    return f"upskill: {text}" if asks else f"upskill: a run would make {text}"
+    runs = first | {item.trials[-1].run for item in items}
+    sizes = [counted(len(items), "test"), _range(arms, "arm"), _range(runs, "run")]
+    judge = f", and {judged:,} by the judge" if judged else ""
+    return f"up to {counted(len(trials) + judged, 'call')}: {' × '.join(sizes)}{judge}"
+
+
+def _range(numbers: Collection[int], word: str) -> str:
+    least, most = min(numbers), max(numbers)
+    return counted(most, word) if least == most else f"{least:,} to {counted(most, word)}"
 
 
 def looks_of(settings: Settings) -> tuple[int, ...]:

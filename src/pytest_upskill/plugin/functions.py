@@ -20,13 +20,16 @@ from ..errors import InputError
 from ..results.accepted import Count, Results, read_results, short_digest
 from ..settings import Settings
 from ..skills.at_ref import with_previous
-from ..skills.cases import Role, read_messages
+from ..skills.cases import Case, Role, read_messages
 from ..skills.skill import Skill, find_skills, load_skill
 from ..trials.answer import Answer, NoAnswer, joined
 from ..trials.records import Grade, Record, dump_records, errored_record, graded_record
-from ..trials.trial import CaseInfo, Question, SkillInfo, Trial, open_trials, system_of
+from ..trials.trial import CaseInfo, Prompt, Question, SkillInfo, Trial, open_trials
+from .hooks import prompts
 from .nodes import Run, info_of, relative
 from .outcomes import ASKED_PROPERTY, RECORDS_PROPERTY, NotAnswered, judge_present
+
+Messages = tuple[tuple[Role, str], ...]
 
 _MODEL: Final = "upskill_model"
 _ASKER: Final = pytest.StashKey["Asker"]()
@@ -49,7 +52,15 @@ class Unanswered(BaseException):
 class Asker:
     """What the fixture ``ask`` gives to a test: a function that asks the model of its item."""
 
-    def __init__(self, run: Run, known: "_Known", case: CaseInfo, name: str, model: str) -> None:
+    def __init__(
+        self,
+        run: Run,
+        known: "_Known",
+        case: CaseInfo,
+        name: str,
+        model: str,
+        prompt: Prompt,
+    ) -> None:
         skill, _, self.info, accepted = known
         self.case = case
         of_model = accepted.get(model)
@@ -58,6 +69,7 @@ class Asker:
         self.asked: list[tuple[Trial, Question, Answer]] = []
         self._run = run
         self._skill = skill
+        self._prompt = prompt
         self._trial = self.trials[0]
 
     def __call__(
@@ -67,7 +79,7 @@ class Asker:
         __tracebackhide__ = True
         messages = _messages(question)
         trial = self._trial
-        text = system_of(self._skill, trial.arm, system)
+        text = self._system(messages, system)
         asked = Question(trial.model, text, messages, self._run.settings.max_output, trial.run)
         (reply,) = self._run.ask([asked])
         if isinstance(reply, NoAnswer):
@@ -76,6 +88,15 @@ class Asker:
         said = AnswerText(reply.text)
         said.answer = reply
         return said
+
+    def _system(self, messages: Messages, system: str | None) -> str:
+        __tracebackhide__ = True
+        *earlier, (_, last) = messages
+        case = Case(self._trial.case, last, earlier=tuple(earlier), system=system)
+        try:
+            return self._prompt(self._skill, self._trial.arm, case)
+        except InputError as error:
+            raise Unanswered(str(error)) from None
 
     def __repr__(self) -> str:
         return f"<ask {self._trial.model}, {self._trial.arm} arm of {self._trial.skill}>"
@@ -100,7 +121,7 @@ class Asker:
         return graded_record(trial, joined(answers), (Grade("assert", failure is None, reason),))
 
 
-def _messages(question: Any) -> tuple[tuple[Role, str], ...]:
+def _messages(question: Any) -> Messages:
     __tracebackhide__ = True
     turns = [{"role": "user", "content": question}] if isinstance(question, str) else question
     try:
@@ -142,7 +163,8 @@ class MarkedTests:
         if isinstance(item, pytest.Function) and spec and _MODEL in spec.params:
             known, model = self._skill_of(item), spec.params[_MODEL]
             info = _case_info(item, known.folder, self._run.settings.case_threshold)
-            item.stash[_ASKER] = Asker(self._run, known, info, _case_of(item, model), model)
+            prompt = prompts(item.ihook, item.config)
+            item.stash[_ASKER] = Asker(self._run, known, info, _case_of(item, model), model, prompt)
 
     @pytest.hookimpl(trylast=True)  # when its fixtures are there
     def pytest_runtest_setup(self, item: pytest.Item) -> None:

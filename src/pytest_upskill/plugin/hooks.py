@@ -1,6 +1,7 @@
 """The plugin's own hooks, called and checked: a broken one gives one clear message."""
 
 import re
+import sys
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,8 +17,12 @@ from ..models import Model, ModelSpec, Provider
 from ..models.names import ALIASES, PROVIDERS
 from ..models.port import ModelName
 from ..results.run import RunResults
+from ..skills.cases import Case
+from ..skills.skill import Skill
+from ..trials.trial import BASE_SYSTEM, Arm, Prompt, default_prompt, text_in_arm
 
 _MODELS: Final = "pytest_upskill_models"
+_PROMPT: Final = "pytest_upskill_prompt"
 _FINISHED: Final = "pytest_upskill_finished"
 _PREFIX: Final = re.compile(r"[a-z][a-z0-9_-]*")
 _NOT_THEIRS: Final = (Path(pluggy.__file__).parent, Path(__file__).parents[1])
@@ -87,6 +92,25 @@ def _provider(name: str, source: object) -> Provider:
     if not callable(source):
         raise _returned(_MODELS, {name: source}, "a provider, or a function that makes a Model")
     return _FunctionProvider(name, f"{name}:NAME", source, bare=True)
+
+
+def prompts(ihook: Any, config: pytest.Config) -> Prompt:
+    """The prompt of each arm, by the implementations of pytest_upskill_prompt that apply there."""
+
+    def prompt(skill: Skill, arm: Arm, case: Case) -> str:
+        seen, base = text_in_arm(skill, arm), case.system or BASE_SYSTEM
+        given = {"arm": arm, "skill": seen, "base": base, "case": case}
+        text = call(ihook.pytest_upskill_prompt, config=config, **given)
+        if text is None:
+            return default_prompt(skill, arm, case)
+        if not isinstance(text, str) or not text.strip():
+            raise _returned(_PROMPT, text, "the system text, or None")
+        if seen is None and skill.body in text and skill.body not in base:
+            problem = f"put the text of {skill.name} into the baseline"
+            raise InputError(_PROMPT, problem, "Return a text without it if skill is None.")
+        return sys.intern(text)  # held once, not once for each case
+
+    return prompt
 
 
 def finish(config: pytest.Config, results: RunResults) -> tuple[list[str], list[str]]:

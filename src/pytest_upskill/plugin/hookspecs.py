@@ -62,8 +62,9 @@ def pytest_upskill_prompt(
         def pytest_upskill_prompt(skill, base):
             return base if skill is None else f"<skill>{skill}</skill>" + base
 
-    Called during collection, in every process, so it must return the same text each time. The
-    text is part of what an answer is stored under: a new prompt is asked, not looked up.
+    Called during collection, in every process, so it must return the same text each time; for
+    a test in Python, when it asks. Stored answers belong to the text: after a change the models
+    are asked again.
     """
 
 

@@ -31,8 +31,9 @@ from ..skills.cases import Case, how_to_add_cases
 from ..skills.skill import CASES_NAME, Skill, find_cases, load_skill
 from ..trials.answer import Reply
 from ..trials.records import Record, dump_records
-from ..trials.trial import Arm, CaseInfo, Question, SkillInfo, Trial, trials_of
+from ..trials.trial import Arm, CaseInfo, Prompt, Question, SkillInfo, Trial, trials_of
 from .display import screen_of
+from .hooks import call, prompts
 from .outcomes import RECORDS_PROPERTY, NotAnswered, WrongAnswer, judge_present
 
 _NO_JUDGE: Final = "only a judge can grade this, and there is none; add --skill-judge MODEL"
@@ -181,12 +182,16 @@ class SkillFile(pytest.File):
         }
         for tag in sorted({tag for case, _ in cases for tag in case.tags}):
             self.config.addinivalue_line("markers", f"{tag}: a tag of a skill's cases.")
-        items = [
-            CaseItem.make(self, skill, case, checks, model)
-            for case, checks in cases
-            for model, model_id in self.run.model_ids.items()
-            if case.is_for(model, model_id)
-        ]
+        prompt = prompts(self.ihook, self.config)
+        try:
+            items = [
+                CaseItem.make(self, skill, case, checks, model, prompt)
+                for case, checks in cases
+                for model, model_id in self.run.model_ids.items()
+                if case.is_for(model, model_id)
+            ]
+        except InputError as error:
+            raise self.CollectError(str(error)) from None
         if not items:
             text = f"all cases are for other models than {', '.join(self.run.model_ids)}"
             warnings.warn_explicit(SkillWarning(text), None, str(self.source.cases_file), lineno=1)
@@ -197,7 +202,7 @@ class SkillFile(pytest.File):
         if file is None:
             how = how_to_add_cases(folder / CASES_NAME)
             raise CasesError(folder, "this skill has no cases", how)
-        registered = self.ihook.pytest_upskill_checks(config=self.config)
+        registered = call(self.ihook.pytest_upskill_checks, config=self.config)
         cases = load_checked_cases(
             file,
             registered_kinds(registered, TAKEN),
@@ -228,7 +233,13 @@ class CaseItem(pytest.Item):
 
     @classmethod
     def make(
-        cls, parent: "SkillFile", skill: Skill, case: Case, checks: tuple[AnyCheck, ...], model: str
+        cls,
+        parent: "SkillFile",
+        skill: Skill,
+        case: Case,
+        checks: tuple[AnyCheck, ...],
+        model: str,
+        prompt: Prompt,
     ) -> "CaseItem":
         name = f"{case.id}[{model}]"
         # Given as a whole, pytest knows the brackets for a parameter, as --lf needs it.
@@ -236,7 +247,7 @@ class CaseItem(pytest.Item):
         item.case, item.checks = case, checks
         label, settings = parent.source.label, parent.run.settings
         rubric = rubric_for(checks, settings.judge)
-        item.trials = trials_of(label, skill, case, model, settings, rubric)
+        item.trials = trials_of(label, skill, case, model, settings, rubric, prompt)
         accepted = parent.accepted.get(model)
         item.expected = accepted.expectation(case.id, case_digest(case)) if accepted else None
         for mark in ("skill", *case.tags):

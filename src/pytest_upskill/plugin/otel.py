@@ -17,7 +17,7 @@ from ..models import ModelSpec
 from ..models.port import shown_address
 from ..reports.export.spans import EVALUATION, Known, SpanData, TrialKey, run_span, trial_spans
 from ..results.run import RunResults
-from ..trials.records import Answer
+from ..trials.answer import Answer
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan

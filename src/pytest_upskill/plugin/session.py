@@ -175,7 +175,7 @@ class UpskillRun:
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> str | None:
         if self._config.get_verbosity() < -1:  # -qq: pytest does not say what it collected either
             return None
-        return collected_line(planned_items(items), self.settings, asks=self.asks)
+        return collected_line(planned_items(items), asks=self.asks)
 
     # Asking.
 

@@ -1,7 +1,7 @@
 """Arms, trials, the prompt of each arm, and the plan of a run."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final, Literal
@@ -134,6 +134,26 @@ class Plan:
         return digest(*nodeids, *(question.key for question in self.questions()))
 
 
+def text_in_arm(skill: Skill, arm: Arm) -> str | None:
+    """The text that stands for the skill in an arm; None in the baseline."""
+    texts = {"skill": skill.body, "previous": skill.previous, "trace": skill.trace}
+    return texts.get(arm)
+
+
+def default_prompt(skill: Skill, arm: Arm, case: Case) -> str:
+    """The system text of an arm."""
+    text, base = text_in_arm(skill, arm), case.system or BASE_SYSTEM
+    return base if text is None else skill_system(text, base)
+
+
+@lru_cache(maxsize=64)  # the text is held once, not once for each of its cases
+def skill_system(body: str, base: str = BASE_SYSTEM) -> str:
+    return f"{base}\n\n{body}\n\n{FOLLOW_SKILL}"
+
+
+Prompt = Callable[[Skill, Arm, Case], str]
+
+
 def trials_of(
     label: str,
     skill: Skill,
@@ -141,8 +161,10 @@ def trials_of(
     model: str,
     settings: Settings,
     rubric: Rubric | None = None,
+    prompt: Prompt = default_prompt,
 ) -> list[Trial]:
     """All arms of a case on a model, run by run, so that a pair is asked together."""
+    systems = {arm: prompt(skill, arm, case) for arm in _arms(skill, settings)}
     messages: tuple[tuple[Role, str], ...] = (*case.earlier, ("user", user_text(case)))
     runs = case.runs or settings.runs
     first = case.runs or settings.first_runs or settings.runs
@@ -153,12 +175,12 @@ def trials_of(
             model,
             arm,
             run,
-            Question(model, system_of(skill, arm, case.system), messages, settings.max_output, run),
+            Question(model, system, messages, settings.max_output, run),
             rubric,
             later=run > first,
         )
         for run in range(1, runs + 1)
-        for arm in _arms(skill, settings)
+        for arm, system in systems.items()
     ]
 
 
@@ -180,17 +202,6 @@ def _arms(skill: Skill, settings: Settings) -> list[Arm]:
         "skill": True,
     }
     return [arm for arm in ARMS if asked[arm]]
-
-
-def system_of(skill: Skill, arm: Arm, base: str | None) -> str:
-    bodies = {"skill": skill.body, "previous": skill.previous, "trace": skill.trace}
-    body, base = bodies.get(arm), base or BASE_SYSTEM
-    return base if body is None else skill_system(body, base)
-
-
-@lru_cache(maxsize=64)  # the text is held once, not once for each of its cases
-def skill_system(body: str, base: str = BASE_SYSTEM) -> str:
-    return f"{base}\n\n{body}\n\n{FOLLOW_SKILL}"
 
 
 def user_text(case: Case) -> str:
