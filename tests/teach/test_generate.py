@@ -110,7 +110,7 @@ def test_the_best_is_saved_and_not_the_last_and_a_plateau_ends_it(project: Proje
     )
     _, shown, _ = project.generate(school, "--attempts", "9")
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS[:9])
-    told = "Attempt 2 is the best; there were no more since 2 attempts in a row did no better."
+    told = "Attempt 2 is the best. Stopped: 2 attempts in a row were no better."
     assert told in " ".join(lines(shown))
     assert len(school.of("teacher")) == 4
     tried = school.of("teacher")[-1].question
@@ -131,9 +131,9 @@ def test_it_stops_at_the_target_and_when_nothing_new_is_written(project: Project
     status, shown, _ = project.generate(school, "--target", "0.5", "--name", "one")
     assert status == 0
     assert len(school.of("teacher")) == 1
-    assert "There was one attempt, since every student reached 50%." in lines(shown)
+    assert "Stopped after one attempt: every student reached 50%." in lines(shown)
     _, shown, _ = project.generate(School([draft(*COLOURS[:3])]), "--name", "two")
-    assert "There was one attempt, since the teacher had nothing new to write." in lines(shown)
+    assert "Stopped after one attempt: the teacher wrote nothing new." in lines(shown)
 
 
 def test_a_broken_skill_is_repaired_by_one_request_that_quotes_the_problems(
@@ -144,7 +144,7 @@ def test_a_broken_skill_is_repaired_by_one_request_that_quotes_the_problems(
     assert project.generate(school)[0] == 0
     first, second = school.of("teacher")
     assert len(second.body["messages"]) == len(first.body["messages"]) + 2
-    assert "'../../evil.md' must stand below references/" in second.question
+    assert "'../../evil.md' must be in references/" in second.question
 
 
 @pytest.mark.parametrize(
@@ -152,9 +152,9 @@ def test_a_broken_skill_is_repaired_by_one_request_that_quotes_the_problems(
     [
         ({"body": " "}, "there is no text after the frontmatter"),
         ({"description": "long " * 300}, "1024 are allowed"),
-        ({"files": [{"path": "scripts/.env", "text": ""}]}, "may hold only letters"),
-        ({"files": [{"path": "scripts/a b.sh", "text": ""}]}, "may hold only letters"),
-        ({"files": [{"path": "/etc/passwd", "text": ""}]}, "must stand below"),
+        ({"files": [{"path": "scripts/.env", "text": ""}]}, "may have only letters"),
+        ({"files": [{"path": "scripts/a b.sh", "text": ""}]}, "may have only letters"),
+        ({"files": [{"path": "/etc/passwd", "text": ""}]}, "must be in references/"),
         ({"body": 3}, "body: Input should be a valid string"),
     ],
 )
@@ -175,9 +175,9 @@ def test_one_that_stays_too_long_is_kept_and_said(project: Project) -> None:
     school = School([long])
     status, shown, _ = project.generate(school, "--max-skill-tokens", "200")
     assert status == 0
-    assert "tokens, more than wished for" in shown
-    assert "It is still too long: " in shown
-    assert "and 200 are allowed" in school.of("teacher")[1].question
+    assert "tokens (limit 200)" in shown
+    assert "The skill is still too long: " in shown
+    assert "(limit 200)" in school.of("teacher")[1].question
 
 
 def test_an_attempt_that_is_no_skill_counts_as_one_without_a_better_result(
@@ -186,7 +186,11 @@ def test_an_attempt_that_is_no_skill_counts_as_one_without_a_better_result(
     school = School([draft("red"), "I can't.", "I still can't.", draft(*COLOURS)])
     status, shown, _ = project.generate(school)
     assert status == 0
-    assert [line for line in lines(shown) if line.startswith("attempt 2 big: its reply")]
+    assert [
+        line
+        for line in lines(shown)
+        if line.startswith("attempt 2 big returned an unusable reply twice")
+    ]
     assert "attempt 3 small 0% → 100% (+100) best" in lines(shown)
     assert "could not be used" in school.of("teacher")[-1].question
 
@@ -276,10 +280,10 @@ def test_questions_that_nobody_can_be_asked_are_refused_before_the_first_call(
         (["--cases", "2"], "--cases 2: not between 4 and 200"),
         (["--holdout", "1"], "--holdout 1: not between 0 and 0.8"),
         (["--name", "Two Words"], "For example: two-words"),
-        (["-o", "."], "this is there and is no skill"),
-        (["--from", "gone.jsonl"], "there is no such file or folder"),
+        (["-o", "."], "this exists and is not a skill"),
+        (["--from", "gone.jsonl"], "no such file or folder"),
         (["--max-cost", "1"], "the price of small, big is not known"),
-        (["--resume"], "there is no lesson with these words and models"),
+        (["--resume"], "no run with this task and these models"),
     ):
         if words == ["-o", "."]:
             (project.folder / "mine.txt").write_text("precious")

@@ -59,7 +59,7 @@ def test_from_a_task_to_a_refined_skill(tmp_path: Path, elsewhere: Path) -> None
         better = refine(folder, teacher="big", students=["small"], folder=tmp_path, teacher_url=url)
         assert better.best.number == 2
         assert load_skill(folder / "SKILL.md").body == body(*COLOURS)
-        with pytest.raises(SettingsError, match="would be changed in place"):
+        with pytest.raises(SettingsError, match="would change the skill in place"):
             generate_skill(
                 "shorter",
                 teacher="big",

@@ -8,8 +8,8 @@ import pytest
 
 from pytest_upskill.checks import KINDS, parse_checks
 from pytest_upskill.skills.cases import load_cases
-from pytest_upskill.teach.case_writing import GoodCase, try_cases
-from pytest_upskill.teach.replies import OFFERED, cases_schema, checks_told, offered
+from pytest_upskill.teach.case_writing import UsableCase, try_cases
+from pytest_upskill.teach.replies import OFFERED, cases_schema, described_checks, offered
 from pytest_upskill.trials.answer import Reply
 from pytest_upskill.trials.trial import Question
 from support.kit import write_skill
@@ -41,7 +41,7 @@ def nobody(questions: list[Question]) -> list[Reply]:
 
 
 def tried(
-    tmp_path: Path, *replies: Any, kept: tuple[GoodCase, ...] = ()
+    tmp_path: Path, *replies: Any, kept: tuple[UsableCase, ...] = ()
 ) -> tuple[list[str], list[str]]:
     """The ids of those that hold, and why the others fell."""
 
@@ -55,20 +55,20 @@ def tried(
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"input": "Is lamp zorp right for red?"}, "'zorp' stands in the question itself"),
-        ({"reference": "Type lamp quib."}, 'reference does not pass: "zorp" is not in the answer'),
-        ({"wrong": "Type lamp zorp now."}, "its own wrong answer passes"),
-        ({"wrong": " "}, "there is no wrong answer"),
+        ({"input": "Is lamp zorp right for red?"}, "'zorp' is in the question itself"),
+        ({"reference": "Type lamp quib."}, 'reference answer fails: "zorp" is not in the answer'),
+        ({"wrong": "Type lamp zorp now."}, "its wrong answer passes"),
+        ({"wrong": " "}, "it has no wrong answer"),
         ({"expected": {"not_contains": ["sudo"]}}, "an empty answer passes"),
-        ({"expected": {"words": ["the"]}, "reference": "the"}, "about something else passes"),
+        ({"expected": {"words": ["the"]}, "reference": "the"}, "an off-topic answer passes"),
         ({"expected": {}}, "expected: no check"),
         ({"expected": {"contains": []}}, "expected: no check"),
         ({"expected": {"regex": ["("]}}, "expected.regex"),
-        ({"expected": {"python": "x.py:f"}}, "there is no check 'python'"),
-        ({"expected": {"judge": ["It is good."]}}, "there is no check 'judge'"),
-        ({"expected": {"any_of": [{"python": "x.py:f"}]}}, "there is no check 'python'"),
+        ({"expected": {"python": "x.py:f"}}, "unknown check 'python'"),
+        ({"expected": {"judge": ["It is good."]}}, "unknown check 'judge'"),
+        ({"expected": {"any_of": [{"python": "x.py:f"}]}}, "unknown check 'python'"),
         ({"input": ""}, "input: must not be empty"),
-        ({"input": "red " * 6000}, "the question has more than 20,000 characters"),
+        ({"input": "red " * 6000}, "the question has 24,000 characters (limit 20,000)"),
         ({"reference": None}, "reference: Input should be a valid string"),
     ],
 )
@@ -89,7 +89,7 @@ def test_near_duplicates_fall_also_of_those_that_were_there(tmp_path: Path) -> N
     question = "Which lamp command makes everything in the whole big house {} at once tonight?"
     one, two, three = (case(c, input=question.format(c)) for c in ("red", "blue", "pink"))
     good, fallen = tried(tmp_path, one, two)
-    assert (good, fallen) == (["colour-red"], ["it is nearly the same question as another"])
+    assert (good, fallen) == (["colour-red"], ["it asks nearly the same as another case"])
     (kept,), _ = try_cases([one], (), tmp_path, lambda _: [], None)
     assert tried(tmp_path, three, kept=(kept,))[0] == []
 
@@ -117,7 +117,7 @@ def test_every_check_that_an_author_is_told_of_is_one_with_an_example_that_is_re
     for judge in (False, True):
         told = [
             json.loads(line[2:].partition("}: ")[0] + "}")
-            for line in checks_told(judge).split("\n")
+            for line in described_checks(judge).split("\n")
         ]
         assert [name for one in told for name in one] == list(offered(judge))
         for one in told:
@@ -141,9 +141,9 @@ def test_cases_that_leak_can_not_be_passed_or_are_twins_are_replaced(project: Pr
     assert "Generating cases… 12 kept, 3 replaced" in lines(shown)
     assert len(load_cases(project.skill / "skill_meta.json")) == 12
     _, second = school.of("author")
-    assert "fell because the expected text 'zorp' stands in the question itself" in second.question
-    assert "its own reference does not pass" in second.question
-    assert "nearly the same question" in second.question
+    assert "rejected because the expected text 'zorp' is in the question itself" in second.question
+    assert "its reference answer fails" in second.question
+    assert "nearly the same as another" in second.question
 
 
 def test_after_two_rounds_it_goes_on_with_those_that_hold(project: Project) -> None:
@@ -159,8 +159,8 @@ def test_with_too_few_it_is_an_error(project: Project) -> None:
     school = School(cases=[cases(case("red"), case("pink", reference="no"))])
     status, _, error = project.generate(school)
     assert status == 1
-    assert "1 case of 12 hold, too few to go on with" in error
-    assert "its own reference does not pass" in error
+    assert "only 1 of 12 cases usable" in error
+    assert "its reference answer fails" in error
     assert project.files() == []
 
 
@@ -192,7 +192,7 @@ def test_what_every_student_passes_without_the_skill_is_replaced_once(project: P
 def test_what_can_not_be_replaced_is_kept_and_reported_as_no_signal(project: Project) -> None:
     school = School(student=knows_red)
     _, shown, _ = project.generate(school)
-    assert "without the skill: colour-red." in " ".join(lines(shown))
+    assert "these cases even without the skill: colour-red." in " ".join(lines(shown))
     assert len(school.of("author")) == 2
 
 
@@ -203,7 +203,7 @@ def test_valid_cases_of_an_adversary_join_the_learning_part(project: Project) ->
     school = School([draft("red"), draft(*COLOURS)], attacks=[cases(attack, leak)])
     status, shown, _ = project.generate(school, "--adversary", "bad", "--attempts", "2")
     assert status == 0
-    assert "Cases against it by bad… 1 kept" in lines(shown)
+    assert "Generating adversarial cases with bad… 1 kept" in lines(shown)
     read = {one.id: one.tags for one in load_cases(project.skill / "skill_meta.json")}
     assert read["trick"] == ("colour", "adversary", "learn")
     assert "leak" not in read
@@ -278,7 +278,7 @@ def test_if_no_case_can_be_added_that_is_an_error_with_the_reasons(project: Proj
         words = ["cases", "gate", "--add", "2", "--model", "big", "--base-url", url, "--yes"]
         status, shown, error = project.run(*words)
     assert status == 1
-    assert "0 cases of 2 hold, too few to go on with" in error
-    assert "its own reference does not pass" in error
+    assert "only 0 of 2 cases usable" in error
+    assert "its reference answer fails" in error
     assert "Saved" not in shown
     assert (folder / "skill_meta.json").read_bytes() == before

@@ -96,7 +96,7 @@ def test_nothing_is_written_over_without_force(project: Project) -> None:
     folder = write_skill(project.folder / "mine")
     school = School()
     status, _, error = project.generate(school, "-o", "mine")
-    assert (status, "-o mine: there is a skill already" in error) == (2, True)
+    assert (status, "--output mine: a skill already exists here" in error) == (2, True)
     assert school.asked == []
     old = (folder / "SKILL.md").read_text()
     (folder / "extra.txt").write_text("kept too")
@@ -113,11 +113,11 @@ def test_nothing_is_written_over_without_force(project: Project) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["-o", "/proc/lamp"], "-o /proc/lamp: /proc can't be written to"),
-        (["-o", "dangling"], "-o dangling: dangling is a link to nowhere"),
-        (["-o", "plain/lamp"], "-o plain/lamp: plain is a file, and no folder"),
-        (["--name", "lamp"], "--name skills/lamp: skills is a file, and no folder"),
-        ([], "skills: skills is a file, and no folder\n  Make room for it, or choose another"),
+        (["-o", "/proc/lamp"], "--output /proc/lamp: /proc is not writable"),
+        (["-o", "dangling"], "--output dangling: dangling is a broken link"),
+        (["-o", "plain/lamp"], "--output plain/lamp: plain is a file, not a folder"),
+        (["--name", "lamp"], "--name skills/lamp: skills is a file, not a folder"),
+        ([], "skills: skills is a file, not a folder\n  Make room for it, or choose another"),
     ],
 )
 def test_a_place_that_can_not_be_written_to_is_found_before_the_first_call(
@@ -149,10 +149,10 @@ def test_what_can_not_be_saved_at_the_end_is_kept_and_resume_saves_it(
         status, shown, error = project.run(*words)
         assert (status, error) == (1, "")
         *before, problem, where, how = lines(shown)
-        assert problem == "Not saved: skills/lamp-colours: this can't be written: not a directory."
+        assert problem == "Not saved: skills/lamp-colours: can't be written: not a directory."
         assert where == "The best version is kept in .upskill/teach/lamp-colours/attempt-1"
-        assert how.startswith("--resume saves it without asking anything again")
-        assert more or [line for line in before if line.startswith("There was one attempt")]
+        assert how.startswith("Once that is fixed, --resume saves it")
+        assert more or [line for line in before if line.startswith("Stopped after one attempt")]
         kept = project.workspace / "attempt-1"
         assert body(*COLOURS) in (kept / "SKILL.md").read_text()
         assert len(load_cases(kept / "skill_meta.json")) == 12
@@ -179,12 +179,12 @@ def test_a_skill_of_the_name_that_the_teacher_chose_is_replaced_by_force_only(
     old = (write_skill(project.skill) / "SKILL.md").read_text()
     status, shown, _ = project.generate(School())
     assert status == 0
-    told = "skills/lamp-colours is there already: saved as lamp-colours-2"
+    told = "skills/lamp-colours already exists: saved as lamp-colours-2"
     assert told in lines(shown)
     assert (project.skill / "SKILL.md").read_text() == old
     status, shown, _ = project.generate(School(), "--force")
     assert status == 0
-    assert "is there already" not in shown
+    assert "already exists" not in shown
     assert lines(shown)[-1] == "Saved to ./skills/lamp-colours"
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
     begin = "The previous skill is kept in "
@@ -204,8 +204,8 @@ def test_what_is_no_skill_is_never_replaced(project: Project) -> None:
 @pytest.mark.parametrize(
     ("words", "wanted", "told"),
     [
-        (["--cases", "4"], 1, "4 cases can't show that a skill helps: 5 are the fewest."),
-        ([], 0, "4 held-out cases can't show a lift alone: 5 are the fewest. All together can."),
+        (["--cases", "4"], 1, "Too few cases: 4 can't show that a skill helps (5 needed)."),
+        ([], 0, "Too few held-out cases: 4 can't show a lift (5 needed); all 12 cases can."),
         (["--holdout", "0.5"], 0, ""),
         (["--holdout", "0"], 0, ""),
     ],
@@ -217,7 +217,7 @@ def test_it_helps_if_that_is_shown_and_too_few_cases_are_told_before_the_first_c
     first, second, *_ = lines(shown)
     assert first.startswith("This takes about ")
     assert second == told or (not told and second.startswith("Generating skill"))
-    assert "small, all cases together: " + ("no effect shown" if wanted else "helps") in shown
+    assert "small on all cases: " + ("no effect shown" if wanted else "helps") in shown
     assert status == wanted
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.teach.attempts import Attempt, told_to_teacher
+from pytest_upskill.teach.attempts import Attempt, report_for_teacher
 from pytest_upskill.teach.case_file import held_out
 from pytest_upskill.teach.drafts import Draft, Wanted, read_draft
 from pytest_upskill.teach.outcome import Taught, report_lines, sentences
@@ -20,7 +20,7 @@ from pytest_upskill.teach.prompts import fenced
 from pytest_upskill.teach.replies import DraftForm, NotUsable, read_reply
 from pytest_upskill.teach.saving import free_name
 from pytest_upskill.teach.sources import TraceText
-from pytest_upskill.teach.state import begin, resume
+from pytest_upskill.teach.state import resume_state, start_state
 from pytest_upskill.trials.trial import Arm
 from support.made import made_run
 
@@ -184,12 +184,12 @@ def renamed(results: RunResults) -> RunResults:
 def test_a_skill_that_only_learnt_its_cases_is_called_so_if_that_is_shown() -> None:
     good, none = arm_of({"baseline": 0, "skill": 1}), arm_of({"baseline": 0, "skill": 0})
     told = " ".join(sentences(taught_of(good, renamed(none))))
-    assert "On haiku the skill only learnt its cases: +100 points" in told
+    assert "On haiku the skill is overfitted: +100 points" in told
     told = " ".join(sentences(taught_of(good, renamed(few(none, 1)))))
-    assert "on 1 held-out case, but whether the skill only learnt its cases can't be told" in told
+    assert "no lift on 1 held-out case: too few to tell if the skill is overfitted" in told
     told = " ".join(sentences(taught_of(good, renamed(good))))
-    assert "learnt its cases" not in told
-    assert "haiku, all cases together: helps, +100 points" in told
+    assert "overfitted" not in told
+    assert "haiku on all cases: helps, +100 points" in told
 
 
 def test_whom_it_does_not_help_is_said() -> None:
@@ -206,21 +206,20 @@ def test_what_the_trace_is_worth_is_said_in_both_numbers() -> None:
     teacher = arm_of({"baseline": 0, "trace": 1, "skill": 1})
     told = sentences(taught_of(good, None, teacher=teacher, trace=trace))
     assert (
-        "With haiku, as good as the trace: 100% with the skill (500 tokens), 100% with the trace "
-        "(14,200)." in told
+        "With haiku the skill is as good as the trace: 100% with the skill (500 tokens), 100% with "
+        "the trace (14,200 tokens)." in told
     )
     teacher = arm_of({"baseline": 0, "trace": 1, "skill": 0.5})
     told = sentences(taught_of(good, None, teacher=teacher, trace=trace))
-    assert told[-2].startswith("With haiku, not as good as the trace: 50% with the skill (500 ")
-    assert told[-1] == "Something of the task is not in the skill yet."
+    assert told[-2].startswith("With haiku the skill is not as good as the trace: 50% with the s")
+    assert told[-1] == "The skill does not cover the whole task yet."
     teacher = arm_of({"baseline": 0, "trace": 0.5, "skill": 1})
     told = sentences(taught_of(good, None, teacher=teacher, trace=trace))
-    assert told[-1].startswith("With haiku, better than the trace: 100% with the skill (500 tokens")
+    assert told[-1].startswith("With haiku the skill is better than the trace: 100% with the ski")
     teacher = arm_of({"baseline": 1, "trace": 1, "skill": 1})
     told = sentences(taught_of(good, None, teacher=teacher, trace=trace))
     assert told[-1] == (
-        "It should not be used with haiku itself: 100% with it and 100% without, for 200% more "
-        "tokens."
+        "Do not use it with haiku: 100% with the skill, 100% without, for 200% more tokens."
     )
 
 
@@ -234,23 +233,23 @@ def test_the_lifts_stand_side_by_side_within_the_width() -> None:
 
 def test_a_teacher_is_told_every_failing_case_once_before_any_twice() -> None:
     results = made_run(cases=12, models=("a", "b"), passes=lambda *_: False)
-    told = told_to_teacher(results)
+    told = report_for_teacher(results)
     assert "24 answers fail" in told
     assert told.count("What is wrong:") == 10
     assert all(f"open case-{number}?" in told for number in range(10))
 
 
 def test_a_workspace_is_never_lost(tmp_path: Path) -> None:
-    one = begin(tmp_path, "gate", "d1")
+    one = start_state(tmp_path, "gate", "d1")
     (one.folder / "mark").write_text("one")
-    two = begin(tmp_path, "gate", "d1")
-    three = begin(tmp_path, "gate", "d2")
+    two = start_state(tmp_path, "gate", "d1")
+    three = start_state(tmp_path, "gate", "d2")
     assert (one.session, two.session, three.session) == (1, 2, 1)
     names = sorted(path.name for path in one.folder.parent.iterdir())
     assert names == ["gate", "gate.2", "gate.3"]
     assert (one.folder.parent / "gate/mark").read_text() == "one"
-    assert resume(tmp_path, "d1").session == 2
+    assert resume_state(tmp_path, "d1").session == 2
     three.rename("door")
-    assert resume(tmp_path, "d2").folder.name == "door"
+    assert resume_state(tmp_path, "d2").folder.name == "door"
     (three.folder / "state.json").write_text("broken")
-    assert resume(tmp_path, "d1").session == 2
+    assert resume_state(tmp_path, "d1").session == 2

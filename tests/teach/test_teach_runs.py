@@ -125,7 +125,7 @@ def test_the_budget_ends_it_in_good_order_with_the_best_so_far(project: Project)
     school = School([draft(*COLOURS[:6]), draft(*COLOURS)], output_tokens=8000)
     status, shown, _ = priced(project, school, "--yes", "--max-cost", "0.2")
     assert status == 0
-    told = "since another version could pass the budget ($0.16 of $0.2 spent)."
+    told = "Stopped after one attempt: another version could pass the budget ($0.16 of $0.2 spent)."
     assert told in " ".join(lines(shown))
     assert lines(shown)[-1] == "Saved to ./skills/lamp-colours (cost $0.16)"
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS[:6])
@@ -141,8 +141,8 @@ def test_what_there_was_no_money_for_at_the_end_is_said(project: Project) -> Non
     status, shown, _ = priced(project, school, *words)
     told = " ".join(lines(shown))
     assert status == 0
-    assert "since every student reached 100%." in told
-    assert "Not all was asked at the end, since that could pass the budget ($0.16 of $0.18" in told
+    assert "Stopped after one attempt: every student reached 100%." in told
+    assert "Not all of the last step was measured: it could pass the budget ($0.16 of $0.18" in told
 
 
 def test_prices_of_the_ini_file_hold_for_a_server_of_ones_own(project: Project) -> None:
@@ -266,7 +266,7 @@ def test_a_skill_is_improved_in_place_if_one_may_and_the_old_one_is_kept(
         words.remove("--yes")
         status, _, error = project.run(*words, "--from", "skills/gate")
         assert status == 2
-        assert "would be changed in place\n  Add --force" in error
+        assert "would change the skill in place\n  Add --force" in error
         status, shown, _ = project.run(*words, "--from", "skills/gate", "--yes")
     assert status == 0
     assert [line for line in lines(shown) if line.startswith("before small 0% → 12% (+12)")]
@@ -319,7 +319,7 @@ def test_one_that_is_too_long_is_made_shorter_even_if_all_pass(project: Project)
     school = School([long, long, draft(), draft()])
     status, shown, _ = project.generate(school, *words, "--name", "other")
     assert status == 0
-    assert "200 are allowed (--max-skill-tokens)." in " ".join(lines(shown))
+    assert "(limit 200)." in " ".join(lines(shown))
 
 
 def test_refine_is_the_loop_alone(project: Project) -> None:
@@ -334,15 +334,13 @@ def test_refine_is_the_loop_alone(project: Project) -> None:
     assert len(load_cases(folder / "skill_meta.json")) == 12
     assert json.loads(meta)["cases"][0]["input"] == load_cases(folder / "skill_meta.json")[0].input
     assert "attempt 2 small 0% → 100% (+100) best" in lines(shown)
-    assert "Attempt 2 is the best; there were no more since every student reached 100%." in lines(
-        shown
-    )
+    assert "Attempt 2 is the best. Stopped: every student reached 100%." in lines(shown)
     with in_session(School()) as url:
         status, shown, _ = project.run(*refine_words(url))
     assert status == 0
-    told = "No version was written, since every student reached 100% with the skill as it is."
+    told = "No new version was written: every student reached 100% with the current skill."
     assert told in " ".join(lines(shown))
-    assert "as it is small 0% → 100% (+100)" in lines(shown)
+    assert "current small 0% → 100% (+100)" in lines(shown)
     assert lines(shown)[-1] == "The skill is unchanged."
     assert "attempt" not in shown
 
@@ -353,11 +351,9 @@ def test_refine_leaves_a_skill_as_it_is_if_nothing_does_better(project: Project)
     with in_session(School([draft("red"), draft("blue")])) as url:
         status, shown, _ = project.run(*refine_words(url))
     assert status == 0
-    rows = [line for line in lines(shown) if line.startswith("as it is small 0% → ")]
+    rows = [line for line in lines(shown) if line.startswith("current small 0% → ")]
     assert [row.endswith("best") for row in rows] == [False, True]
-    assert "No version does better than the skill as it is; there were no more since" in " ".join(
-        lines(shown)
-    )
+    assert "No version beats the current skill. Stopped:" in " ".join(lines(shown))
     assert lines(shown)[-1] == "The skill is unchanged."
     assert {path: path.read_bytes() for path in folder.rglob("*")} == before
 
@@ -408,8 +404,8 @@ def test_from_a_trace_the_teacher_is_measured_in_three_arms(project: Project) ->
     assert (row["baseline_rate"], row["previous_rate"], row["skill_rate"]) == (0, 1, 1)
     assert data["trace_tokens"] > data["tokens"]
     skill = f"100% with the skill ({data['tokens']:,} tokens)"
-    trace = f"100% with the trace ({data['trace_tokens']:,})"
-    assert f"With big, as good as the trace: {skill}, {trace}." in data["sentences"]
+    trace = f"100% with the trace ({data['trace_tokens']:,} tokens)"
+    assert f"With big the skill is as good as the trace: {skill}, {trace}." in data["sentences"]
     assert "Set the lamp." in school.of("teacher")[0].question
     assert "Trace of " in error
 

@@ -59,10 +59,10 @@ def test_the_name_of_an_only_tool_may_be_left_out(tmp_path: Path) -> None:
     [
         (json.dumps(FORMS[0]), "f.json", "has 2 tools"),
         (json.dumps(FORMS[0]), "f.json#bild", "no tool 'bild' (did you mean \"build\"?)"),
-        ("{}", "f.json#x", "there is no tool in"),
+        ("{}", "f.json#x", "no tool in"),
         ("{\n,", "f.json#x", "f.json:2 is not JSON"),
         ("[" * 100_000, "f.json#x", "can't be read"),
-        ("{}", "other.json#x", "there is no file"),
+        ("{}", "other.json#x", "no such file"),
     ],
 )
 def test_what_is_wrong_is_told(

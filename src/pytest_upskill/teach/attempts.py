@@ -1,4 +1,4 @@
-"""Measure a version of a skill, show the teacher what fails, measure the next; keep the best."""
+"""Measure a skill, let the teacher improve it by what fails, measure again; keep the best."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from ..results.run import RunResults
 from ..results.summary import Summary
 from ..trials.records import Record
 from ..trials.trial import ARMS, Arm
-from .case_writing import GoodCase
+from .case_writing import UsableCase
 from .classroom import Classroom
 from .drafts import Draft, Wanted, ask_for_draft, loaded
 from .progress_lines import Screen, cells_of
@@ -22,37 +22,39 @@ from .prompts import failing_case, refine_prompt
 from .replies import no_answer
 from .teach_settings import TeachSettings
 
-_MOST_TOLD: Final = 10
+_MOST_FAILURES: Final = 10  # that the teacher is shown
+_MOST_TRIED: Final = 8_000  # characters of an earlier version that the teacher is shown
+_PLATEAU: Final = 2  # stop after this many attempts without a better one
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """A version that was measured on the learning part; or why it could not be."""
+    """A version measured on the learning cases, or why it could not be."""
 
     number: int
     draft: Draft
     results: RunResults | None
     problem: str | None = None
-    written: bool = True  # if not, it is the skill as it was given
-    most_tokens: int | None = None  # those that were allowed, and that it may still be over
+    written: bool = True  # False: the skill as it was before this run
+    most_tokens: int | None = None
 
     @property
     def too_long(self) -> bool:
-        """Never the skill as it was given: that is how somebody wished it to be."""
+        """The current skill never is: somebody chose its length."""
         return self.written and self.draft.tokens > (self.most_tokens or self.draft.tokens)
 
     @property
     def label(self) -> str:
-        return f"attempt {self.number}" if self.written else "as it is"
+        return f"attempt {self.number}" if self.written else "current"
 
     @property
     def lift(self) -> float:
-        """The mean over students."""
+        """Mean over the students."""
         return mean_lift(self.results) if self.results else float("-inf")
 
     @property
     def worst_rate(self) -> float:
-        """The pass rate of the student that does worst with it."""
+        """Pass rate of the weakest student."""
         rates = (
             [row.arm("skill").rate or 0.0 for row in self.results.summaries] if self.results else []
         )
@@ -60,10 +62,7 @@ class Attempt:
 
     @property
     def merit(self) -> tuple[bool, float, int, int]:
-        """By which the best is chosen: lift, then fewer tokens, then who came first.
-
-        Before all, it is one that helps and is not too long.
-        """
+        """What makes it the best: it helps and is not too long; lift; fewer tokens; being first."""
         fits = self.lift > 0 and not self.too_long
         return fits, self.lift, -self.draft.tokens, -self.number
 
@@ -73,23 +72,23 @@ def mean_lift(results: RunResults) -> float:
     return fmean(lifts) if lifts else 0.0
 
 
-def checked(cases: Sequence[GoodCase]) -> list[CheckedCase]:
+def checked(cases: Sequence[UsableCase]) -> list[CheckedCase]:
     return [(one.case, one.checks) for one in cases]
 
 
 def measure(
     room: Classroom,
     draft: Draft,
-    cases: Sequence[GoodCase],
+    cases: Sequence[UsableCase],
     models: Mapping[str, str],
     scratch: Path,
     *,
     arms: Sequence[Arm] = ARMS,
     trace: str | None = None,
 ) -> RunResults:
-    """Both arms of all cases on all models; TeachError if one could not be asked.
+    """All cases on all models; TeachError if a model could not be asked.
 
-    A trace is an arm of its own, in the place of the skill's body.
+    With a trace there is one more arm, which has the trace in place of the skill.
     """
     skill = replace(loaded(draft, scratch), trace=trace)
     results = evaluate_cases(
@@ -111,8 +110,8 @@ def passed_by_all(results: RunResults) -> set[str]:
     return {test.case for test in results.tests} - failed
 
 
-def told_to_teacher(results: RunResults) -> str:
-    """How students did with a version: those that fail with question, answer and reasons."""
+def report_for_teacher(results: RunResults) -> str:
+    """Pass rates, and failed answers with their questions and reasons: part of a prompt."""
     skill = results.skills[0].name
     failing = _failing(results)
     shown = [
@@ -123,7 +122,7 @@ def told_to_teacher(results: RunResults) -> str:
             [grade.reason for grade in record.checks if not grade.passed],
             [grade.reason for grade in record.checks if grade.passed],
         )
-        for record in failing[:_MOST_TOLD]
+        for record in failing[:_MOST_FAILURES]
     ]
     rates = "; ".join(map(_rates, results.summaries))
     failed = {record.case for record in failing}
@@ -141,7 +140,7 @@ def _rates(row: Summary) -> str:
 
 
 def _failing(results: RunResults) -> list[Record]:
-    """One answer for each case and student that failed, every case once before any twice."""
+    """A failed answer of each case and student; every case comes once before any comes twice."""
     first: dict[tuple[str, str], Record] = {}
     for record in results.records:
         if record.arm == "skill" and record.outcome == "failed":
@@ -154,30 +153,27 @@ def _failing(results: RunResults) -> list[Record]:
     return [record for _, record in sorted(ranked, key=lambda pair: pair[0])]
 
 
-_PLATEAU: Final = 2  # so many attempts without a better one are enough
-_MOST_TRIED: Final = 8_000  # characters of a version that did no better
-
 KeepAttempt = Callable[[Attempt, list[Attempt]], None]
 
 
 @dataclass(frozen=True)
-class Loop:
-    """What stays the same from attempt to attempt."""
+class AttemptLoop:
+    """What all attempts share."""
 
     room: Classroom
     settings: TeachSettings
     material: str
     wanted: Wanted
-    cases: Sequence[GoodCase]  # those of the learning part, and no others
+    cases: Sequence[UsableCase]  # only the learning ones
     session: int
     screen: Screen
     keep: KeepAttempt
 
     def run(self, first: Draft) -> tuple[list[Attempt], str]:
-        """All attempts, and why there were no more."""
+        """All attempts, and why they ended."""
         attempts, stop = self._attempts(first)
         best = best_of(attempts)
-        if len(attempts) > 1 and best.number == 1 and best.results:  # its row did not say so yet
+        if len(attempts) > 1 and best.number == 1 and best.results:  # its row does not say so yet
             self.screen.row(best.label, cells_of(best.results), "best")
         return attempts, stop
 
@@ -196,7 +192,7 @@ class Loop:
                 return attempts, stop
             draft = self._next(attempts)
             if draft and any(_same(draft, former.draft) for former in attempts):
-                return attempts, "the teacher had nothing new to write"
+                return attempts, "the teacher wrote nothing new"
 
     def _measured(self, draft: Draft, attempts: Sequence[Attempt]) -> Attempt:
         written = draft is not self.wanted.base
@@ -210,15 +206,15 @@ class Loop:
         return replace(attempt, results=results)
 
     def _next(self, attempts: list[Attempt]) -> Draft | None:
-        """A new version of the best; None if it is none, which counts as an attempt."""
+        """A new version of the best; None if it is unusable, which counts as an attempt."""
         best = best_of(attempts)
-        assert best.results, "a best attempt is one that was measured"
+        assert best.results, "the best attempt is a measured one"
         tried = [_tried_text(one) for one in attempts if one.number > best.number]
         prompt = refine_prompt(
             self.settings.task,
             self.material,
             best.draft.body,
-            told_to_teacher(best.results),
+            report_for_teacher(best.results),
             tried,
             self.settings.max_skill_tokens,
         )
@@ -252,12 +248,12 @@ def best_of(attempts: Sequence[Attempt]) -> Attempt:
 def why_stop(attempts: Sequence[Attempt], settings: TeachSettings) -> str | None:
     best = best_of(attempts)
     if best.worst_rate >= settings.target and not best.too_long:
-        how = "" if best.written else " with the skill as it is"
+        how = "" if best.written else " with the current skill"
         return f"every student reached {settings.target:.0%}{how}"
     if len(attempts) >= settings.attempts:
-        return f"no more than {settings.attempts} were allowed (--attempts)"
+        return f"limit of {counted(settings.attempts, 'attempt')} reached"
     if len(attempts) - best.number >= _PLATEAU:
-        return f"{_PLATEAU} attempts in a row did no better"
+        return f"{_PLATEAU} attempts in a row were no better"
     return None
 
 
@@ -266,7 +262,7 @@ def _same(one: Draft, other: Draft) -> bool:
 
 
 def _tried_text(attempt: Attempt) -> str:
-    """A version that did no better, or why there was none."""
+    """A version that was no better, or why there was none."""
     if attempt.results:
         return shortened(attempt.draft.body, _MOST_TRIED)
     return f"(attempt {attempt.number} could not be used: {attempt.problem})"

@@ -45,12 +45,14 @@ _OFF_TOPIC: Final = (
 _TAG: Final[TypeAdapter[str]] = TypeAdapter(CaseTag)
 _SHOWN: Final = 300
 _MOST_TAGS: Final = 3
-_LONGEST_QUESTION: Final = 20_000  # with its files: it is asked again and again, and paid for
+_BATCH: Final = 12  # replies with more cases get cut off
+_ROUNDS: Final = 2  # of replacing rejected cases
+_LONGEST_QUESTION: Final = 20_000  # characters, with its files: it is asked and paid for often
 
 
 @dataclass(frozen=True)
-class GoodCase:
-    """A case that was tried; ``data`` is how it is saved."""
+class UsableCase:
+    """A case that passed its trial, or was read from a file; ``data`` is how it is saved."""
 
     data: dict[str, Any]
     case: Case
@@ -59,7 +61,7 @@ class GoodCase:
 
 
 @dataclass(frozen=True)
-class FallenCase:
+class RejectedCase:
     """A case that does not tell right from wrong, and why."""
 
     question: str
@@ -68,16 +70,16 @@ class FallenCase:
 
 def try_cases(
     replies: Sequence[Any],
-    kept: Sequence[GoodCase],
+    kept: Sequence[UsableCase],
     scratch: Path,
     ask: Ask,
     judge_name: str | None,
-) -> tuple[list[GoodCase], list[FallenCase]]:
-    """Sort what an author wrote; cases that were kept before are only compared with."""
-    good, fallen = list[GoodCase](), list[FallenCase]()
+) -> tuple[list[UsableCase], list[RejectedCase]]:
+    """Try each case that an author wrote; the ``kept`` ones are only compared with."""
+    usable, rejected = list[UsableCase](), list[RejectedCase]()
     for reply in replies:
         question = one_line(str(reply.get("input", "")), _SHOWN) if isinstance(reply, dict) else ""
-        known = [*kept, *good]
+        known = [*kept, *usable]
         try:
             form = read_reply(json.dumps(reply), CaseReply)
             found = _parsed(form, {one.case.id for one in known}, scratch, judge_name)
@@ -85,39 +87,39 @@ def try_cases(
                 raise NotUsable([problem])
             twins = list(near_duplicates([one.case for one in (*known, found)]))
             if any(second is found.case for _, second in twins):
-                raise NotUsable(["it is nearly the same question as another"])
+                raise NotUsable(["it asks nearly the same as another case"])
         except NotUsable as error:
-            fallen.append(FallenCase(question, one_line("; ".join(error.problems), _SHOWN)))
+            rejected.append(RejectedCase(question, one_line("; ".join(error.problems), _SHOWN)))
         else:
-            good.append(found)
-    return good, fallen
+            usable.append(found)
+    return usable, rejected
 
 
-def _parsed(form: CaseReply, taken: set[str], scratch: Path, judge_name: str | None) -> GoodCase:
-    """The case as a file of cases would have it; NotUsable if it can't stand in one."""
+def _parsed(form: CaseReply, taken: set[str], scratch: Path, judge_name: str | None) -> UsableCase:
+    """The case as it is read from a file; NotUsable if it is not valid there."""
     size = len(form.input) + sum(len(file.text) for file in form.files)
     if size > _LONGEST_QUESTION:
-        raise NotUsable([f"the question has more than {_LONGEST_QUESTION:,} characters"])
+        raise NotUsable([f"the question has {size:,} characters (limit {_LONGEST_QUESTION:,})"])
     data = _as_saved(form, taken)
     allowed = offered(judge_name is not None)
     unknown = [
         check.name for check in written_checks(data["expected"]) if check.name not in allowed
     ]
     if unknown:
-        raise NotUsable([f"there is no check {unknown[0]!r} here; use those that I named"])
+        raise NotUsable([f"unknown check {unknown[0]!r}; use only the checks listed"])
     try:
         [(case, checks)] = load_written([data], scratch)
     except CasesError as error:
         raise NotUsable(
             [f"{json_path(place[2:])}: {what}" for place, what in error.problems] or [error.problem]
         ) from None
-    return GoodCase(data, case, checks, form.reference)
+    return UsableCase(data, case, checks, form.reference)
 
 
 def load_written(
     cases: Sequence[dict[str, Any]], scratch: Path
 ) -> list[tuple[Case, tuple[AnyCheck, ...]]]:
-    """Cases read as those of a skill are."""
+    """Cases, read as those of a skill are."""
     with tempfile.TemporaryDirectory(prefix="tmp-", dir=scratch) as folder:
         file = Path(folder, "skill_meta.json")
         file.write_text(json.dumps({"cases": list(cases)}), encoding="utf-8")
@@ -141,7 +143,7 @@ def _as_saved(form: CaseReply, taken: set[str]) -> dict[str, Any]:
 
 
 def _is_tag(tag: str) -> bool:
-    """Whether it can be a mark of pytest; a case is not given up for one that can't."""
+    """Whether it can be a pytest mark; if not, the tag is dropped and not the case."""
     try:
         _TAG.validate_python(tag)
     except ValidationError:
@@ -150,30 +152,30 @@ def _is_tag(tag: str) -> bool:
 
 
 def _without_empty(expected: dict[str, Any]) -> dict[str, Any]:
-    """Where a schema wants every check to be there, those that are not meant are empty."""
+    """Schemas require every check, so models leave those they do not mean empty."""
     return {
         name: value for name, value in expected.items() if value not in (None, "", [], 0, False)
     }
 
 
-def _problems(found: GoodCase, wrong: str, ask: Ask, judge_name: str | None) -> Iterator[str]:
-    """What keeps a case from telling right from wrong, the cheapest to find out first."""
+def _problems(found: UsableCase, wrong: str, ask: Ask, judge_name: str | None) -> Iterator[str]:
+    """Why a case does not tell right answers from wrong ones, the cheapest reason first."""
     for text, _ in leaked_texts(found.case):
-        yield f"the expected text {one_line(text, 60)!r} stands in the question itself"
+        yield f"the expected text {one_line(text, 60)!r} is in the question itself"
     failed = _failed(found, found.reference, ask, judge_name)
     if failed is not None:
-        yield f"its own reference does not pass: {failed}"
-    for told, text in (("an empty answer", ""), ("an answer about something else", _OFF_TOPIC)):
+        yield f"its reference answer fails: {failed}"
+    for kind, text in (("an empty answer", ""), ("an off-topic answer", _OFF_TOPIC)):
         if _failed(found, text, ask, judge_name) is None:
-            yield f"{told} passes its checks"
+            yield f"{kind} passes its checks"
     if not wrong.strip():
-        yield "there is no wrong answer to try it with"
+        yield "it has no wrong answer"
     elif _failed(found, wrong, ask, judge_name) is None:
-        yield f"its own wrong answer passes: {one_line(wrong, 100)!r}"
+        yield f"its wrong answer passes: {one_line(wrong, 100)!r}"
 
 
-def _failed(found: GoodCase, text: str, ask: Ask, judge_name: str | None) -> str | None:
-    """Why an answer does not pass; None if it does. A judge is asked only if nothing else fails."""
+def _failed(found: UsableCase, text: str, ask: Ask, judge_name: str | None) -> str | None:
+    """Why an answer fails; None if it passes. The judge is asked only if all rules pass."""
     answer = Answer(text, Usage(1, max(1, len(text.split())), 0))
     plain = [check for check in found.checks if not rubric_of([check]).texts]
     try:
@@ -196,22 +198,18 @@ def _failed(found: GoodCase, text: str, ask: Ask, judge_name: str | None) -> str
         return str(error)
 
 
-_BATCH: Final = 12  # more at once than this and replies get cut off
-_ROUNDS: Final = 2
-
-
 @dataclass
-class Authored:
-    """What came of it: cases that hold, how many are replacements, and all that fell."""
+class WrittenCases:
+    """Usable cases, how many of them are replacements, and all that were rejected."""
 
-    good: list[GoodCase] = field(default_factory=list)
+    usable: list[UsableCase] = field(default_factory=list)
     replaced: int = 0
-    fallen: list[FallenCase] = field(default_factory=list)
+    rejected: list[RejectedCase] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Author:
-    """A model that writes cases, and what it is told of the task."""
+    """A model that writes cases, and what it knows about the task."""
 
     room: Classroom
     model: str
@@ -222,51 +220,57 @@ class Author:
     scratch: Path
     session: int
 
-    def write(self, number: int, known: Sequence[GoodCase] = ()) -> Authored:
-        """So many cases, if it can; ``known`` are there already and not asked again."""
-        made = Authored()
-        while len(made.good) + len(made.fallen) < number:
-            batch = min(_BATCH, number - len(made.good) - len(made.fallen))
-            before = len(made.good) + len(made.fallen)
-            self._add(made, self._prompt(batch, [*known, *made.good]), batch, known)
-            if len(made.good) + len(made.fallen) == before:
+    def write(self, number: int, known: Sequence[UsableCase] = ()) -> WrittenCases:
+        """Up to ``number`` cases, other than the ``known`` ones."""
+        written = WrittenCases()
+        while len(written.usable) + len(written.rejected) < number:
+            batch = min(_BATCH, number - len(written.usable) - len(written.rejected))
+            before = len(written.usable) + len(written.rejected)
+            self._add(written, self._prompt(batch, [*known, *written.usable]), batch, known)
+            if len(written.usable) + len(written.rejected) == before:
                 break
         for _ in range(_ROUNDS):
-            if (missing := number - len(made.good)) <= 0:
+            if (missing := number - len(written.usable)) <= 0:
                 break
-            self._replace(made, missing, known)
-        return made
+            self._replace(written, missing, known)
+        return written
 
-    def replace(self, fallen: Sequence[FallenCase], known: Sequence[GoodCase]) -> list[GoodCase]:
-        """Others in the place of cases that fell later, as far as they hold at once."""
-        made = Authored(fallen=list(fallen))
-        self._replace(made, len(fallen), known)
-        return made.good
+    def replace(
+        self, rejected: Sequence[RejectedCase], known: Sequence[UsableCase]
+    ) -> list[UsableCase]:
+        """Replacements for cases that were rejected later, as far as they are usable at once."""
+        written = WrittenCases(rejected=list(rejected))
+        self._replace(written, len(rejected), known)
+        return written.usable
 
-    def _replace(self, made: Authored, missing: int, known: Sequence[GoodCase]) -> None:
-        told = [(one.question, one.why) for one in made.fallen]
-        before = self._prompt(missing, [*known, *made.good])
-        kept = len(made.good)
-        self._add(made, replace_prompt(missing, told, before), missing, known)
-        made.replaced += len(made.good) - kept
+    def _replace(self, written: WrittenCases, missing: int, known: Sequence[UsableCase]) -> None:
+        reasons = [(one.question, one.why) for one in written.rejected]
+        before = self._prompt(missing, [*known, *written.usable])
+        kept = len(written.usable)
+        self._add(written, replace_prompt(missing, reasons, before), missing, known)
+        written.replaced += len(written.usable) - kept
 
-    def _add(self, made: Authored, prompt: str, most: int, known: Sequence[GoodCase]) -> None:
+    def _add(
+        self, written: WrittenCases, prompt: str, most: int, known: Sequence[UsableCase]
+    ) -> None:
         judge = self.room.judge
         schema = cases_schema(judge is not None)
         request = Request(self.model, self.system, masked(prompt), schema, self.session)
         replies = ask_for(self.room, request, _read_cases)[:most]
-        good, fallen = try_cases(replies, [*known, *made.good], self.scratch, self.room.ask, judge)
-        made.good += good
-        made.fallen += fallen
+        usable, rejected = try_cases(
+            replies, [*known, *written.usable], self.scratch, self.room.ask, judge
+        )
+        written.usable += usable
+        written.rejected += rejected
 
-    def _prompt(self, number: int, known: Sequence[GoodCase]) -> str:
+    def _prompt(self, number: int, known: Sequence[UsableCase]) -> str:
         asked = [one.case.input for one in known]
         judge = self.room.judge is not None
         return cases_prompt(self.task, self.material, self.body, number, asked, judge=judge)
 
 
 def _read_cases(text: str) -> list[Any]:
-    """The cases of a reply; those that are whole, of one that was cut off or has no frame."""
+    """The cases of a reply; if it is cut off or not wrapped, those that are complete."""
     try:
         cases = read_reply(text, CasesReply).cases
     except NotUsable:
@@ -274,7 +278,7 @@ def _read_cases(text: str) -> list[Any]:
         if not cases:
             raise
     if not cases:
-        raise NotUsable(["there are no cases in it"])
+        raise NotUsable(["it has no cases"])
     return cases
 
 

@@ -1,4 +1,4 @@
-"""A skill as a teacher writes it: read, held to the specification, written to a folder."""
+"""A version of a skill as a teacher writes it: read, linted, written to a folder."""
 
 import re
 import shutil
@@ -35,12 +35,12 @@ class Draft:
     description: str
     body: str
     files: tuple[tuple[str, str], ...] = ()
-    fields: Mapping[str, Any] = field(default_factory=dict)  # of the frontmatter, beside those two
+    fields: Mapping[str, Any] = field(default_factory=dict)  # of the frontmatter, besides those two
     base: Path | None = None
 
     @property
     def text(self) -> str:
-        """The whole of SKILL.md."""
+        """The whole SKILL.md."""
         head = {"name": self.name, "description": self.description, **self.fields}
         front = yaml.safe_dump(head, sort_keys=False, allow_unicode=True, width=1_000_000)
         return f"---\n{front}---\n\n{self.body}\n"
@@ -50,7 +50,7 @@ class Draft:
         return estimated_tokens(self.body)
 
     def write(self, folder: Path) -> Path:
-        """Put it into a folder, with the files of its base that it does not change."""
+        """Write it to a folder, with the unchanged files of its base."""
         folder.mkdir(parents=True, exist_ok=True)
         if self.base and self.base.resolve() != folder.resolve():
             _copy_taught(self.base, folder)
@@ -65,24 +65,24 @@ class Draft:
 
 
 def _copy_taught(base: Path, folder: Path) -> None:
-    """All that an agent would get of a skill: not its cases, not what is hidden."""
+    """Copy the files that an agent gets: no cases, no hidden files."""
 
-    def passed_over(where: str, names: list[str]) -> list[str]:
+    def ignored(where: str, names: list[str]) -> list[str]:
         paths = [Path(where, name) for name in names]
         return [p.name for p in paths if p.name.startswith(".") or not is_taught(base, p)]
 
-    shutil.copytree(base, folder, ignore=passed_over, dirs_exist_ok=True)
+    shutil.copytree(base, folder, ignore=ignored, dirs_exist_ok=True)
 
 
 def draft_of(skill: Skill, fields: Mapping[str, Any]) -> Draft:
-    """A skill that is there, as the first version of what becomes of it."""
+    """An existing skill as the first version."""
     others = {key: value for key, value in fields.items() if key not in ("name", "description")}
     return Draft(skill.name, skill.description, skill.body, (), others, skill.file.parent)
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What holds for every version: its name if that is set, its size, where to try it."""
+    """What all versions share: the size, a folder to try them in, a base, a name if it is set."""
 
     most_tokens: int
     scratch: Path
@@ -92,7 +92,7 @@ class Wanted:
 
 
 def ask_for_draft(room: Classroom, prompt: str, wanted: Wanted, session: int) -> Draft:
-    """TeachError if what the teacher writes is no skill, even after it was told what is wrong."""
+    """A version by the teacher; UnusableError if it is still no valid skill after one repair."""
     request = Request(room.teacher, TEACHER, masked(prompt), DRAFT_SCHEMA, session)
     return ask_for(room, request, lambda text: read_draft(text, wanted))
 
@@ -120,19 +120,19 @@ def read_draft(text: str, wanted: Wanted) -> Draft:
 
 
 def loaded(draft: Draft, scratch: Path) -> Skill:
-    """The draft as a skill that can be measured."""
+    """The draft as a skill to measure."""
     with tempfile.TemporaryDirectory(prefix="tmp-", dir=scratch) as folder:
         return load_skill(draft.write(Path(folder, draft.name)))
 
 
 def _form_of(text: str) -> DraftForm:
-    """The form, or a whole SKILL.md, which some write whatever they are asked for."""
+    """The form; or a whole SKILL.md, which some models write whatever they are asked for."""
     try:
         form = read_reply(text, DraftForm)
     except NotUsable:
         if not (found := _FRONTMATTER.search(text)):
             raise
-        body = re.sub(r"\n```\s*\Z", "", found[2])  # the end of a fence around all of it
+        body = re.sub(r"\n```\s*\Z", "", found[2])  # the end of a fence around it
         form = DraftForm(description="", body=f"---\n{found[1]}\n---\n{body}")
     if form.body.lstrip().startswith("---") and (found := _FRONTMATTER.match(form.body.lstrip())):
         fields = _yaml_texts(found[1])
@@ -156,33 +156,33 @@ def _yaml_texts(text: str) -> dict[str, str]:
 
 def _file_problems(files: tuple[tuple[str, str], ...]) -> Iterator[str]:
     if len(files) > _MOST_FILES:
-        yield f"there are {len(files)} files; {_MOST_FILES} are allowed"
+        yield f"{len(files)} files (limit {_MOST_FILES})"
     seen = set[str]()
     for path, text in files[:_MOST_FILES]:
         shown = one_line(path, 80)
         parts = path.split("/")
         if parts[0] not in _FOLDERS or not 2 <= len(parts) <= _MOST_DEPTH:
-            yield f"the file {shown!r} must stand below references/, scripts/ or assets/"
+            yield f"the file {shown!r} must be in references/, scripts/ or assets/"
         elif not all(_GOOD_PART.fullmatch(part) for part in parts):
-            yield f"the path {shown!r} may hold only letters, digits and . _ -"
+            yield f"the path {shown!r} may have only letters, digits and . _ -"
         elif path.lower() in seen:
-            yield f"the file {shown!r} is there twice"
+            yield f"the file {shown!r} is given twice"
         if len(text) > _MOST_FILE_CHARS:
-            yield f"the file {shown!r} has more than {_MOST_FILE_CHARS:,} characters"
+            yield f"the file {shown!r} has {len(text):,} characters (limit {_MOST_FILE_CHARS:,})"
         seen.add(path.lower())
 
 
 def _lint(draft: Draft, wanted: Wanted) -> tuple[list[str], list[str]]:
-    """What breaks the specification, and what is merely unwise."""
+    """Errors, and warnings, which are only advice."""
     with tempfile.TemporaryDirectory(prefix="tmp-", dir=wanted.scratch) as folder:
-        found = list(lint_skill_file(draft.write(Path(folder, draft.name))))
-    told: dict[str, list[str]] = {"error": [], "warning": []}
-    for finding in found:
+        findings = list(lint_skill_file(draft.write(Path(folder, draft.name))))
+    problems: dict[str, list[str]] = {"error": [], "warning": []}
+    for finding in findings:
         hint = f". {finding.hint}" if finding.hint else ""
-        told[finding.level].append(one_line(f"{finding.message}{hint}", 300))
+        problems[finding.level].append(one_line(f"{finding.message}{hint}", 300))
     if draft.tokens > wanted.most_tokens:
-        told["warning"].append(
-            f"the body has about {counted(draft.tokens, 'token')}, and {wanted.most_tokens:,} are "
-            "allowed: say the same in fewer words, and leave out what every model knows"
+        problems["warning"].append(
+            f"the body has about {counted(draft.tokens, 'token')} (limit {wanted.most_tokens:,}): "
+            "say the same in fewer words, and leave out what every model knows"
         )
-    return told["error"], told["warning"]
+    return problems["error"], problems["warning"]

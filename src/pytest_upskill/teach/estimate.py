@@ -1,4 +1,4 @@
-"""What a run will take, told before the first call: nothing is spent by surprise."""
+"""What a run will cost, estimated before the first call."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from ..stats.intervals import LEVEL
 from ..stats.power import fewest_cases
 from ..trials.answer import Usage
 from .case_file import held_out, split_of
-from .case_writing import GoodCase
+from .case_writing import UsableCase
 from .classroom import Classroom
 from .sources import Material
 from .teach_settings import TeachSettings
 
-# What one call takes where nothing better is known: tokens of the prompt, of the answer.
+# Tokens, where nothing better is known.
 _PROMPT: Final = 900
 _DRAFT: Final = 1_200
 _CASE: Final = 250
@@ -29,13 +29,13 @@ _BATCH: Final = 12
 
 @dataclass(frozen=True)
 class Estimate:
-    """Calls, tokens and USD; the cost is None if the price of a model is not known."""
+    """Calls, tokens and USD; the cost is None if a price is not known."""
 
     calls: int
     tokens: int
     cost: float | None
     free: bool
-    warning: str = ""  # what a person should know before paying
+    warning: str = ""  # what to know before paying
 
     @property
     def price(self) -> str:
@@ -45,7 +45,7 @@ class Estimate:
 
     @property
     def spending(self) -> str:
-        """What a person agrees to."""
+        """What the user agrees to."""
         if self.cost is None:
             return f"make about {counted(self.calls, 'call')} ({self.price})"
         return f"spend {self.price}"
@@ -55,37 +55,34 @@ class Estimate:
         return f"about {counted(self.calls, 'call')}, {tokens:,} tokens, {self.price}"
 
 
-@dataclass(frozen=True)
-class Steps:
-    """What will be done: how many cases are to be written, how many are there."""
-
-    drafts: bool
-    new_cases: int
-    known_cases: int
-
-
-def too_few(known: Sequence[GoodCase], new: int, share: float, students: int) -> str:
-    """That so many cases, or those held out of them, can't show anything, whatever is answered."""
+def too_few(known: Sequence[UsableCase], new: int, share: float, students: int) -> str:
+    """A warning if these cases can't show a lift whatever the answers; "" if they can."""
     asked = [one for one in known if not one.case.skip]
     learn, held = split_of(asked)
     others = [(one.case.id, one.case.tags) for one in asked if one.case.id not in learn | held]
     others += [(f"new {number}", ()) for number in range(new)]
     number = len(held) + len(held_out(others, share))
-    # What can be shown of several models is less than of one, as in the verdicts.
+    # Several models need more cases than one, as in the verdicts.
     fewest = fewest_cases(1 - (1 - LEVEL) / max(1, students))
-    if len(asked) + new < fewest:
-        cases = counted(len(asked) + new, "case")
-        return f"{cases} can't show that a skill helps: {fewest} are the fewest."
+    cases = len(asked) + new
+    if cases < fewest:
+        return f"Too few cases: {cases} can't show that a skill helps ({fewest} needed)."
     if 0 < number < fewest:
-        cases = counted(number, "held-out case")
-        return f"{cases} can't show a lift alone: {fewest} are the fewest. All together can."
+        needed = f"can't show a lift ({fewest} needed)"
+        return f"Too few held-out cases: {number} {needed}; all {cases} cases can."
     return ""
 
 
 def estimate(
-    settings: TeachSettings, room: Classroom, material: Material, steps: Steps
+    settings: TeachSettings,
+    room: Classroom,
+    material: Material,
+    new_cases: int,
+    known_cases: int,
+    *,
+    drafts: bool = False,
 ) -> Estimate:
-    """A guess at the whole loop, as if every attempt that is allowed were made."""
+    """An upper estimate: as if every attempt were made. ``drafts``: the skill is written too."""
     calls = list[tuple[str, int, Usage]]()
 
     def add(model: str, times: int, tokens_in: int, tokens_out: int) -> None:
@@ -93,11 +90,11 @@ def estimate(
             calls.append((model, times, Usage(tokens_in, tokens_out, 0)))
 
     given = estimated_tokens(material.text) + _PROMPT
-    cases, runs = steps.new_cases + steps.known_cases, settings.runs
+    cases, runs = new_cases + known_cases, settings.runs
     answer = min(_ANSWER, settings.max_output)
-    add(room.teacher, int(steps.drafts), given, _DRAFT)
-    batches = -(-steps.new_cases // _BATCH)
-    add(room.author, batches, given + _SKILL, _CASE * min(steps.new_cases, _BATCH))
+    add(room.teacher, int(drafts), given, _DRAFT)
+    batches = -(-new_cases // _BATCH)
+    add(room.author, batches, given + _SKILL, _CASE * min(new_cases, _BATCH))
     add(room.author, int(batches > 0), given + _SKILL, _CASE * 3)
     if room.adversary:
         add(room.adversary, 1, given + _SKILL, _CASE * 3)

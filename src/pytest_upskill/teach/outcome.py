@@ -14,29 +14,34 @@ from ..results.to_json import results_text
 from ..results.verdict import Verdict
 from ..trials.trial import Arm
 from .attempts import Attempt, best_of
-from .case_writing import GoodCase
+from .case_writing import UsableCase
 from .progress_lines import cell_text, cells_of
 from .sources import TraceText
+
+_LARGE: Final = 0.2  # a lift on learning cases that should show on other cases too
+_SMALL_SHARE: Final = 0.25  # of the learning lift: with less on held-out cases, it is overfitted
+_AS_GOOD: Final = 0.05
+_MORE_TOKENS: Final = 0.02
 
 
 @dataclass(frozen=True)
 class Taught:
-    """The attempts, the cases and how they were split, and what decided."""
+    """The result of generate, refine or cases."""
 
     attempts: tuple[Attempt, ...]
-    cases: tuple[GoodCase, ...]
-    held: frozenset[str]  # the ids of the cases that no teacher saw failing
-    stop: str  # why there was no further attempt
+    cases: tuple[UsableCase, ...]
+    held: frozenset[str]  # ids of the held-out cases, which no teacher saw
+    stop: str  # why the attempts ended
     held_out: RunResults | None = None
-    before: RunResults | None = None  # the skill as it was, on the learning part
-    teacher: RunResults | None = None  # in three arms, where there was a trace
+    before: RunResults | None = None  # the previous skill, on the learning cases
+    teacher: RunResults | None = None  # on all cases: baseline, trace and skill
     trace: TraceText | None = None
     no_signal: tuple[str, ...] = ()  # cases that every student passes without the skill
     notes: tuple[str, ...] = ()
     folder: Path | None = None  # where it was saved
     unsaved: str | None = None  # why it could not be saved, and where the best version is
     cost: float | None = None
-    kept: Path | None = None  # where the skill is that was there before
+    kept: Path | None = None  # a copy of the previous skill
 
     @property
     def best(self) -> Attempt:
@@ -48,18 +53,18 @@ class Taught:
 
     @property
     def learning(self) -> RunResults | None:
-        """The best attempt on the learning part."""
+        """The best attempt on the learning cases."""
         return self.best.results
 
     @property
     def helps(self) -> bool:
-        """Whether it is shown for any student that it is better with it, by all cases."""
+        """Whether all cases together show that it helps at least one student."""
         whole = self.together
         return whole is not None and any(verdict.word == "helps" for verdict in whole.verdicts)
 
     @property
     def together(self) -> RunResults | None:
-        """The best attempt on all cases, learning and held out."""
+        """The best attempt on all cases."""
         learning, held = self.learning, self.held_out
         if not learning or not held:
             return learning
@@ -71,14 +76,8 @@ class Taught:
         )
 
 
-_LARGE: Final = 0.2  # a learning lift that must show on other cases too
-_SMALL_SHARE: Final = 0.25  # of the learning lift: that much on held-out cases is nearly nothing
-_AS_GOOD: Final = 0.05
-_MORE_TOKENS: Final = 0.02
-
-
 def attempt_text(attempt: Attempt) -> str:
-    """An attempt for the workspace."""
+    """An attempt as the report.txt that is kept with it."""
     lines = [f"attempt {attempt.number}: SKILL.md of {counted(attempt.draft.tokens, 'token')}"]
     if attempt.results:
         lines += [cell_text(cell).rstrip() for cell in cells_of(attempt.results)]
@@ -89,7 +88,7 @@ def attempt_text(attempt: Attempt) -> str:
 
 
 def report_lines(taught: Taught, width: int) -> list[str]:
-    """The lifts side by side, then the sentences."""
+    """The table of lifts, then the sentences."""
     lines = _lifts(taught, width)
     for sentence in sentences(taught):
         lines += textwrap.wrap(sentence, min(width, 100), break_long_words=False)
@@ -111,8 +110,8 @@ def _lifts(taught: Taught, width: int) -> list[str]:
         cases = len({test.case for test in results.tests})
         heads.append(f"{name} ({counted(cases, 'case')})")
         for verdict in results.verdicts:
-            told = points_words(verdict.lift) if verdict.lift else "not known"
-            rows[verdict.summary.model].append(told)
+            lift = points_words(verdict.lift) if verdict.lift else "not known"
+            rows[verdict.summary.model].append(lift)
     columns = [
         max(len(head), *(len(cells[number]) for cells in rows.values())) + 3
         for number, head in enumerate(heads)
@@ -128,7 +127,7 @@ def _lifts(taught: Taught, width: int) -> list[str]:
 
 
 def sentences(taught: Taught) -> list[str]:
-    """What a person must know before the skill is used."""
+    """What to know before using the skill."""
     found = [*_of_attempts(taught)]
     whole = taught.together
     if whole and taught.learning:
@@ -139,7 +138,7 @@ def sentences(taught: Taught) -> list[str]:
     found += _of_teacher(taught)
     if taught.no_signal:
         names = ", ".join(taught.no_signal)
-        found.append(f"No signal, since every student passes them without the skill: {names}.")
+        found.append(f"Every student passes these cases even without the skill: {names}.")
     found += [f"{note[0].upper()}{note[1:]}." for note in taught.notes]
     return found
 
@@ -151,17 +150,15 @@ def _of_attempts(taught: Taught) -> Iterator[str]:
             yield f"The skill was not measured: {one_line(best.problem, 200)}."
         return
     if len(taught.attempts) > 1:
-        known = f"Attempt {best.number} is the best"
-        made = known if best.written else "No version does better than the skill as it is"
-        yield f"{made}; there were no more since {taught.stop}."
+        winner = f"Attempt {best.number} is the best"
+        beaten = winner if best.written else "No version beats the current skill"
+        yield f"{beaten}. Stopped: {taught.stop}."
     elif taught.stop:
-        made = "There was one attempt" if best.written else "No version was written"
-        yield f"{made}, since {taught.stop}."
+        made = "Stopped after one attempt" if best.written else "No new version was written"
+        yield f"{made}: {taught.stop}."
     if best.too_long:
-        yield (
-            f"It is still too long: {counted(best.draft.tokens, 'token')}, and "
-            f"{best.most_tokens:,} are allowed (--max-skill-tokens)."
-        )
+        tokens = counted(best.draft.tokens, "token")
+        yield f"The skill is still too long: {tokens} (limit {best.most_tokens:,})."
 
 
 def _of_student(whole: Verdict, learning: Verdict, held: Verdict | None) -> Iterator[str]:
@@ -174,33 +171,30 @@ def _of_student(whole: Verdict, learning: Verdict, held: Verdict | None) -> Iter
     elif lift is not None and lift <= 0:
         yield f"The skill does not help {name}: {whole.sentence}."
     elif whole.word:
-        yield f"{name}, all cases together: {whole.word}, {whole.sentence}."
+        yield f"{name} on all cases: {whole.word}, {whole.sentence}."
     if held is not None:
-        yield from _of_memory(name, learning, held)
+        yield from _of_overfitting(name, learning, held)
 
 
-def _of_memory(name: str, learning: Verdict, held: Verdict) -> Iterator[str]:
-    """Whether it only learnt its cases: said where held-out cases show it, and else left open.
+def _of_overfitting(name: str, learning: Verdict, held: Verdict) -> Iterator[str]:
+    """A large lift on the learning cases, and hardly any on the held-out ones.
 
-    It did so if it does much on the learning part and nearly nothing on the other. With few
-    held-out cases that happens by chance too, so the two intervals must lie apart.
+    With few held-out cases that happens by chance too, so it counts as overfitted only if the two
+    intervals do not overlap.
     """
-    learnt, kept = learning.lift, held.lift
-    if learnt is None or kept is None or learnt.lift < _LARGE:
+    seen, unseen = learning.lift, held.lift
+    if seen is None or unseen is None or seen.lift < _LARGE:
         return
-    if kept.lift > _SMALL_SHARE * learnt.lift:
+    if unseen.lift > _SMALL_SHARE * seen.lift:
         return
     cases = counted(len(held.summary.by_case), "held-out case")
-    if kept.high < learnt.low:
+    if unseen.high < seen.low:
         yield (
-            f"On {name} the skill only learnt its cases: {points_words(learnt)} on those that the "
-            f"teacher saw, {points_words(kept)} on {cases}."
+            f"On {name} the skill is overfitted: {points_words(seen)} on the learning cases, "
+            f"{points_words(unseen)} on {cases}."
         )
     else:
-        yield (
-            f"On {name} the lift is not there on {cases}, but whether the skill only learnt its "
-            "cases can't be told from so few."
-        )
+        yield f"On {name} there is no lift on {cases}: too few to tell if the skill is overfitted."
 
 
 def _of_before(taught: Taught) -> Iterator[str]:
@@ -211,13 +205,13 @@ def _of_before(taught: Taught) -> Iterator[str]:
         before, after = was.arm("skill").rate, now.arm("skill").rate or 0.0
         if before is not None and after < before:
             yield (
-                f"On {now.model} it does worse than the skill as it was: {after:.0%} "
-                f"instead of {before:.0%} of the learning cases."
+                f"On {now.model} it is worse than the previous skill: {after:.0%} instead of "
+                f"{before:.0%} of the learning cases."
             )
 
 
 def _of_teacher(taught: Taught) -> Iterator[str]:
-    """The skill has captured the task if it does as well as the trace, in fewer tokens."""
+    """A good skill does as well as the trace, in fewer tokens."""
     if not taught.teacher or not taught.trace:
         return
     row = taught.teacher.summaries[0]
@@ -227,21 +221,21 @@ def _of_teacher(taught: Taught) -> Iterator[str]:
     if abs(skill - trace) > _AS_GOOD:
         word = "better than" if skill > trace else "not as good as"
     yield (
-        f"With {row.model}, {word} the trace: {skill:.0%} with the skill "
+        f"With {row.model} the skill is {word} the trace: {skill:.0%} with the skill "
         f"({counted(taught.best.draft.tokens, 'token')}), {trace:.0%} with the trace "
-        f"({taught.trace.tokens:,})."
+        f"({counted(taught.trace.tokens, 'token')})."
     )
     if word == "not as good as":
-        yield "Something of the task is not in the skill yet."
+        yield "The skill does not cover the whole task yet."
     if skill <= bare + _AS_GOOD and (row.token_change or 0.0) > _MORE_TOKENS:
         yield (
-            f"It should not be used with {row.model} itself: {skill:.0%} with it and {bare:.0%} "
-            f"without, for {row.token_change:.0%} more tokens."
+            f"Do not use it with {row.model}: {skill:.0%} with the skill, {bare:.0%} without, for "
+            f"{row.token_change:.0%} more tokens."
         )
 
 
 def taught_data(taught: Taught) -> dict[str, Any]:
-    """Rates are 0–1, costs in USD; what is not known is null."""
+    """The result as JSON: rates are 0–1, costs in USD, unknown values null."""
     return {
         "schema": 1,
         "name": taught.name,

@@ -1,4 +1,4 @@
-"""What is seen while a lesson goes on: a line for each step, filled up when the step is done."""
+"""Show the steps of a run: a line for each, completed when the step is done."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -7,17 +7,17 @@ from .._util.texts import harmless, one_line, points
 from ..results.run import RunResults
 from ..results.summary import Summary
 
-_LEFT: Final = 41  # where the result of a step begins
-_LABEL: Final = 11  # where the first student of a row begins
+_LEFT: Final = 41  # column of a step's result
+_LABEL: Final = 11  # column of the first student
 _GAP: Final = "   "
 
 Cell = tuple[str, str]  # a student's name, and numbers
 
 
 class Screen:
-    """Writes to a terminal or a pipe; with no ``write`` nothing is shown.
+    """Writes to a terminal or a pipe; without ``write`` nothing is shown.
 
-    ``live``: the beginning of a line stands there while its step is on, and is written over.
+    ``live``: the step is shown while it runs, and overwritten by its result.
     """
 
     def __init__(
@@ -41,29 +41,29 @@ class Screen:
             self._write(step[: self._width - 1])
 
     def done(self, result: str) -> None:
-        """The step as it was begun, and what came of it."""
+        """The step and its result."""
         self.line(f"{self._begun + '  ':<{_LEFT}}{result}")
 
     def row(self, label: str, cells: Sequence[Cell], mark: str = "") -> None:
-        """A row of students, on one line if they fit."""
+        """The students' numbers, on one line if they fit."""
         for line in row_lines(label, cells, mark, self._width):
             self.line(line, bold=mark == "best")
 
     def line(self, text: str, **how: bool) -> None:
-        """A line of its own, in the place of one that was only begun."""
+        """A whole line; it overwrites a step that is shown."""
         over = "\r\x1b[K" if self._live and self._begun else ""
         self._begun = ""
         self._write(f"{over}{self._paint(harmless(text).rstrip(), **how)}\n")
 
     def drop(self) -> None:
-        """Take back what was begun: something else has to be said."""
+        """Remove a step that is shown."""
         if self._live and self._begun:
             self._write("\r\x1b[K")
         self._begun = ""
 
 
 def row_lines(label: str, cells: Sequence[Cell], mark: str, width: int) -> list[str]:
-    """All on one line, or below each other with their numbers in one column."""
+    """All on one line, or one below the other with aligned numbers."""
     end = f"{_GAP}{mark}" if mark else ""
     whole = f"{label:<{_LABEL}}{_GAP.join(map(cell_text, cells))}{end}"
     if len(whole) <= width or len(cells) < 2:
@@ -80,7 +80,7 @@ def cell_text(cell: Cell) -> str:
 
 
 def cells_of(results: RunResults) -> list[Cell]:
-    """Each student: without the skill, with it, and the lift in points."""
+    """For each student: without the skill, with it, lift in points."""
     return [(one_line(row.model, 40), _numbers(row)) for row in results.summaries]
 
 

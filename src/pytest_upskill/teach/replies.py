@@ -1,4 +1,9 @@
-"""What models reply with: forms and their JSON schemas, read from any text, repaired once."""
+"""Ask a model for JSON of a known form: forms, schemas, reading, one repair.
+
+The schemas are written out rather than derived from the forms: providers accept only a subset of
+JSON Schema and want every key to be required. The forms accept what servers without schema
+support send.
+"""
 
 import json
 import re
@@ -16,8 +21,17 @@ from ..trials.trial import Question
 from .classroom import Classroom
 from .secrets import masked
 
-# The checks that an author is told of, each with an example: good for short answers, without
-# code of anybody's. What is empty, 0 or false counts as not written.
+Form = TypeVar("Form", bound=BaseModel)
+Value = TypeVar("Value")
+
+TEACHER_MAX_OUTPUT: Final = 8192
+_MOST_OBJECTS: Final = 200
+_MOST_SHOWN: Final = 6
+_UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_DECODER: Final = json.JSONDecoder(strict=False)  # small models put line breaks into strings
+
+# The checks that authors may use, each with an example: good for short answers, and none runs
+# code. An empty, 0 or false value counts as not written.
 OFFERED: Final[dict[str, Any]] = {
     "contains": ["wick kindle"],
     "contains_any": ["9.0", "sm_90"],
@@ -51,7 +65,7 @@ _JUDGE_EXAMPLE: Final = ["It names the command before it explains it."]
 
 
 class Loose(BaseModel):
-    """A form that passes over what it does not know: models add keys of their own."""
+    """A form that ignores unknown keys: models add their own."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -84,15 +98,15 @@ class CaseReply(Loose):
 
 
 class CasesReply(Loose):
-    cases: list[Any]  # each is held to its form by itself, so that one can't spoil the others
+    cases: list[Any]  # each is validated on its own, so that one can't spoil the others
 
 
 def offered(judge: bool) -> dict[str, Any]:
     return {**OFFERED, **({"judge": _JUDGE_EXAMPLE} if judge else {})}
 
 
-def checks_told(judge: bool) -> str:
-    """The checks in words, one a line with an example."""
+def described_checks(judge: bool) -> str:
+    """The checks for a prompt: one a line, with an example."""
     return "\n".join(
         f"- {json.dumps({name: example})}: {_MEANINGS[name]}"
         for name, example in offered(judge).items()
@@ -137,20 +151,10 @@ def cases_schema(judge: bool) -> str:
     return json.dumps(_object(cases=_list(case)))
 
 
-Form = TypeVar("Form", bound=BaseModel)
-Value = TypeVar("Value")
-
-TEACHER_MAX_OUTPUT: Final = 8192
-_MOST_STARTS: Final = 200
-_UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
-_MOST_SHOWN: Final = 6
-_DECODER: Final = json.JSONDecoder(strict=False)  # small models put line breaks into texts
-
-
 class NotUsable(Exception):
-    """A reply that can't be taken as it is; each problem is a sentence for its author.
+    """A reply that is not usable as it is; the problems are written for its author.
 
-    ``value`` is what could be made of it all the same, where the problems are mere advice.
+    ``value`` is what it amounts to if the problems are only advice.
     """
 
     def __init__(self, problems: Sequence[str], value: Any = None) -> None:
@@ -161,7 +165,7 @@ class NotUsable(Exception):
 
 @dataclass(frozen=True)
 class Request:
-    """What a model is asked for; ``session`` tells lessons apart that were begun anew."""
+    """What a model is asked; a new ``session`` of the same request gets a new answer."""
 
     model: str
     system: str
@@ -182,10 +186,9 @@ class Request:
 
 
 def ask_for(room: Classroom, request: Request, read: Callable[[str], Value]) -> Value:
-    """The value that ``read`` makes of a reply; the problems it finds are sent back once.
+    """What ``read`` makes of the reply; the problems that it finds are sent back once.
 
-    If the second reply is not usable either, UnusableError says why; unless it is so for reasons
-    that one can live with.
+    UnusableError if the second reply is not usable either, unless its problems are only advice.
     """
     question = request.question
     text = answered(room, room.ask([question])[0])
@@ -209,8 +212,8 @@ def ask_for(room: Classroom, request: Request, read: Callable[[str], Value]) -> 
         if value is not None:
             return value
         shown = [one_line(problem, 300) for problem in error.problems[:_MOST_SHOWN]]
-        told = "\n  ".join(["its reply can't be used, nor the one after that was said:", *shown])
-        raise UnusableError(f"{request.model}: {told}\n  Try a stronger model.") from None
+        problems = "\n  ".join([f"{request.model} returned an unusable reply twice:", *shown])
+        raise UnusableError(f"{problems}\n  Try a stronger model.") from None
 
 
 def answered(room: Classroom, reply: Reply) -> str:
@@ -220,14 +223,14 @@ def answered(room: Classroom, reply: Reply) -> str:
 
 
 def no_answer(room: Classroom, reason: str) -> TeachError:
-    """Why nobody answered, without the keys that a server may quote, and with our options."""
-    told = masked(reason).replace("--skill-", "--")
-    return BudgetError(told) if room.out_of_budget else TeachError(told)
+    """The error for a question without an answer; servers may quote keys in their reasons."""
+    shown = masked(reason).replace("--skill-", "--")
+    return BudgetError(shown) if room.out_of_budget else TeachError(shown)
 
 
 def read_reply(text: str, form: type[Form]) -> Form:
-    """The first JSON object of a text that has the form; NotUsable tells what is wrong."""
-    problem = "there is no JSON object in the reply"
+    """The first JSON object in a text that has the form; NotUsable says what is wrong."""
+    problem = ""
     for data in objects_in(text):
         try:
             return form.model_validate(data)
@@ -235,15 +238,15 @@ def read_reply(text: str, form: type[Form]) -> Form:
             first = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(map(str, first["loc"]))
             found = one_line(f"{place}: {first['msg']}" if place else first["msg"], 200)
-            # What is said of the first object is meant: others lie inside of it.
-            problem = found if problem.startswith("there is no") else problem
-    raise NotUsable([f"{problem}. Reply with one JSON object of the form that I gave"])
+            problem = problem or found  # of the first object: the others are inside it
+    problem = problem or "there is no JSON object in the reply"
+    raise NotUsable([f"invalid JSON: {problem}. Reply with one JSON object of the given form"])
 
 
 def objects_in(text: str) -> Iterator[dict[str, Any]]:
-    """All JSON objects of a text, whatever stands around them: fences, prose, thoughts."""
+    """All JSON objects in a text, whatever is around them: fences, prose, thoughts."""
     at = text.find("{")
-    for _ in range(_MOST_STARTS):
+    for _ in range(_MOST_OBJECTS):
         if at < 0:
             return
         try:
@@ -256,7 +259,7 @@ def objects_in(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _printable(value: Any) -> Any:
-    """Without what no file of text should have: controls, and halves of characters."""
+    """Without control characters and lone surrogates."""
     if isinstance(value, str):
         return _UNPRINTABLE.sub("", value.replace("\r\n", "\n"))
     if isinstance(value, list):

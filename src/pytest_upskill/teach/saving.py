@@ -1,4 +1,4 @@
-"""Where the result goes: never over something that is there, unless that is wished for."""
+"""Save a skill and its cases; replace what is there only if asked to."""
 
 import os
 import shutil
@@ -14,26 +14,26 @@ from .case_file import CaseFile, case_file_text
 from .drafts import Draft
 from .outcome import Taught
 from .secrets import masked
-from .state import Workspace, write_whole
+from .state import TeachState, write_whole
 
 _LONGEST_NAME: Final = 64
-_ELSEWHERE: Final = "Make room for it, or choose another folder with -o."
-_VERSION: Final = "1.0"  # that of the form, as upskill has it
+_ELSEWHERE: Final = "Make room for it, or choose another folder with --output."
+_VERSION: Final = "1.0"  # of the format, as upskill writes it
 
 
 def checked_name(flag: str, name: str) -> str:
-    """A name that a skill may have; SettingsError with one that it may have instead."""
+    """The name if it is valid; SettingsError with a valid one if not."""
     if name != slug(name, _LONGEST_NAME):
         raise SettingsError(
             f"{flag} {name}",
-            "a skill's name has lowercase letters, digits and single hyphens only",
+            "a skill's name has only lowercase letters, digits and single hyphens",
             f"For example: {slug(name, _LONGEST_NAME) or 'my-skill'}",
         )
     return name
 
 
 def require_free(flag: str, folder: Path, *, force: bool) -> None:
-    """Nothing is there, or it is a skill and may be replaced."""
+    """SettingsError unless the folder is free, or a skill that may be replaced."""
     if not folder.exists():
         return
     if folder.is_dir() and (is_skill(folder) or not any(folder.iterdir())):
@@ -41,11 +41,11 @@ def require_free(flag: str, folder: Path, *, force: bool) -> None:
             return
         raise SettingsError(
             f"{flag} {shown(folder)}",
-            "there is a skill already",
-            "Choose another name, or add --force: the old one is kept in the workspace.",
+            "a skill already exists here",
+            "Choose another name, or add --force (the old one is kept).",
         )
     raise SettingsError(
-        f"{flag} {shown(folder)}", "this is there and is no skill", "Choose another folder."
+        f"{flag} {shown(folder)}", "this exists and is not a skill", "Choose another folder."
     )
 
 
@@ -54,23 +54,23 @@ def is_skill(folder: Path) -> bool:
 
 
 def require_writable(where: str, folder: Path) -> None:
-    """A folder can be made and written to; tried before anything is paid for."""
+    """SettingsError if a folder can't be written to: found before anything is paid for."""
     there = folder
     while not os.path.lexists(there):
         there = there.parent
     if not there.is_dir():
-        kind = "a link to nowhere" if there.is_symlink() else "a file, and no folder"
+        kind = "a broken link" if there.is_symlink() else "a file, not a folder"
         raise SettingsError(where, f"{shown(there)} is {kind}", _ELSEWHERE)
     try:
         with tempfile.TemporaryDirectory(prefix=".upskill-", dir=there):
             pass
     except OSError as error:
-        problem = f"{shown(there)} can't be written to: {_told(error)}"
+        problem = f"{shown(there)} is not writable: {_reason(error)}"
         raise SettingsError(where, problem, _ELSEWHERE) from None
 
 
 def free_name(parent: Path, name: str) -> str:
-    """The name, or with a number the next one that is not taken."""
+    """The name, with a number if it is taken."""
     number, found = 2, name
     while os.path.lexists(parent / found):
         found = f"{name[: _LONGEST_NAME - 4]}-{number}"
@@ -79,7 +79,7 @@ def free_name(parent: Path, name: str) -> str:
 
 
 def metadata_of(taught: Taught, task: str, teacher: str) -> dict[str, Any]:
-    """What upskill writes too."""
+    """As upskill writes it."""
     whole = taught.together
     known = [row.arm("skill").rate for row in whole.summaries] if whole else []
     rates = [rate for rate in known if rate is not None]
@@ -92,11 +92,11 @@ def metadata_of(taught: Taught, task: str, teacher: str) -> dict[str, Any]:
     }
 
 
-def save(draft: Draft, cases: str | None, folder: Path, workspace: Workspace) -> Path | None:
-    """Write the skill and its cases; where the skill is kept that was there before."""
-    folder = folder.resolve()  # a link to a skill stays one
+def save(draft: Draft, cases: str | None, folder: Path, state: TeachState) -> Path | None:
+    """Write the skill and its cases; return where the previous skill is kept, if any."""
+    folder = folder.resolve()  # a link to a skill stays a link
     try:
-        kept = workspace.keep_before(folder) if any(folder.glob("*")) else None
+        kept = state.keep_before(folder) if any(folder.glob("*")) else None
         if draft.base and draft.base.resolve() == folder.resolve():
             if not _is_there(draft, folder):
                 draft.write(folder)
@@ -112,17 +112,17 @@ def save(draft: Draft, cases: str | None, folder: Path, workspace: Workspace) ->
             shutil.rmtree(folder)
         new.rename(folder)
     except OSError as error:
-        problem = f"this can't be written: {_told(error)}"
+        problem = f"can't be written: {_reason(error)}"
         raise SettingsError(shown(folder), problem, "Make room.") from None
     return kept
 
 
-def _told(error: OSError) -> str:
+def _reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
 def _is_there(draft: Draft, folder: Path) -> bool:
-    """Whether a folder has this version already: then not even its frontmatter is touched."""
+    """Whether the folder has this version already: then not even its frontmatter is rewritten."""
     now = load_skill(next(folder / name for name in SKILL_NAMES if (folder / name).is_file()))
     same = (now.body, now.description) == (draft.body, draft.description)
     return same and not draft.files

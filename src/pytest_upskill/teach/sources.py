@@ -1,4 +1,4 @@
-"""What a teacher has to go by beside the task: examples, a trace, a tool, a skill to improve."""
+"""What a teacher gets besides the task: examples, a trace, a tool, a skill to improve."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -15,23 +15,29 @@ from .secrets import masked
 from .teach_settings import TeachSettings
 
 _EMBEDDED_TOKENS: Final = 2_000
-_SERVER_TOKENS: Final = 8_000  # a server of one's own may have no more room than this
+_SERVER_TOKENS: Final = 8_000  # a server of your own may have a small context
 _HOSTED_TOKENS: Final = 20_000
-_MOST_FILE_TOKENS: Final = 4_000  # of the files beside a SKILL.md, all together
+_MOST_FILE_TOKENS: Final = 4_000  # of all files beside a SKILL.md
+_LONGEST_DESCRIPTION: Final = 2000  # characters
+_DEEPEST_PARAMETER: Final = 4  # levels
+_TOOL_FORMS: Final = (
+    'Use JSON as an MCP server lists its tools, {"tools": [{"name", "description", '
+    '"inputSchema"}]}, or the format of OpenAI or Anthropic.'
+)
 
 
 @dataclass(frozen=True)
 class TraceText:
-    """A trace as models get it."""
+    """A condensed trace, as models get it."""
 
     text: str
     tokens: int
-    left_out: str  # a sentence; nothing if nothing was
+    left_out: str  # in words; "" if nothing was
 
 
 @dataclass(frozen=True)
 class Material:
-    """What there is, as text of a prompt; ``start`` is the skill to improve."""
+    """What the teacher has besides the task, as part of a prompt; ``start``: a skill to improve."""
 
     text: str = ""
     trace: TraceText | None = None
@@ -43,14 +49,12 @@ class Material:
 
 
 def gather(settings: TeachSettings, provider: str) -> Material:
-    """Read all that a settings names; InputError, before anything is asked, where it can't be."""
+    """Read all sources of a run; InputError if one can't be read."""
     parts = list[str]()
     if settings.examples:
         examples = "\n".join(f"- {example}" for example in settings.examples)
         parts.append(f"Examples of input -> output:\n{fenced('examples', masked(examples))}")
     if settings.tool:
-        pass
-
         tool = masked(read_tool(settings.tool))
         parts.append(f"The skill is for using this tool:\n{fenced('tool', tool)}")
     trace, start = None, None
@@ -67,19 +71,17 @@ def gather(settings: TeachSettings, provider: str) -> Material:
 
 
 def _skill_file(path: Path) -> Path | None:
-    """The SKILL.md that a path stands for; None if it is a file of something else."""
+    """The SKILL.md of a path; None if it is another file."""
     if not path.exists():
-        raise SettingsError(
-            f"--from {shown(path)}", "there is no such file or folder", "Check the path."
-        )
+        raise SettingsError(f"--from {shown(path)}", "no such file or folder", "Check the path.")
     if path.is_file():
         return path if path.name in SKILL_NAMES else None
     found = [path / name for name in SKILL_NAMES if (path / name).is_file()]
     if not found:
         raise SettingsError(
             f"--from {shown(path)}",
-            "there is no SKILL.md in this folder",
-            "Name the folder of a skill, or the file of a trace.",
+            "no SKILL.md in this folder",
+            "Give the folder of a skill, or the file of a trace.",
         )
     return found[0]
 
@@ -114,27 +116,21 @@ def _skill_parts(start: Draft, folder: Path) -> list[str]:
     return parts
 
 
-_LONGEST_DESCRIPTION: Final = 2000  # characters of one description
-_DEEPEST_PARAMETER: Final = 4  # levels of parameters
-_TOOL_FORMS: Final = (
-    'It is JSON as an MCP server lists its tools: {"tools": [{"name", "description", '
-    '"inputSchema"}]}; the forms of OpenAI and Anthropic do as well.'
-)
-
-
 def read_tool(reference: str) -> str:
-    """The tool's name, purpose and parameters as plain text. The name may be left out if the file
-    has only one tool."""
-    file, name = _parted(reference)
+    """A tool's name, description and parameters as text, given FILE#NAME.
+
+    The name is optional if the file has only one tool.
+    """
+    file, name = _file_and_name(reference)
     where = f"--tool {reference}"
     tools = {_tool_name(tool): tool for tool in _tools(_document(file, where)) if _tool_name(tool)}
     if not tools:
-        raise SettingsError(where, f"there is no tool in {shown(file)}", _TOOL_FORMS)
+        raise SettingsError(where, f"no tool in {shown(file)}", _TOOL_FORMS)
     if not name and len(tools) > 1:
         raise SettingsError(
             where,
             f"{shown(file)} has {len(tools)} tools",
-            f"Say which: {shown(file)}#{next(iter(tools))}, for example.",
+            f"Name one, for example {shown(file)}#{next(iter(tools))}.",
         )
     if name and name not in tools:
         raise SettingsError(
@@ -145,8 +141,8 @@ def read_tool(reference: str) -> str:
     return masked("\n".join(_tool_lines(tools[name] if name else next(iter(tools.values())))))
 
 
-def _parted(reference: str) -> tuple[Path, str]:
-    """A path may have a # in it as well."""
+def _file_and_name(reference: str) -> tuple[Path, str]:
+    """The path itself may contain a #."""
     if Path(reference).is_file():
         return Path(reference), ""
     file, _, name = reference.rpartition("#") if "#" in reference else (reference, "", "")
@@ -157,7 +153,7 @@ def _document(file: Path, where: str) -> Any:
     try:
         return json.loads(file.read_bytes().decode("utf-8-sig"))
     except FileNotFoundError:
-        raise SettingsError(where, f"there is no file {shown(file)}", "Check the path.") from None
+        raise SettingsError(where, f"no such file: {shown(file)}", "Check the path.") from None
     except json.JSONDecodeError as error:
         problem = f"{shown(file)}:{error.lineno} is not JSON: {error.msg}"
         raise SettingsError(where, problem, _TOOL_FORMS) from None
@@ -166,7 +162,7 @@ def _document(file: Path, where: str) -> Any:
 
 
 def _tools(value: Any) -> Iterator[Mapping[str, Any]]:
-    """The tools of a document: a list, one alone, or the answer of a server to tools/list."""
+    """The tools of a document: a list, a single one, or a server's reply to tools/list."""
     if isinstance(value, list):
         for one in value:
             yield from _tools(one)

@@ -1,8 +1,8 @@
-"""Where a lesson keeps what it has done: ``.upskill/teach/NAME/``, so that a kill loses nothing.
+"""The state of a run in ``.upskill/teach/NAME/``, so that a killed run can be resumed.
 
-Answers themselves are stored by the engine. A lesson that is resumed asks the same questions in
-the same order, and so gets all that was answered before without asking. ``session`` is part of
-what a teacher is asked: a lesson that is begun anew gets new answers.
+The engine stores the answers. A resumed run asks the same questions in the same order, and so gets
+all that was answered before from the store. ``session`` is part of each question to a teacher, so
+that a new run of the same settings gets new answers.
 """
 
 import json
@@ -25,40 +25,40 @@ _FORM: Final = 1
 
 
 @dataclass
-class Workspace:
-    """The folder of a lesson, and what stands in its state.json."""
+class TeachState:
+    """The folder of a run, and the content of its state.json."""
 
     folder: Path
-    state: dict[str, Any]
+    data: dict[str, Any]
 
     @property
     def session(self) -> int:
-        return int(self.state["session"])
+        return int(self.data["session"])
 
     def save(self, **values: Any) -> None:
-        self.state |= values
-        text = json.dumps(self.state, indent=1, ensure_ascii=False) + "\n"
+        self.data |= values
+        text = json.dumps(self.data, indent=1, ensure_ascii=False) + "\n"
         write_whole(self.folder / _STATE, text.encode("utf-8", "backslashreplace"))
 
     def rename(self, name: str) -> None:
-        """Give it the name of the skill, once that is known."""
-        if self.state["name"] == name:
+        """Name the folder after the skill, once its name is known."""
+        if self.data["name"] == name:
             return
         self.folder = self.folder.rename(_free(self.folder.with_name(name)))
         self.save(name=name)
 
     def keep_attempt(
-        self, number: int, draft: Draft, results: RunResults | None, told: str
+        self, number: int, draft: Draft, results: RunResults | None, report: str
     ) -> None:
-        """A version with all that came of it."""
+        """Keep a version with its results."""
         folder = self.folder / f"attempt-{number}"
         draft.write(folder)
-        write_whole(folder / "report.txt", f"{told}\n".encode())
+        write_whole(folder / "report.txt", f"{report}\n".encode())
         if results:
             write_whole(folder / "results.json", results_bytes(results))
 
     def keep_unsaved(self, number: int, draft: Draft, cases: str) -> Path:
-        """A version that could not be put where it belongs, with its cases."""
+        """Keep a version that could not be saved to its folder, with its cases."""
         folder = self.folder / f"attempt-{number}"
         if not folder.exists():
             draft.write(folder)
@@ -66,41 +66,41 @@ class Workspace:
         return folder
 
     def keep_before(self, skill: Path) -> Path:
-        """A copy of a skill that is about to be changed or replaced."""
+        """Keep a copy of a skill that is about to be changed or replaced."""
         kept = _free(self.folder / "before")
         shutil.copytree(skill, kept, symlinks=True)
         return kept
 
 
-def begin(root: Path, name: str, digest: str) -> Workspace:
-    """A new workspace; one of the same name stays where it is, as people were told."""
+def start_state(root: Path, name: str, digest: str) -> TeachState:
+    """The state of a new run; an earlier one of the same name stays where it is."""
     top = root / FOLDER / "teach"
     make_folder(root / FOLDER)
     same = [state["session"] for _, state in _all(top) if state["digest"] == digest]
     folder = _free(top / name)
     folder.mkdir(parents=True)
     state = {"form": _FORM, "name": name, "digest": digest, "session": 1 + max(same, default=0)}
-    workspace = Workspace(folder, state)
-    workspace.save()
-    return workspace
+    new = TeachState(folder, state)
+    new.save()
+    return new
 
 
-def resume(root: Path, digest: str) -> Workspace:
-    """The newest workspace of the same lesson."""
+def resume_state(root: Path, digest: str) -> TeachState:
+    """The state of the newest run with the same settings."""
     top = root / FOLDER / "teach"
     same = [(state["session"], folder) for folder, state in _all(top) if state["digest"] == digest]
     if not same:
         known = ", ".join(sorted(folder.name for folder, _ in _all(top)))
         raise SettingsError(
             "--resume",
-            "there is no lesson with these words and models here"
-            + (f", only {known}" if known else ""),
-            "Give the same task, models and files as before, or leave --resume out.",
+            "no run with this task and these models was started here"
+            + (f" (there is {known})" if known else ""),
+            "Use the same task, models and files as before, or drop --resume.",
         )
     folder = max(same)[1]
-    for left in folder.glob("tmp-*"):  # by a run that was killed
+    for left in folder.glob("tmp-*"):  # left by a killed run
         shutil.rmtree(left, ignore_errors=True)
-    return Workspace(folder, json.loads((folder / _STATE).read_bytes()))
+    return TeachState(folder, json.loads((folder / _STATE).read_bytes()))
 
 
 def _all(top: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -114,7 +114,7 @@ def _all(top: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
 
 
 def _free(folder: Path) -> Path:
-    """The folder itself, or the next of its name that is not there yet."""
+    """The folder, with a number if its name is taken."""
     base, number = folder, 1
     while base.exists():
         number += 1

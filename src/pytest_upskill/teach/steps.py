@@ -7,115 +7,95 @@ from typing import Any
 
 from .._util.texts import counted, one_line, slug
 from ..errors import BudgetError, TeachError
-from .attempts import Attempt, Loop, best_of, measure, passed_by_all
+from .attempts import Attempt, AttemptLoop, best_of, measure, passed_by_all
 from .case_file import CaseFile, held_out, split_of
-from .case_writing import Author, FallenCase, GoodCase
+from .case_writing import HOLDOUT, LEARN, Author, RejectedCase, UsableCase
 from .classroom import Classroom
 from .drafts import Draft, Wanted, ask_for_draft
 from .outcome import Taught, attempt_text
 from .progress_lines import Screen, cells_of
 from .prompts import ADVERSARY, AUTHOR, draft_prompt
 from .sources import Material
-from .state import Workspace
+from .state import TeachState
 from .teach_settings import FEWEST_CASES, TeachSettings
 
 
 @dataclass
-class Course:
-    """A settings on its way."""
+class Steps:
+    """The steps, and what they all need."""
 
     settings: TeachSettings
     room: Classroom
     material: Material
-    workspace: Workspace
+    state: TeachState
     screen: Screen
 
     def draft(self, free_name: Callable[[str], str]) -> Draft:
-        """The first version; its name may have to give way to one that is taken."""
+        """The first version; ``free_name`` gives it another name if its own is taken."""
         settings, start, trace = self.settings, self.material.start, self.material.trace
         if trace:
-            self.screen.line(f"Trace of {counted(trace.tokens, 'token')}. {trace.left_out}")
+            left_out = f"; {trace.left_out}" if trace.left_out else ""
+            self.screen.line(f"Trace of {counted(trace.tokens, 'token')}{left_out}")
         self.screen.begin(f"Generating skill with {self.room.teacher}…")
         prompt = draft_prompt(
             settings.task, self.material.text, settings.max_skill_tokens, improves=start is not None
         )
         name = settings.name or (start.name if start else None)
-        draft = ask_for_draft(self.room, prompt, self._wanted(name), self.workspace.session)
+        draft = ask_for_draft(self.room, prompt, self._wanted(name), self.state.session)
         draft = replace(draft, name=free_name(draft.name))
-        over = "" if draft.tokens <= settings.max_skill_tokens else ", more than wished for"
+        limit = settings.max_skill_tokens
+        over = f" (limit {limit:,})" if draft.tokens > limit else ""
         self.screen.done(f"SKILL.md  {counted(draft.tokens, 'token')}{over}")
-        self.workspace.rename(draft.name)
+        self.state.rename(draft.name)
         return draft
 
     def write_cases(
-        self, draft: Draft, known: Sequence[GoodCase], number: int, fewest: int = 0
-    ) -> tuple[list[GoodCase], tuple[str, ...]]:
-        """New cases that hold, and which of all give no signal: every student passes them.
+        self, draft: Draft, known: Sequence[UsableCase], number: int, fewest: int = 0
+    ) -> tuple[list[UsableCase], tuple[str, ...]]:
+        """New cases, and the ids of those that show nothing: every student passes them anyway.
 
-        TeachError if fewer than ``fewest`` hold, or too few with those that are known.
+        TeachError if fewer than ``fewest`` are usable, or too few together with the known ones.
         """
         if number <= 0:
             return [], ()
         self.screen.begin("Generating cases…")
         author = self._author(self.room.author, AUTHOR, draft)
-        made = author.write(number, known)
-        good, replaced = made.good[:number], made.replaced
-        silent: set[str] = set()
-        if self.room.students and good:
-            with suppress(BudgetError):  # the loop will tell, and these cases hold all the same
-                good, silent, others = self._with_signal(author, draft, good, known)
+        written = author.write(number, known)
+        cases, replaced = written.usable[:number], written.replaced
+        no_signal: set[str] = set()
+        if self.room.students and cases:
+            with suppress(BudgetError):  # the attempts will report it, and the cases are usable
+                cases, no_signal, others = self._with_signal(author, draft, cases, known)
                 replaced += others
-        told = f"{len(good)} kept" + (f", {replaced} replaced" if replaced else "")
-        if len(good) < number:
-            told += f", {number - len(good)} given up"
-        self.screen.done(told)
-        if len(good) < max(fewest, FEWEST_CASES - len(known)):
-            fell = "; ".join(f"{one.question!r}: {one.why}" for one in made.fallen[-3:])
+        counts = f"{len(cases)} kept" + (f", {replaced} replaced" if replaced else "")
+        if len(cases) < number:
+            counts += f", {number - len(cases)} given up"
+        self.screen.done(counts)
+        if len(cases) < max(fewest, FEWEST_CASES - len(known)):
+            reasons = "; ".join(f"{one.question!r}: {one.why}" for one in written.rejected[-3:])
             raise TeachError(
-                f"{self.room.author}: {counted(len(good), 'case')} of {number} hold, too few to go "
-                f"on with. Of those that fell: {one_line(fell, 400)}\n  Try a stronger author "
-                "(--test-model), or word the task more exactly."
+                f"{self.room.author}: only {len(cases)} of {counted(number, 'case')} usable. "
+                f"Rejected: {one_line(reasons, 400)}\n  Try a stronger model with --test-model, "
+                "or describe the task more precisely."
             )
-        return good, tuple(sorted(silent))
+        return cases, tuple(sorted(no_signal))
 
-    def _with_signal(
-        self, author: Author, draft: Draft, good: list[GoodCase], known: Sequence[GoodCase]
-    ) -> tuple[list[GoodCase], set[str], int]:
-        """Replace, once, what every student can do without the skill."""
-        silent = self._passed_without(draft, good)
-        if not silent:
-            return good, silent, 0
-        telling = [one for one in good if one.case.id not in silent]
-        dull = [one for one in good if one.case.id in silent]
-        why = "every student passes it without the skill: ask for what only the skill tells"
-        fallen = [FallenCase(one_line(one.case.input, 300), why) for one in dull]
-        new = author.replace(fallen, [*known, *good])
-        still = self._passed_without(draft, new)
-        better = [one for one in new if one.case.id not in still]
-        kept = dull[len(better) :]
-        return [*telling, *better, *kept], {one.case.id for one in kept}, len(better)
-
-    def _passed_without(self, draft: Draft, cases: Sequence[GoodCase]) -> set[str]:
-        if not cases:
-            return set()
-        room, scratch = self.room, self.workspace.folder
-        results = measure(room, draft, cases, room.students, scratch, arms=("baseline",))
-        return passed_by_all(results)
-
-    def attack(self, draft: Draft, known: Sequence[GoodCase]) -> list[GoodCase]:
-        """Cases of an adversary that hold; they join the learning part."""
+    def write_adversarial_cases(
+        self, draft: Draft, known: Sequence[UsableCase]
+    ) -> list[UsableCase]:
+        """Usable cases by the adversary; the teacher learns from them."""
         if not self.room.adversary:
             return []
-        self.screen.begin(f"Cases against it by {self.room.adversary}…")
+        self.screen.begin(f"Generating adversarial cases with {self.room.adversary}…")
         author = self._author(self.room.adversary, ADVERSARY, draft)
         number = max(2, round(self.settings.cases / 4))
-        made = author.write(number, known)
-        good = [_tagged(one, "adversary") for one in made.good[:number]]
-        self.screen.done(f"{len(good)} kept")
-        return good
+        written = author.write(number, known)
+        cases = [_tagged(one, "adversary") for one in written.usable[:number]]
+        self.screen.done(f"{len(cases)} kept")
+        return cases
 
-    def split(self, cases: Sequence[GoodCase]) -> frozenset[str]:
-        """The ids that are held out: as the file says, else by their share."""
+    def split(self, cases: Sequence[UsableCase]) -> frozenset[str]:
+        """The ids of the held-out cases: as tagged in the file, the others by their share."""
         learn, held = split_of(cases)
         others = [(one.case.id, one.case.tags) for one in cases if one.case.id not in learn | held]
         return frozenset(held | held_out(others, self.settings.holdout))
@@ -123,38 +103,66 @@ class Course:
     def teach(
         self,
         draft: Draft,
-        cases: Sequence[GoodCase],
+        cases: Sequence[UsableCase],
         held: frozenset[str],
         no_signal: tuple[str, ...] = (),
         before: Draft | None = None,
     ) -> Taught:
-        """The loop on the learning part, then what decides: held-out cases, and the teacher."""
+        """Attempts on the learning cases, then the best one on the held-out cases."""
         learn = [one for one in cases if one.case.id not in held]
         rest = [one for one in cases if one.case.id in held]
-        room, scratch = self.room, self.workspace.folder
-        self.workspace.save(cases=[_kept(one, held) for one in cases])
+        room, scratch = self.room, self.state.folder
+        self.state.save(cases=[_case_data(one, held) for one in cases])
         taught = Taught((), tuple(cases), held, "", trace=self.material.trace)
         if before:
-            was = measure(room, before, learn, room.students, scratch)
-            self.screen.row("before", cells_of(was))
-            taught = replace(taught, before=was)
-        loop = Loop(
+            results = measure(room, before, learn, room.students, scratch)
+            self.screen.row("before", cells_of(results))
+            taught = replace(taught, before=results)
+        loop = AttemptLoop(
             room,
             self.settings,
             self.material.text,
             self._wanted(draft.name),
             learn,
-            self.workspace.session,
+            self.state.session,
             self.screen,
             self._keep,
         )
         attempts, stop = loop.run(draft)
-        self.workspace.save(stop=stop, best=best_of(attempts).number)
+        self.state.save(stop=stop, best=best_of(attempts).number)
         taught = replace(taught, attempts=tuple(attempts), stop=stop, no_signal=no_signal)
         return self._decided(taught, rest) if taught.learning else taught
 
-    def _decided(self, taught: Taught, rest: Sequence[GoodCase]) -> Taught:
-        room, scratch, best = self.room, self.workspace.folder, taught.best
+    def _with_signal(
+        self,
+        author: Author,
+        draft: Draft,
+        cases: list[UsableCase],
+        known: Sequence[UsableCase],
+    ) -> tuple[list[UsableCase], set[str], int]:
+        """Replace, once, the cases that every student passes without the skill."""
+        passed = self._passed_without(draft, cases)
+        if not passed:
+            return cases, passed, 0
+        telling = [one for one in cases if one.case.id not in passed]
+        easy = [one for one in cases if one.case.id in passed]
+        why = "every student passes it without the skill: ask for what only the skill tells"
+        rejected = [RejectedCase(one_line(one.case.input, 300), why) for one in easy]
+        new = author.replace(rejected, [*known, *cases])
+        still_passed = self._passed_without(draft, new)
+        better = [one for one in new if one.case.id not in still_passed]
+        kept = easy[len(better) :]
+        return [*telling, *better, *kept], {one.case.id for one in kept}, len(better)
+
+    def _passed_without(self, draft: Draft, cases: Sequence[UsableCase]) -> set[str]:
+        if not cases:
+            return set()
+        room, scratch = self.room, self.state.folder
+        results = measure(room, draft, cases, room.students, scratch, arms=("baseline",))
+        return passed_by_all(results)
+
+    def _decided(self, taught: Taught, rest: Sequence[UsableCase]) -> Taught:
+        room, scratch, best = self.room, self.state.folder, taught.best
         try:
             if rest:
                 self.screen.begin("held out…")
@@ -162,7 +170,7 @@ class Course:
                 self.screen.row("held out", cells_of(results))
                 taught = replace(taught, held_out=results)
             if taught.trace:
-                self.screen.begin(f"{room.teacher} without anything, with the trace, with it…")
+                self.screen.begin(f"Comparing the skill with the trace on {room.teacher}…")
                 results = measure(
                     room,
                     best.draft,
@@ -175,20 +183,20 @@ class Course:
                 taught = replace(taught, teacher=results)
         except BudgetError:
             self.screen.drop()
-            note = f"not all was asked at the end, since that {room.past_budget()}"
+            note = f"not all of the last step was measured: it {room.past_budget()}"
             return replace(taught, notes=(*taught.notes, note))
         return taught
 
     def _keep(self, attempt: Attempt, attempts: list[Attempt]) -> None:
-        self.workspace.keep_attempt(
+        self.state.keep_attempt(
             attempt.number, attempt.draft, attempt.results, attempt_text(attempt)
         )
-        self.workspace.save(attempts=[_summed_up(one) for one in attempts])
+        self.state.save(attempts=[_attempt_data(one) for one in attempts])
 
     def _wanted(self, name: str | None) -> Wanted:
         fallback = slug(self.settings.task, 64) or "my-skill"
         settings, start = self.settings, self.material.start
-        return Wanted(settings.max_skill_tokens, self.workspace.folder, fallback, start, name)
+        return Wanted(settings.max_skill_tokens, self.state.folder, fallback, start, name)
 
     def _author(self, model: str, system: str, draft: Draft) -> Author:
         return Author(
@@ -198,28 +206,28 @@ class Course:
             self.settings.task,
             self.material.text,
             draft.body,
-            self.workspace.folder,
-            self.workspace.session,
+            self.state.folder,
+            self.state.session,
         )
 
 
-def all_cases(known: CaseFile, new: Sequence[GoodCase]) -> list[GoodCase]:
+def all_cases(known: CaseFile, new: Sequence[UsableCase]) -> list[UsableCase]:
     return [*(one for one in known.cases if not one.case.skip), *new]
 
 
-def _tagged(case: GoodCase, tag: str) -> GoodCase:
-    """With a tag that makes it one to learn from."""
-    tags = [*case.data["tags"], tag, "learn"]
+def _tagged(case: UsableCase, tag: str) -> UsableCase:
+    """With a tag, and for learning."""
+    tags = [*case.data["tags"], tag, LEARN]
     own = replace(case.case, tags=tuple(tags))
     return replace(case, data={**case.data, "tags": tags}, case=own)
 
 
-def _kept(one: GoodCase, held: frozenset[str]) -> dict[str, Any]:
-    part = "holdout" if one.case.id in held else "learn"
+def _case_data(one: UsableCase, held: frozenset[str]) -> dict[str, Any]:
+    part = HOLDOUT if one.case.id in held else LEARN
     return {"id": one.case.id, "part": part, "case": one.data, "reference": one.reference}
 
 
-def _summed_up(attempt: Attempt) -> Mapping[str, Any]:
+def _attempt_data(attempt: Attempt) -> Mapping[str, Any]:
     return {
         "number": attempt.number,
         "tokens": attempt.draft.tokens,
