@@ -1,4 +1,4 @@
-"""Every command and every example of the documentation is tried."""
+"""Every command and every example in the documentation works."""
 
 import json
 import os
@@ -54,11 +54,11 @@ COMMANDS = [
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a reader has who cloned the project."""
+    """A clone of the project."""
     copy = tmp_path_factory.mktemp("clone")
     for name in ("skills", "docs", "examples"):
         shutil.copytree(ROOT / name, copy / name)
-    shutil.copytree(copy / "skills/wick", copy / TAUGHT)  # as the page on generate makes one
+    shutil.copytree(copy / "skills/wick", copy / TAUGHT)  # as docs/generate.md makes one
     text = (copy / TAUGHT / "SKILL.md").read_text()
     (copy / TAUGHT / "SKILL.md").write_text(text.replace("name: wick\n", "name: wick-deploys\n"))
     (copy / "tests").mkdir()
@@ -76,7 +76,7 @@ def with_skill(_case: int, _model: str, arm: Arm, _run: int) -> bool:
 
 
 def _expanded(folder: Path, word: str) -> list[str]:
-    """As a shell does it."""
+    """Expand a pattern like a shell."""
     found = (
         sorted(str(path.relative_to(folder)) for path in folder.glob(word)) if "*" in word else []
     )
@@ -84,13 +84,13 @@ def _expanded(folder: Path, word: str) -> list[str]:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_of_the_documentation_works(command: str, project: Path, tmp_path: Path) -> None:
+def test_command_works(command: str, project: Path, tmp_path: Path) -> None:
     words = shlex.split(command)
     if "--skill-against" in words and not shutil.which("git"):
-        pytest.skip("there is no git")
+        pytest.skip("needs git")
     match words:
         case ["make", *targets]:
-            # What these do is what runs this test; here only that they are there.
+            # These targets run this very test, so only check that they exist.
             run(project, ["make", "--dry-run", *targets])
         case ["pip", "install", requirement]:
             check_requirement(requirement)
@@ -154,7 +154,7 @@ def test_a_command_of_the_documentation_works(command: str, project: Path, tmp_p
         case ["pytest", *args]:
             check_pytest(project, args)
         case _:
-            pytest.fail(f"no way is known here to try this command: {command}")
+            pytest.fail(f"this test does not know how to run: {command}")
 
 
 def run(folder: Path, command: list[str], codes: tuple[int, ...] = (0,), **env: str) -> str:
@@ -173,7 +173,7 @@ def check_requirement(requirement: str) -> None:
 
 
 def check_pytest(project: Path, args: list[str]) -> None:
-    """Run it, with every server replaced by one here and the embedded model held short."""
+    """Run pytest against a local server, with short answers of the embedded model."""
     if "--skill-replay" in args:
         check_pytest(project, ["--skill-record" if a == "--skill-replay" else a for a in args])
     if "local" in args:
@@ -192,7 +192,7 @@ def run_with_servers(project: Path, words: list[str]) -> str:
         return run(
             project,
             [str(TOOLS / words[0]), *words[1:]],
-            codes=(0, 1),  # the answers here are not good ones, and need not be
+            codes=(0, 1),  # these answers are not good, and need not be
             ANTHROPIC_API_KEY="key",
             ANTHROPIC_BASE_URL=server.url,
             OPENAI_API_KEY="key",
@@ -202,7 +202,7 @@ def run_with_servers(project: Path, words: list[str]) -> str:
 
 
 def check_teaching(project: Path, words: list[str]) -> None:
-    """Run it in a copy, with a school in place of every server."""
+    """Run it in a copy, against a scripted teacher and students."""
     copy = project / f"taught-{words[1]}-{len(words)}"
     for name in ("skills", "examples"):
         shutil.copytree(project / name, copy / name, dirs_exist_ok=True)
@@ -213,14 +213,14 @@ def check_teaching(project: Path, words: list[str]) -> None:
         shown = run(copy, [str(TOOLS / "pytest-upskill"), *args], (0,), **address)
     if "--from" in words:
         page = (ROOT / "docs/generate.md").read_text()
-        # Prices change, and the page need not.
+        # Prices change; the page need not.
         told, written = (re.sub(r"\$[\d.]+", "$…", text) for text in (shown, page))
         assert f"```text\n{told}```" in written
     else:
         assert "./skills/" in shown or "unchanged" in shown
 
 
-def test_the_python_of_the_page_on_generate_runs(tmp_path: Path) -> None:
+def test_python_example_of_generate_runs(tmp_path: Path) -> None:
     (example,) = [text for _, text in blocks("python") if "generate_skill" in text]
     (tmp_path / "lesson.py").write_text(example)
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
@@ -234,7 +234,7 @@ def answer(asked: Asked) -> Reply:
     return Reply(f"About: {asked.question}")
 
 
-def test_the_json_examples_are_read(tmp_path: Path) -> None:
+def test_json_examples_load(tmp_path: Path) -> None:
     seen = 0
     (tmp_path / "assets").mkdir()
     (tmp_path / "assets/orders.csv").write_text("1042;late\n")
@@ -251,7 +251,7 @@ def test_the_json_examples_are_read(tmp_path: Path) -> None:
     assert seen >= 4
 
 
-def test_the_page_on_lint_names_every_code() -> None:
+def test_lint_page_lists_every_code() -> None:
     source = "".join(file.read_text() for file in ROOT.glob("src/pytest_upskill/lint/*.py"))
     given = set(
         re.findall(r'"((?:skill|cases|reference|check|no|any|near|few)-[a-z-]+|leak)"', source)
@@ -260,7 +260,7 @@ def test_the_page_on_lint_names_every_code() -> None:
     assert given == set(re.findall(r"^\| `(\w[a-z-]+)` \|", page, re.M))
 
 
-def test_the_readme_names_every_option_and_its_ini_key() -> None:
+def test_readme_lists_every_option_and_its_ini_key() -> None:
     readme = (ROOT / "README.md").read_text()
     for option in OPTIONS:
         assert re.search(rf"\| `{option.flag}[ `].*\| `{option.ini}` \|", readme), option.flag
@@ -268,22 +268,32 @@ def test_the_readme_names_every_option_and_its_ini_key() -> None:
         assert f"| | `{key}` |" in readme
 
 
-def test_the_prices_of_the_example_are_read() -> None:
+def test_example_prices_parse() -> None:
     written = [tomllib.loads(text)["tool"]["pytest"]["ini_options"] for _, text in blocks("toml")]
     assert [len(parse_prices(keys["skill_prices"])) for keys in written if "skill_prices" in keys]
 
 
-def test_links_between_the_pages_lead_somewhere() -> None:
-    for page in PAGES:
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
-            assert (page.parent / target).is_file(), f"{page.name}: {target}"
+def anchors(page: Path) -> set[str]:
+    """The anchors that GitHub gives to the headings of a page."""
+    headings = re.findall(
+        r"^#+ (.+)$", re.sub(r"^```.*?^```", "", page.read_text(), flags=re.S | re.M), re.M
+    )
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    for name, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]+))?\)", page.read_text()):
+        target = page.parent / name if name else page
+        assert target.is_file(), name
+        assert not anchor or anchor in anchors(target), f"{name}#{anchor}"
 
 
 @pytest.mark.parametrize("name", ["wick", "conventional-commits", "kernel-builder-cuda-kernels"])
-def test_the_bundled_skills_ask_fair_questions(name: str) -> None:
+def test_bundled_skills_ask_fair_questions(name: str) -> None:
     cases = load_cases(ROOT / "skills" / name / "skill_meta.json")
     assert len(cases) >= 8
     for case in cases:
         asked = json.dumps([case.input, case.files], ensure_ascii=False).casefold()
         leaked = [text for text in case.expected["contains"] if text.casefold() in asked]
-        assert not leaked, f"{case.id}: the question holds the answer {leaked}"
+        assert not leaked, f"{case.id}: the question contains {leaked}"

@@ -1,4 +1,4 @@
-"""The table of checks in docs/cases.md, row by row, and its other examples."""
+"""The table of checks in docs/cases.md and the examples below it."""
 
 import json
 import re
@@ -19,7 +19,7 @@ ROWS = ROW.findall(PAGE)
 
 
 def answer_of(cell: str) -> Answer:
-    """An answer as the table shows it: its text, or what else a check looks at."""
+    """The answer in a cell of the table: text, tokens, seconds or a stop reason."""
     if text := re.fullmatch(r"`(.*)`", cell):
         return Answer(text[1].replace("⏎", "\n").replace(r"\|", "|"))
     match cell.split():
@@ -33,7 +33,7 @@ def answer_of(cell: str) -> Answer:
 
 
 @pytest.mark.parametrize(("name", "example", "right", "wrong"), ROWS, ids=[row[0] for row in ROWS])
-def test_an_example_passes_and_fails_as_the_table_says(
+def test_example_passes_and_fails_as_the_table_says(
     name: str, example: str, right: str, wrong: str
 ) -> None:
     expected: dict[str, Any] = json.loads(example)
@@ -64,7 +64,7 @@ def block(title: str, language: str) -> str:
     return found[1]
 
 
-def test_the_example_of_partial_credit_is_read(tmp_path: Path) -> None:
+def test_partial_credit_example_loads(tmp_path: Path) -> None:
     file = tmp_path / "cases.json"
     file.write_text(block("Partial credit", "json"))
     ((_, checks),) = load_checked_cases(file)
@@ -76,9 +76,7 @@ def test_the_example_of_partial_credit_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("lines", "outcome"), [(3, "passed"), (2, "failed")])
-def test_the_example_of_a_check_of_ones_own_works(
-    pytester: pytest.Pytester, lines: int, outcome: str
-) -> None:
+def test_custom_check_example_works(pytester: pytest.Pytester, lines: int, outcome: str) -> None:
     code = block("Checks of your own", "python")
     assert len(code.splitlines()) < 10
     pytester.makeconftest(code)

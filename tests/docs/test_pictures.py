@@ -1,4 +1,4 @@
-"""The pictures of the documentation."""
+"""The pictures in the documentation."""
 
 import re
 import sys
@@ -19,7 +19,7 @@ def terminal_svg(monkeypatch: pytest.MonkeyPatch) -> object:
     return terminal_svg.terminal_svg
 
 
-def test_a_terminal_becomes_text_at_its_places_in_its_colours(terminal_svg: object) -> None:
+def test_terminal_output_becomes_coloured_text(terminal_svg: object) -> None:
     assert callable(terminal_svg)
     written = "one\r\n\x1b[32;1mtwo\x1b[0m   <three>\r\n"
     drawn = ElementTree.fromstring(terminal_svg(written, 80, "A & B"))
@@ -32,7 +32,7 @@ def test_a_terminal_becomes_text_at_its_places_in_its_colours(terminal_svg: obje
     assert two.get("fill") != three.get("fill")
 
 
-def test_the_pictures_of_the_pages_are_there_and_no_others() -> None:
+def test_pages_use_every_picture_and_no_other() -> None:
     pages = [page.read_text() for page in PICTURES.parent.glob("*.md")]
     named = {name for page in pages for name in re.findall(r"\(pictures/([^)]+)\)", page)}
     there = {file.name for file in PICTURES.iterdir() if file.suffix in (".svg", ".png")}
