@@ -1,3 +1,3 @@
-"""Tests of the plugin run pytest inside of pytest."""
+"""The plugin's tests run pytest inside pytest."""
 
 pytest_plugins = ["pytester"]

@@ -1,4 +1,4 @@
-"""The yardstick: what a careful person would write by hand on the openai SDK, and nothing more.
+"""The yardstick: the same calls, written by hand with the openai SDK.
 
 python benchmarks/bare.py URL SKILL_FOLDER IN_FLIGHT httpx|aiohttp
 """

@@ -1,4 +1,4 @@
-"""All benchmarks, or the named ones; see README.md beside this file.
+"""Run all benchmarks, or the named ones; see README.md.
 
 python benchmarks/bench.py [calls] [startup] [scale]
 """
@@ -30,13 +30,13 @@ STARTUP_ROUNDS: Final = 15
 SCALES: Final = (2_500, 10_000)
 
 
-def held_to(value: float, most: float, unit: str = "") -> Row:
-    """A value beside the most that it may be."""
-    return [f"{value:.2f}{unit}", f"≤ {most:.2f}{unit}", "ok" if value <= most else "ABOVE"]
+def limited(value: float, limit: float, unit: str = "") -> Row:
+    """A value and its limit."""
+    return [f"{value:.2f}{unit}", f"≤ {limit:.2f}{unit}", "ok" if value <= limit else "ABOVE"]
 
 
 def calls(folder: Path) -> None:
-    """Calls that take their time: the plugin beside a bare script on the same SDK."""
+    """Slow calls: the plugin compared with a bare script on the same SDK."""
     skill = write_skill(folder / "lamp", CASES)
     empty = write_empty_test(folder / "empty")
     with server(LATENCY) as url:
@@ -78,21 +78,21 @@ def calls(folder: Path) -> None:
     show(f"{CALLS} calls of {LATENCY} s, {IN_FLIGHT} in flight: ideal {IDEAL:.1f} s", rows, head)
 
     alone = medians["plugin -n 0"].wall
-    held = [
-        ["wall/bare, -n 0", *held_to(alone / yardstick.wall, 1.10)],
-        ["wall/ideal, -n 0", *held_to(alone / IDEAL, 1.5)],
+    limits = [
+        ["wall/bare, -n 0", *limited(alone / yardstick.wall, 1.10)],
+        ["wall/ideal, -n 0", *limited(alone / IDEAL, 1.5)],
     ]
     for workers in WORKERS[1:]:
         start = difference(runs[f"empty test -n {workers}"], runs["empty test -n 0"])
         one = medians[f"plugin -n {workers}"]
         name = f"-n {workers} less workers' start-up ({start:.2f} s), by -n 0"
-        held.append([name, *held_to((one.wall - start) / alone, 1.25)])
-        held.append([f"worker of -n {workers}", *held_to(one.worker_peak or 0.0, 60, " MB")])
-    show("Held to", held)
+        limits.append([name, *limited((one.wall - start) / alone, 1.25)])
+        limits.append([f"worker of -n {workers}", *limited(one.worker_peak or 0.0, 60, " MB")])
+    show("Limits", limits)
 
 
 def startup(folder: Path) -> None:
-    """What a run costs before it asks anything."""
+    """The cost of a run before its first call."""
     empty = write_empty_test(folder / "empty")
     skill = write_skill(folder / "lamp", 1)
     scripted = write_scripted(folder / "answers.json", ANSWER)
@@ -120,7 +120,7 @@ def startup(folder: Path) -> None:
             "one case, openai SDK": partial(measure, pytest_command(*of_server), folder),
         }
         for run in commands.values():
-            run()  # compiles modules, fills the disk's cache
+            run()  # compile modules and warm the disk cache
         runs = side_by_side(commands, STARTUP_ROUNDS)
 
     rows = []
@@ -134,24 +134,24 @@ def startup(folder: Path) -> None:
     scripted_cost = difference(runs["one case, scripted model"], plain)
     sdk_cost = difference(runs["one case, openai SDK"], plain) - sdk
     inert = 1000 * difference(runs["pytest, plugin inert"], plain)
-    held = [
-        ["inert, above plain pytest", *held_to(inert, 20, " ms")],
-        ["one case, scripted model, above plain pytest", *held_to(scripted_cost, 0.4, " s")],
-        ["one case, openai SDK, above plain pytest + its import", *held_to(sdk_cost, 0.4, " s")],
+    limits = [
+        ["inert, above plain pytest", *limited(inert, 20, " ms")],
+        ["one case, scripted model, above plain pytest", *limited(scripted_cost, 0.4, " s")],
+        ["one case, openai SDK, above plain pytest + its import", *limited(sdk_cost, 0.4, " s")],
     ]
-    show("Held to", held)
+    show("Limits", limits)
 
 
 def scale(folder: Path) -> None:
-    """Many cases whose answers are all stored: what is left is the plugin and pytest."""
+    """Many cases with stored answers: the cost of the plugin and pytest alone."""
     commands: dict[str, Callable[[], Measured]] = {}
     with server(0.0) as url:
         for cases in SCALES:
             skill = write_skill(folder / f"lamp-{cases}", cases)
             options = ["--skill", str(skill), "--model", MODEL, "--skill-base-url", url]
             commands[f"{cases:,} cases"] = partial(measure, pytest_command(*options), folder)
-        # The fewer cases are the first of the many and ask the same, so this fills the store for
-        # both. The server is gone after it: a question without an answer would fail the run.
+        # The small set is the start of the large one, so this fills the store for both. The
+        # server stops afterwards: a question that is not stored would fail the run.
         filled = commands[f"{SCALES[-1]:,} cases"]()
         print(f"  filled the store in {filled.wall:.0f} s", file=sys.stderr)
     medians = [middle(measured) for measured in side_by_side(commands, ROUNDS).values()]
@@ -162,12 +162,12 @@ def scale(folder: Path) -> None:
     show("Scale, all answers stored", rows, ["", "wall s", "ms/case", "peak MB"])
 
     few, many = medians
-    held = [
-        [f"{SCALES[1]:,} cases", *held_to(many.wall, 60, " s")],
-        [f"{SCALES[1]:,} by {SCALES[0]:,} cases", *held_to(many.wall / few.wall, 4.4)],
-        [f"{SCALES[1]:,} cases", *held_to(many.peak, 400, " MB")],
+    limits = [
+        [f"{SCALES[1]:,} cases", *limited(many.wall, 60, " s")],
+        [f"{SCALES[1]:,} by {SCALES[0]:,} cases", *limited(many.wall / few.wall, 4.4)],
+        [f"{SCALES[1]:,} cases", *limited(many.peak, 400, " MB")],
     ]
-    show("Held to", held)
+    show("Limits", limits)
 
 
 def show(title: str, rows: list[Row], head: Row | None = None) -> None:
@@ -181,7 +181,7 @@ BENCHMARKS: Final = {"calls": calls, "startup": startup, "scale": scale}
 def main(names: list[str]) -> None:
     for name in names or list(BENCHMARKS):
         if name not in BENCHMARKS:
-            sys.exit(f"{name}: no such benchmark, there are {', '.join(BENCHMARKS)}")
+            sys.exit(f"{name}: no such benchmark (known: {', '.join(BENCHMARKS)})")
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} before the first run")
     for name in names or list(BENCHMARKS):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,5 +1,6 @@
-"""How often the interval of a lift holds the true one, and how often two equal arms are told
-apart: python benchmarks/intervals.py [repeats]. Takes some minutes.
+"""How often the interval of a lift contains the true one, and how often equal arms differ.
+
+python benchmarks/intervals.py [repeats]    takes some minutes
 """
 
 import random
@@ -20,7 +21,7 @@ LIFTS: Final = (0, 0.1, 0.2, 0.4, 0.6)
 
 
 def coverage(world: World, cases: int, runs: int, repeats: int) -> tuple[float, float]:
-    """The share of intervals with the true lift, and that of intervals without 0."""
+    """The share of intervals that contain the true lift, and of those that exclude 0."""
     draw = random.Random(f"{world.name} {world.lift} {cases} {runs}")
     held = shown = 0
     for _ in range(repeats):
@@ -31,7 +32,7 @@ def coverage(world: World, cases: int, runs: int, repeats: int) -> tuple[float, 
 
 
 def all_or_nothing(gained: float, lost: float) -> World:
-    """Cases without any chance: the hardest, since their differences are skew and often equal."""
+    """Cases without chance: the hardest, since their differences are skewed and often equal."""
 
     def case(draw: random.Random) -> tuple[float, float]:
         kind = draw.random()

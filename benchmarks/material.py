@@ -1,4 +1,4 @@
-"""What the benchmarks run on: projects in a temporary folder."""
+"""Projects for the benchmarks, in a temporary folder."""
 
 import json
 from pathlib import Path
@@ -7,11 +7,11 @@ from typing import Final
 MODEL: Final = "m"
 BASE_SYSTEM: Final = "You are a helpful assistant."
 LINE: Final = "Type `lamp on` at the prompt and wait until the lamp is lit before you go on.\n"
-BODY: Final = LINE * 50  # 3.9 KB, as skills are
+BODY: Final = LINE * 50  # 3.9 KB, a typical skill
 
 
 def write_skill(folder: Path, cases: int) -> Path:
-    """A skill whose every case passes with serve.ANSWER."""
+    """Write a skill whose cases all pass with serve.ANSWER."""
     folder.mkdir(parents=True)
     head = f"---\nname: {folder.name}\ndescription: How to light the lamp.\n---\n"
     (folder / "SKILL.md").write_text(f"{head}\n{BODY}", encoding="utf-8")
@@ -28,7 +28,7 @@ def write_skill(folder: Path, cases: int) -> Path:
 
 
 def write_scripted(file: Path, answer: str) -> str:
-    """A model that gives this answer at once; its name."""
+    """Write a model that gives this answer at once; return its name."""
     file.write_text(json.dumps([{"answer": answer}]), encoding="utf-8")
     return f"scripted:{file}"
 

@@ -1,4 +1,4 @@
-"""Run a command and measure it from outside: wall, CPU of it and its children, peak memory."""
+"""Run a command and measure its wall time, CPU time with children, and peak memory."""
 
 import os
 import resource
@@ -19,7 +19,7 @@ HERE: Final = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Measured:
-    """One run, or the medians of some; times in seconds, memory in MB."""
+    """One run, or the medians of several; seconds and MB."""
 
     wall: float
     cpu: float
@@ -28,13 +28,13 @@ class Measured:
 
 
 def pytest_command(*args: str | Path) -> list[str]:
-    """pytest as users have it: hypothesis is of the development environment alone."""
+    """pytest as users have it, without hypothesis."""
     without = ["-p", "no:hypothesispytest"]
     return [sys.executable, "-m", "pytest", "-q", "-p", "peak", *without, *map(str, args)]
 
 
 def measure(command: Sequence[str], folder: Path) -> Measured:
-    """Run a command in a folder; it must end well, or its time says nothing."""
+    """Run a command in a folder; it must succeed, or its time means nothing."""
     with tempfile.TemporaryDirectory() as peaks:
         environment = {**os.environ, "PYTHONPATH": str(HERE), FOLDER: peaks}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -51,7 +51,7 @@ def measure(command: Sequence[str], folder: Path) -> Measured:
 
 
 def _cpu_of_children() -> float:
-    """Of those that have ended: a server that still runs is not in it."""
+    """CPU seconds of children that have exited; a running server does not count."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -59,7 +59,7 @@ def _cpu_of_children() -> float:
 def side_by_side(
     commands: Mapping[str, Callable[[], Measured]], rounds: int
 ) -> dict[str, list[Measured]]:
-    """Each command once a round, so that a busy machine is busy for all of them."""
+    """Run each command once per round, so that load affects all of them."""
     runs: dict[str, list[Measured]] = {name: [] for name in commands}
     for number in range(rounds):
         for name, run in commands.items():
@@ -79,5 +79,5 @@ def middle(runs: Sequence[Measured]) -> Measured:
 
 
 def difference(runs: Sequence[Measured], others: Sequence[Measured]) -> float:
-    """How much longer: the median over rounds, since a round's runs have the same weather."""
+    """How much longer: the median over rounds, since runs of a round share the load."""
     return median(run.wall - other.wall for run, other in zip(runs, others, strict=True))

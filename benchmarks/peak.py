@@ -1,6 +1,6 @@
-"""The peak memory of a process, noted by itself at its end; also a pytest plugin (-p peak).
+"""The peak memory of a process, written by itself on exit; also a pytest plugin (-p peak).
 
-VmHWM and not getrusage: the latter would count what the parent had before exec.
+Uses VmHWM, since getrusage would include the parent's memory before exec.
 """
 
 import os

@@ -1,5 +1,6 @@
-"""What frugal runs (3..12) save beside 12 runs of everything, and how often either errs:
-python benchmarks/sequential.py [repeats]. Takes some minutes.
+"""What frugal runs (3..12) save compared with 12 runs of everything, and how often each errs.
+
+python benchmarks/sequential.py [repeats]    takes some minutes
 """
 
 import random
@@ -22,7 +23,7 @@ LIFTS: Final = (0, 0.2, 0.4, 0.6)
 
 
 def looks(draw: random.Random, chances: Chances) -> Iterator[tuple[int, Passes]]:
-    """The passes after each number of runs of the plan."""
+    """The passes after each step of the plan."""
     counts = [(0, 0)] * len(chances)
     for before, runs in pairwise((0, *PLAN)):
         more = ask(draw, chances, runs - before)
@@ -31,9 +32,7 @@ def looks(draw: random.Random, chances: Chances) -> Iterator[tuple[int, Passes]]
 
 
 def compare(world: World, cases: int, repeats: int) -> tuple[int, int, int, int, int]:
-    """How often frugal runs, 6 and 12 show a lift; how many the frugal ones were, and how often
-    their interval missed it.
-    """
+    """How often frugal, 6 and 12 runs show a lift; the frugal runs, and their missed intervals."""
     draw = random.Random(f"{world.name} {world.lift} {cases}")
     frugal_shown = frugal_runs = missed = 0
     fixed_shown = dict.fromkeys(PLAN, 0)
@@ -55,7 +54,7 @@ def main() -> None:
     rows = []
     for lift in LIFTS:
         for cases in CASES:
-            # Where the arms have nothing to do with each other no skill is being tested.
+            # If the arms are unrelated, no skill is being tested.
             some = [world for world in worlds(lift) if "unrelated" not in world.name]
             found = [compare(world, cases, repeats) for world in some]
             total = repeats * len(some)

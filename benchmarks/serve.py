@@ -1,4 +1,4 @@
-"""A model server with a fixed latency, in a process of its own: it must not share a GIL.
+"""A model server with a fixed latency, in its own process so that it shares no GIL.
 
 Prints its address and serves until its standard input ends.
 
@@ -16,7 +16,7 @@ ANSWER = "The lamp is lit."
 
 @contextmanager
 def server(latency: float) -> Iterator[str]:
-    """The base URL of a server that runs as long as the context."""
+    """Run a server; yields its base URL."""
     command = [sys.executable, __file__, str(latency)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

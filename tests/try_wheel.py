@@ -1,7 +1,4 @@
-"""Run by the Python of a clean environment that has the built wheel and nothing else of ours.
-
-``make wheel`` calls it: a skill is tested as a user would, with the command that pip installed.
-"""
+"""Test a skill with the built wheel in a clean environment, as a user would (``make wheel``)."""
 
 import importlib.metadata
 import importlib.util
@@ -38,7 +35,7 @@ def main() -> None:
         assert "1 passed in" in shown, shown  # without a warning
         assert "1 skill," in run(folder, tools / "pytest-upskill", "list", "skills")
         assert "complete" in run(folder, tools / "pytest-upskill", "completion", "bash")
-    # The project's own folder, where pytest loads the conftest files of its tests too.
+    # In the project's own folder, where pytest also loads the conftest files of its tests.
     demo = run(str(ROOT), tools / "pytest", "--skill", "skills", "--model", "haiku", "--co", "-q")
     assert "upskill: a run would make" in demo, demo
     version = importlib.metadata.version("pytest-upskill")

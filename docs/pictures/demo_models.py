@@ -1,6 +1,6 @@
-"""Models for the pictures: they know what a case expects, and say it as often as they are good.
+"""Scripted models for the pictures: each gives the right answer with its own probability.
 
-The same question gets the same answer each time, so that pictures change only with the program.
+The same question always gets the same answer, so pictures change only with the program.
 """
 
 import json
@@ -12,7 +12,7 @@ from pytest_upskill.skills.skill import estimated_tokens
 from pytest_upskill.trials.answer import Answer, Usage
 from pytest_upskill.trials.trial import FOLLOW_SKILL, Question
 
-CASES = Path(__file__).parent / "skills/wick/skill_meta.json"  # of the project that it is copied to
+CASES = Path(__file__).parent / "skills/wick/skill_meta.json"  # in the project it is copied to
 
 
 def small(question: Question) -> Answer:

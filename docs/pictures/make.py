@@ -1,4 +1,4 @@
-"""Makes the pictures of docs/reports.md: `make pictures`. Wants Chromium for those of the page."""
+"""Make the pictures of docs/reports.md (`make pictures`). Needs Chromium for the HTML page."""
 
 import os
 import shlex
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def _make_project(project: Path) -> None:
-    """The skill wick and three models."""
+    """Write a project with the skill wick and three models."""
     shutil.copytree(ROOT / "skills/wick", project / "skills/wick")
     shutil.copy(HERE / "demo_models.py", project / "m.py")
     prices = [f"scripted:m.py:{name} {price}" for name, price in PRICES.items()]
@@ -61,7 +61,7 @@ def _run(project: Path, command: str, columns: int) -> str:
 def _photograph(page: Path, file: Path, wide: int, high: int) -> None:
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if not browser:
-        sys.exit("no Chromium, so the pictures of the page are not made")
+        sys.exit("Chromium not found: the pictures of the HTML page were not made")
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
     flags += ["--force-device-scale-factor=1", f"--window-size={wide},{high}"]
     command = [browser, *flags, f"--screenshot={file}", page.as_uri()]

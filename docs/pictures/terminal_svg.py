@@ -1,4 +1,4 @@
-"""What a terminal shows, as SVG: text that stays text, in the colours of the terminal."""
+"""Render terminal output as SVG text in the terminal's colours."""
 
 import re
 from html import escape
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pyte
 
-_WIDE: Final = 8.4  # of a character, in the units of the picture
+_WIDE: Final = 8.4  # width of a character
 _HIGH: Final = 18
 _MARGIN: Final = 16
 _COLOURS: Final = {
@@ -24,7 +24,7 @@ _COLOURS: Final = {
 
 
 def terminal_svg(written: str, columns: int, title: str) -> str:
-    """All that was written to a terminal, escape sequences and all, down to the last line."""
+    """Render everything written to a terminal, including escape sequences."""
     screen = pyte.HistoryScreen(columns, 24, history=10_000)
     pyte.Stream(screen).feed(written)
     rows = [[line[x] for x in range(columns)] for line in screen.history.top]
@@ -49,13 +49,13 @@ def terminal_svg(written: str, columns: int, title: str) -> str:
 
 
 def _line(row: list[Any], y: int) -> list[str]:
-    """One element for each stretch of a colour, as long as its characters are in a terminal."""
+    """One text element per stretch of a colour, as wide as in a terminal."""
     found, x = [], 0
     for (colour, bold), group in groupby(row, key=lambda cell: (cell.fg, cell.bold)):
         text = "".join(cell.data for cell in group)
         weight = ' font-weight="bold"' if bold else ""
         fill = _COLOURS.get(colour, _COLOURS["default"])
-        # Browsers make one space of several: what is apart is drawn apart.
+        # Browsers collapse spaces, so words that are apart are drawn separately.
         for part in re.finditer(r"\S+(?: \S+)*", text):
             left, wide = _MARGIN + (x + part.start()) * _WIDE, len(part.group()) * _WIDE
             place = f'x="{left:g}" y="{_MARGIN + 14 + y * _HIGH:g}" textLength="{wide:g}"'
