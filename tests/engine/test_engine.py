@@ -12,7 +12,8 @@ from pytest_upskill.engine.engine import STOPPED
 from pytest_upskill.errors import ModelError, SettingsError
 from pytest_upskill.models import Model
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply
-from pytest_upskill.trials.trial import Plan, PlannedItem, Question, SkillInfo, Trial
+from pytest_upskill.trials.plan import Plan, PlannedCase
+from pytest_upskill.trials.trial import Question, Trial
 
 
 def question(text: str, model: str = "m") -> Question:
@@ -86,7 +87,7 @@ def texts(replies: list[Reply]) -> list[str]:
 
 def plan_of(*questions: Question) -> Plan:
     trials = tuple(Trial("s", "c", q.model, "skill", 1, q) for q in questions)
-    return Plan((PlannedItem("nodeid", SkillInfo("s", "s", "", 1), trials),))
+    return Plan((), (PlannedCase("nodeid", "s", "c", "m", trials),))
 
 
 def test_replies_come_in_the_order_of_the_questions() -> None:

@@ -12,8 +12,9 @@ from pytest_upskill.errors import UpskillError
 from pytest_upskill.models import Model
 from pytest_upskill.models.scripted import ScriptedModel
 from pytest_upskill.trials.answer import Answer, AnswerFile, NoAnswer
+from pytest_upskill.trials.plan import Plan, PlannedCase
 from pytest_upskill.trials.transcript import Turn
-from pytest_upskill.trials.trial import Plan, PlannedItem, Question, SkillInfo, Trial
+from pytest_upskill.trials.trial import Question, Trial
 
 FILES = (AnswerFile.of("a.txt", b"one"),)
 TRANSCRIPT = (Turn("user", "q"), Turn("call", "ls", "bash"))
@@ -54,7 +55,7 @@ def question(text: str) -> Question:
 
 def plan_of(*texts: str) -> Plan:
     trials = tuple(Trial("s", "c", "m", "skill", 1, question(text)) for text in texts)
-    return Plan((PlannedItem("nodeid", SkillInfo("s", "s", "", 1), trials),))
+    return Plan((), (PlannedCase("nodeid", "s", "c", "m", trials),))
 
 
 def test_workers_send_the_plan_once_and_share_its_answers(controller: Controller) -> None:

@@ -11,7 +11,8 @@ from pytest_upskill.settings import Settings
 from pytest_upskill.skills.cases import Case
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.stats import look_plan, paired_lift, plan_level
-from pytest_upskill.trials.trial import Plan, PlannedItem, SkillInfo, open_trials, trials_of
+from pytest_upskill.trials.plan import Plan, PlannedCase
+from pytest_upskill.trials.trial import open_trials, trials_of
 from support.kit import BODY, case, write_script, write_skill
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 
@@ -215,7 +216,7 @@ def test_only_the_first_runs_are_asked_from_the_start(tmp_path: Path) -> None:
     ]
     assert list(map(len, planned)) == [16, 10]
     assert {trial.run for trial in planned[0] if trial.later} == {3, 4, 5, 6, 7, 8}
-    info = SkillInfo("gate", "gate", "", 1)
-    plan = Plan(tuple(PlannedItem(own[0].case, info, tuple(own)) for own in planned))
+    tests = [PlannedCase(own[0].case, "gate", own[0].case, "m", tuple(own)) for own in planned]
+    plan = Plan((), tuple(tests))
     assert len(list(plan.questions())) == 4 + 10
     assert len(open_trials("gate", skill, "c", "m", settings)) == 4

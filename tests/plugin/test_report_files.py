@@ -170,7 +170,7 @@ def test_questions_and_tags_of_cases_and_of_tests_in_python_are_in_the_file(
         ("gate", "a"): "Open?",
         ("gate", "test_gate::test_open"): "How?\n\nAnd then?",
     }
-    tags = {test.case: test.info.tags for test in results.tests}
+    tags = {test.case: test.tags for test in results.tests}
     assert tags == {"a": ("easy",), "test_gate::test_open": ()}
     assert set(results.versions) == {"pytest-upskill", "pytest", "python", "platform"}
 
@@ -183,8 +183,6 @@ def test_a_case_that_is_for_another_model_is_not_missing_from_this_one(
     models = [write_script(pytester.path / name) for name in ("a.json", "b.json")]
     named = [word for model in models for word in ("--model", model)]
     shown = pytester.runpytest_inprocess("--skill", "skills", *named, "--skill-json", "run.json")
-    of = {
-        (test.case, test.model): test.info.of for test in read_run(pytester.path / "run.json").tests
-    }
+    of = {(test.case, test.model): test.of for test in read_run(pytester.path / "run.json").tests}
     assert of == {("a", models[0]): 2, ("b", models[0]): 2, ("a", models[1]): 1}
     assert "a subset" not in shown.stdout.str()

@@ -195,8 +195,8 @@ def test_states_are_what_their_words_say() -> None:
 
 def test_a_threshold_of_the_case_decides_what_failed() -> None:
     made = passing("000 100", "000 110")
-    strict = [replace(test, info=replace(test.info, threshold=1.0)) for test in made.tests]
-    loose = [replace(test, info=replace(test.info, threshold=0.3)) for test in made.tests]
+    strict = [replace(test, threshold=1.0) for test in made.tests]
+    loose = [replace(test, threshold=0.3) for test in made.tests]
     assert [row.states for row in rows_of(replace(made, tests=tuple(strict)))] == [
         ["failed", "flaky"],
         ["failed", "flaky"],

@@ -14,7 +14,7 @@ from pytest_upskill.reports.terminal.summary_text import (
 )
 from pytest_upskill.results.summary import Summary
 from pytest_upskill.results.verdict import verdicts_of
-from pytest_upskill.trials.trial import SkillInfo
+from pytest_upskill.trials.plan import SkillInfo
 from support.made import GATE, LONG_MODEL, PAID, lines, made_summary, plain
 
 widths = pytest.mark.parametrize("width", [60, 80, 100, 120, 200])

@@ -9,7 +9,7 @@ from pytest_upskill.reports.terminal.layout import width_of
 from pytest_upskill.reports.terminal.summary_text import ASCII_MARKS, summary_lines
 from pytest_upskill.results.summary import Summary
 from pytest_upskill.results.verdict import verdicts_of
-from pytest_upskill.trials.trial import SkillInfo
+from pytest_upskill.trials.plan import SkillInfo
 from support.made import LONG_MODEL, PAID, lines, made_summary
 
 MODELS = ["haiku", "sonnet", "opus", "openai:gpt-5.4-mini", LONG_MODEL]

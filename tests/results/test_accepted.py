@@ -12,8 +12,6 @@ from pytest_upskill.errors import AcceptedError
 from pytest_upskill.results.accepted import (
     RESULTS_NAME,
     CaseResult,
-    Count,
-    Expectation,
     ModelResults,
     Results,
     case_digest,
@@ -25,6 +23,7 @@ from pytest_upskill.results.accepted import (
 )
 from pytest_upskill.results.regressions import standing_of
 from pytest_upskill.skills.cases import Case
+from pytest_upskill.trials.plan import Count, Expectation
 from pytest_upskill.trials.records import Record
 
 A = CaseResult(5, 5, 1, 640, "0123456789ab")

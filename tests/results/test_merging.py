@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from pytest_upskill.errors import ResultsError
 from pytest_upskill.results.merging import Source, merged
-from pytest_upskill.results.run import AskedCase, RunResults
+from pytest_upskill.results.run import RunResults
 from pytest_upskill.settings import Gates
+from pytest_upskill.trials.plan import PlannedCase
 from support.made import accepted_count, made_run
 
 WHOLE = made_run(
@@ -24,7 +25,7 @@ WHOLE = made_run(
 )
 
 
-def part(results: RunResults, keep: Callable[[AskedCase], bool]) -> RunResults:
+def part(results: RunResults, keep: Callable[[PlannedCase], bool]) -> RunResults:
     """The shard that has some of the tests."""
     tests = tuple(test for test in results.tests if keep(test))
     places = {(test.skill, test.case, test.model) for test in tests}
@@ -41,7 +42,7 @@ def part(results: RunResults, keep: Callable[[AskedCase], bool]) -> RunResults:
     )
 
 
-def shards(results: RunResults, of: Callable[[AskedCase], int], number: int) -> list[Source]:
+def shards(results: RunResults, of: Callable[[PlannedCase], int], number: int) -> list[Source]:
     def shard(this: int) -> Source:
         return Source(f"{this}.json", part(results, lambda test: of(test) == this))
 
@@ -117,7 +118,7 @@ FIRST = WHOLE.records[0]
         ({"gates": Gates()}, "b.json: other gates than in a.json"),
         ({"looks": (3, 6)}, "b.json: other numbers of runs (--skill-runs) than in a.json"),
         (
-            {"tests": (replace(WHOLE.tests[0], info=replace(WHOLE.tests[0].info, digest="")),)},
+            {"tests": (replace(WHOLE.tests[0], digest=""),)},
             "b.json: the case case-0 of gate on haiku has another question or checks than in a",
         ),
     ],

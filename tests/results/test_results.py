@@ -113,12 +113,12 @@ def test_any_text_is_read_back_as_it_was(
         made,
         records=(made_record("gate", "case-0", "haiku", "skill", 1, output=answer + "\ud800"),),
         questions={("gate", "case-0"): f"?{question}"},
-        tests=(replace(test, info=replace(test.info, tags=tuple(tags))),),
+        tests=(replace(test, tags=tuple(tags)),),
     )
     again = read_run(written(results, tmp_path_factory.mktemp("run")))
     assert again.records == results.records
     assert again.questions == results.questions
-    assert again.tests[0].info.tags == tuple(tags)
+    assert again.tests[0].tags == tuple(tags)
 
 
 def test_a_file_of_the_first_keys_alone_is_read(tmp_path: Path) -> None:
@@ -203,8 +203,6 @@ def test_a_subset_is_told_unless_its_other_cases_are_missed() -> None:
 
 def test_a_test_of_no_file_is_no_subset() -> None:
     (test, *_) = made_run(cases=1).tests
-    in_python = replace(test, info=replace(test.info, of=0))
+    in_python = replace(test, of=0)
     assert incomplete([in_python]) == {}
-    assert incomplete([in_python, replace(test, info=replace(test.info, of=2))]) == {
-        ("gate", "haiku"): (1, 2)
-    }
+    assert incomplete([in_python, replace(test, of=2)]) == {("gate", "haiku"): (1, 2)}

@@ -52,7 +52,7 @@ def test_models_are_adjusted_for_being_several() -> None:
 
 def test_only_cases_that_are_the_same_and_answered_make_pairs() -> None:
     one, two = run(range(12)), run(range(12), cases=14)
-    edited = replace(two.tests[3], info=replace(two.tests[3].info, digest="another"))
+    edited = replace(two.tests[3], digest="another")
     lost = made_record("gate", "case-5", "haiku", "skill", 1, outcome="errored", error="busy")
     two = replace(
         two,
@@ -113,7 +113,7 @@ def test_runs_that_looked_more_than_once_are_held_to_their_level() -> None:
 
 def test_no_case_in_common_is_no_change() -> None:
     one, two = run(range(3)), run(range(3))
-    others = tuple(replace(t, info=replace(t.info, digest=f"new {t.case}")) for t in two.tests)
+    others = tuple(replace(t, digest=f"new {t.case}") for t in two.tests)
     (pair,) = compare_runs(one, replace(two, tests=others)).pairs
     assert (pair.cases, pair.change, pair.before) == (0, None, None)
     assert pair.left_out.edited == 12

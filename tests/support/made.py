@@ -8,13 +8,13 @@ from typing import Any, Final
 
 from pytest_upskill._util.git import Commit
 from pytest_upskill.reports.terminal.summary_text import Marks, summary_lines
-from pytest_upskill.results.accepted import Count, Expectation
-from pytest_upskill.results.run import AskedCase, RunResults
+from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.summary import ArmSummary, CaseSummary, Summary
 from pytest_upskill.results.verdict import verdicts_of
 from pytest_upskill.settings import Gates
+from pytest_upskill.trials.plan import Count, Expectation, PlannedCase, SkillInfo
 from pytest_upskill.trials.records import Grade, Record
-from pytest_upskill.trials.trial import ARMS, Arm, CaseInfo, SkillInfo
+from pytest_upskill.trials.trial import ARMS, Arm
 
 STARTED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 REASONS = ('"gate up" is not in the answer', '"gate up" is in the answer')
@@ -63,18 +63,23 @@ def made_run(
             for model in models:
                 name = f"case-{number}"
                 file = f"skills/{skill}/skill_meta.json"
-                info = CaseInfo(
-                    folder=f"skills/{skill}",
-                    digest=f"{number:012d}",
-                    file=file,
-                    line=number + 1,
-                    of=cases,
-                    tags=("even",) if number % 2 == 0 else (),
-                )
                 expected = (accepted or {}).get(number)
-                new = bool(accepted) and not expected
-                nodeid = f"{file}::{name}[{model}]"
-                tests.append(AskedCase(nodeid, skill, name, model, info, expected, new))
+                tests.append(
+                    PlannedCase(
+                        f"{file}::{name}[{model}]",
+                        skill,
+                        name,
+                        model,
+                        digest=f"{number:012d}",
+                        folder=f"skills/{skill}",
+                        file=file,
+                        line=number + 1,
+                        tags=("even",) if number % 2 == 0 else (),
+                        expected=expected,
+                        new=bool(accepted) and not expected,
+                        of=cases,
+                    )
+                )
                 records += [
                     made_record(
                         skill, name, model, arm, run, passed=passes(number, model, arm, run)

@@ -12,9 +12,10 @@ from typing import Any
 
 from pytest_upskill._util.git import Commit
 from pytest_upskill.reports.html import html_report
-from pytest_upskill.results.run import AskedCase, RunResults
+from pytest_upskill.results.run import RunResults
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials.answer import AnswerFile
+from pytest_upskill.trials.plan import PlannedCase
 from pytest_upskill.trials.records import Grade, Record
 from pytest_upskill.trials.transcript import Turn
 from pytest_upskill.trials.trial import Arm
@@ -167,14 +168,16 @@ def readable_run(
     )
 
 
-def _named(test: AskedCase) -> AskedCase:
+def _named(test: PlannedCase) -> PlannedCase:
     number = int(test.case.removeprefix("case-"))
     tags = ("format",) if number % 3 == 0 else ("content", "wording") if number % 3 == 1 else ()
-    info = replace(
-        test.info, tags=tags, file=f"skills/{SKILL}/skill_meta.json", line=4 + 9 * number
-    )
     return replace(
-        test, case=CASES[number], info=info, nodeid=test.nodeid.replace(test.case, CASES[number])
+        test,
+        nodeid=test.nodeid.replace(test.case, CASES[number]),
+        case=CASES[number],
+        file=f"skills/{SKILL}/skill_meta.json",
+        line=4 + 9 * number,
+        tags=tags,
     )
 
 
@@ -217,10 +220,15 @@ def hostile_run() -> RunResults:
         transcript = (Turn("call", ALL_PAYLOADS, PAYLOADS[2]),)
         return replace(new, outcome=outcome, files=files, transcript=transcript)
 
-    def test(old: AskedCase) -> AskedCase:
-        info = replace(old.info, tags=PAYLOADS, file=PAYLOADS[6])
-        expected = accepted_count(1)._replace(date=PAYLOADS[3])
-        return replace(old, case=named(old.case), info=info, expected=expected, nodeid=PAYLOADS[4])
+    def test(old: PlannedCase) -> PlannedCase:
+        return replace(
+            old,
+            nodeid=PAYLOADS[4],
+            case=named(old.case),
+            file=PAYLOADS[6],
+            tags=PAYLOADS,
+            expected=accepted_count(1)._replace(date=PAYLOADS[3]),
+        )
 
     return replace(
         made,

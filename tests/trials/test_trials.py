@@ -12,16 +12,8 @@ from hypothesis import strategies as st
 from pytest_upskill.settings import Settings
 from pytest_upskill.skills.cases import Case
 from pytest_upskill.skills.skill import Skill, load_skill
-from pytest_upskill.trials.trial import (
-    Plan,
-    PlannedItem,
-    Question,
-    SkillInfo,
-    Trial,
-    skill_system,
-    trials_of,
-    user_text,
-)
+from pytest_upskill.trials.plan import Plan, PlannedCase
+from pytest_upskill.trials.trial import Question, Trial, skill_system, trials_of, user_text
 from support.kit import BODY, write_skill
 
 CASE = Case("open-gate", "How do I open it?", files=(("a.txt", "one\ntwo\n"),))
@@ -168,10 +160,11 @@ def test_an_edit_of_the_skill_keeps_the_baseline_question(skill: Skill) -> None:
 
 def test_a_plan_has_the_questions_of_its_items_in_order(skill: Skill) -> None:
     first, second = trials(skill), trials(skill, Case("shut", "How do I shut it?"))
-    info = SkillInfo(skill.name, "gatekeeper", skill.digest, skill.tokens)
-    items = (PlannedItem("a", info, tuple(first)), PlannedItem("b", info, tuple(second)))
-    plan = Plan(items)
-    assert plan.skills == (info,)
+    tests = [
+        PlannedCase(own[0].case, "gatekeeper", own[0].case, "haiku", tuple(own))
+        for own in (first, second)
+    ]
+    plan = Plan((), tuple(tests))
     assert list(plan.questions()) == [trial.question for trial in (*first, *second)]
-    turned = Plan(plan.items[::-1])
+    turned = Plan((), plan.tests[::-1])
     assert plan.key != turned.key

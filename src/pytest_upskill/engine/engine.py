@@ -21,7 +21,8 @@ from ..checks.judging import first_questions, is_worth_keeping
 from ..errors import ModelError, UpskillError
 from ..models import Model
 from ..trials.answer import Answer, NoAnswer, Reply
-from ..trials.trial import Plan, Question, Rubric
+from ..trials.plan import Plan
+from ..trials.trial import Question, Rubric
 from .budget import Budget
 from .lane import Job, Lane, Limit, pause
 from .store import KnownAnswers

@@ -15,7 +15,8 @@ from typing import Any
 
 from ..errors import UpskillError
 from ..trials.answer import Reply
-from ..trials.trial import Plan, Question
+from ..trials.plan import Plan
+from ..trials.trial import Question
 from .engine import Engine
 
 Address = tuple[Any, str]

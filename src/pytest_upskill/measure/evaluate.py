@@ -10,11 +10,12 @@ from ..checks.grading import ToGrade, records_of, rubric_for
 from ..checks.judging import Ask
 from ..errors import shown
 from ..models.prices import Price, cost
-from ..results.accepted import case_digest
-from ..results.run import AskedCase, RunResults, versions
+from ..results.accepted import planned_case
+from ..results.run import RunResults, versions
 from ..settings import Settings
 from ..skills.skill import Skill
-from ..trials.trial import ARMS, Arm, CaseInfo, SkillInfo, trials_of, user_text
+from ..trials.plan import PlannedCase, SkillInfo
+from ..trials.trial import ARMS, Arm, trials_of, user_text
 
 PriceOf = Callable[[str], Price | None]
 
@@ -35,23 +36,17 @@ def evaluate_cases(
     Cases that are to be skipped, or are for other models, are left out as pytest does.
     """
     started, clock = datetime.now(UTC), monotonic()
-    tests, to_grade = list[AskedCase](), list[ToGrade]()
+    tests, to_grade = list[PlannedCase](), list[ToGrade]()
     info = _info(skill)
     for case, checks in cases:
         rubric = rubric_for(checks, settings.judge)
         for model, model_id in models.items():
             if case.skip or not case.is_for(model, model_id):
                 continue
-            known = CaseInfo(
-                digest=case_digest(case),
-                line=case.line,
-                threshold=case.threshold or settings.case_threshold,
-                compared=case.xfail is None,
-                tags=case.tags,
-            )
-            nodeid = f"{info.path}::{case.id}[{model}]"
-            tests.append(AskedCase(nodeid, skill.name, case.id, model, known))
             trials = trials_of(skill.name, skill, case, model, settings, rubric)
+            nodeid = f"{info.path}::{case.id}[{model}]"
+            planned = planned_case(nodeid, case, trials, settings, compared=case.xfail is None)
+            tests.append(replace(planned, trials=()))
             to_grade += [ToGrade(trial, case, checks) for trial in trials if trial.arm in arms]
     records = records_of(to_grade, ask)
     prices = {model: price_of(model) for model in models}

@@ -25,7 +25,7 @@ from ..results.accepted import (
 from ..results.regressions import AcceptedComparison, Compared
 from ..results.run import RunResults
 from ..settings import Settings
-from ..trials.trial import PlannedItem
+from ..trials.plan import PlannedCase
 from .ledger import Ledger
 
 _MOST_NAMES: Final = 10
@@ -38,31 +38,31 @@ class _Group:
     skill: str
     model: str
     folder: Path
-    items: tuple[PlannedItem, ...]
+    tests: tuple[PlannedCase, ...]
     results: dict[str, CaseResult]  # by node id; without those that were not answered
 
     @property
     def subset(self) -> bool:
         """Whether some of its cases were left out."""
-        from_file = [item.case.of for item in self.items if item.case.of]
+        from_file = [test.of for test in self.tests if test.of]
         return len(from_file) < max(from_file, default=0)
 
 
 def _groups(ledger: Ledger) -> list[_Group]:
-    groups: dict[tuple[str, str], list[PlannedItem]] = {}
-    for item in ledger.planned:
-        groups.setdefault((item.skill.name, item.trials[0].model), []).append(item)
+    groups: dict[tuple[str, str], list[PlannedCase]] = {}
+    for test in ledger.planned:
+        groups.setdefault(test.pair, []).append(test)
     return [
-        _Group(skill, model, Path(items[0].case.folder), tuple(items), _results(ledger, items))
-        for (skill, model), items in groups.items()
+        _Group(skill, model, Path(tests[0].folder), tuple(tests), _results(ledger, tests))
+        for (skill, model), tests in groups.items()
     ]
 
 
-def _results(ledger: Ledger, items: Sequence[PlannedItem]) -> dict[str, CaseResult]:
+def _results(ledger: Ledger, tests: Sequence[PlannedCase]) -> dict[str, CaseResult]:
     found = {
-        item.nodeid: case_result(ledger.records_of(item.nodeid), item.case.digest)
-        for item in items
-        if item.case.compared
+        test.nodeid: case_result(ledger.records_of(test.nodeid), test.digest)
+        for test in tests
+        if test.compared
     }
     return {nodeid: result for nodeid, result in found.items() if result}
 
@@ -81,19 +81,19 @@ def writer(settings: Settings, ledger: Ledger, told: list[str]) -> Iterator[Writ
 def accept(ledger: Ledger) -> list[str]:
     """Write what was reached beside the skills; what of it, in lines."""
     told = []
+    digests = {skill.name: skill.digest for skill in ledger.skills}
     by_folder = sorted(_groups(ledger), key=lambda group: str(group.folder))
     for folder, groups in groupby(by_folder, key=lambda group: group.folder):
         before = results = read_results(folder)
         for group in groups:
             present = {
-                item.trials[0].case: group.results[item.nodeid]
-                for item in group.items
-                if item.nodeid in group.results
+                test.case: group.results[test.nodeid]
+                for test in group.tests
+                if test.nodeid in group.results
             }
             if present:
-                skill = group.items[0].skill.digest[:DIGITS]
-                model_id = ledger.model_ids[group.model]
-                now = ModelResults(model_id, ledger.date, skill, present)
+                model_id, skill = ledger.model_ids[group.model], digests[group.skill]
+                now = ModelResults(model_id, ledger.date, skill[:DIGITS], present)
                 results = updated(results, group.model, now, _existing(group))
             told.append(f"{group.skill} on {group.model}: {_accepted(group, folder)}")
         if results is not before:
@@ -103,12 +103,12 @@ def accept(ledger: Ledger) -> list[str]:
 
 def _existing(group: _Group) -> tuple[str, ...] | None:
     """The cases of the skill's file, if the run left none of them out."""
-    siblings = max((item.case.siblings for item in group.items), key=len)
+    siblings = max((test.siblings for test in group.tests), key=len)
     return siblings if siblings and not group.subset else None
 
 
 def _accepted(group: _Group, folder: Path) -> str:
-    left = [item.trials[0].case for item in group.items if item.nodeid not in group.results]
+    left = [test.case for test in group.tests if test.nodeid not in group.results]
     told = f"accepted {counted(len(group.results), 'case')} in {shown(folder / RESULTS_NAME)}"
     return f"{told}; not accepted: {_names(left)}" if left else told
 
@@ -125,7 +125,7 @@ def notes(results: RunResults, config: pytest.Config) -> list[str]:
             lines.append(f"{where}: better than accepted: {_all_told(better)}.")
         lines += worse_notes([comparison])
         if unknown:
-            names = _names([case.case for case in unknown])
+            names = _names([case.test.case for case in unknown])
             lines.append(f"{where}: no accepted result (new or changed): {names}.")
     if to_accept and not any(comparison.reasons for comparison in found):
         lines.append(f"To accept: {command_that_accepts(config)}")
@@ -164,4 +164,4 @@ def run_again_by_lf(
     if plugin:
         for comparison in found:
             for case in comparison.to_run_again:
-                plugin.lastfailed[ledger.report_id(case.nodeid)] = True
+                plugin.lastfailed[ledger.report_id(case.test.nodeid)] = True

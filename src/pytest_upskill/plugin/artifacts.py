@@ -98,7 +98,7 @@ def annotation_lines(
     top = Path(os.environ.get("GITHUB_WORKSPACE") or root)
 
     def placed(case: Compared) -> Compared:
-        return replace(case, info=replace(case.info, file=relative(root / case.info.file, top)))
+        return replace(case, test=replace(case.test, file=relative(root / case.test.file, top)))
 
     moved = [
         replace(

@@ -15,7 +15,8 @@ import pytest
 from ..engine import Engine, LinkClient, LinkServer
 from ..engine.engine import STOPPED
 from ..trials.answer import NoAnswer, Reply
-from ..trials.trial import Plan, Question
+from ..trials.plan import Plan
+from ..trials.trial import Question
 from .status_line import ProgressLine, Tally
 
 _LINK: Final = "upskill_link"

@@ -15,46 +15,43 @@ from ..checks.judging import Ask
 from ..results.summary import summarize
 from ..settings import Settings
 from ..stats import look, look_plan
-from ..trials.trial import CaseInfo, PlannedItem, SkillInfo, Trial
+from ..trials.plan import Plan, PlannedCase, SkillInfo
 from .functions import asker_of
 from .nodes import CaseItem, records_of_items
 from .outcomes import is_passed_by
 
 
-def planned_items(items: Sequence[pytest.Item]) -> list[PlannedItem]:
+def plan_of(items: Sequence[pytest.Item]) -> Plan:
     """The tests that a model is going to be asked for."""
-    return [
-        PlannedItem(item.nodeid, *of_skill)
-        for item in items
-        if (of_skill := _of_skill(item)) and not is_passed_by(item)
-    ]
+    found = [own for item in items if (own := _of_skill(item)) and not is_passed_by(item)]
+    return Plan(tuple(dict.fromkeys(skill for skill, _ in found)), tuple(test for _, test in found))
 
 
-def _of_skill(item: pytest.Item) -> tuple[SkillInfo, tuple[Trial, ...], CaseInfo] | None:
+def _of_skill(item: pytest.Item) -> tuple[SkillInfo, PlannedCase] | None:
     if isinstance(item, CaseItem):
-        return item.parent.info, tuple(item.trials), item.info
+        return item.parent.info, item.planned
     asker = asker_of(item)
-    return (asker.info, tuple(asker.trials), asker.case) if asker else None
+    return (asker.info, asker.planned) if asker else None
 
 
-def collected_line(items: Sequence[PlannedItem], *, asks: bool) -> str | None:
+def collected_line(plan: Plan, *, asks: bool) -> str | None:
     """How many calls a run makes; fewer if some answers are stored."""
-    cases = [item for item in items if not item.trials[0].is_open]
+    cases = [test for test in plan.tests if not test.trials[0].is_open]
     parts = [_sizes(cases)] if cases else []
-    if in_python := len(items) - len(cases):
+    if in_python := len(plan.tests) - len(cases):
         parts.append(f"the calls of {counted(in_python, 'test')} in Python")
     text = ", and ".join(parts)
     return f"upskill: {'' if asks else 'a run would make '}{text}" if text else None
 
 
-def _sizes(items: Sequence[PlannedItem]) -> str:
-    trials = [trial for item in items for trial in item.trials]
+def _sizes(tests: Sequence[PlannedCase]) -> str:
+    trials = [trial for test in tests for trial in test.trials]
     # A judge is asked once about each answer for every vote; replies to repair come on top.
     judged = sum(trial.rubric.votes for trial in trials if trial.rubric)
-    arms = {len({trial.arm for trial in item.trials}) for item in items}
-    first = {max(trial.run for trial in item.trials if not trial.later) for item in items}
-    runs = first | {item.trials[-1].run for item in items}
-    sizes = [counted(len(items), "test"), _range(arms, "arm"), _range(runs, "run")]
+    arms = {len({trial.arm for trial in test.trials}) for test in tests}
+    first = {max(trial.run for trial in test.trials if not trial.later) for test in tests}
+    runs = first | {test.trials[-1].run for test in tests}
+    sizes = [counted(len(tests), "test"), _range(arms, "arm"), _range(runs, "run")]
     judge = f", and {judged:,} by the judge" if judged else ""
     return f"up to {counted(len(trials) + judged, 'call')}: {' × '.join(sizes)}{judge}"
 

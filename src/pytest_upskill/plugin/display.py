@@ -17,8 +17,8 @@ from ..reports.terminal.summary_text import summary_lines
 from ..results.regressions import AcceptedComparison
 from ..results.run import RunResults
 from ..settings import Settings
+from ..trials.plan import SkillInfo
 from ..trials.records import load_records
-from ..trials.trial import SkillInfo
 from .outcomes import RECORDS_PROPERTY
 
 _KEY: Final = "upskill_screen"
@@ -157,7 +157,7 @@ def write_regressions(
     reporter: pytest.TerminalReporter, compared: Sequence[AcceptedComparison]
 ) -> None:
     """What only all cases together show was no failure by itself: it is shown here."""
-    worse = {case.nodeid for comparison in compared for case in comparison.to_run_again}
+    worse = {case.test.nodeid for comparison in compared for case in comparison.to_run_again}
     for report in reporter.stats.get("xfailed", ()):
         if report.nodeid in worse and report.longrepr:
             reporter.write_sep("_", f"regression: {report.nodeid}", red=True)

@@ -17,14 +17,15 @@ import pytest
 from .._util.json_forms import FormError
 from .._util.texts import harmless, one_line
 from ..errors import InputError
-from ..results.accepted import Count, Results, read_results, short_digest
+from ..results.accepted import Results, planned_case, read_results, short_digest
 from ..settings import Settings
 from ..skills.at_ref import with_previous
 from ..skills.cases import Case, Role, read_messages
 from ..skills.skill import Skill, find_skills, load_skill
 from ..trials.answer import Answer, NoAnswer, joined
+from ..trials.plan import Count, PlannedCase, SkillInfo
 from ..trials.records import Grade, Record, dump_records, errored_record, graded_record
-from ..trials.trial import CaseInfo, Prompt, Question, SkillInfo, Trial, open_trials
+from ..trials.trial import Prompt, Question, Trial, open_trials
 from .hooks import prompts
 from .nodes import Run, info_of, relative
 from .outcomes import ASKED_PROPERTY, RECORDS_PROPERTY, NotAnswered, judge_present
@@ -52,25 +53,14 @@ class Unanswered(BaseException):
 class Asker:
     """What the fixture ``ask`` gives to a test: a function that asks the model of its item."""
 
-    def __init__(
-        self,
-        run: Run,
-        known: "_Known",
-        case: CaseInfo,
-        name: str,
-        model: str,
-        prompt: Prompt,
-    ) -> None:
-        skill, _, self.info, accepted = known
-        self.case = case
-        of_model = accepted.get(model)
-        self.expected = of_model.expectation(name, case.digest) if of_model else None
-        self.trials = open_trials(self.info.name, skill, name, model, run.settings)
+    def __init__(self, run: Run, known: "_Known", planned: PlannedCase, prompt: Prompt) -> None:
+        self.info = known.info
+        self.planned = planned
         self.asked: list[tuple[Trial, Question, Answer]] = []
         self._run = run
-        self._skill = skill
+        self._skill = known.skill
         self._prompt = prompt
-        self._trial = self.trials[0]
+        self._trial = planned.trials[0]
 
     def __call__(
         self, question: str | Sequence[Mapping[str, str]], *, system: str | None = None
@@ -161,10 +151,9 @@ class MarkedTests:
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         spec = getattr(item, "callspec", None)
         if isinstance(item, pytest.Function) and spec and _MODEL in spec.params:
-            known, model = self._skill_of(item), spec.params[_MODEL]
-            info = _case_info(item, known.folder, self._run.settings.case_threshold)
-            prompt = prompts(item.ihook, item.config)
-            item.stash[_ASKER] = Asker(self._run, known, info, _case_of(item, model), model, prompt)
+            known = self._skill_of(item)
+            planned = _planned(item, known, spec.params[_MODEL], self._run.settings)
+            item.stash[_ASKER] = Asker(self._run, known, planned, prompts(item.ihook, item.config))
 
     @pytest.hookimpl(trylast=True)  # when its fixtures are there
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
@@ -221,23 +210,29 @@ def _case_of(item: pytest.Function, model: str) -> str:
     return f"{name}[{other[0]}]" if other else name
 
 
-def _case_info(item: pytest.Function, folder: Path, threshold: float | None) -> CaseInfo:
-    """A test is another one when its source is."""
+def _planned(item: pytest.Function, known: _Known, model: str, settings: Settings) -> PlannedCase:
+    """A test changes when its source does."""
     path, line, _ = item.reportinfo()
-    return CaseInfo(
-        folder=str(folder),
+    case = Case(_case_of(item, model), "", line=(line or 0) + 1)
+    return planned_case(
+        item.nodeid,
+        case,
+        open_trials(known.info.name, known.skill, case.id, model, settings),
+        settings,
         digest=short_digest(inspect.getsource(item.function)),
+        folder=known.folder,
         file=relative(Path(path), item.config.rootpath),
-        line=(line or 0) + 1,
-        threshold=threshold,
         compared=not any(item.iter_markers("xfail")),
+        accepted=known.accepted,
     )
 
 
 def _run_all(item: pytest.Function, asker: Asker, settings: Settings) -> BaseException | None:
     """Run a test for every arm and run; a failure with the skill, if too many runs have one."""
     given = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
-    outcomes = [(trial, asker.try_out(trial, lambda: item.obj(**given))) for trial in asker.trials]
+    outcomes = [
+        (trial, asker.try_out(trial, lambda: item.obj(**given))) for trial in asker.planned.trials
+    ]
     records = [asker.record(trial, failure) for trial, failure in outcomes]
     asked = [
         (trial.arm, trial.run, question.key, question.messages[-1][1])
@@ -255,7 +250,7 @@ def _run_all(item: pytest.Function, asker: Asker, settings: Settings) -> BaseExc
     with_skill = [failure for trial, failure in outcomes if trial.arm == "skill"]
     failures = [failure for failure in with_skill if failure]
     now = Count(len(with_skill) - len(failures), len(with_skill))
-    standing = judge_present(item, settings, asker.case, now, asker.expected)
+    standing = judge_present(item, settings, asker.planned, now)
     if standing and standing.kind == "regressed":
         failures[0].add_note(harmless(standing.reason))
     return failures[0] if standing else None

@@ -5,7 +5,7 @@ The same with and without xdist, since records ride on the reports of their own 
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -22,12 +22,12 @@ from ..engine import Engine
 from ..engine.recording import Recorded, recorded_lines
 from ..models.prices import Price, cost
 from ..reports.export.spans import TrialKey
-from ..results.accepted import Results, read_results
-from ..results.run import AskedCase, RunResults, versions
+from ..results.run import RunResults, versions
 from ..settings import Settings
 from ..trials.answer import Answer, Usage, total_usage
+from ..trials.plan import Plan, PlannedCase, SkillInfo
 from ..trials.records import Record, errored_record, load_records
-from ..trials.trial import Arm, Plan, PlannedItem, SkillInfo, Trial
+from ..trials.trial import Arm, Trial
 from .outcomes import ASKED_PROPERTY, RECORDS_PROPERTY
 
 CRASHED: Final = "the xdist worker that ran this test crashed. Run again, or without -n"
@@ -48,14 +48,14 @@ class Ledger:
         self._started = datetime.now(UTC)
         self._clock = monotonic()
         self._skills: tuple[SkillInfo, ...] = ()
-        self._planned: dict[str, PlannedItem] = {}
+        self._planned: dict[str, PlannedCase] = {}
         self._records: dict[str, list[Record]] = {}
         self._report_ids: dict[str, Any] = {}
         self._asked: dict[str, list[tuple[Arm, int, str, str]]] = {}  # by tests in Python
 
     def set_plan(self, plan: Plan) -> None:
         self._skills = plan.skills
-        self._planned = {item.nodeid: item for item in plan.items}
+        self._planned = {test.nodeid: test for test in plan.tests}
 
     def add_report(self, report: pytest.TestReport) -> None:
         self._report_ids[report.nodeid] = getattr(report, "id", report.nodeid)  # from 9.2 on
@@ -81,7 +81,7 @@ class Ledger:
         return self._skills
 
     @property
-    def planned(self) -> Iterable[PlannedItem]:
+    def planned(self) -> Iterable[PlannedCase]:
         return self._planned.values()
 
     @property
@@ -107,16 +107,12 @@ class Ledger:
 
     def results(self, settings: Settings, root: Path) -> RunResults:
         """All of it, when the last report is in."""
-        accepted: dict[str, Results] = {}
-        if not settings.accept:  # else what is reached is what is expected
-            folders = {item.case.folder for item in self._planned.values()}
-            accepted = {folder: read_results(Path(folder)) for folder in sorted(folders)}
         return RunResults(
             started=self._started,
             seconds=monotonic() - self._clock,
             skills=self._skills,
             model_ids=self.model_ids,
-            tests=tuple(_asked_case(item, accepted) for item in self._planned.values()),
+            tests=tuple(replace(test, trials=()) for test in self._planned.values()),
             records=tuple(self.records()),
             questions=self._questions(),
             gates=settings.gates,
@@ -128,12 +124,12 @@ class Ledger:
     def _questions(self) -> dict[tuple[str, str], str]:
         """The last turn of each case; of a test in Python all that it asked in its first trial."""
         found: dict[tuple[str, str], str] = {}
-        for nodeid, item in self._planned.items():
-            first = item.trials[0]
+        for nodeid, test in self._planned.items():
+            first = test.trials[0]
             texts = [first.question.messages[-1][1]] if not first.is_open else []
             for arm, run, _, text in self._asked.get(nodeid, ()):
                 texts += [text] if (arm, run) == (first.arm, first.run) else []
-            found.setdefault((first.skill, first.case), "\n\n".join(texts))
+            found.setdefault((test.skill, test.case), "\n\n".join(texts))
         return found
 
     def stored_notes(self) -> list[str]:
@@ -173,14 +169,12 @@ class Ledger:
 
     def _is_whole(self) -> bool:
         """Whether every case was planned and every planned one was answered."""
-        planned = Counter(
-            (item.case.folder, item.trials[0].model) for item in self._planned.values()
-        )
+        planned = Counter((test.folder, test.model) for test in self._planned.values())
         return all(
             nodeid in self._records
             and all(record.outcome != "errored" for record in self._records[nodeid])
-            and planned[item.case.folder, item.trials[0].model] >= item.case.of
-            for nodeid, item in self._planned.items()
+            and planned[test.folder, test.model] >= test.of
+            for nodeid, test in self._planned.items()
         )
 
     def answers(self, engine: Engine) -> dict[TrialKey, list[Answer]]:
@@ -191,14 +185,14 @@ class Ledger:
                 for key in (self._open_keys(nodeid, trial) or [trial.question.key])
                 if isinstance(reply := engine.known_reply(key), Answer)
             ]
-            for nodeid, item in self._planned.items()
-            for trial in item.trials
+            for nodeid, test in self._planned.items()
+            for trial in test.trials
         }
 
     def _recorded(self, engine: Engine) -> Iterator[Recorded]:
         """Every answer that was used, those of a judge too."""
-        for nodeid, item in self._planned.items():
-            for trial in item.trials:
+        for nodeid, test in self._planned.items():
+            for trial in test.trials:
                 asked = self._open_keys(nodeid, trial)
                 keys = asked if trial.is_open else _asked_in(trial, engine)
                 for step, key in enumerate(keys):
@@ -210,14 +204,6 @@ class Ledger:
         """The keys of what a test in Python asked in a trial."""
         place, known = (trial.arm, trial.run), self._asked.get(nodeid, ())
         return [key for arm, run, key, _ in known if (arm, run) == place]
-
-
-def _asked_case(item: PlannedItem, accepted: Mapping[str, Results]) -> AskedCase:
-    first = item.trials[0]
-    of_model = accepted.get(item.case.folder, {}).get(first.model)
-    expected = of_model.expectation(first.case, item.case.digest) if of_model else None
-    new = of_model is not None and expected is None
-    return AskedCase(item.nodeid, first.skill, first.case, first.model, item.case, expected, new)
 
 
 def _asked_in(trial: Trial, engine: Engine) -> Iterator[str]:

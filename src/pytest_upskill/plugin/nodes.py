@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -24,14 +24,15 @@ from ..checks.grading import ToGrade, records_of, rubric_for
 from ..checks.judging import Ask
 from ..errors import CasesError, InputError
 from ..reports.terminal.failure import Look, failure_text
-from ..results.accepted import Expectation, Results, case_digest, case_result, read_results
+from ..results.accepted import Results, case_result, planned_case, read_results
 from ..settings import Settings
 from ..skills.at_ref import with_previous
 from ..skills.cases import Case, how_to_add_cases
 from ..skills.skill import CASES_NAME, Skill, find_cases, load_skill
 from ..trials.answer import Reply
+from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record, dump_records
-from ..trials.trial import Arm, CaseInfo, Prompt, Question, SkillInfo, Trial, trials_of
+from ..trials.trial import Arm, Prompt, Question, Trial, trials_of
 from .display import screen_of
 from .hooks import call, prompts
 from .outcomes import RECORDS_PROPERTY, NotAnswered, WrongAnswer, judge_present
@@ -222,8 +223,7 @@ class CaseItem(pytest.Item):
     parent: "SkillFile"
     case: Case
     checks: tuple[AnyCheck, ...]
-    trials: list[Trial]
-    expected: Expectation | None  # what is accepted of it
+    _planned: PlannedCase
     ihook = property(hooks_of_parent)
 
     def __init__(self, **kwargs: Any) -> None:
@@ -247,9 +247,17 @@ class CaseItem(pytest.Item):
         item.case, item.checks = case, checks
         label, settings = parent.source.label, parent.run.settings
         rubric = rubric_for(checks, settings.judge)
-        item.trials = trials_of(label, skill, case, model, settings, rubric, prompt)
-        accepted = parent.accepted.get(model)
-        item.expected = accepted.expectation(case.id, case_digest(case)) if accepted else None
+        item._planned = planned_case(
+            item.nodeid,
+            case,
+            trials_of(label, skill, case, model, settings, rubric, prompt),
+            settings,
+            folder=parent.source.folder,
+            file=parent.cases_path,
+            accepted=parent.accepted,
+            siblings=parent.siblings,
+            of=parent.runnable[model],
+        )
         for mark in ("skill", *case.tags):
             item.add_marker(mark)
         if case.skip:
@@ -274,10 +282,10 @@ class CaseItem(pytest.Item):
     def runtest(self) -> None:
         """The skill's answers must pass in enough of the runs."""
         self._send_records()
-        info, settings = self.info, self.parent.run.settings
-        result = case_result(self._records, info.digest)
+        planned, settings = self.planned, self.parent.run.settings
+        result = case_result(self._records, planned.digest)
         assert result, "an answer is missing, which is told in the setup"
-        standing = judge_present(self, settings, info, result.count, self.expected)
+        standing = judge_present(self, settings, planned, result.count)
         if standing:
             told = standing.reason if standing.kind == "regressed" else None
             raise WrongAnswer(self._failure_text(told), pytrace=False)
@@ -298,20 +306,13 @@ class CaseItem(pytest.Item):
         )
 
     @property
-    def info(self) -> CaseInfo:
-        """For the accepted results, which are compared and written elsewhere."""
-        file, settings = self.parent, self.parent.run.settings
-        return CaseInfo(
-            folder=str(file.source.folder),
-            digest=case_digest(self.case),
-            file=file.cases_path,
-            line=self.case.line,
-            threshold=self.case.threshold or settings.case_threshold,
-            compared=not any(self.iter_markers("xfail")),
-            siblings=file.siblings,
-            of=file.runnable[self.trials[0].model],
-            tags=self.case.tags,
-        )
+    def planned(self) -> PlannedCase:
+        """With the marks that it has by now."""
+        return replace(self._planned, compared=not any(self.iter_markers("xfail")))
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        return self._planned.trials
 
     def _send_records(self) -> None:
         """They travel on the test's own report."""

@@ -5,10 +5,9 @@ from typing import Final
 import pytest
 
 from .._util.texts import harmless
-from ..results.accepted import Count, Expectation
 from ..results.regressions import Standing, standing_of
 from ..settings import Settings
-from ..trials.trial import CaseInfo
+from ..trials.plan import Count, PlannedCase
 
 RECORDS_PROPERTY: Final = "upskill"
 ASKED_PROPERTY: Final = "upskill_asked"  # what a test in Python asked: keys and texts
@@ -25,14 +24,14 @@ class WrongAnswer(pytest.fail.Exception):  # type: ignore[misc, name-defined]
 
 
 def judge_present(
-    item: pytest.Item, settings: Settings, info: CaseInfo, now: Count, expected: Expectation | None
+    item: pytest.Item, settings: Settings, planned: PlannedCase, now: Count
 ) -> Standing | None:
     """What the present runs of a test are beside the accepted ones; None if they passed.
 
     A failure that was accepted, or is accepted now, or may be chance becomes an expected one:
     by a mark, so that --runxfail and --xfail-tb do what they say.
     """
-    standing = standing_of(now, info.threshold, expected)
+    standing = standing_of(now, planned.threshold, planned.expected)
     if standing.kind in ("passed", "better"):
         return None
     if settings.accept:

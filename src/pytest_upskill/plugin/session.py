@@ -18,10 +18,11 @@ from ..results.run import RunResults
 from ..settings import Settings
 from ..skills.at_ref import require_ref
 from ..trials.answer import Reply
-from ..trials.trial import Plan, Question
+from ..trials.plan import Plan
+from ..trials.trial import Question
 from . import accepting, artifacts, display, hooks, paths, prepare
 from .asking import Asking
-from .calls import FrugalRuns, collected_line, looks_of, planned_items
+from .calls import FrugalRuns, collected_line, looks_of, plan_of
 from .functions import MarkedTests
 from .ledger import Ledger
 from .nodes import CaseItem, SkillFile, SkillFolder, SkillSource, relative
@@ -175,7 +176,7 @@ class UpskillRun:
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> str | None:
         if self._config.get_verbosity() < -1:  # -qq: pytest does not say what it collected either
             return None
-        return collected_line(planned_items(items), asks=self.asks)
+        return collected_line(plan_of(items), asks=self.asks)
 
     # Asking.
 
@@ -186,9 +187,10 @@ class UpskillRun:
             self._asking.refuse(_COLLECTION_FAILED)
         elif self.asks:
             self._asking.connect()
-            if items := planned_items(session.items):
+            plan = plan_of(session.items)
+            if plan.tests:
                 only_cases = all(isinstance(item, CaseItem) for item in session.items)
-                self._begin(Plan(tuple(items)), nothing_else_runs=only_cases)
+                self._begin(plan, nothing_else_runs=only_cases)
         with self._asking.telling(lambda engine: Tally(engine, cache(self._price_of))):
             return (yield)
 

@@ -10,10 +10,10 @@ from typing import Final
 from .._util.texts import counted, harmless, one_line, points, shortened
 from ..results.accepted import case_result
 from ..results.regressions import AcceptedComparison
-from ..results.run import AskedCase, RunResults
+from ..results.run import RunResults
 from ..results.verdict import Verdict, signal_lines, sweet_spot
+from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
-from ..trials.trial import SkillInfo
 
 MARKER: Final = "<!-- pytest-upskill -->"  # by which a job finds its own comment
 # GitHub refuses a comment of more than 65,536 characters.
@@ -32,7 +32,7 @@ _UNKNOWN: Final = "–"
 class ToLookAt:
     """A case on a model, and what is to be said of it in a few words."""
 
-    test: AskedCase
+    test: PlannedCase
     told: str
 
 
@@ -192,7 +192,7 @@ def regressions(results: RunResults) -> Iterator[ToLookAt]:
     tests = {test.nodeid: test for test in results.tests}
     for comparison in results.comparisons:
         for case in comparison.to_run_again:
-            test, now = tests[case.nodeid], case.result.count
+            test, now = tests[case.test.nodeid], case.result.count
             known = case.expected
             was = f"accepted {known.was} on {known.date}, " if known else ""
             yield ToLookAt(test, f"{was}now {now}")
@@ -200,10 +200,10 @@ def regressions(results: RunResults) -> Iterator[ToLookAt]:
 
 def failed_cases(results: RunResults) -> Iterator[ToLookAt]:
     """The others that do not pass, or were not answered, though nobody expected it."""
-    worse = {case.nodeid for found in results.comparisons for case in found.to_run_again}
+    worse = {case.test.nodeid for found in results.comparisons for case in found.to_run_again}
     for test in results.failed:
         if test.nodeid not in worse:
-            result = case_result(results.records_of(test), test.info.digest)
+            result = case_result(results.records_of(test), test.digest)
             told = f"passed {result.count}" if result else "not answered, or not graded"
             yield ToLookAt(test, told)
 
@@ -291,8 +291,8 @@ def annotations(compared: Sequence[AcceptedComparison], gate: Iterable[str]) -> 
     told: list[str] = []
     for comparison in compared:
         # One reason for each case that got worse, then perhaps one for all together.
-        places = [(case.info.file, case.info.line) for case in comparison.worse]
-        places += [(case.info.file, 1) for case in comparison.cases[:1]]
+        places = [(case.test.file, case.test.line) for case in comparison.worse]
+        places += [(case.test.file, 1) for case in comparison.cases[:1]]
         told += comparison.reasons
         for (file, line), reason in zip(places, comparison.reasons, strict=False):
             where = f"file={_value(file)},line={line}"

@@ -6,16 +6,18 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, TypeAdapter, model_validator
 
 from .._util.json_forms import FormError, Strict, json_path, line_of, read_form
 from .._util.texts import digest
 from ..errors import AcceptedError, shown
+from ..settings import Settings
 from ..skills.cases import Case
+from ..trials.plan import Count, Expectation, PlannedCase
 from ..trials.records import Record
-from ..trials.trial import user_text
+from ..trials.trial import Trial, user_text
 
 RESULTS_NAME: Final = "skill_results.json"
 PYTHON_MARK: Final = "::"  # stands in the names of tests in Python, which no file of cases lists
@@ -23,20 +25,6 @@ DIGITS: Final = 12  # of a digest, enough to see a change by
 _HINT: Final = "Restore it, or delete it and run with --skill-accept."
 
 _Count = Annotated[int, Field(ge=0)]
-
-
-class Count(NamedTuple):
-    """How many runs passed, of how many."""
-
-    passes: int
-    runs: int
-
-    def __str__(self) -> str:
-        return f"{self.passes} of {self.runs}"
-
-    @property
-    def share(self) -> float:
-        return self.passes / self.runs
 
 
 @dataclass(frozen=True)
@@ -63,20 +51,12 @@ class ModelResults:
     skill_digest: str
     cases: Mapping[str, CaseResult]
 
-    def expectation(self, case: str, case_digest: str) -> "Expectation | None":
+    def expectation(self, case: str, case_digest: str) -> Expectation | None:
         """What is accepted of a case; None if it is new, or was changed since."""
         known = self.cases.get(case)
         if known is None or known.case_digest != case_digest:
             return None
         return Expectation(known.count, self.date, len(self.cases))
-
-
-class Expectation(NamedTuple):
-    """What is accepted of one case on one model, as one of so many."""
-
-    was: Count
-    date: str
-    among: int
 
 
 Results = Mapping[str, ModelResults]  # by the names of models as users write them
@@ -217,3 +197,42 @@ def case_digest(case: Case) -> str:
 
 def short_digest(*parts: str) -> str:
     return digest(*parts)[:DIGITS]
+
+
+def planned_case(
+    nodeid: str,
+    case: Case,
+    trials: Sequence[Trial],
+    settings: Settings,
+    *,
+    digest: str = "",
+    folder: Path | None = None,
+    file: str = "",
+    compared: bool = True,
+    accepted: Results | None = None,
+    siblings: tuple[str, ...] = (),
+    of: int = 0,
+) -> PlannedCase:
+    """A case on the model of its trials; ``digest`` is given for a test in Python."""
+    first, digest = trials[0], digest or case_digest(case)
+    # What is being accepted is not held against what was.
+    of_model = None if settings.accept else (accepted or {}).get(first.model)
+    expected = of_model.expectation(case.id, digest) if of_model else None
+    return PlannedCase(
+        nodeid,
+        first.skill,
+        case.id,
+        first.model,
+        tuple(trials),
+        digest=digest,
+        folder=str(folder or ""),
+        file=file,
+        line=case.line,
+        tags=case.tags,
+        threshold=case.threshold or settings.case_threshold,
+        compared=compared,
+        expected=expected,
+        new=of_model is not None and expected is None,
+        siblings=siblings,
+        of=of,
+    )

@@ -13,11 +13,11 @@ from .._util.git import Commit
 from .._util.json_forms import FormError, json_path, line_of, read_form
 from ..errors import ResultsError, shown
 from ..settings import Gates
+from ..trials.plan import Count, Expectation, PlannedCase, SkillInfo
 from ..trials.records import Outcome, Record
 from ..trials.transcript import TurnKind
-from ..trials.trial import Arm, CaseInfo, SkillInfo
-from .accepted import Count, Expectation
-from .run import AskedCase, RunResults
+from ..trials.trial import Arm
+from .run import RunResults
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _HINT: Final = "Name a file that --skill-json or a run's history wrote."
@@ -191,7 +191,7 @@ def _run(form: _Results) -> RunResults:
     records = tuple(_record(record) for record in form.records)
     # What was written before there were tests in the file is known by its records.
     tests = tuple(_test(test, cases.get((test.skill, test.case))) for test in form.tests) or tuple(
-        AskedCase("", *key)
+        PlannedCase("", *key)
         for key in dict.fromkeys((record.skill, record.case, record.model) for record in records)
     )
     return RunResults(
@@ -213,21 +213,13 @@ def _record(form: _Record) -> Record:
     return Record.from_json(form.model_dump())
 
 
-def _test(form: _Test, case: _Case | None) -> AskedCase:
+def _test(form: _Test, case: _Case | None) -> PlannedCase:
     known, expected = form.accepted, None
     if known:
         expected = Expectation(Count(known.passes, known.runs), known.date, known.among)
-    return AskedCase(
-        form.nodeid,
-        form.skill,
-        form.case,
-        form.model,
-        _info(case, form.of) if case else CaseInfo(of=form.of),
-        expected,
-        form.new,
+    facts = case.model_dump(exclude={"skill", "case", "question"}) if case else {"tags": ()}
+    return PlannedCase(
+        **form.model_dump(exclude={"accepted"}),
+        **{**facts, "tags": tuple(facts["tags"])},
+        expected=expected,
     )
-
-
-def _info(case: _Case, of: int) -> CaseInfo:
-    known = case.model_dump(exclude={"skill", "case", "question"})
-    return CaseInfo(**{**known, "tags": tuple(case.tags), "of": of})

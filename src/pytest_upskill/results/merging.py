@@ -7,8 +7,9 @@ from typing import Final, TypeVar
 
 from .._util.texts import counted, one_line
 from ..errors import ResultsError
+from ..trials.plan import PlannedCase
 from ..trials.records import Record
-from .run import AskedCase, RunResults, incomplete
+from .run import RunResults, incomplete
 
 T = TypeVar("T")
 _ONE_RUN: Final = "Merge only files of one run."
@@ -80,13 +81,13 @@ def _agreed(
     return {name: value for name, (value, _) in known.items()}
 
 
-def _tests(sources: Sequence[Source]) -> list[AskedCase]:
-    known: dict[tuple[str, str, str], tuple[AskedCase, str]] = {}
+def _tests(sources: Sequence[Source]) -> list[PlannedCase]:
+    known: dict[tuple[str, str, str], tuple[PlannedCase, str]] = {}
     for source in sources:
         for test in source.results.tests:
             place = (test.skill, test.case, test.model)
             before, file = known.setdefault(place, (test, source.name))
-            if before.info.digest != test.info.digest:
+            if before.digest != test.digest:
                 problem = f"the case {_told(place)} has another question or checks than in {file}"
                 raise ResultsError(source.name, problem, _ONE_RUN)
     return [test for test, _ in known.values()]

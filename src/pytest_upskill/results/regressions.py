@@ -6,8 +6,8 @@ from typing import Final, Literal
 
 from .._util.texts import one_line
 from ..stats import drop, regressed
-from ..trials.trial import CaseInfo
-from .accepted import CaseResult, Count, Expectation
+from ..trials.plan import Count, Expectation, PlannedCase
+from .accepted import CaseResult
 
 Kind = Literal["passed", "failed", "better", "accepted as failing", "perhaps chance", "regressed"]
 
@@ -54,20 +54,21 @@ def standing_of(now: Count, threshold: float | None, expected: Expectation | Non
 class Compared:
     """A case that ran, and what was accepted of it."""
 
-    nodeid: str
-    case: str
-    info: CaseInfo
+    test: PlannedCase
     result: CaseResult
-    expected: Expectation | None
+
+    @property
+    def expected(self) -> Expectation | None:
+        return self.test.expected
 
     @property
     def standing(self) -> Standing:
-        return standing_of(self.result.count, self.info.threshold, self.expected)
+        return standing_of(self.result.count, self.test.threshold, self.expected)
 
     @property
     def told(self) -> str:
         """Accepted and present numbers."""
-        name, now = one_line(self.case, 80), self.result.count
+        name, now = one_line(self.test.case, 80), self.result.count
         if self.expected is None:
             return f"{name} {now}"
         return f"{name} accepted {self.expected.was} on {self.expected.date}, now {now}"

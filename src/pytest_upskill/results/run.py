@@ -14,41 +14,27 @@ from .._util.git import Commit
 from .._util.texts import counted
 from ..settings import Gates
 from ..stats import LEVEL, plan_level
+from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
-from ..trials.trial import CaseInfo, SkillInfo
-from .accepted import Expectation, case_result
+from .accepted import case_result
 from .regressions import AcceptedComparison, Compared, compare
 from .summary import Summary, summarize
 from .verdict import Verdict, gate_reasons, verdicts_of
 
 Pair = tuple[str, str]  # the names of a skill and of a model
 
-_UNKNOWN: Final = CaseInfo()
 _NO_GATES: Final = Gates()
 
 
-@dataclass(frozen=True)
-class AskedCase:
-    """A case on a model: one test of the run."""
-
-    nodeid: str
-    skill: str
-    case: str
-    model: str
-    info: CaseInfo = _UNKNOWN
-    expected: Expectation | None = None  # what is accepted of it
-    new: bool = False  # something is accepted of the skill on this model, but nothing of this case
-
-
-def incomplete(tests: Sequence[AskedCase]) -> dict[Pair, tuple[int, int]]:
+def incomplete(tests: Sequence[PlannedCase]) -> dict[Pair, tuple[int, int]]:
     """By skill and model, how many cases of the skill's file there are tests of, and how many it
     has; only where these differ. Tests in Python are of no file."""
-    from_file = [test for test in tests if test.info.of]
+    from_file = [test for test in tests if test.of]
     have = Counter((test.skill, test.model) for test in from_file)
     whole: dict[Pair, int] = {}
     for test in from_file:
         pair = (test.skill, test.model)
-        whole[pair] = max(whole.get(pair, 0), test.info.of)
+        whole[pair] = max(whole.get(pair, 0), test.of)
     return {pair: (have[pair], whole[pair]) for pair in have if have[pair] < whole[pair]}
 
 
@@ -60,7 +46,7 @@ class RunResults:
     seconds: float
     skills: tuple[SkillInfo, ...]
     model_ids: Mapping[str, str]  # by the names that the user wrote, in their order
-    tests: tuple[AskedCase, ...]
+    tests: tuple[PlannedCase, ...]
     records: tuple[Record, ...]
     questions: Mapping[tuple[str, str], str] = field(default_factory=dict)  # by skill and case
     gates: Gates = _NO_GATES
@@ -77,7 +63,7 @@ class RunResults:
             found.setdefault((record.skill, record.case, record.model), []).append(record)
         return found
 
-    def records_of(self, test: AskedCase) -> list[Record]:
+    def records_of(self, test: PlannedCase) -> list[Record]:
         return self.by_test.get((test.skill, test.case, test.model), [])
 
     @cached_property
@@ -108,7 +94,7 @@ class RunResults:
     @cached_property
     def comparisons(self) -> list[AcceptedComparison]:
         """Of every skill and model of which something is accepted."""
-        groups: dict[Pair, list[AskedCase]] = {}
+        groups: dict[Pair, list[PlannedCase]] = {}
         for test in self.tests:
             groups.setdefault((test.skill, test.model), []).append(test)
         return [
@@ -118,7 +104,7 @@ class RunResults:
         ]
 
     @cached_property
-    def failed(self) -> list[AskedCase]:
+    def failed(self) -> list[PlannedCase]:
         """Tests that were answered wrongly or not at all, though nobody expected them to fail."""
         return [test for test in self.tests if self._is_failed(test)]
 
@@ -157,18 +143,18 @@ class RunResults:
             for (skill, model), told in self.subsets.items()
         ]
 
-    def _is_failed(self, test: AskedCase) -> bool:
+    def _is_failed(self, test: PlannedCase) -> bool:
         if any(record.outcome == "errored" for record in self.records_of(test)):
             return True
         found = self._compared(test)
         return found is not None and found.standing.kind in ("failed", "regressed")
 
-    def _compared(self, test: AskedCase) -> Compared | None:
+    def _compared(self, test: PlannedCase) -> Compared | None:
         """A case that was answered; one with an xfail of its own is not compared."""
-        result = case_result(self.records_of(test), test.info.digest)
-        if not result or not test.info.compared:
+        result = case_result(self.records_of(test), test.digest)
+        if not result or not test.compared:
             return None
-        return Compared(test.nodeid, test.case, test.info, result, test.expected)
+        return Compared(test, result)
 
     def _not_run(self, skill: str, model: str) -> int:
         planned = [test for test in self.tests if (test.skill, test.model) == (skill, model)]

@@ -94,7 +94,7 @@ def _sides(run: RunResults) -> dict[Pair, _Side]:
     digests = {skill.name: skill.digest for skill in run.skills}
     asked: dict[Pair, dict[str, str]] = {}
     for test in run.tests:
-        asked.setdefault((test.skill, test.model), {})[test.case] = test.info.digest
+        asked.setdefault((test.skill, test.model), {})[test.case] = test.digest
     for record in run.records:
         asked.setdefault((record.skill, record.model), {}).setdefault(record.case, "")
     return {

@@ -5,8 +5,9 @@ from dataclasses import asdict
 from typing import Any
 
 from ..stats import flakiness, pass_hat_k
+from ..trials.plan import PlannedCase
 from ..trials.trial import Arm
-from .run import AskedCase, RunResults
+from .run import RunResults
 from .summary import CaseSummary
 from .verdict import Verdict
 
@@ -52,18 +53,18 @@ def _cases(results: RunResults) -> list[dict[str, Any]]:
             "skill": test.skill,
             "case": test.case,
             "question": results.questions.get((test.skill, test.case)),
-            "tags": list(test.info.tags),
-            "file": test.info.file,
-            "line": test.info.line,
-            "digest": test.info.digest,
-            "threshold": test.info.threshold,
-            "compared": test.info.compared,
+            "tags": list(test.tags),
+            "file": test.file,
+            "line": test.line,
+            "digest": test.digest,
+            "threshold": test.threshold,
+            "compared": test.compared,
         }
         for test in reversed(once.values())
     ]
 
 
-def _test(test: AskedCase) -> dict[str, Any]:
+def _test(test: PlannedCase) -> dict[str, Any]:
     known = test.expected
     return {
         "nodeid": test.nodeid,
@@ -78,7 +79,7 @@ def _test(test: AskedCase) -> dict[str, Any]:
             "among": known.among,
         },
         "new": test.new,
-        "of": test.info.of,
+        "of": test.of,
     }
 
 

@@ -1,7 +1,7 @@
-"""Arms, trials, the prompt of each arm, and the plan of a run."""
+"""Arms, trials and the prompt of each arm."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final, Literal
@@ -72,66 +72,6 @@ class Trial:
     def is_open(self) -> bool:
         """Whether what is asked will be known only while the test runs."""
         return not self.question.messages
-
-
-@dataclass(frozen=True)
-class SkillInfo:
-    """What reports say of a skill."""
-
-    name: str
-    path: str
-    digest: str
-    tokens: int
-    against: str | None = None  # the git ref whose text of the skill is the arm ``previous``
-
-
-@dataclass(frozen=True)
-class CaseInfo:
-    """What the accepted results of a skill need to know of one of its cases."""
-
-    folder: str = ""  # of the skill
-    digest: str = ""  # of what is asked and expected
-    file: str = ""  # where the case stands, seen from the rootdir
-    line: int = 1
-    threshold: float | None = None  # the share of runs that must pass; None is more than half
-    compared: bool = True  # not if it has an xfail of its own
-    siblings: tuple[str, ...] = ()  # all cases of the skill's own file
-    of: int = 0  # how many would run if none were left out; 0 is not known
-    tags: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class PlannedItem:
-    """A test item and the trials inside it."""
-
-    nodeid: str
-    skill: SkillInfo
-    trials: tuple[Trial, ...]
-    case: CaseInfo = CaseInfo()
-
-
-@dataclass(frozen=True)
-class Plan:
-    """All that a run is going to ask, in the order of its items."""
-
-    items: tuple[PlannedItem, ...]
-
-    @property
-    def skills(self) -> tuple[SkillInfo, ...]:
-        return tuple(dict.fromkeys(item.skill for item in self.items))
-
-    def questions(self) -> Iterable[Question]:
-        return (trial.question for trial in self.trials())
-
-    def trials(self) -> Iterable[Trial]:
-        """Those that are asked before their tests run."""
-        trials = (trial for item in self.items for trial in item.trials)
-        return (trial for trial in trials if not trial.is_open and not trial.later)
-
-    @cached_property
-    def key(self) -> str:
-        nodeids = (item.nodeid for item in self.items)
-        return digest(*nodeids, *(question.key for question in self.questions()))
 
 
 def text_in_arm(skill: Skill, arm: Arm) -> str | None:

@@ -9,10 +9,11 @@ from tabulate import tabulate
 from ..._util.texts import counted, one_line
 from ...results.accepted import case_result
 from ...results.regressions import reaches
-from ...results.run import AskedCase, Pair, RunResults
+from ...results.run import Pair, RunResults
 from ...results.run_comparison import CaseChange, LeftOut, PairComparison, RunComparison
 from ...results.summary import points_words
 from ...stats import Change
+from ...trials.plan import PlannedCase
 from ..terminal.layout import told_apart
 from ..terminal.summary_text import Paint, summary_lines
 from ..terminal.tables import growth
@@ -78,8 +79,8 @@ def _commit(results: RunResults) -> str:
 def _failed(results: RunResults) -> Iterator[str]:
     for test in results.tests:
         records = results.records_of(test)
-        result = case_result(records, test.info.digest)
-        if result and not reaches(result.count, test.info.threshold):
+        result = case_result(records, test.digest)
+        if result and not reaches(result.count, test.threshold):
             grades = [
                 grade for record in records if record.arm == "skill" for grade in record.checks
             ]
@@ -95,7 +96,7 @@ def _lost(results: RunResults) -> Iterator[str]:
             yield f"{_test(test)}: {one_line('; '.join(dict.fromkeys(errors)), 300)}"
 
 
-def _test(test: AskedCase) -> str:
+def _test(test: PlannedCase) -> str:
     return f"{one_line(test.skill, 60)}: {one_line(test.case, 60)} on {one_line(test.model, 60)}"
 
 

@@ -7,10 +7,11 @@ from functools import cached_property
 from typing import Any, Final
 
 from ..._util.texts import digest, harmless, one_line, shortened, slug
-from ...results.accepted import Count, case_result
+from ...results.accepted import case_result
 from ...results.regressions import Standing, reaches, standing_of
-from ...results.run import AskedCase, Pair, RunResults
+from ...results.run import Pair, RunResults
 from ...results.summary import CaseSummary
+from ...trials.plan import Count, PlannedCase
 from ...trials.records import Record
 from .markup import packed
 
@@ -35,7 +36,7 @@ class Limits:
 class Row:
     """A case on a model, and what became of it."""
 
-    test: AskedCase
+    test: PlannedCase
     records: Sequence[Record]
     summary: CaseSummary | None  # of the runs of which every arm was answered
     regressed: bool
@@ -47,7 +48,7 @@ class Row:
         without = self.summary.arm("baseline").rate if self.summary else None
         with_it = self.summary.arm("skill").rate if self.summary else None
         found = {
-            "failed": self.count is not None and not reaches(self.count, self.test.info.threshold),
+            "failed": self.count is not None and not reaches(self.count, self.test.threshold),
             "regressed": self.regressed,
             "worse": without is not None and with_it is not None and with_it < without,
             "errored": any(record.outcome == "errored" for record in self.records),
@@ -66,10 +67,10 @@ class Row:
     @property
     def standing(self) -> Standing | None:
         """What the test came to; None if it was not answered, or has an xfail of its own."""
-        result = case_result(self.records, self.test.info.digest)
-        if not result or not self.test.info.compared:
+        result = case_result(self.records, self.test.digest)
+        if not result or not self.test.compared:
             return None
-        return standing_of(result.count, self.test.info.threshold, self.test.expected)
+        return standing_of(result.count, self.test.threshold, self.test.expected)
 
     @property
     def is_telling(self) -> bool:
@@ -87,7 +88,7 @@ def rows_of(results: RunResults) -> list[Row]:
         for row in results.summaries
     }
     worse = {
-        (found.skill, case.case, found.model)
+        (found.skill, case.test.case, found.model)
         for found in results.comparisons
         for case in found.to_run_again
     }
@@ -111,7 +112,7 @@ def anchor(*names: str) -> str:
 def page_data(results: RunResults, rows: Sequence[Row], limits: Limits) -> dict[str, Any]:
     cases = list(dict.fromkeys((row.test.skill, row.test.case) for row in rows))
     number = {case: index for index, case in enumerate(cases)}
-    infos = {(row.test.skill, row.test.case): row.test.info for row in rows}
+    infos = {(row.test.skill, row.test.case): row.test for row in rows}
     return {
         "against": {_name(s.name): s.against and _name(s.against) for s in results.skills},
         "cases": [

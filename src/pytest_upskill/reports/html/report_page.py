@@ -8,7 +8,7 @@ from ..._util.texts import counted, dollars, points
 from ...results.run import RunResults
 from ...results.summary import Summary
 from ...results.verdict import Verdict, signal_lines, sweet_spot
-from ...trials.trial import SkillInfo
+from ...trials.plan import SkillInfo
 from ..terminal.tables import checks_text
 from .case_data import Fitted, Row, anchor, fitted, rows_of
 from .markup import Header, resource, shell, table, text

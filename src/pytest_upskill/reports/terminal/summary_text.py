@@ -9,7 +9,7 @@ from typing import Final
 from ..._util.texts import counted, harmless, one_line, points
 from ...results.summary import Summary
 from ...results.verdict import Verdict, signal_lines, sweet_spot
-from ...trials.trial import SkillInfo
+from ...trials.plan import SkillInfo
 from .layout import (
     ASCII_MARKS,
     Marks,

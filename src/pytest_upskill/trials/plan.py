@@ -1,0 +1,92 @@
+"""The plan of a run: its skills, and every case on every model."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from .._util.texts import digest
+from .trial import Question, Trial
+
+
+@dataclass(frozen=True)
+class SkillInfo:
+    """A skill as reports show it."""
+
+    name: str
+    path: str
+    digest: str
+    tokens: int
+    against: str | None = None  # the git ref of the arm ``previous``
+
+
+class Count(NamedTuple):
+    """Passes out of runs."""
+
+    passes: int
+    runs: int
+
+    def __str__(self) -> str:
+        return f"{self.passes} of {self.runs}"
+
+    @property
+    def share(self) -> float:
+        return self.passes / self.runs
+
+
+class Expectation(NamedTuple):
+    """The accepted result of a case on a model."""
+
+    was: Count
+    date: str
+    among: int  # accepted cases of the skill on the model
+
+
+@dataclass(frozen=True)
+class PlannedCase:
+    """A case on a model: one test of a run.
+
+    It crosses processes with its trials, and goes to disk without them.
+    """
+
+    nodeid: str
+    skill: str
+    case: str
+    model: str
+    trials: tuple[Trial, ...] = ()
+    digest: str = ""  # of the question and what is expected of the answer
+    folder: str = ""  # of the skill
+    file: str = ""  # of the case, relative to the rootdir
+    line: int = 1
+    tags: tuple[str, ...] = ()
+    threshold: float | None = None  # the share of runs that must pass; None is more than half
+    compared: bool = True  # with accepted results; not if it has an xfail mark
+    expected: Expectation | None = None
+    new: bool = False  # others of the skill on this model have an accepted result, this has none
+    siblings: tuple[str, ...] = ()  # all cases of the skill's own file
+    of: int = 0  # cases that a run of all of them has on this model; 0 is not known
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        return self.skill, self.model
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a run is going to ask, in the order of its tests."""
+
+    skills: tuple[SkillInfo, ...]
+    tests: tuple[PlannedCase, ...]
+
+    def questions(self) -> Iterable[Question]:
+        return (trial.question for trial in self.trials())
+
+    def trials(self) -> Iterable[Trial]:
+        """Those that are asked before their tests run."""
+        trials = (trial for test in self.tests for trial in test.trials)
+        return (trial for trial in trials if not trial.is_open and not trial.later)
+
+    @cached_property
+    def key(self) -> str:
+        nodeids = (test.nodeid for test in self.tests)
+        return digest(*nodeids, *(question.key for question in self.questions()))
