@@ -1,8 +1,8 @@
-"""What must not leave this machine, masked: keys, tokens, passwords, addresses, home folders.
+"""Mask secrets in text: keys, tokens, passwords, e-mail addresses, home folders.
 
-A trace goes to a model and into files that people commit. So all that looks like a secret becomes
-a placeholder that says what stood there. Digests, commits and UUIDs stay: they are no secrets, and
-a trace without them is hard to follow. No pattern here can take more than linear time.
+Traces go to models and into files that people commit, so everything that looks like a secret is
+replaced by a placeholder that says what it was. Digests, commits and UUIDs are no secrets and
+stay, since a trace is hard to follow without them. All patterns take linear time.
 """
 
 import os
@@ -13,7 +13,7 @@ from typing import Final
 _SECRET: Final = "<SECRET>"
 _PASSWORD: Final = "<PASSWORD>"
 
-# What providers begin their keys with; each needs a tail that no word of a program has.
+# Prefixes of providers' keys, each with a tail that no word in a program has.
 _KNOWN: Final = re.compile(
     r"(?<![A-Za-z0-9_])(?:"
     r"sk-(?:ant|proj|svcacct|admin|or|lf)-[A-Za-z0-9_-]{16,}"
@@ -30,8 +30,7 @@ _KNOWN: Final = re.compile(
     r"|AGE-SECRET-KEY-1[0-9A-Z]{50,}|tskey-[a-z]+-[A-Za-z0-9-]{16,}"
     r")"
 )
-# A pattern that begins with a plain text is found ten times faster, so what may not stand before
-# it is asked afterwards.
+# Patterns that begin with plain text are ten times faster, so lookbehinds come after it.
 _JWT: Final = re.compile(r"eyJ(?<![\w-]eyJ)[A-Za-z0-9_-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]+)?")
 _HEADERS: Final = (
     re.compile(r"(earer\s{1,3})(?=[A-Za-z._~+/=-]*+\d)[A-Za-z0-9._~+/=-]{16,}"),
@@ -42,13 +41,13 @@ _HEADERS: Final = (
 )
 _PEM: Final = re.compile(
     r"-----BEGIN ([A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?)-----"
-    # The key, perhaps in JSON, or as a tool shows it, with the numbers of its lines.
+    # The key, perhaps in JSON or with line numbers, as a tool shows it.
     r"((?:[A-Za-z0-9+/=\s\\→|]|[A-Z][A-Za-z-]{2,20}: [^\n]{0,200}\n)*+)"
     r"(-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----)?"
 )
 _PEM_RUN: Final = re.compile(r"[A-Za-z0-9+/=]{12,}")
 _PEM_AROUND: Final = re.compile(r"[\s\\→|]+")
-# The secret half of a key of AWS has no mark of its own: 40 characters, near what tells of it.
+# The secret half of an AWS key has no prefix: 40 characters, near something that gives it away.
 _AWS_ID: Final = re.compile(r"(?:AKIA|ASIA)[A-Z0-9]{16}")
 _AWS_SECRET: Final = re.compile(
     r"(?<![A-Za-z0-9+/])(?=[^a-z]{0,39}[a-z])(?=[^A-Z]{0,39}[A-Z])(?=\D{0,39}\d)"
@@ -93,7 +92,7 @@ _ASSIGNED: Final = re.compile(
 )
 _MORE: Final = re.compile(r"[^\s\"'`\\<>;,(){}\[\]$|&]*+")
 _CODE: Final = re.compile(r"[A-Za-z_]+(?:\.[A-Za-z_]+)*\.?")
-# Keys in base64 may begin with a slash as well, but hardly have small letters alone.
+# Base64 keys may begin with a slash too, but rarely have only lowercase letters.
 _PATH: Final = re.compile(r"[.~]{0,2}(?:/[a-z0-9_.~-]++)+/?+|https?:.*")
 _RANDOM: Final = re.compile(r"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9+/=_~.:@!#%^*?-]{12,}")
 
@@ -103,17 +102,17 @@ _HOMES: Final = (
     re.compile(r"/mnt/[a-z]/Users/[\w.@~-]+"),
     re.compile(r"/home/(?<![\w.~-]/home/)[\w.@~-]+"),
     re.compile(r"/Users/(?<![\w.~-]/Users/)[\w.@~-]+"),
-    # What Claude Code calls the folder of a project.
+    # Claude Code's folders of projects.
     re.compile(r"-home-(?<=/projects/-home-)[A-Za-z0-9]+"),
     re.compile(r"-Users-(?<=/projects/-Users-)[A-Za-z0-9]+"),
 )
 _DRIVE_HOME: Final = re.compile(r"[A-Za-z]:(?:\\{1,4}|/)Users(?:\\{1,4}|/)[\w.@~-]+")
-_TELLING: Final = re.compile(r"(?i)key|token|secret|passw|credential")
+_SECRET_NAME: Final = re.compile(r"(?i)key|token|secret|passw|credential")
 
 
 def masked(text: str) -> str:
-    """The text with placeholders for all that looks secret; masking it again changes nothing."""
-    for _ in range(8):  # what a placeholder parts from its surroundings may then be seen
+    """The text with placeholders for all secrets; masking it again changes nothing."""
+    for _ in range(8):  # one placeholder may reveal another secret beside it
         before, text = text, _masked_once(text, os.environ)
         if text == before:
             break
@@ -134,18 +133,18 @@ def _masked_once(text: str, env: Mapping[str, str]) -> str:
 
 
 def _secrets_of(env: Mapping[str, str]) -> list[str]:
-    """Values of variables that are called like a secret, the longest first."""
+    """Values of variables whose names suggest a secret, longest first."""
     values = {
         value.strip()
         for name, value in env.items()
-        if _TELLING.search(name) and not _PATH.fullmatch(value.strip())
+        if _SECRET_NAME.search(name) and not _PATH.fullmatch(value.strip())
     }
     return sorted((value for value in values if len(value) >= 12), key=len, reverse=True)
 
 
 def _masked_keys(text: str) -> str:
     text = _PEM.sub(_masked_pem, text)
-    text = _AWS_SECRET.sub(_masked_aws, text)  # while the id beside it can still be seen
+    text = _AWS_SECRET.sub(_masked_aws, text)  # before the id beside it is masked
     text = _KNOWN.sub("<API KEY>", text)
     text = _JWT.sub("<TOKEN>", text)
     for header in _HEADERS:
@@ -154,10 +153,10 @@ def _masked_keys(text: str) -> str:
 
 
 def _masked_pem(match: re.Match[str]) -> str:
-    """Where a program only speaks of such a line, there is nothing to hide."""
+    """Code may mention the marker without a key; then nothing is masked."""
     if match[3]:
         size = len(_PEM_AROUND.sub("", match[2]))
-    else:  # perhaps cut off, or prose follows
+    else:  # cut off, or followed by prose
         size = sum(map(len, _PEM_RUN.findall(match[2])))
     return "<PRIVATE KEY>" if size >= 32 else match[0]
 
@@ -165,12 +164,12 @@ def _masked_pem(match: re.Match[str]) -> str:
 def _masked_aws(match: re.Match[str]) -> str:
     before = match.string[max(0, match.start() - _AWS_NEAR) : match.start()]
     after = match.string[match.end() : match.end() + _AWS_NEAR]
-    told = "secret" in before[-60:].lower() or _AWS_ID.search(before) or _AWS_ID.search(after)
-    return _SECRET if told else match[0]
+    near = "secret" in before[-60:].lower() or _AWS_ID.search(before) or _AWS_ID.search(after)
+    return _SECRET if near else match[0]
 
 
 def _masked_user(match: re.Match[str]) -> str:
-    """Other programs have -u too, say for the numbers of a user and a group."""
+    """Other programs have -u too, for example with the ids of a user and a group."""
     name, password = match[1], match[3]
     curl = "curl" in match.string[max(0, match.start() - 300) : match.start()]
     likely = len(password) >= 8 and _MIXED.fullmatch(password)
@@ -186,7 +185,7 @@ def _masked_cookies(match: re.Match[str]) -> str:
 
 
 def _places(text: str, *wanted: str) -> list[int]:
-    """Where any of these texts begins, in order."""
+    """The positions of these texts, in order."""
     found = set[int]()
     for one in wanted:
         place = text.find(one)
@@ -197,7 +196,7 @@ def _places(text: str, *wanted: str) -> list[int]:
 
 
 def _masked_assignments(text: str) -> str:
-    """Values by the names that they are given to; the same value elsewhere is masked as well."""
+    """Mask values by the names they are assigned to, and the same values elsewhere."""
     parts, end, repeated = list[str](), 0, set[str]()
     for place in _places(text, *_SPELLINGS):
         match = _ASSIGNED.match(text, place) if place >= end else None
@@ -215,7 +214,7 @@ def _masked_assignments(text: str) -> str:
 
 
 def _is_secret(match: re.Match[str]) -> bool:
-    """Whether the value of an assignment is one, and not code that gets one, or a word."""
+    """Whether an assigned value is a secret, and not a word or code that fetches one."""
     name, value, start = match["name"], match["value"], match.start()
     if match["after"] in ("(", "["):
         return False
@@ -238,7 +237,7 @@ def _is_secret(match: re.Match[str]) -> bool:
 
 
 def _masked_addresses(text: str) -> str:
-    """E-mail addresses, from the @ on; git@host is none."""
+    """Mask e-mail addresses; git@host is none."""
     parts, end = list[str](), 0
     for place in _places(text, "@"):
         domain = _DOMAIN.match(text, place) if place > end else None

@@ -1,6 +1,6 @@
-"""Traces of agents: read, whatever made them, and condensed to what teaches.
+"""Traces of agents: read in many formats, and condensed to what teaches.
 
-Everything that leaves here by ``condensed`` is masked: no key, no password, no path of a home.
+Secrets and home folders are masked in all that ``condensed`` returns.
 """
 
 from .condensing import Condensed, condensed

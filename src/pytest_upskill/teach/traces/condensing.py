@@ -1,9 +1,8 @@
-"""A trace condensed to what teaches, within a budget of tokens.
+"""Condense a trace to what teaches, within a budget of tokens.
 
-Every turn becomes a step with a rank. The ranks are served in order, each with a share of the
-budget at first, then with what is left; within a rank everybody gets the same, so that no single
-item can eat what others need. Nothing is cut off at the end: what is too long keeps its beginning
-and its end, and what was left out is said.
+Every turn gets a rank. Ranks are served in order, each with a share of the budget first and then
+with what is left; within a rank all turns get the same, so that none can crowd out the others. A
+text that is too long keeps its start and its end. What is left out is summed up in one sentence.
 """
 
 import re
@@ -18,13 +17,13 @@ from ..secrets import masked
 from .ranking import Rank, ranked
 from .turns import Trace
 
-# Two halves of one character may come in by JSON, and controls of a terminal by any tool.
+# JSON may contain lone surrogates, and any tool control characters.
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _CONTROLS: Final = re.compile(
     r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*\x07?|[\x00-\x08\x0b-\x1f\x7f]"
 )
 
-# Of what a rank may take before all others were served. The rest goes on to the next.
+# The share of the remaining budget that a rank may take in the first round.
 _SHARES: Final = {
     Rank.ASKED: 0.3,
     Rank.ANSWERED: 0.25,
@@ -36,8 +35,8 @@ _SHARES: Final = {
     Rank.SEEN: 0.3,
     Rank.THOUGHT: 0.0,
 }
-_BETWEEN: Final = "\n\0\n"  # no pattern of a secret reaches across
-_LEAST: Final = 90  # bytes of a text; less than that says nothing
+_BETWEEN: Final = "\n\0\n"  # no secret pattern matches across it
+_LEAST: Final = 90  # bytes; a shorter text says nothing
 _ONE_LINE: Final = 300
 _SOME_LINES: Final = 1500
 _WORDS: Final[dict[TurnKind, str]] = {
@@ -51,7 +50,7 @@ _WORDS: Final[dict[TurnKind, str]] = {
 
 @dataclass(frozen=True)
 class Condensed:
-    """What the teacher reads of a trace."""
+    """A trace as the teacher reads it."""
 
     text: str  # masked, in numbered steps
     tokens: int  # estimated
@@ -60,13 +59,13 @@ class Condensed:
 
 @dataclass(frozen=True)
 class _Item:
-    """A turn as it may be shown: once, however often it occurred."""
+    """A turn as it is shown: once, however often it occurred."""
 
     number: int
     turn: Turn
     rank: Rank
-    whole: str  # its text, set off from the steps
-    short: str  # the same where room is scarce
+    whole: str  # its text, indented
+    short: str  # shortened
     times: int = 1
 
     @property
@@ -81,11 +80,11 @@ class _Item:
                 return f"{self.number}. {kind}{times}: "
 
     def size(self, text: str) -> int:
-        """In bytes, as a line of its own."""
+        """Its size in bytes, as a line."""
         return _bytes(self.head) + _bytes(text) + 1
 
     def fitted(self, size: int) -> str | None:
-        """What is shown in so many bytes; None if it is left out."""
+        """Its text in this many bytes; None if it is left out."""
         room = size - _bytes(self.head) - 1
         if room < 0:
             return None
@@ -93,10 +92,10 @@ class _Item:
 
 
 def condensed(trace: Trace, budget: int) -> Condensed:
-    """The trace in at most ``budget`` tokens (estimated), whatever it holds."""
+    """The trace in at most ``budget`` tokens (estimated)."""
     turns = _cleaned(trace.turns)
     items = _items(turns)
-    limit = max(0, budget) * 4  # four bytes a token, as estimated_tokens reckons
+    limit = max(0, budget) * 4  # four bytes a token, as in estimated_tokens
     sizes = _allot(items, limit)
     texts = [item.fitted(size) for item, size in zip(items, sizes, strict=True)]
     shown = [(item, text) for item, text in zip(items, texts, strict=True) if text is not None]
@@ -105,7 +104,7 @@ def condensed(trace: Trace, budget: int) -> Condensed:
 
 
 def _cleaned(turns: Sequence[Turn]) -> list[Turn]:
-    """Texts that can be sent, masked all at once: what is secret in one turn is so in all."""
+    """Clean and mask all texts at once: a secret of one turn is masked in all of them."""
     texts = [_CONTROLS.sub("", _whole(turn.text)) for turn in turns]
     parted = masked(_BETWEEN.join(texts)).split(_BETWEEN)
     if len(parted) != len(texts):
@@ -124,13 +123,13 @@ def _whole(text: str) -> str:
 
 
 def _items(turns: Sequence[Turn]) -> list[_Item]:
-    """The turns with their ranks; what occurred several times stands where it did first."""
+    """The turns with their ranks; repeated ones are merged into the first."""
     items: list[_Item] = []
     first: dict[tuple[Turn, ...], list[int]] = {}
     number = place = 0
     ranks = ranked(turns)
     while place < len(turns):
-        # A call and its result are one: the same call with another result is another.
+        # A call and its result are one step: with another result it is another step.
         has_result = turns[place].kind == "call" and turns[place + 1 : place + 2]
         width = 2 if has_result and turns[place + 1].kind == "result" else 1
         step = tuple(turns[place : place + width])
@@ -183,7 +182,7 @@ def _allot(items: Sequence[_Item], limit: int) -> list[int]:
 
 
 def _with_their_calls(items: Sequence[_Item], sizes: list[int]) -> list[int]:
-    """A result whose call is not shown says nothing, and is not shown either."""
+    """A result says nothing without its call, and is left out with it."""
     for place in range(1, len(items)):
         before, item = items[place - 1], items[place]
         of_call = item.turn.kind == "result" and before.number == item.number
@@ -193,7 +192,7 @@ def _with_their_calls(items: Sequence[_Item], sizes: list[int]) -> list[int]:
 
 
 def _left_out(items: Sequence[_Item], texts: Sequence[str | None]) -> str:
-    """What a reader of the texts does not see, in one sentence."""
+    """What is not shown, in one sentence."""
     parts, lost = [], 0
     for kind, word in _WORDS.items():
         of_kind = [
@@ -210,12 +209,12 @@ def _left_out(items: Sequence[_Item], texts: Sequence[str | None]) -> str:
     if not parts and not lost:
         return ""
     whole = sum(len(item.turn.text) for item in items)
-    told = f"{lost:,} of {counted(whole, 'character')}"
-    return f"left out: {', '.join(parts)} ({told})" if parts else f"left out: {told}"
+    size = f"{lost:,} of {counted(whole, 'character')}"
+    return f"left out: {', '.join(parts)} ({size})" if parts else f"left out: {size}"
 
 
 def _lost(whole: str, text: str | None) -> int:
-    """Characters of a text that are not shown; other spaces between its words do not count."""
+    """Characters that are not shown; differences in spacing do not count."""
     if text is None or text == whole or text.split() == whole.split():
         return len(whole) if text is None else 0
     return max(1, len(whole) - len(text))
@@ -229,10 +228,9 @@ _MARK: Final = "[… {:,} characters left out …]"
 
 
 def allotted(wanted: Sequence[int], least: Sequence[int], room: int) -> list[int]:
-    """How much each gets of the room: as much as it wants, or all the same.
+    """Share out the room: everyone gets what it wants, or else all get the same.
 
-    Where not even the least would do for all, the first and the last get it, by turns, and those
-    in the middle nothing.
+    If there is not even the least for all, it is given from both ends, and the middle gets none.
     """
     floors = [min(want, low) for want, low in zip(wanted, least, strict=True)]
     chosen = _affordable(floors, room)
@@ -260,7 +258,7 @@ def _affordable(floors: Sequence[int], room: int) -> list[int]:
 
 
 def _level(wishes: Sequence[int], room: int) -> int:
-    """The most that each may get so that all together stay within the room."""
+    """The most that each may get within the room."""
     left = len(wishes)
     for wish in sorted(wishes):
         if wish * left > room:
@@ -271,7 +269,7 @@ def _level(wishes: Sequence[int], room: int) -> int:
 
 
 def fitted(text: str, limit: int) -> str:
-    """The beginning and the end of a text within so many bytes, cut between lines if it can be."""
+    """The start and end of a text within ``limit`` bytes, cut between lines if possible."""
     data = text.encode("utf-8", "replace")
     if len(data) <= limit:
         return text
@@ -279,7 +277,7 @@ def fitted(text: str, limit: int) -> str:
     if room < 24:
         return _decoded(data[: max(0, limit - 3)]) + "…" if limit >= 3 else ""
     head, tail = _decoded(data[: room * 2 // 3]), _decoded(data[len(data) - room // 3 :])
-    # A line that is cut in the middle misleads, unless nothing else would be left of the text.
+    # Cut lines mislead; they stay only if hardly anything else would be left.
     if (end := head.rfind("\n")) > len(head) // 2:
         head = head[:end]
     if 0 <= (start := tail.find("\n")) < len(tail) // 2:
@@ -289,5 +287,5 @@ def fitted(text: str, limit: int) -> str:
 
 
 def _decoded(data: bytes) -> str:
-    """A piece of UTF-8, without the halves of characters at its ends."""
+    """A piece of UTF-8, without broken characters at its ends."""
     return data.decode("utf-8", "ignore")

@@ -1,6 +1,6 @@
 """Transcripts as text: exported Markdown, labels such as "Human:", Claude Code's /export.
 
-The words before a turn are all there is to go by, so whatever precedes the first is skipped.
+Labels are all there is to go by, so text before the first one is skipped.
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import Final, Literal
 from .messages import spoken
 from .turns import Trace, Turns, call_text, looks_failed
 
-Speaker = Literal["user", "assistant", "thinking", "call", "result", "nobody"]
+Speaker = Literal["user", "assistant", "thinking", "call", "result", "none"]
 
 _NAMES: Final[dict[Speaker, str]] = {
     "user": "user|human|you|me|prompt|question|developer|you said",
@@ -20,7 +20,7 @@ _NAMES: Final[dict[Speaker, str]] = {
     "call": "tool use|tool call|tool|tool_use|tool_call|using tool|function call|command",
     "result": "tool result|tool results|tool output|tool response|tool_result|output|result"
     "|function result|stdout|stderr|error",
-    "nobody": "system|system prompt|developer message|metadata",
+    "none": "system|system prompt|developer message|metadata",
 }
 _SPEAKER: Final = {
     name.replace("\\(\\w+\\)", ""): speaker
@@ -28,7 +28,7 @@ _SPEAKER: Final = {
     for name in names.split("|")
 }
 _ANY: Final = "|".join(sorted(("|".join(_NAMES.values())).split("|"), key=len, reverse=True))
-# An ornament, the name, then nothing, or a model, a time or a tool's name in some brackets.
+# An optional ornament, the name, optionally a model, a time or a tool's name in brackets.
 _LABEL: Final = rf"[^\w\n#*<>`/.,;=(\[{{\"'-]{{0,4}}\s?({_ANY})"
 _HEADING: Final = re.compile(
     rf"^ {{0,3}}#{{1,6}}[ \t]+{_LABEL}[ \t]*((?:[(\[:—–-]|`)[^\n]*)?$", re.IGNORECASE
@@ -42,8 +42,8 @@ _PLAIN: Final = re.compile(rf"^(?:\[[^\]\n]{{1,40}}\][ \t]*)?{_LABEL}[ \t]*:(?=\
 _FENCE: Final = re.compile(r"^\s{0,3}(```|~~~)")
 _ITEM_TOOL: Final = re.compile(r"[`:(\s]*([A-Za-z][\w.-]*)")
 _MARKED_CALL: Final = re.compile(r"^([A-Za-z][\w.:-]*(?: - [\w.:-]+(?: \(MCP\))?)?)\((.*)$", re.S)
-# A call that an exporter tells under the heading of the assistant.
-_TOLD_CALL: Final = re.compile(
+# A call that an exporter puts under the assistant's heading.
+_DESCRIBED_CALL: Final = re.compile(
     r"^\W{0,4}(?:using tool|tool use|tool call|used tool)\W{1,4}(\w[\w.:-]*)`?\s*\n"
     r"(?:\s*(?:input|arguments):\s*)?(.*)$",
     re.IGNORECASE | re.DOTALL,
@@ -53,7 +53,7 @@ _PROMPTS: Final = ("> ", "❯ ")
 
 
 def read_transcript(text: str) -> Trace | None:
-    """The turns of a transcript; None if the text shows no sign of two people talking."""
+    """The turns of a transcript; None if it has no labels of both user and assistant."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     if any(line.startswith(_MARKS) for line in lines) and any("⎿" in line for line in lines):
         return _read_export(lines)
@@ -65,7 +65,7 @@ def read_transcript(text: str) -> Trace | None:
         ("Markdown transcript", (_HEADING, _BOLD)),
         ("text transcript", (_PLAIN,)),
     ):
-        for heed_fences in (True, False):  # a fence that nobody closed would hide all the rest
+        for heed_fences in (True, False):  # an unclosed fence would hide the rest
             labels = list(_labels(lines, patterns, heed_fences=heed_fences))
             if {"user", "assistant"} <= {speaker for _, speaker, _ in labels}:
                 return _read_labelled(lines, labels, form)
@@ -75,7 +75,7 @@ def read_transcript(text: str) -> Trace | None:
 def _labels(
     lines: Sequence[str], patterns: Sequence[re.Pattern[str]], *, heed_fences: bool
 ) -> Iterator[tuple[int, Speaker, str]]:
-    """Line, speaker and what the line says of the turn itself."""
+    """Line number, speaker and the rest of the line."""
     fence = ""
     for number, line in enumerate(lines):
         mark = _FENCE.match(line) if heed_fences else None
@@ -113,8 +113,8 @@ def _read_labelled(
         match speaker:
             case "user":
                 turns.say("user", spoken(body.strip()))
-            case "assistant" if told := _TOLD_CALL.match(body):
-                turns.call(None, told[1], call_text(told[2].strip()))
+            case "assistant" if call := _DESCRIBED_CALL.match(body):
+                turns.call(None, call[1], call_text(call[2].strip()))
             case "assistant" | "thinking":
                 turns.say(speaker, body)
             case "call":
@@ -128,7 +128,7 @@ def _read_labelled(
 
 
 def _read_export(lines: Sequence[str]) -> Trace:
-    """What Claude Code shows in the terminal: > a prompt, ⏺ a text or a call, ⎿ its result."""
+    """Claude Code's terminal output: > a prompt, ⏺ a text or a call, ⎿ its result."""
     turns, tool = Turns(), ""
     for mark, body in _marked(lines):
         text = _dedented(body)
@@ -170,7 +170,7 @@ def _marked(lines: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _dedented(body: Sequence[str]) -> str:
-    """The text after a mark, without the space that its other lines begin with."""
+    """The text after a mark, without the indentation of its other lines."""
     rest = [line for line in body[1:] if line.strip()]
     margin = min((len(line) - len(line.lstrip()) for line in rest), default=0)
     return "\n".join([*body[:1], *(line[min(margin, 5) :] for line in body[1:])]).strip()

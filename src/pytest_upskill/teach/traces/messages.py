@@ -1,7 +1,6 @@
-"""Messages of the Anthropic API and of OpenAI's Chat Completions: one walk over both.
+"""Messages of the Anthropic API, of OpenAI's Chat Completions and of OpenAI's Responses.
 
-Claude Code keeps its turns in the first form. Where it matters, what only one of them has
-(tool_calls, a role tool; blocks tool_use and tool_result) tells them apart.
+Claude Code keeps its turns in the first format, Codex in the last.
 """
 
 import re
@@ -22,7 +21,7 @@ from .turns import (
 )
 
 ROLES: Final = frozenset({"user", "human", "assistant", "model", "tool", "function"})
-_UNSEEN_ROLES: Final = frozenset({"system", "developer"})  # they instruct; nobody said or did them
+_UNSEEN_ROLES: Final = frozenset({"system", "developer"})  # instructions, not turns
 _ANTHROPIC_BLOCKS: Final = frozenset(
     {"tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use"}
 )
@@ -37,7 +36,7 @@ def is_message(value: Any) -> bool:
 
 
 def read_messages(entries: Iterable[Any], skipped: int = 0) -> Trace:
-    """Messages, or items of OpenAI's Responses, perhaps mixed, as loops over an API keep them."""
+    """Messages or items of OpenAI's Responses, perhaps mixed."""
     turns, forms = Turns(), set[str]()
     turns.skipped += skipped
     for entry in entries:
@@ -55,7 +54,7 @@ def read_messages(entries: Iterable[Any], skipped: int = 0) -> Trace:
 
 
 def _form_of(message: Mapping[str, Any]) -> set[str]:
-    """What gives a message's form away; most do not."""
+    """The format, if something in the message gives it away."""
     if message.keys() & {"tool_calls", "function_call", "tool_call_id"}:
         return {"OpenAI messages"}
     content = message.get("content")
@@ -131,7 +130,7 @@ def _add_block(turns: Turns, block: Any, *, by_user: bool) -> None:
 
 
 def messages_in(value: Any) -> list[Any] | None:
-    """The messages that a JSON document holds, wherever the usual tools put them; else None."""
+    """The messages in a JSON document, wherever common tools put them; None if there are none."""
     if isinstance(value, list):
         return value if any(is_message(one) or is_item(one) for one in value) else None
     if not isinstance(value, dict):
@@ -144,7 +143,7 @@ def messages_in(value: Any) -> list[Any] | None:
     for choice in choices if isinstance(choices, list) else []:
         if isinstance(choice, dict):
             found.append(choice.get("message"))
-    for key in ("request", "response", "body"):  # a call that was logged
+    for key in ("request", "response", "body"):  # a logged call
         found += messages_in(value.get(key)) or []
     if not found and (is_message(value) or is_item(value)):
         found = [value]
@@ -164,17 +163,17 @@ ITEM_TYPES: Final = _CALLS | _OUTPUTS | {"reasoning"}
 
 
 def is_item(value: Any) -> bool:
-    """Whether it is an item that no message of another form looks like."""
+    """Whether it is an item, and not a message of another format."""
     if not isinstance(value, dict) or word_of(value, "type") != "message":
         return word_of(value, "type") in ITEM_TYPES
-    # An answer of the Anthropic API is of the type message too, with other blocks.
+    # A reply of the Anthropic API has the type message too, with other blocks.
     content = value.get("content")
     blocks = content if isinstance(content, list) else []
     return any(word_of(block, "type") in ("input_text", "output_text") for block in blocks)
 
 
 def add_item(turns: Turns, item: Mapping[str, Any]) -> None:
-    """Add what an item says; what says nothing that can be read is counted."""
+    """Add the turn of an item; unreadable ones are counted as skipped."""
     kind = word_of(item, "type")
     if kind == "message":
         _add_item_message(turns, item)
@@ -200,7 +199,7 @@ def _add_item_message(turns: Turns, item: Mapping[str, Any]) -> None:
 
 
 def _thought(item: Mapping[str, Any]) -> str:
-    """The summary, or the reasoning itself; mostly there is neither, it is encrypted."""
+    """The summary, or the reasoning itself; often neither, since it is encrypted."""
     return result_text(item.get("summary") or None) or result_text(item.get("content") or None)
 
 
@@ -255,7 +254,7 @@ _NOT_SAID: Final = (
 
 
 def spoken(text: str) -> str:
-    """The words of the user in a user's turn; empty if there are none."""
+    """The user's own words in a user's turn, without what the agent added."""
     if text.startswith(_NOT_SAID):
         return ""
     text = without(text, *_ADDED)
@@ -263,5 +262,5 @@ def spoken(text: str) -> str:
 
 
 def is_summary(text: str) -> bool:
-    """Whether it is what an agent made of earlier turns when its context was full."""
+    """Whether it is an agent's summary of earlier turns, made when its context was full."""
     return text.startswith(_SUMMARY)

@@ -1,4 +1,4 @@
-"""What teaches in a trace: each turn gets the rank at which it is worth to be told."""
+"""Rank the turns of a trace by how much they teach."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,15 +9,15 @@ from ...trials.transcript import Turn
 
 
 class Rank(IntEnum):
-    """In this order."""
+    """What is kept first when a trace is condensed."""
 
     ASKED = 0  # what the user wanted
     ANSWERED = 1  # the last message, and the last with code in it
-    FAILED = 2  # calls that failed, why, and what was done instead
+    FAILED = 2  # failed calls, their errors and fixes
     WRITTEN = 3  # the last version of each file
-    DECIDED = 4  # what the agent said on the way
+    DECIDED = 4  # what the agent said in between
     CALLED = 5
-    REPLACED = 6  # calls that wrote what was written once more later
+    REPLACED = 6  # calls that wrote an earlier version of a file
     SEEN = 7
     THOUGHT = 8
 
@@ -53,7 +53,7 @@ def ranked(turns: Sequence[Turn]) -> list[Rank]:
     for place in last:
         ranks[place] = Rank.WRITTEN
     for place in _failures_and_fixes(turns):
-        # A fix that is the last version of a file is told as such, whole.
+        # A fix that is the last version of a file keeps its rank.
         ranks[place] = min(ranks[place], Rank.FAILED)
     return ranks
 
@@ -84,7 +84,7 @@ def _result_of(turns: Sequence[Turn], place: int) -> Turn | None:
 
 
 def _versions(turns: Sequence[Turn]) -> tuple[set[int], set[int]]:
-    """For each file the last call that wrote it whole, and the last edit after that; all others."""
+    """For each file the last call that wrote it whole and the last edit after that; the others."""
     written: dict[str, int] = {}
     edited: dict[str, int] = {}
     seen = set[int]()
@@ -104,7 +104,7 @@ def _versions(turns: Sequence[Turn]) -> tuple[set[int], set[int]]:
 
 
 def _files_of(call: Turn) -> Iterator[tuple[str, bool]]:
-    """The files that a call changes, and whether it gives them whole."""
+    """The files that a call changes, and whether it writes them whole."""
     if "*** Begin Patch" in call.text:
         for how, path in _PATCHED.findall(call.text):
             yield path.strip(), how == "Add"
@@ -119,10 +119,10 @@ def _files_of(call: Turn) -> Iterator[tuple[str, bool]]:
 
 
 def _failures_and_fixes(turns: Sequence[Turn]) -> set[int]:
-    """Calls that failed with their errors, and the next calls of the same sort that did not."""
+    """Failed calls with their errors, and the next calls of the same sort that succeeded."""
     found = set[int]()
-    waiting = set[str]()  # sorts of call that failed and were not fixed yet
-    failed_last = ""  # the tool of the call before, if it failed
+    waiting = set[str]()  # sorts of calls that failed and are not fixed yet
+    failed_last = ""  # the tool of the previous call, if that failed
     for place, turn in enumerate(turns):
         if turn.kind == "result" and turn.failed:
             found.add(place)
@@ -134,7 +134,7 @@ def _failures_and_fixes(turns: Sequence[Turn]) -> set[int]:
             waiting.add(sort)
             failed_last = turn.tool or "?"
             continue
-        # Another command may fix it too, if it comes at once: python3 after python.
+        # Another command right after it may be the fix: python3 after python.
         if sort in waiting or failed_last == (turn.tool or "?"):
             found.add(place)
             waiting.discard(sort)
@@ -143,7 +143,7 @@ def _failures_and_fixes(turns: Sequence[Turn]) -> set[int]:
 
 
 def _sort_of(call: Turn) -> str:
-    """Calls of one sort try the same: a program, or a tool on a file."""
+    """Calls of one sort try the same thing: a program, or a tool on a file."""
     if call.tool.lower() in _SHELLS:
         start = _BEFORE_COMMAND.match(call.text[:2000])
         word = _WORD.match(call.text, start.end() if start else 0)

@@ -1,4 +1,4 @@
-"""A file told apart by what it holds, and read: what it is called does not matter."""
+"""Read a trace of any known format, recognised by its content and not by its name."""
 
 import codecs
 import json
@@ -13,28 +13,28 @@ from .sessions import is_claude_code, is_codex, is_old_codex, read_claude_code, 
 from .turns import Trace
 
 MAX_BYTES: Final = 200_000_000
-READ: Final = (
-    "These are read: a session of Claude Code (~/.claude/projects/…/*.jsonl), a rollout of Codex "
-    "(~/.codex/sessions/…/rollout-*.jsonl), messages of the OpenAI or the Anthropic API as JSON or "
-    "JSON lines, and a transcript in Markdown or text, in which headings or labels such as 'User:' "
-    "and 'Assistant:' say who speaks."
+FORMATS: Final = (
+    "Supported: a Claude Code session (~/.claude/projects/…/*.jsonl), a Codex rollout "
+    "(~/.codex/sessions/…/rollout-*.jsonl), messages of the OpenAI or Anthropic API as JSON or "
+    "JSON lines, and a transcript in Markdown or text with headings or labels such as 'User:' and "
+    "'Assistant:'."
 )
 
 
 def read_trace(file: Path) -> Trace:
-    """What an agent did, as one of the forms has it; TraceError if it is none of them."""
+    """The turns of a trace; TraceError if its format is not known."""
     text = _text(file)
     try:
         trace = _parsed(file, text)
     except RecursionError:
-        raise TraceError(file, "this JSON is nested too deeply", READ) from None
+        raise TraceError(file, "the JSON is nested too deeply", FORMATS) from None
     if trace is None:
-        raise TraceError(file, "this is no trace of a form that is known", READ)
+        raise TraceError(file, "not a trace in a known format", FORMATS)
     if not trace.turns:
         raise TraceError(
             file,
-            f"this is a {trace.form} in which nothing was said or done",
-            "Give one with a task and what came of it.",
+            f"this {trace.form} is empty: nothing was said or done",
+            "Use one with a task and its solution.",
         )
     return trace
 
@@ -43,23 +43,23 @@ def _text(file: Path) -> str:
     try:
         if file.is_dir():
             raise TraceError(
-                file, "this is a folder without a SKILL.md, and a trace is a file", READ
+                file, "this is a folder without a SKILL.md; a trace is a file", FORMATS
             )
         size = file.stat().st_size
         if size > MAX_BYTES:
-            hint = "Give the part of it that matters."
-            raise TraceError(file, f"this has {size:,} bytes; a trace may have {MAX_BYTES:,}", hint)
+            problem = f"{size:,} bytes (limit {MAX_BYTES:,})"
+            raise TraceError(file, problem, "Use the part of it that matters.")
         data = file.read_bytes()
     except FileNotFoundError:
-        raise TraceError(file, "there is no such file", "Check the path.") from None
+        raise TraceError(file, "no such file", "Check the path.") from None
     except (OSError, ValueError) as error:
-        raise TraceError(file, f"this can't be read: {error}") from None
+        raise TraceError(file, f"can't be read: {error}") from None
     if not data.strip():
-        raise TraceError(file, "this file is empty", READ)
-    # The > of PowerShell writes UTF-16.
+        raise TraceError(file, "the file is empty", FORMATS)
+    # PowerShell's > writes UTF-16.
     utf_16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     if b"\0" in data and not utf_16:
-        raise TraceError(file, "this is not a text", READ)
+        raise TraceError(file, "not a text file", FORMATS)
     return data.decode("utf-16" if utf_16 else "utf-8-sig", "replace")
 
 
@@ -71,26 +71,26 @@ def _parsed(file: Path, text: str) -> Trace | None:
     except json.JSONDecodeError as error:
         broken = error
     except ValueError as error:
-        raise TraceError(file, f"this JSON can't be read: {error}") from None
+        raise TraceError(file, f"invalid JSON: {error}") from None
     trace = _of_lines(text) or read_transcript(text)
     if trace is None and not _some_objects(text):
         raise TraceError(
             f"{shown(file)}:{broken.lineno}",
-            f"this is neither JSON nor JSON lines: {broken.msg}",
-            READ,
+            f"neither JSON nor JSON lines: {broken.msg}",
+            FORMATS,
         )
     return trace
 
 
 def _of_document(value: Any) -> Trace | None:
-    """One JSON document: a list of messages, or what holds one; a file of a single line too."""
+    """One JSON document: a list of messages, or an object that contains one."""
     if isinstance(value, dict) and "session" in value and isinstance(value.get("items"), list):
         return read_codex(value["items"])  # the first Codex wrote one document
     return _of_entries(value if isinstance(value, list) else [value], 0)
 
 
 def _of_lines(text: str) -> Trace | None:
-    """JSON lines. One that can't be read is skipped, such as the last of a file in the making."""
+    """JSON lines; broken ones are skipped, such as the last line of a file still being written."""
     entries, skipped = list[Any](), 0
     for line in text.split("\n"):
         if not line.strip():
@@ -117,7 +117,7 @@ def _of_entries(entries: Sequence[Any], skipped: int) -> Trace | None:
 
 
 def _some_objects(text: str) -> bool:
-    """Whether the lines are JSON, only not of a trace."""
+    """Whether the lines are JSON, but not of a trace."""
     first = text.lstrip().split("\n", 1)[0]
     try:
         return isinstance(json.loads(first), dict)

@@ -22,14 +22,14 @@ def is_codex(entry: Any) -> bool:
 
 
 def is_old_codex(entries: Sequence[Any]) -> bool:
-    """Before items were wrapped, a rollout began with a line about its session."""
+    """Before items were wrapped, a rollout began with a line about the session."""
     first = entries[0] if entries and isinstance(entries[0], dict) else {}
     opens = first.keys() >= {"id", "timestamp"} and not first.keys() & {"role", "type"}
     return opens and any(_codex_item(entry) for entry in entries)
 
 
 def read_codex(entries: Sequence[Any], skipped: int = 0) -> Trace:
-    """Its turns. What events repeat is dropped, unless nothing but events was kept."""
+    """Its turns. Events only repeat the items, and count only if there are no items."""
     turns = Turns()
     turns.skipped += skipped
     items = [_codex_item(entry) for entry in entries]
@@ -102,11 +102,11 @@ def is_claude_code(entry: Any) -> bool:
 
 
 def read_claude_code(entries: Sequence[Any], skipped: int = 0) -> Trace:
-    """Its turns; those of subagents are left out, since their results tell what came of them."""
+    """Its turns, without those of subagents, whose results are in the main session."""
     turns, seen = Turns(), set[str]()
     turns.skipped += skipped
     spoken_by = [entry for entry in entries if is_claude_code(entry)]
-    # The file of a subagent has nothing else.
+    # A subagent's own file has no other turns.
     only_aside = all(entry.get("isSidechain") for entry in spoken_by)
     for entry in entries:
         uuid = str(entry.get("uuid") or "") if isinstance(entry, dict) else ""
@@ -115,7 +115,7 @@ def read_claude_code(entries: Sequence[Any], skipped: int = 0) -> Trace:
             turns.skipped += 1
             continue
         if uuid:
-            seen.add(uuid)  # a session that was resumed begins with a copy of the old one
+            seen.add(uuid)  # a resumed session begins with a copy of the old one
         _add_claude_code(turns, entry)
     return turns.trace("Claude Code session")
 
@@ -128,7 +128,7 @@ def _add_claude_code(turns: Turns, entry: dict[str, Any]) -> None:
     message = {"role": entry["type"], **entry["message"]}
     content = message["content"]
     if entry.get("isCompactSummary") or (isinstance(content, str) and is_summary(content)):
-        # Where the turns that it sums up are in the file, it would only repeat them.
+        # It repeats turns that are in the file.
         if len(turns):
             turns.skipped += 1
         else:

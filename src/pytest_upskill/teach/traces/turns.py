@@ -1,4 +1,4 @@
-"""What a trace is made of, and how the readers of all forms put one together."""
+"""What a trace consists of, and helpers for the readers of all formats."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 from ...trials.transcript import Transcript, Turn
 
-# Of a call to a shell only the command teaches; these say how it was run.
+# Arguments of a shell call that only say how the command was run.
 _MANNER: Final = frozenset(
     {"description", "timeout", "timeout_ms", "workdir", "cwd", "login", "run_in_background"}
     | {"justification", "sandbox_permissions", "with_escalated_permissions", "yield_time_ms"}
@@ -29,15 +29,15 @@ _LOOKED_AT: Final = 400
 
 @dataclass(frozen=True)
 class Trace:
-    """What an agent did, in the order in which it did it; a result follows its call."""
+    """What an agent did, in order; a result follows its call."""
 
     form: str
     turns: Transcript
-    skipped: int = 0  # lines or entries that could not be read or say nothing
+    skipped: int = 0  # entries that could not be read or are empty
 
 
 class Turns:
-    """Collects turns; calls and results find each other by their ids."""
+    """Collects turns, and puts each result after its call."""
 
     def __init__(self) -> None:
         self.skipped = 0
@@ -56,7 +56,7 @@ class Turns:
 
     def call(self, call_id: Any, tool: Any, text: str) -> None:
         if call_id and str(call_id) in self._calls:
-            self.skipped += 1  # told twice, as in a session that was resumed
+            self.skipped += 1  # repeated, as in a resumed session
             return
         if call_id:
             self._calls[str(call_id)] = len(self._turns)
@@ -81,9 +81,9 @@ class Turns:
 
 
 def call_text(arguments: Any) -> str:
-    """The arguments of a call as text: a command alone, a path first, else a line for each.
+    """The arguments of a call as text: only the command, or a line for each with paths first.
 
-    They are an object, or JSON in a text, or whatever a tool of its own takes.
+    They are an object, a string of JSON, or any other text.
     """
     if isinstance(arguments, str):
         parsed = parsed_json(arguments)
@@ -106,7 +106,7 @@ def _argument(key: str, value: Any) -> str:
 
 
 def command_text(command: Any) -> str:
-    """A command as people type it: Codex has it as a list, mostly with a shell around it."""
+    """A command as people type it; Codex has a list, mostly wrapped in a shell."""
     if not isinstance(command, list):
         return str(command)
     words = [str(word) for word in command]
@@ -118,7 +118,7 @@ def command_text(command: Any) -> str:
 
 
 def result_text(content: Any) -> str:
-    """What a tool gave back: a text, or blocks of which some are text."""
+    """A tool's result: a text, or blocks some of which are text."""
     if content is None:
         return ""
     if isinstance(content, str):
@@ -143,9 +143,9 @@ def _block_text(block: Any) -> str:
 
 
 def looks_failed(text: str) -> bool:
-    """Whether a result whose form has no mark for it tells of an error.
+    """Whether a result is an error, for formats that do not mark errors.
 
-    Only its ends are looked at: what a tool merely shows may hold errors of others.
+    Only its start and end count: a tool may show errors that are not its own.
     """
     for match in _EXIT.finditer(f"{text[:_LOOKED_AT]}\n{text[-_LOOKED_AT:]}"):
         return match[1] != "0"
@@ -165,7 +165,7 @@ def exit_status(value: Mapping[str, Any]) -> bool | None:
 
 
 def parsed_json(text: str) -> Any:
-    """What a text says as JSON; None if it is none."""
+    """The text parsed as JSON; None if it is not JSON."""
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
@@ -175,13 +175,13 @@ def parsed_json(text: str) -> Any:
 
 
 def word_of(entry: Any, key: str) -> str:
-    """What stands under a key, if that is a text; anything else says nothing."""
+    """The string under a key; "" if it is anything else."""
     value = entry.get(key) if isinstance(entry, dict) else None
     return value if isinstance(value, str) else ""
 
 
 def without(text: str, *tags: str) -> str:
-    """A text without what stands in these tags: agents put their own words into what users say."""
+    """A text without these tags and their content, which agents add to users' messages."""
     for tag in tags:
         start = text.find(f"<{tag}")
         if start < 0:
