@@ -179,13 +179,13 @@ def test_show_tells_all_of_a_run(project: Path, capsys: pytest.CaptureFixture[st
     keep(replace(whole, records=(lost, *whole.records[1:])), project / ".upskill/runs", BIG)
     text = shown(capsys, "show", "last")
     assert "commit abcabc" in text
-    assert "changes that are not committed" in text
+    assert "with uncommitted changes" in text
     assert "pytest-upskill 1.2.3" in text
     assert "gate · about 127 tokens · 6 cases × " in text
     assert 'gate: case-1 on haiku (0 of 3 runs): "gate up" is not in the answer' in text
     assert "gate: case-0 on haiku: busy" in text
     assert "\n\nFailed with the skill:\n" in text
-    assert "\n\nNot passed:\n  2 tests failed or had errors\n  gate on haiku: " in text
+    assert "\n\nFailed:\n  2 tests failed or had errors\n  gate on haiku: " in text
     assert "a subset" not in text
     assert "case-2 on" not in text
 
@@ -200,7 +200,7 @@ def test_show_says_what_is_a_subset_and_whether_it_passed(
     assert "\ngate on haiku: a subset: 2 of 5 cases.\n" in text
     assert text.endswith("\n\nPassed.\n")
     keep(later(6, cases=5), project / ".upskill/runs", BIG)
-    assert shown(capsys, "show", "last").endswith("\nNot passed: 1 test failed or had errors.\n")
+    assert shown(capsys, "show", "last").endswith("\nFailed: 1 test failed or had errors.\n")
 
 
 @pytest.mark.parametrize("option", ["--html", "--csv"])
@@ -282,13 +282,13 @@ def test_compare_takes_files_of_other_machines(
     assert "A  ci.json" in text
     assert "the skill was edited" in text
     assert "left out: 1 case only in B, 2 cases edited" in text
-    assert "the model was another, and is id-of-haiku" in text
+    assert "the model was another and is now id-of-haiku" in text
 
 
 def test_nothing_in_common_is_said(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     keep(later(9, skills=("window",)), project / ".upskill/runs", BIG)
     text = shown(capsys, "compare", "last~1", "last")
-    assert "no skill and model in common" in text
+    assert "the runs share no skill on the same model" in text
 
 
 @pytest.mark.usefixtures("project")
@@ -326,7 +326,7 @@ def test_a_terminal_has_colours_and_is_filled_but_not_passed(
     assert lines[1].startswith("───")
     assert lines[2].split()[-3:] == ["no", "effect", "shown"]
     assert not any(lines[7:])
-    assert "\x1b[32m+50\x1b[0m" in written
+    assert "\x1b[32;1m+50\x1b[0m" in written
     assert "\x1b" not in run_on_terminal(command, project, {**env, "NO_COLOR": "1"}, 24, columns)
 
 

@@ -50,7 +50,7 @@ def test_usd_are_held_by_the_price_of_the_model() -> None:
     assert budget.hold(question())
     budget.settle(question(), Usage(11, 50, 0))
     assert budget.refusal(question()) == (
-        "m: budget reached (less than $0.001 of $0.00007): raise it, or ask less"
+        "m: budget reached (<$0.001 of $0.00007): raise it, or ask less"
     )
 
 

@@ -25,7 +25,7 @@ def test_the_summary_of_a_job_is_added_once_to_what_is_there(
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     pytester.runpytest_inprocess(*args, workers, "--skill-min-lift", "1", "--skill-confident")
     lines = summary.read_text().splitlines()
-    assert lines[:5] == ["Before.", MARKER, "## Skills", "", "**Not passed:**"]
+    assert lines[:5] == ["Before.", MARKER, "## Skills", "", "**Failed:**"]
     assert lines[6].startswith("- gate on scripted:a.json: lowest likely lift is ")
     rows = [line for line in lines if line.startswith("|")]
     assert rows[0] == "| model | without | with | lift | tokens | verdict |"
@@ -58,9 +58,9 @@ def test_a_regression_is_an_annotation_where_its_case_stands(
     file = f"{pytester.path.name}/skills/gate/skill_meta.json"
     result.stdout.fnmatch_lines(
         [
-            f"::error file={file},line=1,title=regression of a skill::gate on *: open accepted *",
-            f"::error file={file},line=3,title=regression of a skill::gate on *: shut accepted *",
-            "::error title=gate of a skill::gate on scripted:a.json: lift is 0 points*",
+            f"::error file={file},line=1,title=skill regression::gate on *: open accepted *",
+            f"::error file={file},line=3,title=skill regression::gate on *: shut accepted *",
+            "::error title=skill gate::gate on scripted:a.json: lift is 0 points*",
         ]
     )
     assert result.outlines[-1].startswith("upskill: gate: ")

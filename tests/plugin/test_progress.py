@@ -35,7 +35,7 @@ def test_questions_that_wait_for_a_limit_are_counted(
         address = ["--model", "m", "--skill-base-url", f"{server.url}/v1"]
         result = pytester.runpytest_inprocess("--skill", "skills", *address)
     result.assert_outcomes(passed=3)
-    result.stdout.fnmatch_lines(["upskill: 2 of 6 answers, 0 in flight, 4 waiting (*"])
+    result.stdout.fnmatch_lines(["upskill: 2 of 6 answers, 0 in flight, 4 waiting to retry*"])
 
 
 class Terminal(io.StringIO):

@@ -93,7 +93,7 @@ def test_markdown_file_of_a_run(pytester: pytest.Pytester, workers: str) -> None
     args = ["--skill", "skills", "--model", model, "--skill-markdown", "comment.md", workers]
     assert pytester.runpytest_inprocess(*args).ret == 1
     text = (pytester.path / "comment.md").read_text()
-    assert text.startswith(f"{MARKER}\n## Skills\n\n**Not passed:**\n\n- 1 test failed")
+    assert text.startswith(f"{MARKER}\n## Skills\n\n**Failed:**\n\n- 1 test failed")
     folded = re.findall("<summary>(.*?)</summary>", html.unescape(text))
     assert folded == [f"shut on {model}: passed 0 of 1"]
     pytester.runpytest_inprocess(*args, "--skill-accept")

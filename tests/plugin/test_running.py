@@ -45,7 +45,7 @@ def test_a_failure_shows_the_question_the_checks_and_both_answers(
             '"gate up" is not in the answer',
             "Question:",
             "  | How do I open the gate?",
-            "Expected (what checks found is marked »so«):",
+            "Expected (found text is marked »like this«):",
             '  contains: "gate up"',
             "With the skill: failed",
             '  FAIL contains: "gate up" is not in the answer',
@@ -142,7 +142,7 @@ def test_a_case_passes_when_more_than_half_of_its_runs_do(pytester: pytest.Pytes
     result = pytester.runpytest_inprocess(*args, "-rA")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(
-        ["With the skill: passed 2 of 4 runs. *", "Run 3, with the skill: failed"]
+        ["With the skill: 2 of 4 runs passed. *", "Run 3, with the skill: failed"]
     )
     result.stdout.fnmatch_lines(["PASSED*passes-3-of-4*"])
     result.stdout.fnmatch_lines(["gate · * · 2 cases × 4 runs"])

@@ -122,7 +122,7 @@ def test_cost_is_drawn_where_prices_are_known_else_tokens() -> None:
     records = [replace(record, input_tokens=None) for record in records]
     results = replace(free, records=tuple(records))
     assert points_of(results.verdicts) is None
-    assert "cost is not drawn" in html_report(results)
+    assert "Cost is not drawn" in html_report(results)
 
 
 @given(st.lists(st.floats(1e-4, 1e6), min_size=1, max_size=8), st.booleans())

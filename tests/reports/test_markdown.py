@@ -86,7 +86,7 @@ def hostile(text: str, results: RunResults | None = None) -> RunResults:
 
 def test_the_verdict_comes_first_then_the_table_then_what_got_worse() -> None:
     text = markdown_summary(regressed(), ["a note"], failed=2)
-    assert text.startswith(f"{MARKER}\n## Skills\n\n**Not passed:**\n\n- 2 tests failed")
+    assert text.startswith(f"{MARKER}\n## Skills\n\n**Failed:**\n\n- 2 tests failed")
     page = Page(text)
     assert page.texts["h3"] == ["gate", "Regressions", "Failed cases"]
     assert page.texts["summary"] == [
@@ -140,7 +140,7 @@ def test_a_run_that_passes_has_nothing_folded() -> None:
 
 def test_cases_that_no_shard_has_are_a_reason_not_to_pass() -> None:
     text = markdown_summary(made_run(missing={("gate", "haiku"): 2}))
-    assert "**Not passed:**\n\n- gate on haiku: 2 cases in none of the files" in text
+    assert "**Failed:**\n\n- gate on haiku: 2 cases in none of the files" in text
 
 
 def test_a_case_that_was_not_answered_says_why() -> None:
@@ -225,7 +225,7 @@ def test_tables_of_hundreds_of_rows_are_cut_and_say_so(results: RunResults) -> N
     left_out = len(results.verdicts) - rows
     assert rows >= 5
     assert left_out > 0
-    assert f"And {left_out} more row" in text
+    assert f"No room for {left_out} more row" in text
     assert page.texts["li"][-1].endswith(" more")  # of the notes
 
 
@@ -235,7 +235,7 @@ def test_details_are_dropped_whole_from_the_end_and_counted(answer: str) -> None
     assert 40_000 < len(text) < LIMIT
     shown = Page(text).tags["details"]
     assert shown >= 3
-    assert text.endswith(f"\n\nFailed cases: {300 - shown} left out for which there is no room.\n")
+    assert text.endswith(f"\n\nFailed cases: no room for {300 - shown} more.\n")
 
 
 def test_regressions_have_their_room_before_other_failures() -> None:
@@ -244,8 +244,8 @@ def test_regressions_have_their_room_before_other_failures() -> None:
     text = markdown_summary(made)
     assert len(text) < LIMIT
     shown = Page(text).tags["details"]
-    assert f"Regressions: {200 - shown} left out" in text
-    assert "Failed cases: 200 left out" in text
+    assert f"Regressions: no room for {200 - shown} more" in text
+    assert "Failed cases: no room for 200 more" in text
 
 
 @settings(deadline=None, max_examples=20)
@@ -283,4 +283,4 @@ def test_no_text_leaves_its_cell(text: str) -> None:
 def test_a_job_in_which_tests_failed_did_not_pass() -> None:
     assert "**Passed.**" in markdown_summary(made_run())
     failed = markdown_summary(made_run(), failed=2)
-    assert "**Not passed:**\n\n- 2 tests failed or had errors" in failed
+    assert "**Failed:**\n\n- 2 tests failed or had errors" in failed

@@ -19,22 +19,16 @@ from hypothesis import strategies as st
 
 from pytest_upskill._util.git import Commit
 from pytest_upskill._util.texts import harmless
-from pytest_upskill.reports.history.entries import METRICS, Entry, csv_text, entry_data
-from pytest_upskill.reports.history.trend import (
-    Look,
-    ago,
-    moment,
-    plot_lines,
-    spark,
-    table_lines,
-    unpainted,
-)
+from pytest_upskill.reports.history.entries import Entry, entry_data, history_csv
+from pytest_upskill.reports.history.trend import ago, history_lines, moment, plot_lines, spark
 from pytest_upskill.reports.history.trend_page import ticks, trend_page
-from pytest_upskill.reports.terminal.summary_text import ASCII_MARKS, Marks
+from pytest_upskill.reports.numbers import metrics
+from pytest_upskill.reports.terminal.layout import ASCII_MARKS, Look, Marks
 from pytest_upskill.results.kept_run import Row
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
-LOOK = Look(80, Marks(), unpainted, NOW)
+LOOK = Look(80)
+METRICS = metrics()
 HOSTILE = '<script>alert(1)</script>"\x1b[31m\u202e&'
 
 
@@ -69,13 +63,13 @@ def cells(line: str) -> str:
 
 
 def test_a_table_says_what_a_run_has_in_common_once() -> None:
-    lines = table_lines(ENTRIES, replace(LOOK, width=140))
+    lines = history_lines(ENTRIES, replace(LOOK, width=140), NOW)
     headers = "run when commit skill model cases without with lift tokens $/1000 verdict"
     assert cells(lines[0]) == headers
-    assert cells(lines[2]) == "000000 just now c0ffee1 wick haiku 12 25% 70% +70 1,150 1.50 helps"
+    assert cells(lines[2]) == "000000 just now c0ffee1 wick haiku 12 25% 70% +70 1,150 $1.50 helps"
     assert cells(lines[3]).startswith("wick unsloth/GLM-4.7-Flash-GGUF:Q4_0 12 25% ")
     assert cells(lines[4]).startswith("00001e 3 d ago abcdef1+ wick haiku 5/12 ")
-    assert cells(lines[5]) == "00012c 2026-10-16 - wick haiku 12 - - - 1,150 1.50 -"
+    assert cells(lines[5]) == "00012c 2026-10-16 - wick haiku 12 - - - 1,150 $1.50 -"
 
 
 @given(
@@ -91,25 +85,25 @@ def test_nothing_is_broader_than_the_terminal_or_harmful(
         for number, (skill, model, lift) in enumerate(made)
     ]
     look = replace(LOOK, width=width)
-    for line in table_lines(entries, look):
+    for line in history_lines(entries, look, NOW):
         assert width < 60 or len(line) <= width
         assert harmless(line) == line
         assert "\n" not in line
-    for line in plot_lines(entries, METRICS["lift"], look):
+    for line in plot_lines(entries, METRICS["lift"], look, NOW):
         assert harmless(line) == line
         assert "\n" not in line
 
 
 @pytest.mark.parametrize(("width", "kept"), [(120, 12), (80, 9), (50, 5)])
 def test_where_there_is_little_room_the_least_important_columns_go(width: int, kept: int) -> None:
-    lines = table_lines([ENTRIES[0], ENTRIES[2]], replace(LOOK, width=width))
+    lines = history_lines([ENTRIES[0], ENTRIES[2]], replace(LOOK, width=width), NOW)
     assert max(map(len, lines)) <= width
     headers = lines[0].split()
     assert len(headers) >= kept
     assert {"run", "skill", "model", "with", "lift"} <= set(headers)
     # That only some of the cases were asked is said in any case.
     assert ("5/12" in lines[3]) != (" 50%*" in lines[3])
-    assert ("5/12" in lines[3]) != (lines[-1] == "* of some of its cases only")
+    assert ("5/12" in lines[3]) != (lines[-1] == "* only some of the cases")
 
 
 def test_colours_are_of_the_lift_and_the_verdict() -> None:
@@ -118,11 +112,11 @@ def test_colours_are_of_the_lift_and_the_verdict() -> None:
 
     bad = entry(1, row(-0.5, verdict="hurts"))
     chance = entry(2, row(0.4, verdict="no effect shown"))
-    lines = table_lines([ENTRIES[0], bad, chance], replace(LOOK, width=120, paint=paint))
-    assert "<green>+70" in lines[2]
-    assert "<green>helps" in lines[2]
-    assert "<red>-50" in lines[3]
-    assert "<red>hurts" in lines[3]
+    lines = history_lines([ENTRIES[0], bad, chance], replace(LOOK, width=120, paint=paint), NOW)
+    assert "<green><bold>+70" in lines[2]
+    assert "<green><bold>helps" in lines[2]
+    assert "<red><bold>-50" in lines[3]
+    assert "<red><bold>hurts" in lines[3]
     assert " +40 " in lines[4]
     assert "<" not in lines[4]
 
@@ -149,7 +143,7 @@ def test_the_time_of_a_run_has_no_year_if_it_is_this_one() -> None:
 
 def test_a_plot_has_a_bar_for_each_run_and_a_trend() -> None:
     entries = [ENTRIES[0], ENTRIES[2], entry(5, row(0.25)), entry(6, row(0.0))]
-    lines = plot_lines(entries, METRICS["lift"], LOOK)
+    lines = plot_lines(entries, METRICS["lift"], LOOK, NOW)
     assert lines[0] == "wick on haiku: lift in points"
     assert [line.split()[0] for line in lines[1:5]] == ["00003c", "000032", "00001e", "000000"]
     assert [line.count("█") for line in lines[1:5]] == [0, 4, 8, 11]
@@ -160,7 +154,7 @@ def test_a_plot_has_a_bar_for_each_run_and_a_trend() -> None:
 
 def test_runs_of_some_cases_alone_have_no_trend() -> None:
     entries = [ENTRIES[2], entry(4, row(0.1, cases=3)), entry(5, row(0.2))]
-    assert not [line for line in plot_lines(entries, METRICS["lift"], LOOK) if "trend" in line]
+    assert not [line for line in plot_lines(entries, METRICS["lift"], LOOK, NOW) if "trend" in line]
 
 
 @pytest.mark.parametrize(
@@ -169,8 +163,8 @@ def test_runs_of_some_cases_alone_have_no_trend() -> None:
         ("tokens", (33.4, 29.5), "33 → 30 (-3)"),
         ("tokens", (29.6, 30.4), "30 → 30 (0)"),
         ("lift", (0.034, 0.076), "+3 → +8 (+5 points)"),
-        ("cost", (0.00123, 0.00121), "1.23 → 1.21 (-0.02)"),
-        ("cost", (0.0000002, 0.0009), "<0.001 → 0.9 (+0.9)"),
+        ("cost", (0.00123, 0.00121), "$1.23 → $1.21 (-$0.02)"),
+        ("cost", (0.0000002, 0.0009), "<$0.001 → $0.90 (+$0.90)"),
     ],
 )
 def test_a_change_is_the_difference_of_what_is_shown(
@@ -180,7 +174,7 @@ def test_a_change_is_the_difference_of_what_is_shown(
         entry(9 - number, row(value, skill_tokens=value, skill_cost=value))
         for number, value in enumerate(values)
     ]
-    assert plot_lines(entries, METRICS[metric], LOOK)[-1].endswith(f"  {told}")
+    assert plot_lines(entries, METRICS[metric], LOOK, NOW)[-1].endswith(f"  {told}")
 
 
 def test_models_are_told_apart_and_less_room_shows_no_more_of_them() -> None:
@@ -188,7 +182,7 @@ def test_models_are_told_apart_and_less_room_shows_no_more_of_them() -> None:
     entries = [entry(0, row(0.5, model=name)) for name in names]
     before = 0
     for width in range(50, 180):
-        header, _, *body = table_lines(entries, replace(LOOK, width=width))
+        header, _, *body = history_lines(entries, replace(LOOK, width=width), NOW)
         models = [line[header.index("model") :].split()[0] for line in body]
         assert len(set(models)) == 3, width
         assert len(models[0]) >= before
@@ -197,14 +191,14 @@ def test_models_are_told_apart_and_less_room_shows_no_more_of_them() -> None:
 
 
 def test_values_below_zero_go_to_the_left_of_the_middle() -> None:
-    lines = plot_lines([entry(0, row(-0.5)), entry(1, row(1.0))], METRICS["lift"], LOOK)
+    lines = plot_lines([entry(0, row(-0.5)), entry(1, row(1.0))], METRICS["lift"], LOOK, NOW)
     bars = [re.findall("[█░]+", line)[0] for line in lines[1:3]]
     assert bars == ["░" * 15 + "█" * 15, "░" * 8 + "█" * 7 + "░" * 15]
 
 
 def test_plain_ascii_where_the_terminal_has_no_more() -> None:
     entries = [*ENTRIES, entry(5, row(0.2))]
-    lines = plot_lines(entries, METRICS["pass-rate"], replace(LOOK, marks=ASCII_MARKS))
+    lines = plot_lines(entries, METRICS["pass-rate"], replace(LOOK, marks=ASCII_MARKS), NOW)
     assert all(line.isascii() for line in lines)
     assert any("####" in line for line in lines)
     assert "-> 70%" in lines[-4]
@@ -216,17 +210,17 @@ def test_plain_ascii_where_the_terminal_has_no_more() -> None:
         ("lift", "0 → +70 (+70 points)"),
         ("pass-rate", "0% → 70% (+70 points)"),
         ("tokens", "900 → 1,150 (+250)"),
-        ("cost", "0.9 → 1.50 (+0.6)"),
+        ("cost", "$0.90 → $1.50 (+$0.60)"),
     ],
 )
 def test_a_trend_is_told_in_the_words_of_its_metric(metric: str, told: str) -> None:
     first = entry(9, row(0.0, skill_tokens=900.4, skill_cost=0.0009))
-    assert plot_lines([ENTRIES[0], first], METRICS[metric], LOOK)[-1].endswith(told)
+    assert plot_lines([ENTRIES[0], first], METRICS[metric], LOOK, NOW)[-1].endswith(told)
 
 
 def test_what_is_not_known_is_a_gap() -> None:
     assert spark([0.0, None, 1.0], 0.0, 1.0, Marks()) == "▁ █"
-    lines = plot_lines([ENTRIES[3]], METRICS["lift"], LOOK)
+    lines = plot_lines([ENTRIES[3]], METRICS["lift"], LOOK, NOW)
     assert lines == ["wick on haiku: lift in points", "  not known of any run"]
 
 
@@ -263,7 +257,7 @@ def test_the_page_draws_a_line_for_each_model_over_commits() -> None:
     assert len(list(page.all("circle"))) == 3  # of the fourth entry nothing is known
     assert [circle.get("class") for circle in page.all("circle")].count("some") == 1
     assert all((line["points"] or "").count(",") == 1 for line in page.all("polyline"))
-    assert "some of the cases only" in page.text
+    assert "only some of the cases" in page.text
     assert "some of the cases" not in Page(trend_page(ENTRIES[:2], METRICS["lift"])).text
     intervals = [line for line in page.all("line") if line.get("class") == "interval"]
     assert len(intervals) == 3
@@ -299,13 +293,16 @@ def test_names_from_outside_are_only_text() -> None:
     assert "\x1b" not in text
     assert "\u202e" not in text
     assert "alert(1)" in Page(text).text
-    for line in [*table_lines([hostile], LOOK), *plot_lines([hostile], METRICS["lift"], LOOK)]:
+    for line in [
+        *history_lines([hostile], LOOK, NOW),
+        *plot_lines([hostile], METRICS["lift"], LOOK, NOW),
+    ]:
         assert harmless(line) == line
 
 
 def test_csv_has_a_line_for_each_entry_and_nothing_that_a_spreadsheet_reckons() -> None:
     entries = [*ENTRIES, entry(1, row(-0.5, skill="=1+1", model="@\x1bx"), "c0ffee")]
-    rows = list(csv.DictReader(io.StringIO(csv_text(entries, METRICS["cost"]))))
+    rows = list(csv.DictReader(io.StringIO(history_csv(entries, METRICS["cost"]))))
     assert len(rows) == 5
     assert rows[0]["commit"] == "c0ffee123456"
     assert (rows[0]["metric"], rows[0]["value"], rows[0]["low"]) == ("cost", "1.5", "")
@@ -316,7 +313,7 @@ def test_csv_has_a_line_for_each_entry_and_nothing_that_a_spreadsheet_reckons() 
 
 
 def test_csv_of_nothing_is_empty() -> None:
-    assert csv_text([], METRICS["lift"]).strip() == ""
+    assert history_csv([], METRICS["lift"]).strip() == ""
 
 
 def test_no_file_is_read_to_draw(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,13 +1,14 @@
 """Made-up values for tests: records, summaries and whole runs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from statistics import fmean
 from typing import Any, Final
 
 from pytest_upskill._util.git import Commit
-from pytest_upskill.reports.terminal.summary_text import Marks, summary_lines
+from pytest_upskill.reports.terminal.layout import Look
+from pytest_upskill.reports.terminal.summary_text import summary_lines
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.summary import ArmSummary, CaseSummary, Summary
 from pytest_upskill.results.verdict import verdicts_of
@@ -172,13 +173,14 @@ def made_summary(
     return Summary(skill, model, f"id-of-{model}", arms=arms, **{**values, **more})
 
 
-def plain(text: str, **_: bool) -> str:
-    return text
-
-
-def lines(*rows: Summary, width: int = 120, marks: Marks | None = None, **more: Any) -> list[str]:
-    """What a terminal shows of them."""
+def lines(
+    *rows: Summary,
+    notes: Sequence[str] = (),
+    subsets: Mapping[tuple[str, str], str] | None = None,
+    **look: Any,
+) -> list[str]:
+    """What a terminal shows of them; it has 120 columns if ``look`` says nothing else."""
     names = dict.fromkeys(row.skill for row in rows)
     skills = [GATE, *(SkillInfo(n, f"skills/{n}", "1" * 64, 99) for n in names if n != "gate")]
-    verdicts = verdicts_of(rows)
-    return summary_lines(skills, verdicts, width=width, marks=marks or Marks(), paint=plain, **more)
+    terminal = Look(**{"width": 120, **look})
+    return summary_lines(skills, verdicts_of(rows), terminal, notes, subsets or {})

@@ -54,23 +54,38 @@ def plain(number: float) -> str:
     return f"{Decimal(short):f}" if 1e-15 < abs(number) < 1e21 else short
 
 
-def dollars(amount: float) -> str:
-    """A cost for a sentence: only as exact as needed, never 2.1e-05."""
-    if 0 < amount < 0.001:
-        return "less than $0.001"
-    if amount < 0.1:
-        return f"${amount:.2g}"
-    return f"${amount:,.2f}" if amount < 1000 else f"${amount:,.0f}"
-
-
-def times_as_much(change: float) -> str | None:
-    """A growth of 1000 % or more as a factor (5281.4 is 5,282 times); None below that."""
-    return f"{1 + change:,.0f}" if round(100 * change) >= 1000 else None
+def percent(share: float) -> str:
+    """A share as a percentage: 0.25 is 25%."""
+    return f"{share:.0%}"
 
 
 def points(share: float) -> str:
-    """A difference of rates in points: 0.1 is +10."""
+    """A difference of shares in percentage points: 0.1 is +10."""
     return f"{round(share * 100):+d}" if round(share * 100) else "0"
+
+
+def whole(number: float) -> str:
+    """A number such as a mean of tokens, without decimals: 1,234."""
+    return f"{number:,.0f}"
+
+
+def seconds(number: float) -> str:
+    """Seconds with one decimal: 1.3."""
+    return f"{number:,.1f}"
+
+
+def dollars(amount: float) -> str:
+    """USD as exactly as needed, never with an exponent: $0.0021, $1.50, $1,235."""
+    if 0 < amount < 0.001:
+        return "<$0.001"
+    if amount < 0.0995:
+        return f"${amount:.2g}"
+    return f"${amount:,.2f}" if amount < 999.995 else f"${amount:,.0f}"
+
+
+def times_as_much(change: float) -> str | None:
+    """A growth of 1000 % or more as a factor: 5281.4 is 5,282 times."""
+    return f"{1 + change:,.0f}" if round(100 * change) >= 1000 else None
 
 
 def guess(word: str, known: Iterable[str]) -> str:

@@ -1,14 +1,26 @@
 """The standard output as the commands see it: with colours or not, and perhaps closed."""
 
 import os
+import shutil
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final, TextIO
 
 from ..errors import SettingsError
+from ..reports.terminal.layout import Look, marks_for
 
 _CODES: Final = {"bold": 1, "faint": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
+
+
+def stdout_look(verbosity: int = 0) -> Look:
+    """How lines for the standard output are to look."""
+    return Look(
+        shutil.get_terminal_size((80, 24)).columns,
+        marks_for(sys.stdout.encoding or "ascii"),
+        painter(sys.stdout, os.environ),
+        verbosity,
+    )
 
 
 def painter(stream: TextIO, env: Mapping[str, str]) -> Callable[..., str]:

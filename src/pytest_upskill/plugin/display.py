@@ -11,7 +11,14 @@ from ..errors import shown
 from ..models import ModelSpec
 from ..models.local import LABEL, LocalProvider
 from ..models.port import Download, Progress
-from ..reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS, Marks, marks_for, width_of
+from ..reports.terminal.layout import (
+    ASCII_MARKS,
+    UNICODE_MARKS,
+    Look,
+    Marks,
+    marks_for,
+    text_width,
+)
 from ..reports.terminal.live import item_numbers
 from ..reports.terminal.summary_text import summary_lines
 from ..results.regressions import AcceptedComparison
@@ -149,7 +156,7 @@ class ItemLines:
         if reporter is None or not reporter.isatty or hasattr(report, "node"):
             return line
         writer = self._config.get_terminal_writer()
-        fits = writer.width_of_current_line + width_of(line) + _PERCENT < writer.fullwidth
+        fits = writer.width_of_current_line + text_width(line) + _PERCENT < writer.fullwidth
         return line if fits else f"{word}\n{_INDENT}{numbers}"
 
 
@@ -175,16 +182,8 @@ def write_summary(
         return
     writer = config.get_terminal_writer()
     screen = screen_of(config)
-    lines = summary_lines(
-        results.skills,
-        results.verdicts,
-        width=screen.width,
-        marks=screen.marks,
-        paint=writer.markup,
-        notes=notes,
-        verbosity=verbosity,
-        subsets=results.subsets,
-    )
+    look = Look(screen.width, screen.marks, writer.markup, verbosity)
+    lines = summary_lines(results.skills, results.verdicts, look, notes, results.subsets)
     # With -q the few lines stand right below the dots, unless there is something between.
     if verbosity >= 0 or any(reporter.stats.get(kind) for kind in ("failed", "error", "warnings")):
         reporter.write_sep("=", "skills")

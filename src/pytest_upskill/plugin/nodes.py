@@ -23,7 +23,8 @@ from ..checks import (
 from ..checks.grading import ToGrade, records_of, rubric_for
 from ..checks.judging import Ask
 from ..errors import CasesError, InputError
-from ..reports.terminal.failure import Look, failure_text
+from ..reports.terminal.failure import failure_text
+from ..reports.terminal.layout import Look
 from ..results.accepted import Results, case_result, planned_case, read_results
 from ..settings import Settings
 from ..skills.at_ref import with_previous
@@ -302,7 +303,7 @@ class CaseItem(pytest.Item):
             found=lambda answer: spans(self.checks, answer),
             against=self.parent.info.against,
             standing=standing,
-            look=Look(screen.width, self.config.get_verbosity(), screen.marks),
+            look=Look(screen.width, screen.marks, verbosity=self.config.get_verbosity()),
         )
 
     @property

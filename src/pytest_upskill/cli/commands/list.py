@@ -3,20 +3,18 @@
 import argparse
 import json
 import os
-import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from ...errors import SettingsError, shown
-from ...reports.terminal.skill_tree import look_for, total_line, tree_lines
+from ...reports.terminal.skill_tree import total_line, tree_lines
 from ...results.history import KeptRow, newest
 from ...results.overview import LastResult, SkillOverview, overview
 from ...skills.skill import find_skills
 from ...skills.upskill_config import read_config
-from ..output import painter
+from ..output import stdout_look
 from ..project import ini_paths, runs_folder
 
 
@@ -94,9 +92,7 @@ def _skill_files(folder: Path) -> list[Path]:
 
 
 def _text(found: Sequence[tuple[Path, Sequence[SkillOverview]]], preview: bool) -> str:
-    width = shutil.get_terminal_size((80, 24)).columns
-    paint = painter(sys.stdout, os.environ)
-    look = look_for(sys.stdout.encoding or "ascii", width, paint, preview=preview)
+    look = stdout_look(verbosity=int(preview))
     lines = []
     for folder, skills in found:
         # A skill that was named itself, or by its SKILL.md, stands in the folder above.

@@ -2,10 +2,6 @@
 
 import argparse
 import math
-import os
-import shutil
-import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,13 +10,13 @@ from typing import Final
 from ..._util.texts import harmless
 from ...errors import shown
 from ...reports.markdown import markdown_summary
-from ...reports.terminal.summary_text import marks_for, summary_lines
+from ...reports.terminal.summary_text import summary_lines
 from ...reports.writers import report_writers, require_apart, tried, written_line
 from ...results.from_json import read_run
 from ...results.merging import Source, merged
 from ...results.run import RunResults
 from ...settings import Gates
-from ..output import painter
+from ..output import stdout_look
 
 _KINDS: Final = {
     "json": ("FILE", "all of it as JSON"),
@@ -76,7 +72,8 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     if done.problems:
         raise done.problems[0]
     written = [written_line(done.written)] if done.written else []
-    return "\n".join([*_screen(results, notes), *written, *problems]), 1 if problems else 0
+    lines = summary_lines(results.skills, results.verdicts, stdout_look(), notes)
+    return "\n".join([*lines, *written, *problems]), 1 if problems else 0
 
 
 def _gates(given: argparse.Namespace) -> Gates:
@@ -86,14 +83,3 @@ def _gates(given: argparse.Namespace) -> Gates:
 
 def _with_gates(results: RunResults, gates: Gates) -> RunResults:
     return replace(results, gates=gates) if gates.any() else results
-
-
-def _screen(results: RunResults, notes: Sequence[str]) -> list[str]:
-    return summary_lines(
-        results.skills,
-        results.verdicts,
-        width=shutil.get_terminal_size().columns,
-        marks=marks_for(sys.stdout.encoding or "ascii"),
-        paint=painter(sys.stdout, os.environ),
-        notes=notes,
-    )

@@ -2,9 +2,6 @@
 
 import argparse
 import json
-import os
-import shutil
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -15,15 +12,16 @@ from typing import Any, Final
 
 from ..._util.texts import counted, one_line
 from ...errors import ResultsError, SettingsError, shown
-from ...reports.history.entries import METRICS, Entry, csv_text, entry_data
+from ...reports.history.entries import Entry, entry_data, history_csv
 from ...reports.history.run_lines import comparison_lines, run_lines
-from ...reports.history.trend import Look, plot_lines, table_lines
+from ...reports.history.trend import history_lines, plot_lines
 from ...reports.history.trend_page import trend_page
-from ...reports.terminal.summary_text import marks_for
+from ...reports.numbers import metrics
+from ...reports.terminal.layout import Look
 from ...results.from_json import read_run, unpacked
 from ...results.history import KeptRun, find, runs, short_ids
 from ...results.run_comparison import RunComparison, compare_runs
-from ..output import painter
+from ..output import stdout_look
 from ..project import runs_folder
 
 _ROWS: Final = 20
@@ -43,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for flags in (("-s", "--skill"), ("-m", "--model")):
         text = f"only this {flags[1][2:]}, or a pattern (repeatable)"
         parser.add_argument(*flags, action="append", metavar="NAME", help=text)
-    parser.add_argument("--metric", choices=METRICS, default="lift", help="what is drawn (lift)")
+    parser.add_argument("--metric", choices=metrics(), default="lift", help="what is drawn (lift)")
     parser.add_argument("--plot", action="store_true", help="bars and a trend in the terminal")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write the trend as a page")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write all lines as CSV")
@@ -61,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> tuple[str, int]:
     kept = runs(runs_folder(given.dir, Path.cwd()))
-    look = _look()
+    look = stdout_look()
     if given.what == "show":
         return show(given, kept, look)
     if given.what == "compare":
@@ -106,13 +104,13 @@ def _is_wanted(name: str, patterns: Sequence[str] | None) -> bool:
 
 def _written(given: argparse.Namespace, entries: Sequence[Entry]) -> list[str]:
     """The files that were asked for are there; a line for each of them."""
-    metric, size = METRICS[given.metric], counted(len(entries), "line")
+    metric, size = metrics()[given.metric], counted(len(entries), "line")
     lines = []
     if given.html and entries:
         _write(given.html, trend_page(entries, metric))
         lines.append(f"{shown(given.html)}: {metric.title}, {size}")
     if given.csv and entries:
-        _write(given.csv, csv_text(entries, metric))
+        _write(given.csv, history_csv(entries, metric))
         lines.append(f"{shown(given.csv)}: {size}")
     return lines
 
@@ -121,9 +119,10 @@ def _shown(given: argparse.Namespace, entries: Sequence[Entry], look: Look) -> l
     if not entries:
         filtered = given.skill or given.model
         return [_NO_MATCH if filtered else "None of the kept runs can be read."]
+    now = datetime.now().astimezone()
     if given.plot:
-        return plot_lines(entries, METRICS[given.metric], look)
-    return table_lines(entries, look)
+        return plot_lines(entries, metrics()[given.metric], look, now)
+    return history_lines(entries, look, now)
 
 
 def _write(file: Path, text: str) -> None:
@@ -139,15 +138,6 @@ def _count(text: str) -> int:
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
     return int(text)
-
-
-def _look() -> Look:
-    return Look(
-        width=shutil.get_terminal_size((80, 24)).columns,
-        marks=marks_for(sys.stdout.encoding or "ascii"),
-        paint=painter(sys.stdout, os.environ),
-        now=datetime.now().astimezone(),
-    )
 
 
 def add_show(commands: Any) -> None:

@@ -30,18 +30,17 @@ COLUMNS: Final = (
     "error",
     "answer",
 )
-# A cell of a spreadsheet holds 32,767 units of UTF-16, and what it says of the rest needs room.
-_LONGEST: Final = 32_000
-# What no program that reads CSV expects: controls but tab and the ends of lines, lone surrogates.
-_ODD: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
-# What a spreadsheet takes for a formula, in East Asian locales in its wide forms too.
+_LONGEST: Final = 32_000  # a spreadsheet's cell holds 32,767 units of UTF-16
+# Not expected by programs that read CSV: controls but tab and newlines, lone surrogates.
+_CONTROLS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+# A spreadsheet takes these for a formula; in East Asian locales the wide forms too.
 _FORMULA: Final = tuple("=+-@\t\r\n＝＋－＠")
 
 
 def csv_text(results: RunResults) -> str:
     """A header, then a row for each record, in the order of the run."""
     text = io.StringIO(newline="")
-    writer = csv.writer(text)  # its ends of lines are those of RFC 4180
+    writer = csv.writer(text)  # ends lines as RFC 4180 wants it
     writer.writerow(COLUMNS)
     for record in results.records:
         writer.writerow(_row(record, results.model_ids.get(record.model, "")))
@@ -51,10 +50,10 @@ def csv_text(results: RunResults) -> str:
 def _row(record: Record, model_id: str) -> list[str | int | float | None]:
     failed = [grade.check for grade in record.checks if not grade.passed]
     return [
-        _cell(record.skill),
-        _cell(record.case),
-        _cell(record.model),
-        _cell(model_id),
+        safe_cell(record.skill),
+        safe_cell(record.case),
+        safe_cell(record.model),
+        safe_cell(model_id),
         record.arm,
         record.run,
         record.outcome,
@@ -67,16 +66,16 @@ def _row(record: Record, model_id: str) -> list[str | int | float | None]:
         "true" if record.stored else "false",
         len(record.checks) - len(failed),
         len(record.checks),
-        _cell("; ".join(failed)),
+        safe_cell("; ".join(failed)),
         record.judge_calls,
-        _cell(record.error or ""),
-        _cell(record.output or ""),
+        safe_cell(record.error or ""),
+        safe_cell(record.output or ""),
     ]
 
 
-def _cell(text: str) -> str:
-    """Text from models and files: never a formula, never longer than a cell."""
-    text = _ODD.sub(lambda match: ascii(match.group())[1:-1], text)
+def safe_cell(text: str) -> str:
+    """Text from outside: never a formula, never longer than a cell."""
+    text = _CONTROLS.sub(lambda match: ascii(match.group())[1:-1], text)
     if text.startswith(_FORMULA):
         text = f"'{text}"
     units = text.encode("utf-16-le")

@@ -1,12 +1,10 @@
-"""A kept run on the terminal, and two of them side by side."""
+"""A kept run on the terminal, and two runs compared."""
 
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from tabulate import tabulate
-
-from ..._util.texts import counted, one_line
+from ..._util.texts import counted, one_line, percent, seconds
 from ...results.accepted import case_result
 from ...results.regressions import reaches
 from ...results.run import Pair, RunResults
@@ -14,65 +12,54 @@ from ...results.run_comparison import CaseChange, LeftOut, PairComparison, RunCo
 from ...results.summary import points_words
 from ...stats import Change
 from ...trials.plan import PlannedCase
-from ..terminal.layout import told_apart
-from ..terminal.summary_text import Paint, summary_lines
-from ..terminal.tables import growth
-from .entries import percent, short_commit
-from .trend import Look, unpainted
+from ..numbers import growth
+from ..terminal.layout import Look, cut, distinct_names
+from ..terminal.summary_text import summary_lines
+from ..terminal.tables import Cell, Column, Table, first_that_fits
+from .entries import short_commit
 
 _MOST_CASES: Final = 50
 _MOST_NAMES: Final = 10
-_NAMES: Final = (40, 32, 24, 20, 16, 12, 8)  # how long names may be, tried from the longest
-_COLOURS: Final = {"better": "green", "worse": "red"}
-_NOTHING: Final = "The runs have no skill and model in common: there is nothing to compare."
+_NAMES: Final = (40, 32, 24, 20, 16, 12, 8)  # lengths of names, tried from the longest
+_STYLES: Final = {"better": {"green": True}, "worse": {"red": True}}
 
 
 def run_lines(name: str, results: RunResults, look: Look) -> list[str]:
-    """What came of a run: its tables and verdicts, what failed and why, its gate."""
+    """Tables and verdicts of a run, its failures with their reasons, and its gates."""
     versions = [f"{key} {value}" for key, value in results.versions.items()]
     title = look.paint(one_line(name, 60), bold=True)
+    facts = [title, _moment(results), f"{seconds(results.seconds)} s"]
     lines = [
-        f" {look.marks.dot} ".join([title, _moment(results, look), f"{results.seconds:,.1f} s"]),
+        f" {look.marks.dot} ".join(facts),
         _commit(results),
         *([one_line(", ".join(versions), look.width)] if versions else []),
         "",
-        *_summary(results, look),
+        *summary_lines(results.skills, results.verdicts, look, results.subset_notes),
         "",
     ]
-    failed, lost = list(_failed(results)), list(_lost(results))
-    for title, told in (("Failed with the skill:", failed), ("Not answered:", lost)):
-        if told:
-            more = [f"and {len(told) - _MOST_CASES} more"] if len(told) > _MOST_CASES else []
-            lines += [title, *_wrapped([*told[:_MOST_CASES], *more], look), ""]
+    failed, errored = list(_failed(results)), list(_errored(results))
+    for heading, tests in (("Failed with the skill:", failed), ("Not answered:", errored)):
+        if tests:
+            more = [f"and {len(tests) - _MOST_CASES} more"] if len(tests) > _MOST_CASES else []
+            lines += [heading, *_wrapped([*tests[:_MOST_CASES], *more], look), ""]
     if not results.problems:
         return [*lines, look.paint("Passed.", green=True)]
     if len(results.problems) == 1:
-        reason = f"Not passed: {one_line(results.problems[0], 400)}."
+        reason = f"Failed: {one_line(results.problems[0], 400)}."
         parts = textwrap.wrap(reason, look.width, subsequent_indent="  ")
         return [*lines, *(look.paint(part, red=True) for part in parts)]
     reasons = _wrapped([one_line(reason, 400) for reason in results.problems], look)
-    return [*lines, look.paint("Not passed:", red=True), *reasons]
+    return [*lines, look.paint("Failed:", red=True), *reasons]
 
 
-def _summary(results: RunResults, look: Look) -> list[str]:
-    return summary_lines(
-        results.skills,
-        results.verdicts,
-        width=look.width,
-        marks=look.marks,
-        paint=look.paint,
-        notes=results.subset_notes,
-    )
-
-
-def _moment(results: RunResults, look: Look) -> str:
-    return results.started.astimezone(look.now.tzinfo).strftime("%Y-%m-%d %H:%M:%S")
+def _moment(results: RunResults) -> str:
+    return results.started.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _commit(results: RunResults) -> str:
     if not results.commit:
         return "no commit"
-    dirty = ", with changes that are not committed" if results.commit.dirty else ""
+    dirty = ", with uncommitted changes" if results.commit.dirty else ""
     return f"commit {one_line(results.commit.id, 64)}{dirty}"
 
 
@@ -89,7 +76,7 @@ def _failed(results: RunResults) -> Iterator[str]:
             yield f"{_test(test)}{runs}: {one_line('; '.join(dict.fromkeys(reasons)), 300)}"
 
 
-def _lost(results: RunResults) -> Iterator[str]:
+def _errored(results: RunResults) -> Iterator[str]:
     for test in results.tests:
         errors = [record.error or "" for record in results.records_of(test) if record.error]
         if errors:
@@ -100,83 +87,82 @@ def _test(test: PlannedCase) -> str:
     return f"{one_line(test.skill, 60)}: {one_line(test.case, 60)} on {one_line(test.model, 60)}"
 
 
+# Two runs.
+
+
 def comparison_lines(
     both: Sequence[tuple[str, RunResults]], found: RunComparison, look: Look
 ) -> list[str]:
-    """The two runs, then a table and the cases that changed for each skill."""
+    """The two runs, then for each skill a table and the cases that changed."""
     rows = [
-        [letter, one_line(name, 40), _moment(run, look)[:-3], short_commit(run.commit)]
+        [letter, one_line(name, 40), _moment(run)[:-3], short_commit(run.commit)]
         for letter, (name, run) in zip("AB", both, strict=True)
     ]
-    head = tabulate(rows, tablefmt="plain", disable_numparse=True).splitlines()
-    lines = [line.rstrip()[: look.width] for line in head]
+    head = Table([Column()] * 4, [[Cell(text) for text in row] for row in rows])
+    lines = [cut(line, look.width, look.marks.cut) for line in head.body(look.paint)]
     if not found.pairs:
-        lines += ["", _NOTHING]
+        lines += ["", "Nothing to compare: the runs share no skill on the same model."]
     for skill in dict.fromkeys(pair.skill for pair in found.pairs):
         pairs = [pair for pair in found.pairs if pair.skill == skill]
         lines += ["", *_skill(skill, pairs, look)]
     for letter, only in (("A", found.only_before), ("B", found.only_after)):
-        told = f"Only in {letter}: {_pairs(only)}."
-        lines += ["", *textwrap.wrap(told, look.width, subsequent_indent="  ")] if only else []
+        text = f"Only in {letter}: {_pairs(only)}."
+        lines += ["", *textwrap.wrap(text, look.width, subsequent_indent="  ")] if only else []
     return lines
 
 
 def _skill(skill: str, pairs: Sequence[PairComparison], look: Look) -> list[str]:
     same = "the same skill in both" if pairs[0].same_skill else "the skill was edited"
-    for longest in _NAMES:
-        table = _table(pairs, longest, look, unpainted)
-        broad = max(map(len, table))
-        if broad <= look.width:
-            break
-    header, *body = _table(pairs, longest, look, look.paint)
+    table = first_that_fits((_table(pairs, longest, look) for longest in _NAMES), look.width)
     title = f"{look.paint(one_line(skill, 60), bold=True)}: {same}"
-    lines = [title, "", header, look.marks.rule * min(look.width, broad), *body]
+    header, rule, *body = table.lines(look)
+    lines = [title, "", header, rule[: look.width], *body]
     for pair in pairs:
-        told = _wrapped(_told(pair, look), look)
-        lines += ["", f"{one_line(pair.model, 60)}:", *told] if told else []
+        notes = _wrapped(_notes(pair, look), look)
+        lines += ["", f"{one_line(pair.model, 60)}:", *notes] if notes else []
     return lines
 
 
-def _table(pairs: Sequence[PairComparison], longest: int, look: Look, paint: Paint) -> list[str]:
-    headers = ["model", "cases", "A", "B", "change", "p", "tokens", ""]
-    models = told_apart([pair.model for pair in pairs], longest, look.marks.cut)
-    rows = [[models[pair.model], *_cells(pair, look, paint)] for pair in pairs]
-    align = ("left", "right", "right", "right", "right", "right", "right", "left")
-    text = tabulate([headers, *rows], tablefmt="plain", disable_numparse=True, colalign=align)
-    return [line.rstrip() for line in text.splitlines()]
+def _table(pairs: Sequence[PairComparison], longest: int, look: Look) -> Table:
+    models = distinct_names([pair.model for pair in pairs], longest, look.marks.cut)
+    numbers = [
+        Column(header, right=True) for header in ("cases", "A", "B", "change", "p", "tokens")
+    ]
+    rows = [[Cell(models[pair.model]), *_cells(pair, look)] for pair in pairs]
+    return Table([Column("model"), *numbers, Column()], rows)
 
 
-def _cells(pair: PairComparison, look: Look, paint: Paint) -> list[str]:
+def _cells(pair: PairComparison, look: Look) -> list[Cell]:
     if pair.change is None or pair.before is None or pair.after is None:
-        return ["0", "-", "-", "-", "-", "-", "no case in common"]
-    word = pair.change.word
-    colour = {_COLOURS[word]: True} if word in _COLOURS else {}
-    return [
+        return [Cell(text) for text in ("0", *"-----", "no case in common")]
+    p_value = pair.change.p_value
+    texts = [
         str(pair.cases),
         percent(pair.before),
         percent(pair.after),
         points_words(pair.change.lift).replace(" points", ""),
-        "<0.001" if pair.change.p_value < 0.001 else f"{pair.change.p_value:.2g}",
+        "<0.001" if p_value < 0.001 else f"{p_value:.2g}",
         _token_change(pair.change.tokens, look),
-        paint(word, **colour),
     ]
+    word = pair.change.word
+    return [*(Cell(text) for text in texts), Cell(word, _STYLES.get(word, {}))]
 
 
 def _token_change(change: Change | None, look: Look) -> str:
     if change is None:
         return "-"
-    return growth(change.change, look.marks) if round(100 * change.change) else "0%"
+    return growth(change.change, look.marks.times) if round(100 * change.change) else "0%"
 
 
-def _told(pair: PairComparison, look: Look) -> Iterator[str]:
-    for what, cases in (("fell", pair.fell), ("rose", pair.rose)):
+def _notes(pair: PairComparison, look: Look) -> Iterator[str]:
+    for word, cases in (("fell", pair.fell), ("rose", pair.rose)):
         if cases:
-            yield f"{len(cases)} {what}: {_changes(cases, look)}"
+            yield f"{len(cases)} {word}: {_changes(cases, look)}"
     if reasons := _left_out(pair.left_out):
         yield f"left out: {reasons}"
     before, after = pair.model_ids
     if before != after:
-        yield f"the model was {one_line(before, 60)}, and is {one_line(after, 60)}"
+        yield f"the model was {one_line(before, 60)} and is now {one_line(after, 60)}"
 
 
 def _changes(cases: Sequence[CaseChange], look: Look) -> str:
@@ -193,7 +179,7 @@ def _left_out(left: LeftOut) -> str:
     numbers = {
         "only in A": left.only_before,
         "only in B": left.only_after,
-        "edited, so no longer the same": left.edited,
+        "edited in between": left.edited,
         "not answered in both": left.unanswered,
     }
     return ", ".join(

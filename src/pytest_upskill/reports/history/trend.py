@@ -1,117 +1,92 @@
 """The history on a terminal: a table of runs, and bars with a trend for each skill and model."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Final
 
-from tabulate import tabulate
+from ..._util.texts import one_line
+from ..numbers import KEEP, LIFT, WITH, Number, shown_numbers
+from ..terminal.layout import Look, Marks, distinct_names
+from ..terminal.summary_tables import lift_style, verdict_style
+from ..terminal.tables import Cell, Column, Table, first_that_fits
+from .entries import Entry, by_pair
 
-from ..._util.texts import one_line, points
-from ..terminal.layout import told_apart
-from ..terminal.summary_text import COLOURS, Marks, Paint
-from ..terminal.tables import LIFT_COLOURS
-from .entries import Entry, Metric, interval_text, money, percent
-
-_COLUMNS: Final = {
-    "run": "left",
-    "when": "left",
-    "commit": "left",
-    "skill": "left",
-    "model": "left",
-    "cases": "right",
-    "without": "right",
-    "with": "right",
-    "lift": "right",
-    "tokens": "right",
-    "$/1000": "right",
-    "verdict": "left",
-}
-# What is left out where there is little room, first the least important.
-_DROPPED: Final = ("cases", "$/1000", "tokens", "commit", "without", "when", "verdict")
-_SOME: Final = "* of some of its cases only"
-# How long names may be and how many columns may go for that. Names get shorter and never longer
-# again, so that less room never shows more of them.
-_LAYOUTS: Final = tuple(
-    (longest, dropped)
-    for longest, most in ((40, 4), (28, 6), (20, 6), (12, 7), (8, 7))
-    for dropped in range(most + 1)
+_SUBSET: Final = "* only some of the cases"
+_BEFORE: Final = (
+    Column("run", priority=KEEP),
+    Column("when", priority=65),
+    Column("commit", priority=55),
+    Column("skill", priority=KEEP),
+    Column("model", priority=KEEP),
+    Column("cases", right=True, priority=35),
 )
+_VERDICT: Final = Column("verdict", priority=70)
+# How long names may be, and how many of the columns that may be dropped must stay. Names only
+# ever get shorter, so that less room never shows more of them.
+_LAYOUTS: Final = ((40, 3), (28, 1), (20, 1), (12, 0), (8, 0))
 _STEPS: Final = "▁▂▃▄▅▆▇█"
 _ASCII_STEPS: Final = "_.-=+*#"
-_BARS: Final = (30, 20, 16, 12, 8, 4)  # how long they may be, tried from the longest
+_BARS: Final = (30, 20, 16, 12, 8, 4)  # lengths, tried from the longest
 
 
-@dataclass(frozen=True)
-class Look:
-    """Where it is shown: how broad it is, what it can show, and the present time there."""
-
-    width: int
-    marks: Marks
-    paint: Paint
-    now: datetime
+def history_lines(entries: Sequence[Entry], look: Look, now: datetime) -> list[str]:
+    """A line for each entry; what the entries of a run share is shown once."""
+    table = first_that_fits(_tables(entries, look, now), look.width)
+    dropped = "cases" not in [column.header for column in table.columns]
+    note = ["", _SUBSET] if dropped and any(entry.row.subset for entry in entries) else []
+    return [*table.lines(look), *note]
 
 
-def table_lines(entries: Sequence[Entry], look: Look) -> list[str]:
-    """One line for each entry; what a run has in common is said once."""
-    for longest, dropped in _LAYOUTS:
-        headers = [header for header in _COLUMNS if header not in _DROPPED[:dropped]]
-        lines = _table(entries, headers, longest, look, unpainted)
-        broad = max(map(len, lines))
-        if broad <= look.width:
-            header, *body = _table(entries, headers, longest, look, look.paint)
-            note = ["", _SOME] if _is_marked(entries, headers) else []
-            return [header, look.marks.rule * broad, *body, *note]
-    return lines
-
-
-def _is_marked(entries: Sequence[Entry], headers: Sequence[str]) -> bool:
-    """Where there is no room for the number of cases, a star says that some were left out."""
-    return "cases" not in headers and any(entry.row.subset for entry in entries)
+def _tables(entries: Sequence[Entry], look: Look, now: datetime) -> Iterator[Table]:
+    numbers = shown_numbers([entry.measured for entry in entries], details=False)
+    columns = [*_BEFORE, *(Column(n.header, True, n.priority) for n in numbers), _VERDICT]
+    order = sorted(
+        (column for column in columns if column.priority < KEEP),
+        key=lambda column: column.priority,
+    )
+    for longest, kept in _LAYOUTS:
+        for dropped in range(len(order) - kept + 1):
+            shown = [column for column in columns if column not in order[:dropped]]
+            yield _table(entries, shown, numbers, longest, look, now)
 
 
 def _table(
-    entries: Sequence[Entry], headers: Sequence[str], longest: int, look: Look, paint: Paint
-) -> list[str]:
-    table = [list(headers)]
-    before = None
-    skills = told_apart({entry.row.skill: 0 for entry in entries}, longest, look.marks.cut)
-    models = told_apart({entry.row.model: 0 for entry in entries}, longest, look.marks.cut)
+    entries: Sequence[Entry],
+    columns: Sequence[Column],
+    numbers: Sequence[Number],
+    longest: int,
+    look: Look,
+    now: datetime,
+) -> Table:
+    skills = distinct_names({entry.row.skill: 0 for entry in entries}, longest, look.marks.cut)
+    models = distinct_names({entry.row.model: 0 for entry in entries}, longest, look.marks.cut)
+    headers = [column.header for column in columns]
+    rows, before = [], None
     for entry in entries:
-        cells = _cells(entry, look, paint)
-        cells |= {"skill": skills[entry.row.skill], "model": models[entry.row.model]}
+        row = entry.row
+        cells = {n.header: Cell(n.skill_text(entry.measured) or "-") for n in numbers}
+        cells |= {
+            "run": Cell(entry.short),
+            "when": Cell(ago(entry.started, now)),
+            "commit": Cell(entry.commit_text),
+            "skill": Cell(skills[row.skill]),
+            "model": Cell(models[row.model]),
+            "cases": Cell(f"{row.cases}/{row.of}" if row.subset else str(row.cases)),
+            LIFT.header: Cell(cells[LIFT.header].text, lift_style(row.verdict)),
+            "verdict": Cell(one_line(row.verdict or "-", 20), verdict_style(row.verdict)),
+        }
         if entry.id == before:
-            cells |= {"run": "", "when": "", "commit": ""}
-        if _is_marked([entry], headers):
-            cells["with"] += "*"
+            cells |= dict.fromkeys(("run", "when", "commit"), Cell(""))
+        if row.subset and "cases" not in headers:
+            cells[WITH.header] = Cell(f"{cells[WITH.header].text}*")
         before = entry.id
-        table.append([cells[header] for header in headers])
-    align = [_COLUMNS[header] for header in headers]
-    text = tabulate(table, tablefmt="plain", disable_numparse=True, colalign=align)
-    return [line.rstrip() for line in text.splitlines()]
-
-
-def _cells(entry: Entry, look: Look, paint: Paint) -> dict[str, str]:
-    row = entry.row
-    lift = "-" if row.lift is None else points(row.lift)
-    lift_colour, colour = (known.get(row.verdict or "") for known in (LIFT_COLOURS, COLOURS))
-    return {
-        "run": entry.short,
-        "when": ago(entry.started, look.now),
-        "commit": entry.commit_text,
-        "cases": f"{row.cases}/{row.of}" if row.subset else str(row.cases),
-        "without": "-" if row.baseline_rate is None else percent(row.baseline_rate),
-        "with": "-" if row.skill_rate is None else percent(row.skill_rate),
-        "lift": paint(lift, **{lift_colour: True}) if lift_colour else lift,
-        "tokens": "-" if row.skill_tokens is None else f"{row.skill_tokens:,.0f}",
-        "$/1000": "-" if row.skill_cost is None else money(1000 * row.skill_cost),
-        "verdict": paint(one_line(row.verdict or "-", 20), **({colour: True} if colour else {})),
-    }
+        rows.append([cells[header] for header in headers])
+    return Table(columns, rows)
 
 
 def ago(then: datetime, now: datetime) -> str:
-    """How long ago, while that says more than a date."""
+    """``3 h ago``, or the date if that says more."""
     since = now - then
     if timedelta() <= since < timedelta(minutes=1):
         return "just now"
@@ -125,20 +100,12 @@ def ago(then: datetime, now: datetime) -> str:
 
 
 def moment(then: datetime, now: datetime) -> str:
-    """Date and time where the reader is; of other years the date alone."""
+    """Local date and time; for other years only the date."""
     local = then.astimezone(now.tzinfo)
     return local.strftime("%b %d %H:%M" if local.year == now.year else "%Y-%m-%d")
 
 
-def by_pair(entries: Sequence[Entry]) -> Mapping[tuple[str, str], list[Entry]]:
-    """The entries of each skill and model, oldest first."""
-    found: dict[tuple[str, str], list[Entry]] = {}
-    for entry in sorted(entries, key=lambda entry: (entry.started, entry.id)):
-        found.setdefault((entry.row.skill, entry.row.model), []).append(entry)
-    return found
-
-
-def plot_lines(entries: Sequence[Entry], metric: Metric, look: Look) -> list[str]:
+def plot_lines(entries: Sequence[Entry], metric: Number, look: Look, now: datetime) -> list[str]:
     """A block for each skill and model, with a bar for each run, oldest first."""
     groups = by_pair(entries)
     lines: list[str] = []
@@ -146,51 +113,54 @@ def plot_lines(entries: Sequence[Entry], metric: Metric, look: Look) -> list[str
         for _, model in pairs:
             title = f"{one_line(skill, 60)} on {one_line(model, 60)}"
             lines += [look.paint(title, bold=True) + f": {metric.title}"]
-            lines += [*_bars(groups[skill, model], metric, look), ""]
+            lines += [*_bars(groups[skill, model], metric, look, now), ""]
     return lines[:-1]
 
 
-def _bars(entries: Sequence[Entry], metric: Metric, look: Look) -> list[str]:
-    values = [metric.value(entry.row) for entry in entries]
-    known = [value for value in values if value is not None]
+def _bars(entries: Sequence[Entry], metric: Number, look: Look, now: datetime) -> list[str]:
+    known = [value for entry in entries if (value := metric.amount(entry.measured)) is not None]
     if not known:
         return ["  not known of any run"]
-    top = metric.top or max(known) or 1.0
+    top = metric.unit.top or max(known) or 1.0
     low = -top if min(known) < 0 else 0.0
-    for bar in _BARS:
-        table = [_bar_row(entry, metric, (low, top), bar, look) for entry in entries]
-        align = ("left", "left", "left", "left", "right", "left")
-        text = tabulate(table, tablefmt="plain", disable_numparse=True, colalign=align)
-        lines = [f"  {line}".rstrip() for line in text.splitlines()]
-        if max(map(len, lines)) <= look.width:
-            break
-    # Some of the cases are no measure of all of them.
-    whole = [metric.value(entry.row) for entry in entries if not entry.row.subset]
+    columns = [Column(right=number == 4) for number in range(6)]
+    tables = (
+        Table(columns, [_bar_row(entry, metric, (low, top), bar, look, now) for entry in entries])
+        for bar in _BARS
+    )
+    table = first_that_fits(tables, look.width - 2)
+    lines = [f"  {line}" for line in table.body(look.paint)]
+    # A run of some cases says little about all of them.
+    whole = [metric.amount(entry.measured) for entry in entries if not entry.row.subset]
     ends = [value for value in whole if value is not None]
     if len(ends) < 2:
         return lines
     trend = spark(whole[-look.width // 2 :], low, top, look.marks)
-    told = f"{metric.text(ends[0])} {look.marks.arrow} {metric.text(ends[-1])}"
-    return [*lines, f"  trend  {trend}  {told} ({metric.change(ends[0], ends[-1])})"]
+    first, last = ends[0], ends[-1]
+    text = f"{metric.unit.text(first)} {look.marks.arrow} {metric.unit.text(last)}"
+    return [*lines, f"  trend  {trend}  {text} ({metric.unit.change(first, last)})"]
 
 
 def _bar_row(
-    entry: Entry, metric: Metric, scale: tuple[float, float], bar: int, look: Look
-) -> list[str]:
-    row, value = entry.row, metric.value(entry.row)
-    note = f"{row.cases}/{row.of} cases" if row.subset else ""
-    return [
+    entry: Entry, metric: Number, scale: tuple[float, float], bar: int, look: Look, now: datetime
+) -> list[Cell]:
+    row, value = entry.row, metric.amount(entry.measured)
+    bounds = metric.bounds_text(entry.measured)
+    notes = [f"({bounds})"] if bounds else []
+    notes += [f"{row.cases}/{row.of} cases"] if row.subset else []
+    texts = [
         entry.short,
-        moment(entry.started, look.now),
+        moment(entry.started, now),
         entry.commit_text,
         "" if value is None else _bar(value, scale, bar, look.marks),
-        "-" if value is None else metric.text(value),
-        " ".join(filter(None, [interval_text(metric, row), note])),
+        "-" if value is None else metric.unit.text(value),
+        " ".join(notes),
     ]
+    return [Cell(text) for text in texts]
 
 
 def _bar(value: float, scale: tuple[float, float], length: int, marks: Marks) -> str:
-    """From zero to the value; where some are below zero, that is in the middle."""
+    """From zero to the value; zero is in the middle if some values are negative."""
     low, top = scale
     zero = round(length * -low / (top - low))
     end = round(length * (min(max(value, low), top) - low) / (top - low))
@@ -199,14 +169,10 @@ def _bar(value: float, scale: tuple[float, float], length: int, marks: Marks) ->
 
 
 def spark(values: Sequence[float | None], low: float, top: float, marks: Marks) -> str:
-    """A character for each value, by its height; a blank for what is not known."""
+    """A character for each value, by its height; a blank if it is not known."""
     steps = _STEPS if marks.full == "█" else _ASCII_STEPS
     heights = [
         None if value is None else (min(max(value, low), top) - low) / (top - low)
         for value in values
     ]
     return "".join(" " if h is None else steps[round(h * (len(steps) - 1))] for h in heights)
-
-
-def unpainted(text: str, **_: bool) -> str:
-    return text

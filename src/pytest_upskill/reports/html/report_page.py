@@ -1,25 +1,25 @@
-"""The report as a page: the outcome, what it amounts to for each skill, then all cases."""
+"""The page of a run: its outcome, then verdicts, plots and numbers by skill, then all cases."""
 
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
 
-from ..._util.texts import counted, dollars, points
+from ..._util.texts import counted, seconds
 from ...results.run import RunResults
-from ...results.summary import Summary
 from ...results.verdict import Verdict, signal_lines, sweet_spot
 from ...trials.plan import SkillInfo
-from ..terminal.tables import checks_text
+from ..numbers import LIFT, WITH, WITHOUT, Measured, Number, shown_numbers
 from .case_data import Fitted, Row, anchor, fitted, rows_of
 from .markup import Header, resource, shell, table, text
 from .plots import dumbbell, frontier, points_of
 
 _MOST: Final = 900_000  # characters of the file
 _SCRIPTS: Final = ("diff.js", "case.js", "table.js")
+_UNKNOWN: Final = "–"
 
 
 def html_report(results: RunResults, notes: Sequence[str] = ()) -> str:
-    """The whole file. Everything from models and files is escaped, or is data of the script."""
+    """The whole file. Text from models and files is escaped, or is data of the script."""
     rows = rows_of(results)
     script = "\n".join(resource(name) for name in _SCRIPTS)
     style = resource("overview.css")
@@ -31,26 +31,30 @@ def html_report(results: RunResults, notes: Sequence[str] = ()) -> str:
 
 
 def _title(results: RunResults) -> str:
+    return f"{_skills(results)} · skill report"
+
+
+def _skills(results: RunResults) -> str:
     names = [skill.name for skill in results.skills]
-    return f"{names[0] if len(names) == 1 else counted(len(names), 'skill')} · skill report"
+    return names[0] if len(names) == 1 else counted(len(names), "skill")
 
 
 def _body(results: RunResults, rows: Sequence[Row], notes: Sequence[str], content: Fitted) -> str:
     by_skill = [
-        (_skill(results, name), list(group))
+        (next(skill for skill in results.skills if skill.name == name), list(group))
         for name, group in groupby(results.verdicts, key=lambda verdict: verdict.summary.skill)
     ]
-    sections = [  # the name of the only skill is the title of the page
-        skill_section(skill, verdicts, skill.name if len(by_skill) > 1 else "What it amounts to")
-        for skill, verdicts in by_skill
-    ]
+    several = len(by_skill) > 1  # the name of an only skill is the title of the page
     return "\n".join(
         [
             _head(results, by_skill),
             "<main>",
             _outcome(results, rows),
-            matrix(by_skill, list(results.model_ids)) if len(by_skill) > 1 else "",
-            *sections,
+            _matrix(by_skill, list(results.model_ids)) if several else "",
+            *(
+                _section(skill, own, skill.name if several else "Verdict")
+                for skill, own in by_skill
+            ),
             _cases(content),
             "</main>",
             _foot(results, notes),
@@ -58,36 +62,28 @@ def _body(results: RunResults, rows: Sequence[Row], notes: Sequence[str], conten
     )
 
 
-def _skill(results: RunResults, name: str) -> SkillInfo:
-    return next(skill for skill in results.skills if skill.name == name)
-
-
 def _head(results: RunResults, by_skill: Sequence[tuple[SkillInfo, list[Verdict]]]) -> str:
-    names = [skill.name for skill in results.skills]
-    title = names[0] if len(names) == 1 else counted(len(names), "skill")
     when = results.started.isoformat(timespec="seconds")
     day = f"{results.started.day} {results.started:%B %Y, %H:%M %Z}"
+    models = list(results.model_ids)
+    where = text(models[0]) if len(models) == 1 else counted(len(models), "model")
     facts = [f'<time datetime="{when}">{text(day)}</time>']
-    facts.append(f"{counted(len(results.tests), 'test')} on {_models(results)}")
+    facts.append(f"{counted(len(results.tests), 'test')} on {where}")
     facts.append(f"took {_duration(results.seconds)}")
     if results.commit:
-        dirty = " with changes" if results.commit.dirty else ""
+        dirty = " with uncommitted changes" if results.commit.dirty else ""
         facts.append(f"commit <code>{text(results.commit.id[:9])}</code>{dirty}")
     links = '<a href="#overview">Overview</a><a href="#cases">Cases</a>' if by_skill else ""
     return (
-        f'<header id="overview"><p class="kind">Skill report</p><h1>{text(title)}</h1>'
-        f'<p class="facts">{" · ".join(facts)}</p><nav aria-label="Parts">{links}</nav></header>'
+        '<header id="overview"><p class="kind">Skill report</p>'
+        f'<h1>{text(_skills(results))}</h1><p class="facts">{" · ".join(facts)}</p>'
+        f'<nav aria-label="Parts">{links}</nav></header>'
     )
 
 
-def _models(results: RunResults) -> str:
-    names = list(results.model_ids)
-    return text(names[0]) if len(names) == 1 else counted(len(names), "model")
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
+def _duration(number: float) -> str:
+    minutes, rest = divmod(round(number), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{seconds(number)} s"
 
 
 def _outcome(results: RunResults, rows: Sequence[Row]) -> str:
@@ -95,19 +91,19 @@ def _outcome(results: RunResults, rows: Sequence[Row]) -> str:
     kinds = [row.standing.kind for row in rows if row.standing]
     failed = sum(kind in ("failed", "regressed") for kind in kinds)
     errored = sum("errored" in row.states for row in rows)
-    lost = sum("not run" in row.states for row in rows)
+    not_run = sum("not run" in row.states for row in rows)
     reasons = [f"{counted(failed, 'test')} failed"] if failed else []
     reasons += [f"{counted(errored, 'test')} had errors"] if errored else []
-    reasons += [f"{counted(lost, 'test')} did not run"] if lost else []
+    reasons += [f"{counted(not_run, 'test')} did not run"] if not_run else []
     reasons += results.gate or []
     if reasons:
         listed = "".join(f"<li>{text(reason)}</li>" for reason in reasons)
-        return f'<section class="outcome bad"><h2>Not passed</h2><ul>{listed}</ul></section>'
-    gates = "every gate held" if results.gate is not None else "no gates were set"
+        return f'<section class="outcome bad"><h2>Failed</h2><ul>{listed}</ul></section>'
+    gates = "all gates passed" if results.gate is not None else "no gates were set"
     passed = len(rows) - sum("failed" in row.states for row in rows)
-    told = f"{passed:,} of {counted(len(rows), 'test')} passed"
-    told += "" if passed == len(rows) else ", the others were expected to fail"
-    return f'<section class="outcome good"><h2>Passed</h2><p>{told}; {gates}.</p></section>'
+    counts = f"{passed:,} of {counted(len(rows), 'test')} passed"
+    counts += "" if passed == len(rows) else ", the others were expected to fail"
+    return f'<section class="outcome good"><h2>Passed</h2><p>{counts}; {gates}.</p></section>'
 
 
 def _cases(content: Fitted) -> str:
@@ -115,7 +111,7 @@ def _cases(content: Fitted) -> str:
     if content.cut:
         cut = (
             f"To keep this file small, {content.cut:,} of {counted(content.answers, 'answer')} "
-            "are cut; those of cases that failed last. <code>--skill-json</code> writes all."
+            "are cut, those of failed cases last. <code>--skill-json</code> writes all."
         )
     return (
         '<section id="cases"><h2>Cases</h2>'
@@ -127,47 +123,36 @@ def _cases(content: Fitted) -> str:
 
 
 def _foot(results: RunResults, notes: Sequence[str]) -> str:
-    listed = "".join(f"<li>{text(note)}</li>" for note in notes)
-    told = f'<ul class="notes">{listed}</ul>' if listed else ""
-    made = " · ".join(f"{text(name)} {text(of)}" for name, of in results.versions.items())
+    items = "".join(f"<li>{text(note)}</li>" for note in notes)
+    versions = " · ".join(f"{text(name)} {text(of)}" for name, of in results.versions.items())
+    listed = f'<ul class="notes">{items}</ul>' if items else ""
     return (
-        f"<footer>{told}<p>Rates are means over cases; the lift is their difference in points, "
-        "with its 95 % interval. A trial without an answer takes its partner out of both.</p>"
-        f"<p>{made}</p></footer>"
+        f"<footer>{listed}"
+        "<p>Rates are means over cases; the lift is their difference in points, with its "
+        "95 % interval. If an answer is missing, the other arm's is not counted either.</p>"
+        f"<p>{versions}</p></footer>"
     )
 
 
-_UNKNOWN: Final = "–"
-_HEADERS: Final[Sequence[Header]] = (
-    ("model", ""),
-    ("without", "num"),
-    ("with", "num"),
-    ("lift", "num"),
-    ("checks", "num"),
-    ("tokens", "num"),
-    ("$ per 1000", "num"),
-    ("seconds", "num"),
-    ("errors", "num"),
-    ("verdict", ""),
-)
+# One skill.
 
 
-def skill_section(skill: SkillInfo, verdicts: Sequence[Verdict], title: str) -> str:
+def _section(skill: SkillInfo, verdicts: Sequence[Verdict], title: str) -> str:
     rows = [verdict.summary for verdict in verdicts]
     cases, runs = max(row.cases for row in rows), max(row.runs for row in rows)
     size = f"{counted(cases, 'case')} × {counted(runs, 'run')}"
-    spot = sweet_spot(verdicts)
-    told = f'<p class="spot-told"><b>Sweet spot:</b> {text(spot)}</p>' if spot else ""
+    best = sweet_spot(verdicts)
+    spot = f'<p class="sweet-spot"><b>Sweet spot:</b> {text(best)}</p>' if best else ""
     return (
-        f'<section class="skill" id="{skill_anchor(skill.name)}"><h2>{text(title)}</h2>'
+        f'<section class="skill" id="{_skill_anchor(skill.name)}"><h2>{text(title)}</h2>'
         f'<p class="facts">{size} · about {counted(skill.tokens, "token")} · '
         f"<code>{text(skill.path)}</code></p>"
-        f'<ul class="verdicts">{"".join(map(_verdict, verdicts))}</ul>{told}'
+        f'<ul class="verdicts">{"".join(map(_verdict, verdicts))}</ul>{spot}'
         f"{_plots(skill, verdicts)}{_numbers(verdicts)}</section>"
     )
 
 
-def skill_anchor(name: str) -> str:
+def _skill_anchor(name: str) -> str:
     return f"skill-{anchor(name)}"
 
 
@@ -187,26 +172,26 @@ def _word(verdict: Verdict) -> str:
 
 def _plots(skill: SkillInfo, verdicts: Sequence[Verdict]) -> str:
     if all(verdict.summary.arm("skill").rate is None for verdict in verdicts):
-        return '<p class="note">Nothing was answered, so there is nothing to draw.</p>'
+        return '<p class="note">Nothing to draw: there are no answers.</p>'
     first = _figure("Pass rate", dumbbell(verdicts), _arms(skill, verdicts))
     known, plane = points_of(verdicts), frontier(verdicts)
     if not plane or not known:
         return (
-            f'<div class="plots">{first}<p class="note">Neither prices nor tokens of all models '
-            "are known, so cost is not drawn.</p></div>"
+            f'<div class="plots">{first}<p class="note">Cost is not drawn: neither prices nor '
+            "tokens of all models are known.</p></div>"
         )
     unit = "$ per 1000 answers" if known[1].is_cost else "tokens per answer"
     scale = ", logarithmic" if known[1].is_log else ""
     keys = [_key("steps", "efficient frontier")]
     keys += [_key("ring", "sweet spot")] if sweet_spot(verdicts) and known[1].is_cost else []
     second = _figure(f"Pass rate against {unit}{scale}", plane, keys)
-    # One row is too low to stand beside the other picture.
+    # A picture of one row is too low to stand beside the other one.
     kind = "plots" if len(verdicts) > 1 else "plots stacked"
     return f'<div class="{kind}">{first}{second}</div>'
 
 
 def _arms(skill: SkillInfo, verdicts: Sequence[Verdict]) -> list[str]:
-    """What the marks of the first picture are; only those that it has."""
+    """The legend of the first picture: only what is drawn."""
     compared = any(verdict.summary.arm("baseline").rate is not None for verdict in verdicts)
     it = "it" if compared else "the skill"
     keys = [_key("hollow", "without the skill")] if compared else []
@@ -214,79 +199,57 @@ def _arms(skill: SkillInfo, verdicts: Sequence[Verdict]) -> list[str]:
     return [*keys, _key("filled", f"with {it}"), _key("whisker", "95 % interval")]
 
 
-def _figure(title: str, drawn: str, keys: Sequence[str]) -> str:
+def _figure(title: str, picture: str, keys: Sequence[str]) -> str:
     legend = f'<p class="legend">{"".join(keys)}</p>'
-    return f"<figure><figcaption>{title}</figcaption>{drawn}{legend}</figure>"
+    return f"<figure><figcaption>{title}</figcaption>{picture}{legend}</figure>"
 
 
-def _key(kind: str, told: str) -> str:
-    return f'<span><i class="{kind}" aria-hidden="true"></i>{text(told)}</span>'
+def _key(kind: str, words: str) -> str:
+    return f'<span><i class="{kind}" aria-hidden="true"></i>{text(words)}</span>'
 
 
 def _numbers(verdicts: Sequence[Verdict]) -> str:
-    """What the pictures show, and more, in figures."""
-    shown = [header for header in _HEADERS if header[0] != "$ per 1000" or _paid(verdicts)]
+    """All numbers, those of the pictures too."""
+    measured = [Measured.of(verdict) for verdict in verdicts]
+    numbers = shown_numbers(measured, details=True)
+    names = [number.header_of(measured) for number in numbers]
+    headers: list[Header] = [("model", ""), *((name, "num") for name in names), ("verdict", "")]
     rows = []
-    for verdict in verdicts:
-        row, cells = verdict.summary, _cells(verdict)
-        told = [(name, cells[name], kind) for name, kind in shown[1:]]
-        rows.append((f"{text(row.model)}<small>{text(row.model_id)}</small>", told))
-    return table("numbers", "Numbers of each model", shown, rows)
+    for verdict, row in zip(verdicts, measured, strict=True):
+        shown = [_number(number, row) for number in numbers]
+        cells = [(name, cell, "num") for name, cell in zip(names, shown, strict=True)]
+        model, model_id = text(verdict.summary.model), text(verdict.summary.model_id)
+        rows.append(
+            (f"{model}<small>{model_id}</small>", [*cells, ("verdict", _word(verdict), "")])
+        )
+    return table("numbers", "Numbers of each model", headers, rows)
 
 
-def _paid(verdicts: Sequence[Verdict]) -> bool:
-    return any(v.summary.arm("baseline").cost or v.summary.arm("skill").cost for v in verdicts)
+def _number(number: Number, row: Measured) -> str:
+    bounds = number.bounds_text(row) if number.interval else None
+    shown = number.text(row) or _UNKNOWN
+    return f"{shown} <small>{bounds}</small>" if bounds else shown
 
 
-def _cells(verdict: Verdict) -> dict[str, str]:
-    row, lift = verdict.summary, verdict.lift
-    told = _UNKNOWN
-    if lift:
-        told = f"{points(lift.lift)} <small>{points(lift.low)} to {points(lift.high)}</small>"
-    costs = [cost and 1000 * cost for cost in (row.arm("baseline").cost, row.arm("skill").cost)]
-    tokens = (row.arm("baseline").tokens, row.arm("skill").tokens)
-    seconds = (row.arm("baseline").seconds, row.arm("skill").seconds)
-    return {
-        "without": _percent(row.arm("baseline").rate),
-        "with": _percent(row.arm("skill").rate),
-        "lift": told,
-        "checks": checks_text(row) or _UNKNOWN,
-        "tokens": _arrow([value and f"{value:,.0f}" for value in tokens]),
-        "$ per 1000": _arrow([None if cost is None else dollars(cost) for cost in costs]),
-        "seconds": _arrow([value and f"{value:.1f}" for value in seconds]),
-        "errors": f"{row.errored:,}",
-        "verdict": _word(verdict),
-    }
+# Many skills.
 
 
-def _percent(rate: float | None) -> str:
-    return _UNKNOWN if rate is None else f"{rate:.0%}"
-
-
-def _arrow(values: Sequence[object]) -> str:
-    return " → ".join(str(value) for value in values if value is not None) or _UNKNOWN
-
-
-def matrix(by_skill: Sequence[tuple[SkillInfo, list[Verdict]]], models: Sequence[str]) -> str:
-    """Many skills at a glance: a row each, a column for each model."""
+def _matrix(by_skill: Sequence[tuple[SkillInfo, list[Verdict]]], models: Sequence[str]) -> str:
+    """A row for each skill, a column for each model."""
     rows = []
     for skill, verdicts in by_skill:
         known = {verdict.summary.model: verdict for verdict in verdicts}
-        cells = [(model, _cell(known.get(model)), "") for model in models]
-        rows.append((f'<a href="#{skill_anchor(skill.name)}">{text(skill.name)}</a>', cells))
+        cells = [(model, _matrix_cell(known.get(model)), "") for model in models]
+        rows.append((f'<a href="#{_skill_anchor(skill.name)}">{text(skill.name)}</a>', cells))
     headers = [(name, "") for name in ("skill", *models)]
-    drawn = table("matrix", "All skills on all models", headers, rows)
-    return f"<section><h2>Skills</h2>{drawn}</section>"
+    matrix = table("matrix", "All skills on all models", headers, rows)
+    return f"<section><h2>Skills</h2>{matrix}</section>"
 
 
-def _cell(verdict: Verdict | None) -> str:
+def _matrix_cell(verdict: Verdict | None) -> str:
     if verdict is None:
         return _UNKNOWN
-    row, lift = verdict.summary, verdict.lift
-    rates = _arrow([rate if rate is None else f"{rate:.0%}" for rate in _rates(row)])
-    told = f"<b>{points(lift.lift)}</b> " if lift else ""
-    return f"{told}{_word(verdict)}<small>{rates}</small>"
-
-
-def _rates(row: Summary) -> tuple[float | None, float | None]:
-    return row.arm("baseline").rate, row.arm("skill").rate
+    row = Measured.of(verdict)
+    rates = [shown for number in (WITHOUT, WITH) if (shown := number.text(row))]
+    lift = f"<b>{LIFT.text(row)}</b> " if verdict.lift else ""
+    return f"{lift}{_word(verdict)}<small>{' → '.join(rates) or _UNKNOWN}</small>"

@@ -1,59 +1,25 @@
-"""Why a case failed: the question, what is expected, what each arm answered, run by run."""
+"""Why a case failed: the question, what is expected, and each arm's answer, run by run."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
-from ..._util.texts import WORTH_CUTTING, counted, harmless, one_line
+from ..._util.texts import WORTH_CUTTING, counted, harmless, one_line, seconds
 from ...checks.parse import RESERVED
 from ...trials.records import Record
-from .layout import UNICODE_MARKS, Marks, beside, wrapped
+from ...trials.trial import Arm
+from .layout import Look, Marks, side_by_side, wrapped
 
-_QUESTION: Final = 600  # characters that are shown at most
+_QUESTION: Final = 600  # characters shown without -v
 _ANSWER: Final = 1600
 _LINE: Final = 200
-_RUNS: Final = {0: (1, 1), 1: (3, 2)}  # by verbosity: of those that failed, of those that passed
-_SIDE_BY_SIDE: Final = {2: 110, 3: 160}  # by the number of arms: the columns that it takes
-_MARKS: Final = {True: "ok  ", False: "FAIL", None: "miss"}
+_RUNS: Final = {0: (1, 1), 1: (3, 2)}  # by verbosity: failed and passed runs that are shown
+_SIDE_BY_SIDE: Final = {2: 110, 3: 160}  # by number of arms: the columns that this takes
+_GRADES: Final = {True: "ok  ", False: "FAIL", None: "miss"}
 
 Span = tuple[int, int]
-_Line = tuple[str, str, str]  # what it begins with, its text, what it goes on with if it is broken
-
-
-@dataclass(frozen=True)
-class Look:
-    """How much of a failure is shown, and with how much room; the verbosity is pytest's."""
-
-    width: int = 80
-    verbosity: int = 0
-    marks: Marks = UNICODE_MARKS
-
-    def most(self, characters: int) -> int | None:
-        """With -v five times as much as without, with -vv all."""
-        if self.verbosity >= 2:
-            return None
-        return 5 * characters if self.verbosity == 1 else characters
-
-    def wrapped(self, lines: Iterable[_Line], width: int | None = None) -> list[str]:
-        """Lines that fit; with -vv they are left as they are, for who copies them."""
-        if self.verbosity >= 2:
-            return [first + text for first, text, _ in lines]
-        around = (self.marks.opens, self.marks.closes)
-        return [
-            part
-            for first, text, rest in lines
-            for part in wrapped(
-                text.expandtabs(4).rstrip(),
-                width or self.width,
-                first=first,
-                rest=rest,
-                around=around,
-            )
-        ]
-
-    def line(self, text: str, limit: int | None) -> str:
-        return one_line(text, limit).replace("…", self.marks.cut)
+Found = Callable[[str], Sequence[Span]]  # where in an answer checks found something
+_Line = tuple[str, str, str]  # a prefix, the text, the prefix of its other lines if it is wrapped
 
 
 def failure_text(
@@ -61,16 +27,13 @@ def failure_text(
     records: Sequence[Record],
     *,
     expected: Any = None,
-    found: Callable[[str], Sequence[Span]] = lambda _: (),
+    found: Found = lambda _: (),
     against: str | None = None,
     standing: str | None = None,
     look: Look = Look(),  # noqa: B008 - it is frozen
 ) -> str:
-    """The text of one failed item. ``found`` tells where in an answer checks found something.
-
-    ``standing`` is what the headline begins with instead of how many runs passed.
-    """
-    titles = {
+    """The text of one failed item; ``standing`` replaces "2 of 5 runs passed" in its headline."""
+    titles: dict[Arm, str] = {
         "skill": "with the skill",
         "previous": f"with the skill at {one_line(against or '', 60)}",
         "baseline": "without it",
@@ -82,21 +45,21 @@ def failure_text(
     }
     runs = sorted({record.run for record in records})
     shown = _shown([record for record in records if record.arm == "skill"], look)
-    blocks = [[_headline(records, standing, look)], ["Question:", *_asked(question, look)]]
+    blocks = [[_headline(records, standing, look)], ["Question:", *_question(question, look)]]
     answers = []
     for run in shown:
         arms = []
         for title, own in by_arm.items():
             if run in own:
-                told = f"run {run}, {title}" if len(runs) > 1 else title
-                arms.append(_arm(f"{told[0].upper()}{told[1:]}", own[run], found, look))
+                words = f"run {run}, {title}" if len(runs) > 1 else title
+                arms.append(_arm(_capital(words), own[run], found, look))
         answers += _laid_out(arms, look)
     blocks += [_expected(expected, answers, look)] if expected else []
     blocks += [[_totals(by_arm)]] if len(runs) > 1 else []
     blocks += answers
-    if left := len(runs) - len(shown):
+    if hidden := len(runs) - len(shown):
         how = "-vv shows all" if look.verbosity > 0 else "-v shows more, -vv all"
-        blocks.append([f"{counted(left, 'more run')} not shown here: {how}."])
+        blocks.append([f"{counted(hidden, 'more run')} not shown: {how}."])
     return "\n\n".join("\n".join(block) for block in blocks)
 
 
@@ -105,24 +68,24 @@ def _headline(records: Sequence[Record], standing: str | None, look: Look) -> st
     own = [record for record in records if record.arm == "skill"]
     grades = [grade for record in own for grade in record.checks]
     reasons = [grade.reason for grade in grades if grade.required and not grade.passed]
-    told = look.line("; ".join(dict.fromkeys(reasons)), 200)
+    text = _one_line("; ".join(dict.fromkeys(reasons)), 200, look)
     if standing is None and len(own) > 1:
         passed = sum(record.outcome == "passed" for record in own)
         standing = f"{passed} of {len(own)} runs passed"
-    return f"{look.line(standing, None)}: {told}" if standing else told
+    return f"{_one_line(standing, None, look)}: {text}" if standing else text
 
 
-def _asked(question: str, look: Look) -> list[str]:
-    lines = quoted(question, look.most(_QUESTION), look.marks)
-    return look.wrapped(("  | ", line, "  | ") for line in lines)
+def _question(question: str, look: Look) -> list[str]:
+    lines = quoted(question, _limit(_QUESTION, look), look.marks)
+    return _wrapped((("  | ", line, "  | ") for line in lines), look)
 
 
 def _expected(expected: Any, answers: Sequence[Sequence[str]], look: Look) -> list[str]:
     marked = any(look.marks.opens in line for block in answers for line in block)
-    legend = f" (what checks found is marked {look.marks.opens}so{look.marks.closes})"
-    lines = [look.line(line, look.most(_LINE)) for line in expected_lines(expected)]
-    told = look.wrapped(("  ", line, "    ") for line in lines)
-    return [f"Expected{legend if marked else ''}:", *told]
+    legend = f" (found text is marked {look.marks.opens}like this{look.marks.closes})"
+    lines = [_one_line(line, _limit(_LINE, look), look) for line in expected_lines(expected)]
+    shown = _wrapped((("  ", line, "    ") for line in lines), look)
+    return [f"Expected{legend if marked else ''}:", *shown]
 
 
 def _totals(by_arm: Mapping[str, Mapping[int, Record]]) -> str:
@@ -130,12 +93,12 @@ def _totals(by_arm: Mapping[str, Mapping[int, Record]]) -> str:
     for title, own in by_arm.items():
         passed = sum(record.outcome == "passed" for record in own.values())
         number = f"{passed} of {len(own)}"
-        counts.append(f"{title}: {number}" if counts else f"{title}: passed {number} runs")
-    return ". ".join(f"{count[0].upper()}{count[1:]}" for count in counts) + "."
+        counts.append(f"{title}: {number}" if counts else f"{title}: {number} runs passed")
+    return ". ".join(map(_capital, counts)) + "."
 
 
 def _shown(records: Sequence[Record], look: Look) -> list[int]:
-    """The runs that tell most: some that failed with the skill, then some that passed."""
+    """The runs to show: failed ones first, then some that passed."""
     failed = [record.run for record in records if record.outcome != "passed"]
     passed = [record.run for record in records if record.outcome == "passed"]
     if look.verbosity >= 2:
@@ -144,29 +107,18 @@ def _shown(records: Sequence[Record], look: Look) -> list[int]:
     return [*failed[:most_failed], *passed[:most_passed]]
 
 
-def _arm(
-    title: str, record: Record, found: Callable[[str], Sequence[Span]], look: Look
-) -> list[_Line]:
-    """What a model answered, after what the checks say of it."""
+def _arm(title: str, record: Record, found: Found, look: Look) -> list[_Line]:
+    """The checks of an answer, then the answer."""
     lines = [("", f"{title}: {record.outcome}", "  ")]
     for grade in record.checks:
-        mark = _MARKS[grade.passed or (False if grade.required else None)]
-        reason = look.line(grade.reason, look.most(2 * _LINE))
-        lines.append((f"  {mark} ", f"{look.line(grade.check, 60)}: {reason}", " " * 7))
+        mark = _GRADES[grade.passed or (False if grade.required else None)]
+        reason = _one_line(grade.reason, _limit(2 * _LINE, look), look)
+        lines.append((f"  {mark} ", f"{_one_line(grade.check, 60, look)}: {reason}", " " * 7))
     lines.append(("  ", f"Answer{_details(record)}:", "  "))
     text = record.output or ""
-    for line in quoted(text, look.most(_ANSWER), look.marks, found(text)):
+    for line in quoted(text, _limit(_ANSWER, look), look.marks, found(text)):
         lines.append(("  | ", line, "  | "))
     return lines
-
-
-def _laid_out(arms: Sequence[Sequence[_Line]], look: Look) -> list[list[str]]:
-    """Side by side where there is room for it, else, and with -vv, below each other."""
-    if look.verbosity >= 2 or look.width < _SIDE_BY_SIDE.get(len(arms), look.width + 1):
-        return [look.wrapped(lines) for lines in arms]
-    wall = f" {look.marks.wall} "
-    room = (look.width - len(wall) * (len(arms) - 1)) // len(arms)
-    return [beside([look.wrapped(lines, room) for lines in arms], room, wall)]
 
 
 def _details(record: Record) -> str:
@@ -174,19 +126,86 @@ def _details(record: Record) -> str:
     if record.output_tokens is not None:
         parts.append(counted(record.output_tokens, "token"))
     if record.seconds is not None:
-        parts.append(f"{record.seconds:.1f} s")
+        parts.append(f"{seconds(record.seconds)} s")
     return f" ({', '.join(parts)})" if parts else ""
 
 
+def _laid_out(arms: Sequence[Sequence[_Line]], look: Look) -> list[list[str]]:
+    """Side by side if there is room, else (and with -vv) one below the other."""
+    if look.verbosity >= 2 or look.width < _SIDE_BY_SIDE.get(len(arms), look.width + 1):
+        return [_wrapped(lines, look) for lines in arms]
+    wall = f" {look.marks.wall} "
+    room = (look.width - len(wall) * (len(arms) - 1)) // len(arms)
+    return [side_by_side([_wrapped(lines, look, room) for lines in arms], room, wall)]
+
+
+def _wrapped(lines: Iterable[_Line], look: Look, width: int | None = None) -> list[str]:
+    """Lines that fit; with -vv they stay whole, so that they can be copied."""
+    if look.verbosity >= 2:
+        return [first + text for first, text, _ in lines]
+    around = (look.marks.opens, look.marks.closes)
+    return [
+        part
+        for first, text, rest in lines
+        for part in wrapped(
+            text.expandtabs(4).rstrip(),
+            width or look.width,
+            first=first,
+            rest=rest,
+            around=around,
+        )
+    ]
+
+
+def _limit(characters: int, look: Look) -> int | None:
+    """-v shows five times as much, -vv everything."""
+    if look.verbosity >= 2:
+        return None
+    return 5 * characters if look.verbosity == 1 else characters
+
+
+def _one_line(text: str, limit: int | None, look: Look) -> str:
+    return one_line(text, limit).replace("…", look.marks.cut)
+
+
+def _capital(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}"
+
+
+def quoted(text: str, limit: int | None, marks: Marks, spans: Sequence[Span] = ()) -> list[str]:
+    """The lines of a text, harmless, with ``spans`` marked; a long one is cut in the middle."""
+    if limit is None or len(text) < limit + WORTH_CUTTING:
+        return harmless(_marked(text, 0, len(text), spans, marks)).split("\n")
+    head, tail = limit * 3 // 4, len(text) - limit // 4
+    hidden = any(head <= start and stop <= tail for start, stop in spans)
+    among = ", including found text" if hidden else ""
+    return [
+        *harmless(_marked(text, 0, head, spans, marks)).split("\n"),
+        f"[{marks.cut} {tail - head:,} characters left out{among} {marks.cut}]",
+        *harmless(_marked(text, tail, len(text), spans, marks)).split("\n"),
+    ]
+
+
+def _marked(text: str, start: int, stop: int, spans: Iterable[Span], marks: Marks) -> str:
+    """A part of a text, with marks around the spans in it."""
+    parts, at = [], start
+    for first, last in spans:
+        first, last = max(first, start), min(last, stop)
+        if first < last:
+            parts += [text[at:first], marks.opens, text[first:last], marks.closes]
+            at = last
+    return "".join([*parts, text[at:stop]])
+
+
 def expected_lines(written: Any) -> Iterator[str]:
-    """Of ``expected`` as it is written in a case; the lines are not harmless yet."""
+    """``expected`` of a case, a line for each check; the lines are not yet harmless."""
     if isinstance(written, list):
         for group in written:
             yield from expected_lines(group)
     elif isinstance(written, dict):
         settings = _settings(written)
         for name, argument in written.items():
-            if argument is None:  # how some programs write "not there"
+            if argument is None:  # some programs write null for "not there"
                 continue
             if name == "all_of":
                 yield from expected_lines(argument)
@@ -198,13 +217,13 @@ def expected_lines(written: Any) -> Iterator[str]:
 
 
 def _settings(group: dict[str, Any]) -> str:
-    said = ["case counts"] if group.get("case_sensitive") else []
-    said += ["not required"] if group.get("required") is False else []
-    return f" ({', '.join(said)})" if said else ""
+    words = ["case-sensitive"] if group.get("case_sensitive") else []
+    words += ["not required"] if group.get("required") is False else []
+    return f" ({', '.join(words)})" if words else ""
 
 
 def _choices(groups: Any) -> str:
-    """Groups on one line."""
+    """Groups of checks on one line."""
     each = groups if isinstance(groups, list) else [groups]
     return "; or ".join("; and ".join(expected_lines(group)) for group in each)
 
@@ -213,32 +232,7 @@ def _arguments(name: str, argument: Any) -> Iterator[str]:
     texts = argument if isinstance(argument, list) else [argument]
     if not all(isinstance(text, str) for text in texts):
         yield json.dumps(argument, ensure_ascii=False)
-    elif name == "judge":  # sentences, each with a line of its own
+    elif name == "judge":  # each criterion is a sentence with a line of its own
         yield from texts
     else:
         yield ", ".join(f'"{text}"' for text in texts)
-
-
-def quoted(text: str, limit: int | None, marks: Marks, spans: Sequence[Span] = ()) -> list[str]:
-    """The lines of a text; of a long one the beginning and the end, and how much was cut."""
-    if limit is None or len(text) < limit + WORTH_CUTTING:
-        return harmless(_marked(text, 0, len(text), spans, marks)).split("\n")
-    head, tail = limit * 3 // 4, len(text) - limit // 4
-    hidden = any(head <= start and stop <= tail for start, stop in spans)
-    among = ", something that was found among them" if hidden else ""
-    return [
-        *harmless(_marked(text, 0, head, spans, marks)).split("\n"),
-        f"[{marks.cut} {tail - head:,} characters left out{among} {marks.cut}]",
-        *harmless(_marked(text, tail, len(text), spans, marks)).split("\n"),
-    ]
-
-
-def _marked(text: str, start: int, stop: int, spans: Iterable[Span], marks: Marks) -> str:
-    """A part of a text, in which the parts of spans that are in it stand between marks."""
-    parts, at = [], start
-    for first, last in spans:
-        first, last = max(first, start), min(last, stop)
-        if first < last:
-            parts += [text[at:first], marks.opens, text[first:last], marks.closes]
-            at = last
-    return "".join([*parts, text[at:stop]])

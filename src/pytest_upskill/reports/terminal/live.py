@@ -1,17 +1,18 @@
-"""How far a run has come, on one line."""
+"""Lines that a run shows while it goes on: its progress, and the numbers of a test with -v."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from ..._util.texts import counted, dollars, one_line
+from ..._util.texts import counted, dollars, one_line, whole
 from ...trials.records import Record
+from ...trials.trial import Arm
 from .layout import Marks
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Tokens and cost are those of this run's own calls; None is not known."""
+    """How far a run has come; tokens and cost are those of its own calls, None is not known."""
 
     done: int
     all: int
@@ -24,15 +25,16 @@ class Progress:
 
 
 def progress_line(progress: Progress, width: int) -> str:
-    """What fits into the width; what matters least is at the end and goes first."""
+    """``upskill: 34 of 120 answers, 16 in flight, …``: the least important parts come last and
+    are dropped first."""
     parts = [f"upskill: {progress.done:,} of {counted(progress.all, 'answer')}"]
     parts.append(f"{progress.in_flight:,} in flight")
     if progress.pausing:  # else a run that waits for a server looks as if it hung
-        parts.append(f"{progress.pausing:,} waiting (limit or fault)")
+        parts.append(f"{progress.pausing:,} waiting to retry")
     if progress.seconds_left is not None:
         parts.append(f"about {_time(progress.seconds_left)} left")
     if progress.reused:
-        parts.append(f"{progress.reused:,} re-used")
+        parts.append(f"{progress.reused:,} from cache")
     parts.append(counted(progress.tokens, "token"))
     if progress.cost is not None:
         parts.append(dollars(progress.cost))
@@ -48,20 +50,15 @@ def _time(seconds: float) -> str:
 
 
 def item_numbers(records: Sequence[Record], marks: Marks, against: str | None = None) -> str:
-    """Runs that passed of those that there are, by arm, and the mean tokens of an answer."""
-    arms = {
-        arm: [record for record in records if record.arm == arm]
-        for arm in ("skill", "baseline", "previous")
-    }
-    parts = [_passed(arms["skill"])] if arms["skill"] else []
-    if arms["baseline"]:
-        parts.append(f"baseline {_passed(arms['baseline'])}")
-    if arms["previous"]:
-        ref = one_line(against or "", 20).replace("…", marks.cut)
-        parts.append(f"at {ref} {_passed(arms['previous'])}")
-    means = [mean for arm in ("baseline", "skill") if (mean := _tokens(arms[arm])) is not None]
+    """``5/5 · baseline 1/5 · 812 → 640 tokens``: passed runs of each arm, mean tokens."""
+    ref = one_line(against or "", 20).replace("…", marks.cut)
+    names: dict[Arm, str] = {"skill": "", "baseline": "baseline ", "previous": f"at {ref} "}
+    arms = {arm: [record for record in records if record.arm == arm] for arm in names}
+    parts = [f"{name}{_passed(arms[arm])}" for arm, name in names.items() if arms[arm]]
+    tokens = [_tokens(arms["baseline"]), _tokens(arms["skill"])]
+    means = [whole(mean) for mean in tokens if mean is not None]
     if means:
-        parts.append(f"{f' {marks.arrow} '.join(f'{mean:,.0f}' for mean in means)} tokens")
+        parts.append(f"{f' {marks.arrow} '.join(means)} tokens")
     return f" {marks.dot} ".join(parts)
 
 

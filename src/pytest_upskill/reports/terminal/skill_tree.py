@@ -1,4 +1,4 @@
-"""Skills as a tree: values in, lines of text out."""
+"""Skills as a tree, for ``pytest-upskill list``."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ..._util.texts import counted, harmless, one_line
+from ..._util.texts import counted, harmless, one_line, percent
 from ...results.overview import LastResult, SkillFile, SkillOverview
 from ...skills.cases import Case
-from .layout import told_apart
-from .summary_text import Marks, Paint, marks_for
+from .layout import Look, Marks, distinct_names
 
 _FILES_SHOWN: Final = 12
 _BODY_LINES: Final = 12
@@ -19,57 +18,26 @@ _MODELS_SHOWN: Final = 3
 _SHORTEST_NAME: Final = 8
 _DAY: Final = len("2026-11-15")
 _NARROWEST: Final = 30
-
-
-@dataclass(frozen=True)
-class Branches:
-    """The characters that a tree is made of, each four wide."""
-
-    fork: str = "├── "
-    last: str = "└── "
-    through: str = "│   "
-    none: str = "    "
-
-
-ASCII_BRANCHES: Final = Branches("|-- ", "`-- ", "|   ")
-
-
-@dataclass(frozen=True)
-class Look:
-    """How it is drawn."""
-
-    width: int
-    marks: Marks
-    branches: Branches
-    paint: Paint
-    preview: bool = False
-
-
-def look_for(encoding: str, width: int, paint: Paint, *, preview: bool) -> Look:
-    try:
-        "├└│".encode(encoding)
-        branches = Branches()
-    except (LookupError, UnicodeEncodeError):
-        branches = ASCII_BRANCHES
-    return Look(max(width, _NARROWEST), marks_for(encoding), branches, paint, preview)
+_NO_BRANCH: Final = "    "
 
 
 @dataclass(frozen=True)
 class _Node:
-    """A skill, or a folder of them."""
+    """A skill, or a folder of skills."""
 
     lines: list[str]
     inside: list["_Node"]
 
 
 def tree_lines(root: Path, title: str, skills: Sequence[SkillOverview], look: Look) -> list[str]:
-    """A folder with its skills, those that lie deeper by the folder that they are in."""
+    """A folder and its skills, grouped by subfolder; -v shows more of each."""
+    width = max(look.width, _NARROWEST)
     nodes: list[_Node] = []
     by_folder: dict[Path, _Node] = {}
     for skill in skills:
         above = skill.folder.parent
         depth = 1 if above == root or not above.is_relative_to(root) else 2
-        node = _Node(list(_skill_lines(skill, look, look.width - 4 * depth)), [])
+        node = _Node(list(_skill_lines(skill, look, width - 4 * depth)), [])
         if depth == 1:
             nodes.append(node)
             continue
@@ -77,7 +45,7 @@ def tree_lines(root: Path, title: str, skills: Sequence[SkillOverview], look: Lo
             by_folder[above] = _Node([_name(f"{above.relative_to(root).as_posix()}/")], [])
             nodes.append(by_folder[above])
         by_folder[above].inside.append(node)
-    return [look.paint(_name(title), bold=True), *_drawn(nodes, look.branches)]
+    return [look.paint(_name(title), bold=True), *_drawn(nodes, look.marks)]
 
 
 def total_line(skills: Sequence[SkillOverview]) -> str:
@@ -90,13 +58,13 @@ def total_line(skills: Sequence[SkillOverview]) -> str:
     return line + (f", {broken} broken" if broken else "")
 
 
-def _drawn(nodes: Sequence[_Node], branches: Branches) -> Iterator[str]:
+def _drawn(nodes: Sequence[_Node], marks: Marks) -> Iterator[str]:
     for node in nodes:
         is_last = node is nodes[-1]
-        yield (branches.last if is_last else branches.fork) + node.lines[0]
-        side = branches.none if is_last else branches.through
+        yield (marks.last if is_last else marks.fork) + node.lines[0]
+        side = _NO_BRANCH if is_last else marks.through
         yield from ((side + line).rstrip() for line in node.lines[1:])
-        yield from ((side + line).rstrip() for line in _drawn(node.inside, branches))
+        yield from ((side + line).rstrip() for line in _drawn(node.inside, marks))
         if not is_last:
             yield side.rstrip()
 
@@ -110,16 +78,16 @@ def _skill_lines(overview: SkillOverview, look: Look, width: int) -> Iterator[st
         yield _cases_line(overview, look)
     yield from _result_lines(overview.results, look, width)
     for error in overview.errors:
-        told = f"error: {error.where}: {error.problem}"
-        yield from (paint(line, red=True) for line in _wrapped(told, width, look))
-    if look.preview and skill:
+        text = f"error: {error.where}: {error.problem}"
+        yield from (paint(line, red=True) for line in _wrapped(text, width, look))
+    if look.verbosity > 0 and skill:
         yield from ("", *_body_lines(skill.body, look, width))
         if overview.cases:
             yield from ("", *_case_lines(overview.cases, look, width))
 
 
 def _file_lines(files: Sequence[SkillFile], look: Look) -> Iterator[str]:
-    shown = files if look.preview else files[:_FILES_SHOWN]
+    shown = files if look.verbosity > 0 else files[:_FILES_SHOWN]
     names = [_name(file.path) for file in shown]
     widest = max(map(len, names), default=0)
     for name, file in zip(names, shown, strict=True):
@@ -139,29 +107,29 @@ def _cases_line(overview: SkillOverview, look: Look) -> str:
 
 
 def _result_lines(results: Sequence[LastResult], look: Look, width: int) -> Iterator[str]:
-    """A line for each model, those that ran last first; the name gets what room there is."""
-    shown = results if look.preview else results[:_MODELS_SHOWN]
+    """A line for each model; its name takes the room that the rest leaves."""
+    shown = results if look.verbosity > 0 else results[:_MODELS_SHOWN]
     models = [result.model for result in shown]
-    # Where all of it has no room, the day does.
+    # Without room for the time of day, the date alone.
     for dates in ([result.date for result in shown], [result.date[:_DAY] for result in shown]):
-        told = [_result_text(*both) for both in zip(shown, dates, strict=True)]
-        room = width - max((len(kind) + len(rest) for kind, rest in told), default=0)
+        texts = [_result_text(*both) for both in zip(shown, dates, strict=True)]
+        room = width - max((len(kind) + len(rest) for kind, rest in texts), default=0)
         if room >= _SHORTEST_NAME:
             break
-    names = told_apart(models, max(room, _SHORTEST_NAME), look.marks.cut)
-    for result, (kind, rest) in zip(shown, told, strict=True):
+    names = distinct_names(models, max(room, _SHORTEST_NAME), look.marks.cut)
+    for result, (kind, rest) in zip(shown, texts, strict=True):
         yield from _wrapped(f"{kind}{names[result.model]}{rest}", width, look)
     if len(results) > len(shown):
         yield f"and {len(results) - len(shown):,} more (-v shows them)"
 
 
 def _result_text(result: LastResult, date: str) -> tuple[str, str]:
-    """What stands before the name of the model, and behind it."""
-    without = "" if result.baseline_rate is None else f", {result.baseline_rate:.0%} without"
+    """The text before the name of the model, and the text after it."""
+    without = "" if result.baseline_rate is None else f", {percent(result.baseline_rate)} without"
     subset = [f"{result.cases} of {result.of} cases"] if result.cases < result.of else []
     edited = ["edited since"] if result.edited_since else []
     about = ", ".join([*subset, one_line(date, 40), *edited])
-    return f"{result.kind} ", f" {result.rate:.0%}{without} ({about})"
+    return f"{result.kind} ", f" {percent(result.rate)}{without} ({about})"
 
 
 def _body_lines(body: str, look: Look, width: int) -> Iterator[str]:

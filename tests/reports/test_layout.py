@@ -5,13 +5,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_upskill.reports.terminal.layout import (
-    beside,
-    broken,
     cut,
-    cut_inside,
+    cut_middle,
+    distinct_names,
     padded,
-    told_apart,
-    width_of,
+    side_by_side,
+    split_name,
+    text_width,
     wrapped,
 )
 
@@ -24,7 +24,7 @@ texts = st.text(alphabet="ab -/_:.日本é\u0301🎉", max_size=60)
     [("", 0), ("gate", 4), ("é", 1), ("e\u0301", 1), ("日本", 4), ("ｇ", 2), ("🎉", 2), ("→█", 2)],
 )
 def test_a_text_takes_the_columns_that_a_terminal_gives_it(text: str, columns: int) -> None:
-    assert width_of(text) == columns
+    assert text_width(text) == columns
 
 
 def test_blanks_are_put_before_or_behind() -> None:
@@ -37,16 +37,16 @@ def test_a_text_that_is_too_broad_is_cut_at_its_end_or_inside() -> None:
     assert cut("gate up", 7, "…") == "gate up"
     assert cut("gate up", 5, "…") == "gate…"
     assert cut("日本語", 4, "…") == "日…"
-    assert cut_inside("conventional-commits", 9, "…") == "conv…mits"
-    assert cut_inside("日本語です", 5, "…") == "日…す"
+    assert cut_middle("conventional-commits", 9, "…") == "conv…mits"
+    assert cut_middle("日本語です", 5, "…") == "日…す"
 
 
 @given(texts, st.integers(4, 30))
 def test_what_is_cut_is_never_broader_than_it_may_be(text: str, width: int) -> None:
-    for shown in (cut(text, width, "…"), cut_inside(text, width, "…"), cut(text, width, "~")):
-        assert width_of(shown) <= width
-    if width_of(text) <= width:
-        assert cut(text, width, "…") == cut_inside(text, width, "…") == text
+    for shown in (cut(text, width, "…"), cut_middle(text, width, "…"), cut(text, width, "~")):
+        assert text_width(shown) <= width
+    if text_width(text) <= width:
+        assert cut(text, width, "…") == cut_middle(text, width, "…") == text
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_marks_stay_whole_and_beside_what_they_mark(
 @given(st.text(alphabet="ab <>日\u0301", max_size=60), st.integers(6, 30))
 def test_lines_with_marks_are_wrapped_without_a_loss(text: str, width: int) -> None:
     lines = wrapped(text, width, first="> ", rest="| ", around=(">>", "<<"))
-    assert all(width_of(line) <= width for line in lines)
+    assert all(text_width(line) <= width for line in lines)
     assert "".join(line[2:] for line in lines).replace(" ", "") == text.replace(" ", "")
 
 
@@ -87,10 +87,10 @@ def test_lines_with_marks_are_wrapped_without_a_loss(text: str, width: int) -> N
     st.sampled_from("…~"),
 )
 def test_different_names_never_look_equal(names: list[str], width: int, mark: str) -> None:
-    shown = told_apart(names, width, mark)
+    shown = distinct_names(names, width, mark)
     assert list(shown) == names
     assert len(set(shown.values())) == len(names)
-    assert all(max(width_of(text), len(text)) <= width for text in shown.values())
+    assert all(max(text_width(text), len(text)) <= width for text in shown.values())
     assert "\x1b" not in "".join(shown.values())
 
 
@@ -111,18 +111,18 @@ def test_different_names_never_look_equal(names: list[str], width: int, mark: st
 def test_names_lose_first_what_they_have_in_common(
     names: list[str], width: int, shown: list[str]
 ) -> None:
-    assert list(told_apart(names, width, "…").values()) == shown
+    assert list(distinct_names(names, width, "…").values()) == shown
 
 
 @given(texts, st.integers(6, 30))
 def test_lines_and_names_are_wrapped_without_a_loss(text: str, width: int) -> None:
     lines = wrapped(text, width, first="> ", rest="    ")
-    assert all(width_of(line) <= width for line in lines)
+    assert all(text_width(line) <= width for line in lines)
     whole = lines[0][2:] + "".join(line[4:] for line in lines[1:])
     assert whole.replace(" ", "") == text.replace(" ", "")
-    pieces = broken(text, width)
+    pieces = split_name(text, width)
     assert "".join(pieces) == text
-    assert all(width_of(piece) <= width for piece in pieces)
+    assert all(text_width(piece) <= width for piece in pieces)
 
 
 def test_a_line_is_broken_at_blanks_and_keeps_those_inside() -> None:
@@ -139,11 +139,11 @@ def test_a_very_long_line_is_wrapped_in_one_pass() -> None:
 
 
 def test_a_name_is_broken_where_it_has_a_mark() -> None:
-    assert broken("unsloth/GLM-4.7-Flash", 10) == ["unsloth/", "GLM-4.7-", "Flash"]
+    assert split_name("unsloth/GLM-4.7-Flash", 10) == ["unsloth/", "GLM-4.7-", "Flash"]
 
 
 def test_blocks_stand_side_by_side_whatever_their_characters() -> None:
-    assert beside([["日本", "a"], ["b", "c", "d"]], 6, "│ ") == [
+    assert side_by_side([["日本", "a"], ["b", "c", "d"]], 6, "│ ") == [
         "日本  │ b",
         "a     │ c",
         "      │ d",

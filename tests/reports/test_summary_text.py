@@ -6,16 +6,12 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.reports.terminal.summary_text import (
-    ASCII_MARKS,
-    Marks,
-    marks_for,
-    summary_lines,
-)
+from pytest_upskill.reports.terminal.layout import ASCII_MARKS, Look, Marks, marks_for
+from pytest_upskill.reports.terminal.summary_text import summary_lines
 from pytest_upskill.results.summary import Summary
 from pytest_upskill.results.verdict import verdicts_of
 from pytest_upskill.trials.plan import SkillInfo
-from support.made import GATE, LONG_MODEL, PAID, lines, made_summary, plain
+from support.made import GATE, LONG_MODEL, PAID, lines, made_summary
 
 widths = pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
 models = pytest.mark.parametrize(
@@ -62,7 +58,7 @@ def test_the_rate_at_a_git_ref_has_a_column_only_where_there_is_one() -> None:
 def test_a_title_and_a_note_are_never_broader_than_the_terminal() -> None:
     skill = SkillInfo("s" * 64, "skills/s", "0" * 64, 12345)
     rows = [made_summary("x" * 60, skill.name, cases=100, not_run=100)]
-    shown = summary_lines([skill], verdicts_of(rows), width=80, marks=Marks(), paint=plain)
+    shown = summary_lines([skill], verdicts_of(rows), Look(80))
     assert max(map(len, shown)) <= 80
 
 
@@ -137,7 +133,7 @@ def test_cost_is_shown_where_a_model_costs_something(width: int, model: str) -> 
     free: dict[str, Any] = {"baseline_cost": 0.0, "skill_cost": 0.0}
     text = "\n".join(lines(made_summary(model, **PAID), made_summary("local", **free), width=width))
     assert "$/1000" in text
-    for number in ("14.2", "1,234"):  # without and with the skill, perhaps one below the other
+    for number in ("$14.20", "$1,234"):  # without and with the skill, perhaps one below the other
         assert re.search(rf"(?<![\d.,]){re.escape(number)}(?![\d.,])", text), number
     for rows in ([made_summary("haiku")], [made_summary("haiku"), made_summary("local", **free)]):
         assert "$" not in "\n".join(lines(*rows, width=width))
@@ -148,13 +144,18 @@ def test_each_row_says_what_a_thousand_answers_cost() -> None:
     rows = [made_summary(f"m{n}", baseline_cost=b, skill_cost=s) for n, (b, s) in enumerate(costs)]
     header, _, *shown = lines(*rows)[2:8]
     at = slice(header.index("$/1000"), header.index("seconds"))
-    assert [row[at].strip() for row in shown] == ["0.052 → 0.081", "14.2 → 99.9", "0", "-"]
-    assert lines(*rows)[8][at].strip() == "0.5"
+    assert [row[at].strip() for row in shown] == [
+        "$0.052 → $0.081",
+        "$14.20 → $99.90",
+        "$0 → $0",
+        "-",
+    ]
+    assert lines(*rows)[8][at].strip() == "$0.50"
 
 
 @pytest.mark.parametrize(
     ("dollars", "shown"),
-    [(2345.6, "2,346"), (99.94, "99.9"), (1, "1.0"), (0.0123, "0.012"), (0.0001, "<0.001")],
+    [(2345.6, "$2,346"), (99.94, "$99.94"), (1, "$1.00"), (0.0123, "$0.012"), (0.0001, "<$0.001")],
 )
 def test_dollars_are_short(dollars: float, shown: str) -> None:
     row = lines(made_summary(baseline_cost=None, skill_cost=dollars / 1000))[4]
@@ -264,7 +265,7 @@ def test_colours_come_only_from_the_function_given() -> None:
         painted.append((text, {name: on for name, on in style.items() if on}))
         return f"\x1b[1m{text}\x1b[0m"
 
-    shown = summary_lines([GATE], verdicts_of([row]), width=120, marks=Marks(), paint=paint)
+    shown = summary_lines([GATE], verdicts_of([row]), Look(120, paint=paint))
     assert ("gate", {"bold": True}) in painted
     assert "+41" not in [text for text, _ in painted]  # of a run that is incomplete
     assert ("2", {"red": True}) in painted

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.reports.terminal.failure import Look, expected_lines, failure_text
-from pytest_upskill.reports.terminal.layout import ASCII_MARKS, width_of
+from pytest_upskill.reports.terminal.failure import expected_lines, failure_text
+from pytest_upskill.reports.terminal.layout import ASCII_MARKS, Look, text_width
 from pytest_upskill.trials.records import Grade, Record
 
 
@@ -108,14 +108,14 @@ def titles(text: str) -> list[str]:
 def test_of_several_runs_one_that_failed_and_one_that_passed_are_shown() -> None:
     text = failure_text("How?", [*runs("pffp"), *runs("pppf", "baseline")])
     assert text.startswith('2 of 4 runs passed: "gate up" is not in the answer\n')
-    assert "With the skill: passed 2 of 4 runs. Without it: 3 of 4." in text
+    assert "With the skill: 2 of 4 runs passed. Without it: 3 of 4." in text
     assert titles(text) == [
         *("Run 2, with the skill: failed", "Run 2, without it: passed"),
         *("Run 1, with the skill: passed", "Run 1, without it: passed"),
     ]
     assert "| skill 2" in text
     assert "| baseline 1" in text
-    assert text.endswith("\n\n2 more runs not shown here: -v shows more, -vv all.")
+    assert text.endswith("\n\n2 more runs not shown: -v shows more, -vv all.")
 
 
 def test_a_headline_may_begin_with_more_than_how_many_runs_passed() -> None:
@@ -127,12 +127,12 @@ def test_a_headline_may_begin_with_more_than_how_many_runs_passed() -> None:
 @pytest.mark.parametrize(
     ("verbosity", "outcomes", "shown", "left"),
     [
-        (0, "fff", [1], "2 more runs not shown here: -v shows more, -vv all."),
+        (0, "fff", [1], "2 more runs not shown: -v shows more, -vv all."),
         (0, "fp", [1, 2], ""),
-        (1, "fffffppp", [1, 2, 3, 6, 7], "3 more runs not shown here: -vv shows all."),
+        (1, "fffffppp", [1, 2, 3, 6, 7], "3 more runs not shown: -vv shows all."),
         (1, "pf", [2, 1], ""),
         (2, "pffffff", [2, 3, 4, 5, 6, 7, 1], ""),
-        (-1, "fff", [1], "2 more runs not shown here: -v shows more, -vv all."),
+        (-1, "fff", [1], "2 more runs not shown: -v shows more, -vv all."),
     ],
 )
 def test_how_many_runs_are_shown(
@@ -156,8 +156,8 @@ def test_from_110_columns_on_both_answers_stand_side_by_side() -> None:
         start = next(n for n, line in enumerate(lines) if line.startswith("With the skill: failed"))
         rows = lines[start:]
         assert rows[0].split("│")[1] == " Without it: passed"
-        assert {width_of(row.split("│")[0]) for row in rows} == {(width - 3) // 2 + 1}
-        assert max(map(width_of, rows)) <= width
+        assert {text_width(row.split("│")[0]) for row in rows} == {(width - 3) // 2 + 1}
+        assert max(map(text_width, rows)) <= width
         left = [row.split("│")[0].strip() for row in rows]
         assert "".join(part[2:] for part in left if part.startswith("| ")).endswith("end")
         assert sum(row.split("│")[1].count("門") for row in rows) == 70
@@ -170,7 +170,7 @@ def test_question_expected_and_answers_are_wrapped_to_the_width(width: int) -> N
     expected = {"contains": words}
     text = failure_text(words, records, expected=expected, found=found_gate, look=Look(width))
     lines = text.split("\n")
-    assert max(map(width_of, lines)) <= width
+    assert max(map(text_width, lines)) <= width
     asked = lines[3 : lines.index("", 3)]
     assert len(asked) > 4
     assert all(line.startswith("  | ") for line in asked)
@@ -199,7 +199,7 @@ def test_what_checks_found_is_marked() -> None:
     text = failure_text("gate?", records, expected={"contains": "x"}, found=found_gate)
     assert "  | a »gate«\n  | and »gate«" in text
     assert "  | gate?" in text
-    assert 'Expected (what checks found is marked »so«):\n  contains: "x"' in text
+    assert 'Expected (found text is marked »like this«):\n  contains: "x"' in text
     plain = failure_text("gate?", records, expected={"contains": "x"})
     assert "»" not in plain
     assert "Expected:" in plain
@@ -211,10 +211,10 @@ def test_a_mark_is_not_torn_and_what_is_cut_out_is_told() -> None:
     assert text.count("»") == text.count("«") == 4
     assert ".»gat«\n" in text
     assert "\n  | »te«" in text
-    assert "something that was found" not in text
+    assert "including found" not in text
     hidden = "." * 3000 + "gate" + "." * 3000
     text = failure_text("How?", [record(output=hidden)], found=found_gate)
-    assert "[… 4,404 characters left out, something that was found among them …]" in text
+    assert "[… 4,404 characters left out, including found text …]" in text
 
 
 def test_a_failure_has_an_ascii_form() -> None:
@@ -238,7 +238,7 @@ def test_the_names_of_checks_are_harmless_too() -> None:
     ("expected", "shown"),
     [
         ({"contains": ["a", "b"], "max_words": 5}, ['contains: "a", "b"', "max_words: 5"]),
-        ({"contains": "a", "case_sensitive": True}, ['contains: "a" (case counts)']),
+        ({"contains": "a", "case_sensitive": True}, ['contains: "a" (case-sensitive)']),
         ([{"regex": "a+", "required": False}], ['regex: "a+" (not required)']),
         ({"all_of": [{"words": "a"}, {"json": True}]}, ['words: "a"', "json: true"]),
         (

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.reports.terminal.layout import width_of
-from pytest_upskill.reports.terminal.summary_text import ASCII_MARKS, summary_lines
+from pytest_upskill.reports.terminal.layout import ASCII_MARKS, Look, text_width
+from pytest_upskill.reports.terminal.summary_text import summary_lines
 from pytest_upskill.results.summary import Summary
 from pytest_upskill.results.verdict import verdicts_of
 from pytest_upskill.trials.plan import SkillInfo
@@ -76,7 +76,7 @@ def test_a_matrix_is_broken_where_the_models_do_not_fit(width: int) -> None:
     wide = [*many(), row("日本語のモデル" * 5, "ein-langer-name-" * 4, 1, 2)]
     for verbosity in (0, 1):
         shown = lines(*wide, width=width, verbosity=verbosity)
-        assert max(map(width_of, shown)) <= width
+        assert max(map(text_width, shown)) <= width
     heads = [line for line in lines(*many(), width=width) if line.startswith("skill ")]
     assert len(heads) == {60: 2, 80: 2, 100: 1, 120: 1}[width]
     assert [name[:8] for line in heads for name in line.split()[1:]] == [m[:8] for m in MODELS]
@@ -109,7 +109,7 @@ def test_colour_and_escapes_of_a_matrix() -> None:
 
     rows = [row("ev\x1b[31mil", "skill-0", 0, 9, errored=2), *many()[1:]]
     skills = [SkillInfo(f"skill-{n}", "p", "0" * 64, 9) for n in range(3)]
-    shown = summary_lines(skills, verdicts_of(rows), width=99, marks=ASCII_MARKS, paint=paint)
+    shown = summary_lines(skills, verdicts_of(rows), Look(99, ASCII_MARKS, paint))
     assert ("+90", {"green": True, "bold": True}) in painted
     assert ("!", {"red": True}) in painted
     assert "\n".join(shown).isascii()
@@ -139,8 +139,7 @@ def test_a_lift_is_painted_only_where_the_verdict_says_that_it_is_shown(
 
     rows = [row("haiku", f"s{n}", before, after) for n in range(number)]
     skills = [SkillInfo(one.skill, "p", "0" * 64, 9) for one in rows]
-    look: dict[str, Any] = {"width": 120, "marks": ASCII_MARKS, "paint": paint}
-    summary_lines(skills, verdicts_of(rows), **look, verbosity=verbosity)
+    summary_lines(skills, verdicts_of(rows), Look(120, ASCII_MARKS, paint, verbosity))
     assert painted.get(f"{10 * (after - before):+d}") == style
 
 
@@ -163,7 +162,7 @@ def test_q_says_how_many_cases_were_asked_if_not_all() -> None:
         shown = lines(*rows, width=width, verbosity=-1, subsets=subsets)
         assert shown[0].endswith("  helps (10 of 12 cases)")
         assert shown[1].endswith("  incomplete (2 errors, 10 of 11 cases)")
-        assert max(map(width_of, shown)) <= width
+        assert max(map(text_width, shown)) <= width
     # Where there is no room for it, the numbers stay.
     assert lines(*rows, width=60, verbosity=-1, subsets=subsets)[0].endswith("  helps")
     alone = without_baseline("haiku", "gate")
@@ -179,7 +178,7 @@ def test_q_tells_models_apart_and_shows_no_more_of_them_in_less_room() -> None:
         shown = lines(*(row(name, "wick", 0, 10) for name in names), width=width, verbosity=-1)
         models = [line.split()[1] for line in shown]
         assert len(set(models)) == 3
-        assert max(map(width_of, shown)) <= width
+        assert max(map(text_width, shown)) <= width
         assert len(models[0]) >= before
         before = len(models[0])
 
@@ -196,7 +195,7 @@ def test_q_is_never_broader_than_the_terminal(width: int) -> None:
     rows += [row("haiku", "日本語" * 9, 5, 5, **PAID), row("x" * 60, "door", 0, 10)]
     shown = lines(*rows, width=width, verbosity=-1)
     assert len(shown) == 3
-    assert max(map(width_of, shown)) <= width
+    assert max(map(text_width, shown)) <= width
     assert all(re.search(r"50% ?→ ?50%|0% ?→ ?100%", line) for line in shown)
 
 

@@ -1,0 +1,283 @@
+"""The numbers of a skill on a model, each defined once, for every table, plot and export.
+
+A new column is one more entry in `NUMBERS`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Final
+
+from .._util.texts import dollars, percent, points, seconds, times_as_much, whole
+from ..results.summary import ArmSummary
+from ..results.verdict import Verdict
+from ..trials.trial import Arm
+
+if TYPE_CHECKING:
+    from ..results.kept_run import Row  # takes its time, and most runs do without
+
+Bounds = tuple[float, float]
+KEEP: Final = 100  # the priority of columns that are never dropped
+_NOT_ASKED: Final = ArmSummary()
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A skill on a model, of this run or of a kept one: what a row of a table is made from."""
+
+    arms: Mapping[Arm, ArmSummary]
+    lift: float | None
+    lift_bounds: Bounds | None = None  # the 95 % interval
+    rate_bounds: Bounds | None = None  # of the pass rate with the skill
+    verdict: str | None = None
+    errored: int = 0
+    against: str | None = None  # the git ref of the arm ``previous``
+
+    @classmethod
+    def of(cls, verdict: Verdict) -> "Measured":
+        row, lift = verdict.summary, verdict.lift
+        return cls(
+            row.arms,
+            row.lift,
+            (lift.low, lift.high) if lift else None,
+            row.arm("skill").interval,
+            verdict.word,
+            row.errored,
+            row.against,
+        )
+
+    @classmethod
+    def of_kept(cls, row: "Row") -> "Measured":
+        arms: tuple[Arm, ...] = ("baseline", "skill")
+        kept = vars(row)
+        return cls(
+            {
+                arm: ArmSummary(
+                    **{
+                        field.name: kept[f"{arm}_{field.name}"]
+                        for field in fields(ArmSummary)
+                        if f"{arm}_{field.name}" in kept
+                    }
+                )
+                for arm in arms
+            },
+            row.lift,
+            _bounds(row.lift_low, row.lift_high),
+            _bounds(row.skill_rate_low, row.skill_rate_high),
+            row.verdict,
+            row.errored,
+        )
+
+    def arm(self, arm: Arm) -> ArmSummary:
+        return self.arms.get(arm, _NOT_ASKED)
+
+
+def _bounds(low: float | None, high: float | None) -> Bounds | None:
+    return None if low is None or high is None else (low, high)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """How amounts of a kind are written, and how a change from one to another is."""
+
+    text: Callable[[float], str]
+    change: Callable[[float, float], str]
+    top: float | None = None  # of its scale; None is the highest amount there is
+    factor: float = 1.0  # from a value as it is kept to the amount that is shown
+
+
+def _points_change(first: float, last: float) -> str:
+    return f"{points((round(100 * last) - round(100 * first)) / 100)} points"
+
+
+def _whole_change(first: float, last: float) -> str:
+    change = round(last) - round(first)
+    return f"{change:+,}" if change else "0"
+
+
+def _dollars_change(first: float, last: float) -> str:
+    """The difference of the amounts as they are shown."""
+    change = round(_as_shown(last) - _as_shown(first), 9)
+    return f"{'-' if change < 0 else '+'}{dollars(abs(change))}" if change else "$0"
+
+
+def _as_shown(amount: float) -> float:
+    text = dollars(amount)
+    return 0.0 if text.startswith("<") else float(text[1:].replace(",", ""))
+
+
+def _short(number: float) -> str:
+    return f"{number:.1f}".removesuffix(".0")
+
+
+RATE: Final = Unit(percent, _points_change, top=1.0)
+POINTS: Final = Unit(points, _points_change, top=1.0)
+WHOLE: Final = Unit(whole, _whole_change)
+SECONDS: Final = Unit(seconds, lambda first, last: f"{last - first:+.1f}")
+PER_1000: Final = Unit(dollars, _dollars_change, factor=1000)  # one answer has too many zeros
+SHORT: Final = Unit(_short, lambda first, last: f"{last - first:+.1f}")
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number of a skill on a model: a column of tables and perhaps a metric of ``runs``."""
+
+    name: str
+    header: str  # empty: the git ref
+    values: Callable[[Measured], Mapping[str, float | None]]  # by JSON key; the skill's comes last
+    unit: Unit
+    title: str = ""  # as a metric over time; empty if it is none
+    bounds: Callable[[Measured], Bounds | None] = lambda _: None
+    pair: bool = False  # whether there are two values, without → with the skill
+    joint: str = ""  # between the values in place of an arrow
+    priority: int = 0  # columns with the lowest are dropped first if there is no room
+    bar: bool = False  # whether the terminal draws it
+    interval: bool = False  # whether tables show its bounds
+    growth: bool = False  # whether the terminal shows by how much it grew with the skill
+    alarm: bool = False  # red and never dropped unless it is 0
+    detail: bool = False  # only in the table of a run and on its page
+    shown_if: Callable[[float | None], bool] = lambda _: True  # of any amount in any row
+
+    def amounts(self, row: Measured) -> list[float | None]:
+        values = self.values(row).values()
+        return [None if value is None else self.unit.factor * value for value in values]
+
+    def amount(self, row: Measured) -> float | None:
+        """With the skill."""
+        return self.amounts(row)[-1]
+
+    def text(self, row: Measured, arrow: str = " → ") -> str | None:
+        known = [self.unit.text(amount) for amount in self.amounts(row) if amount is not None]
+        return (self.joint or arrow).join(known) or None
+
+    def skill_text(self, row: Measured) -> str | None:
+        """With the skill."""
+        amount = self.amount(row)
+        return None if amount is None else self.unit.text(amount)
+
+    def bounds_text(self, row: Measured) -> str | None:
+        """``+10 to +42``."""
+        bounds = self.bounds(row)
+        return " to ".join(map(self.unit.text, bounds)) if bounds else None
+
+    def growth_text(self, row: Measured, times: str) -> str | None:
+        before, after = self.amounts(row)[0], self.amount(row)
+        return growth(after / before - 1, times) if self.growth and before and after else None
+
+    def is_shown(self, rows: Iterable[Measured]) -> bool:
+        return any(map(self.shown_if, (amount for row in rows for amount in self.amounts(row))))
+
+    def header_of(self, rows: Iterable[Measured]) -> str:
+        return self.header or next((row.against for row in rows if row.against), "previous")
+
+
+def growth(change: float, times: str = "×") -> str:
+    """``+90%``, or ``×5,282`` if a percentage would have too many digits."""
+    factor = times_as_much(change)
+    return f"{times}{factor}" if factor else f"{change:+.0%}"
+
+
+Values = Callable[[Measured], dict[str, float | None]]
+
+
+def _of_arms(field: str, value: Callable[[ArmSummary], float | None], *arms: Arm) -> Values:
+    return lambda row: {f"{arm}_{field}": value(row.arm(arm)) for arm in arms}
+
+
+def _rate(arm: Arm) -> Values:
+    return _of_arms("rate", lambda found: found.rate, arm)
+
+
+def _checks(row: Measured) -> dict[str, float | None]:
+    """Of an answer with the skill, on average."""
+    arm = row.arm("skill")
+    counts = {"checks_passed": arm.checks_passed, "checks_total": arm.checks_total}
+    return {name: count / arm.graded if arm.graded else None for name, count in counts.items()}
+
+
+WITHOUT: Final = Number("baseline", "without", _rate("baseline"), RATE, bar=True, priority=60)
+AT_REF: Final = Number(
+    "previous",
+    "",
+    _rate("previous"),
+    RATE,
+    bar=True,
+    priority=KEEP,
+    detail=True,
+    shown_if=lambda rate: rate is not None,
+)
+WITH: Final = Number(
+    "pass-rate",
+    "with",
+    _rate("skill"),
+    RATE,
+    title="pass rate with the skill",
+    bounds=lambda row: row.rate_bounds,
+    bar=True,
+    priority=KEEP,
+)
+LIFT: Final = Number(
+    "lift",
+    "lift",
+    lambda row: {"lift": row.lift},
+    POINTS,
+    title="lift in points",
+    bounds=lambda row: row.lift_bounds,
+    interval=True,
+    priority=KEEP,
+)
+CHECKS: Final = Number("checks", "checks", _checks, SHORT, joint="/", priority=20, detail=True)
+TOKENS: Final = Number(
+    "tokens",
+    "tokens",
+    _of_arms("tokens", lambda arm: arm.tokens, "baseline", "skill"),
+    WHOLE,
+    title="tokens of an answer with the skill",
+    growth=True,
+    pair=True,
+    priority=50,
+)
+COST: Final = Number(
+    "cost",
+    "$/1000",
+    _of_arms("cost", lambda arm: arm.cost, "baseline", "skill"),
+    PER_1000,
+    title="cost of 1000 answers with the skill",
+    shown_if=bool,
+    pair=True,
+    priority=40,
+)
+TIME: Final = Number(
+    "seconds",
+    "seconds",
+    _of_arms("seconds", lambda arm: arm.seconds, "baseline", "skill"),
+    SECONDS,
+    pair=True,
+    priority=10,
+    detail=True,
+)
+ERRORS: Final = Number(
+    "errors",
+    "errors",
+    lambda row: {"errored": row.errored},
+    WHOLE,
+    priority=30,
+    alarm=True,
+    detail=True,
+)
+NUMBERS: list[Number] = [WITHOUT, AT_REF, WITH, LIFT, CHECKS, TOKENS, COST, TIME, ERRORS]
+
+
+def key_numbers() -> list[Number]:
+    """Those that every report has."""
+    return [number for number in NUMBERS if not number.detail]
+
+
+def shown_numbers(rows: Sequence[Measured], *, details: bool) -> list[Number]:
+    """The columns of a table with these rows, from left to right."""
+    numbers = NUMBERS if details else key_numbers()
+    return [number for number in numbers if number.is_shown(rows)]
+
+
+def metrics() -> dict[str, Number]:
+    """The numbers that can be drawn over time, by name."""
+    return {number.name: number for number in NUMBERS if number.title}
