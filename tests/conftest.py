@@ -11,6 +11,7 @@ import pytest
 
 if TYPE_CHECKING:
     from support.browser import Browser, Page
+    from support.shell import Shell
 
 # Nothing of the developers' tools is imported up here: pytest loads this file for `make demo`
 # too, whose environment has none.
@@ -49,6 +50,17 @@ def no_settings_of_the_developer(monkeypatch: pytest.MonkeyPatch) -> None:
     others = ("PYTEST_UPSKILL_MODEL", "UPSKILL_CONFIG", "PYTEST_ADDOPTS", "COLUMNS", "NO_COLOR")
     for name in (*others, "CI", *GITHUB):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def shell(
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> "Shell":
+    from support.shell import Shell
+
+    return Shell(pytester, monkeypatch, capsys)
 
 
 @pytest.fixture(scope="session")

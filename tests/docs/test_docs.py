@@ -1,11 +1,9 @@
 """Every command and every example in the documentation works."""
 
 import json
-import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -28,10 +26,10 @@ from support import wick_school
 from support.kit import commit_all
 from support.loopback import Asked, LoopbackServer, Reply
 from support.made import STARTED, made_run
+from support.shell import Shell
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
-TOOLS = Path(sys.executable).parent
 TAUGHT = "skills/wick-deploys"
 
 
@@ -84,14 +82,14 @@ def _expanded(folder: Path, word: str) -> list[str]:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_command_works(command: str, project: Path, tmp_path: Path) -> None:
+def test_command_works(command: str, project: Path, tmp_path: Path, shell: Shell) -> None:
     words = shlex.split(command)
     if "--skill-against" in words and not shutil.which("git"):
         pytest.skip("needs git")
     match words:
         case ["make", *targets]:
             # These targets run this very test, so only check that they exist.
-            run(project, ["make", "--dry-run", *targets])
+            shell.output(["make", "--dry-run", *targets], project)
         case ["pip", "install", requirement]:
             check_requirement(requirement)
         case ["export", setting]:
@@ -101,32 +99,30 @@ def test_command_works(command: str, project: Path, tmp_path: Path) -> None:
         case [".venv/bin/pytest-upskill", "schema", ">", file]:
             assert (ROOT / file).is_file()
         case ["pytest-upskill", "schema", ">", _]:
-            assert '"$defs"' in run(project, [str(TOOLS / "pytest-upskill"), "schema"])
+            assert '"$defs"' in shell.output(["pytest-upskill", "schema"], project)
         case ["pytest-upskill", "judge", *args]:
             with LoopbackServer(answer) as server:
                 address = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.url}
-                judge = [str(TOOLS / "pytest-upskill"), "judge", *args]
-                assert "Cohen's kappa" in run(project, judge, (0,), **address)
+                judge = ["pytest-upskill", "judge", *args]
+                assert "Cohen's kappa" in shell.output(judge, project, address)
         case ["pytest-upskill", "generate" | "cases" | "refine", *_]:
-            check_teaching(project, words)
+            check_teaching(shell, project, words)
         case ["pytest-upskill", "lint", *args]:
-            shown = run(project, [str(TOOLS / "pytest-upskill"), "lint", *args])
+            shown = shell.output(["pytest-upskill", "lint", *args], project)
             json_wanted = "json" in args or "--json" in args
             assert '"few-cases"' in shown if json_wanted else "0 errors" in shown
         case ["pytest-upskill", "eval" | "benchmark", *_]:
-            shown = run_with_servers(project, words)
+            shown = run_with_servers(shell, project, words)
             assert shown.startswith("pytest --skill skills/wick --model haiku --model sonnet")
             assert re.search(r"\d+ (passed|x?failed)", shown), shown
         case ["pytest-upskill", "list", *args]:
             # Not in the project, where other commands leave results.
             shutil.copytree(ROOT / "skills", tmp_path / "skills")
-            shown = run(tmp_path, [str(TOOLS / "pytest-upskill"), "list", *args])
+            shown = shell.output(["pytest-upskill", "list", *args], tmp_path)
             page = (ROOT / "docs/commands.md").read_text()
             assert f"```text\n{shown}```" in page
-        case ["pytest-upskill", "completion", shell, ">", _]:
-            assert "pytest-upskill" in run(
-                project, [str(TOOLS / "pytest-upskill"), "completion", shell]
-            )
+        case ["pytest-upskill", "completion", name, ">", _]:
+            assert "pytest-upskill" in shell.output(["pytest-upskill", "completion", name], project)
         case ["pytest-upskill", "report", *args]:
             for shard, model in enumerate(("haiku", "sonnet"), start=1):
                 shutil.rmtree(project / f"shard-{shard}", ignore_errors=True)
@@ -134,35 +130,27 @@ def test_command_works(command: str, project: Path, tmp_path: Path) -> None:
                 results = made_run(skills=("wick",), models=(model,), cases=12, passes=with_skill)
                 (project / f"shard-{shard}/results.json").write_bytes(results_bytes(results))
             files = [name for arg in args for name in _expanded(project, arg)]
-            shown = run(project, [str(TOOLS / "pytest-upskill"), "report", *files])
+            shown = shell.output(["pytest-upskill", "report", *files], project)
             assert "haiku: helps" in shown
             assert "sonnet: helps" in shown
         case ["pytest-upskill", "runs", *args]:
             for minutes in range(3):
                 started = STARTED + timedelta(minutes=minutes)
                 keep(made_run(skills=("wick",), started=started), default_folder(project), 10**9)
-            shown = run(project, [str(TOOLS / "pytest-upskill"), "runs", *args])
+            shown = shell.output(["pytest-upskill", "runs", *args], project)
             assert any(told in shown for told in ("wick", "lines")), shown
         case ["pytest-upskill", "install", *args]:
             home = {"HOME": str(project / "home"), "USERPROFILE": str(project / "home")}
-            install = [str(TOOLS / "pytest-upskill"), "install", *args]
+            install = ["pytest-upskill", "install", *args]
             wanted = f".claude/skills/{Path(args[0]).name}: "
-            assert wanted in run(project, install, (0,), **home)
+            assert wanted in shell.output(install, project, home)
         case ["pytest-upskill", *args]:
-            shown = run(project, [str(TOOLS / "pytest-upskill"), *args])
+            shown = shell.output(["pytest-upskill", *args], project)
             assert ("haiku" if args[0] == "models" else "answer") in shown
         case ["pytest", *args]:
-            check_pytest(project, args)
+            check_pytest(shell, project, args)
         case _:
             pytest.fail(f"this test does not know how to run: {command}")
-
-
-def run(folder: Path, command: list[str], codes: tuple[int, ...] = (0,), **env: str) -> str:
-    done = subprocess.run(
-        command, cwd=folder, env={**os.environ, **env}, capture_output=True, text=True, check=False
-    )
-    assert done.returncode in codes, done.stdout + done.stderr
-    return done.stdout
 
 
 def check_requirement(requirement: str) -> None:
@@ -172,13 +160,14 @@ def check_requirement(requirement: str) -> None:
     assert not extra or extra in project["optional-dependencies"]
 
 
-def check_pytest(project: Path, args: list[str]) -> None:
+def check_pytest(shell: Shell, project: Path, args: list[str]) -> None:
     """Run pytest against a local server, with short answers of the embedded model."""
     if "--skill-replay" in args:
-        check_pytest(project, ["--skill-record" if a == "--skill-replay" else a for a in args])
+        recorded = ["--skill-record" if arg == "--skill-replay" else arg for arg in args]
+        check_pytest(shell, project, recorded)
     if "local" in args:
         args = [*args[: args.index("--skill-max-output")], "--skill-max-output", "8", "-k", "owner"]
-    shown = run_with_servers(project, ["pytest", *args, "-p", "no:cacheprovider"])
+    shown = run_with_servers(shell, project, ["pytest", *args, "-p", "no:cacheprovider"])
     if "--collect-only" in args:
         assert "a run would make" in shown
     else:
@@ -186,22 +175,20 @@ def check_pytest(project: Path, args: list[str]) -> None:
         assert " error" not in shown.splitlines()[-1], shown
 
 
-def run_with_servers(project: Path, words: list[str]) -> str:
+def run_with_servers(shell: Shell, project: Path, words: list[str]) -> str:
     with LoopbackServer(answer) as server:
         words = [f"{server.url}/v1" if w.startswith("http://localhost") else w for w in words]
-        return run(
-            project,
-            [str(TOOLS / words[0]), *words[1:]],
-            codes=(0, 1),  # these answers are not good, and need not be
-            ANTHROPIC_API_KEY="key",
-            ANTHROPIC_BASE_URL=server.url,
-            OPENAI_API_KEY="key",
-            OPENAI_BASE_URL=f"{server.url}/v1",
-            OLLAMA_HOST=server.url,
-        )
+        keys = {"ANTHROPIC_API_KEY": "key", "OPENAI_API_KEY": "key"}
+        addresses = {
+            "ANTHROPIC_BASE_URL": server.url,
+            "OPENAI_BASE_URL": f"{server.url}/v1",
+            "OLLAMA_HOST": server.url,
+        }
+        # These answers are not good, so tests may fail.
+        return shell.output(words, project, {**keys, **addresses}, statuses=(0, 1))
 
 
-def check_teaching(project: Path, words: list[str]) -> None:
+def check_teaching(shell: Shell, project: Path, words: list[str]) -> None:
     """Run it in a copy, against a scripted teacher and students."""
     copy = project / f"taught-{words[1]}-{len(words)}"
     for name in ("skills", "examples"):
@@ -210,7 +197,7 @@ def check_teaching(project: Path, words: list[str]) -> None:
     with LoopbackServer(wick_school.answer) as server:
         args = [f"{server.url}/v1" if arg.startswith("http://local") else arg for arg in words[1:]]
         address = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.url, "COLUMNS": "80"}
-        shown = run(copy, [str(TOOLS / "pytest-upskill"), *args], (0,), **address)
+        shown = shell.output(["pytest-upskill", *args], copy, address)
     if "--from" in words:
         page = (ROOT / "docs/generate.md").read_text()
         # Prices change; the page need not.
@@ -220,13 +207,13 @@ def check_teaching(project: Path, words: list[str]) -> None:
         assert "./skills/" in shown or "unchanged" in shown
 
 
-def test_python_example_of_generate_runs(tmp_path: Path) -> None:
+def test_python_example_of_generate_runs(tmp_path: Path, shell: Shell) -> None:
     (example,) = [text for _, text in blocks("python") if "generate_skill" in text]
     (tmp_path / "lesson.py").write_text(example)
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     with LoopbackServer(wick_school.answer) as server:
         address = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.url}
-        shown = run(tmp_path, [sys.executable, "lesson.py"], (0,), **address)
+        shown = shell.output([sys.executable, "lesson.py"], tmp_path, address)
     assert shown.startswith("2 True skills/wick-python\nhaiku helps +90 points")
 
 

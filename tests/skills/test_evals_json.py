@@ -8,7 +8,6 @@ import pytest
 
 from pytest_upskill.errors import CasesError
 from pytest_upskill.skills.cases import Case, load_cases
-from support.kit import case, write_skill
 
 
 def write_evals(skill: Path, evals: Any, **more: Any) -> Path:
@@ -153,13 +152,3 @@ def test_trigger_set_is_rejected_by_name(tmp_path: Path) -> None:
         write_evals(tmp_path, queries, **({"bare": True} if bare else {}))
         with pytest.raises(CasesError, match="a trigger set"):
             load_cases(tmp_path / "evals/evals.json", tmp_path)
-
-
-@pytest.fixture
-def skill(pytester: pytest.Pytester) -> Path:
-    folder = write_skill(pytester.path / "skills/gate")
-    (folder / "skill_meta.json").unlink()
-    (folder / "evals").mkdir()
-    # In the form of skill_meta.json, with a check that needs no judge.
-    (folder / "evals/evals.json").write_text(json.dumps([case("Open?", "gate up", id="open")]))
-    return folder

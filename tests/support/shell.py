@@ -1,0 +1,64 @@
+"""Run a command line as a user types it, without the cost of a new process."""
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+import pytest
+
+from pytest_upskill.cli import main
+
+NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a command left behind."""
+
+    status: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True)
+class Shell:
+    """Runs ``pytest`` and ``pytest-upskill`` in this process, and any other command in its own."""
+
+    pytester: pytest.Pytester
+    monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str]
+
+    def run(self, words: Sequence[str], cwd: Path, env: Mapping[str, str] = NOTHING) -> Finished:
+        with self.monkeypatch.context() as patch:
+            patch.chdir(cwd)
+            for name, value in env.items():
+                patch.setenv(name, value)
+            match words:
+                case ["pytest", *args]:
+                    status = self._pytest(args)
+                case ["pytest-upskill", *args]:
+                    patch.setattr(pytest, "main", self._pytest)
+                    status = main(args)
+                case _:
+                    done = subprocess.run(words, capture_output=True, text=True, check=False)
+                    return Finished(done.returncode, done.stdout, done.stderr)
+        shown = self.capsys.readouterr()
+        return Finished(status, shown.out, shown.err)
+
+    def output(
+        self,
+        words: Sequence[str],
+        cwd: Path,
+        env: Mapping[str, str] = NOTHING,
+        statuses: Sequence[int] = (0,),
+    ) -> str:
+        """What a command wrote, if it ended as it should."""
+        done = self.run(words, cwd, env)
+        assert done.status in statuses, done.out + done.err
+        return done.out
+
+    def _pytest(self, args: Sequence[str]) -> int:
+        return int(self.pytester.runpytest_inprocess(*args).ret)
