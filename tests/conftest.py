@@ -1,4 +1,4 @@
-"""No test may see the keys, servers and models of whoever runs it."""
+"""Fixtures for all tests."""
 
 import asyncio
 import os
@@ -13,16 +13,26 @@ if TYPE_CHECKING:
     from support.browser import Browser, Page
     from support.shell import Shell
 
-# Nothing of the developers' tools is imported up here: pytest loads this file for `make demo`
-# too, whose environment has none.
+# Development tools are imported inside the fixtures: pytest loads this file for `make demo` too,
+# and there they are not installed.
 
-PREFIXES = ("ANTHROPIC_", "OPENAI_", "OPENROUTER_", "HF_", "GENERIC_", "OLLAMA_", "OTEL_")
-GITHUB = ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE")
+PREFIXES = (
+    "ANTHROPIC_",
+    "OPENAI_",
+    "OPENROUTER_",
+    "HF_",
+    "GENERIC_",
+    "OLLAMA_",
+    "OTEL_",
+    "GITHUB_",
+)
+NAMES = ("PYTEST_UPSKILL_MODEL", "UPSKILL_CONFIG", "PYTEST_ADDOPTS", "COLUMNS", "NO_COLOR", "CI")
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
-@pytest.fixture(scope="session", autouse=True)
-def everything_loaded() -> None:
-    """pytester forgets what a run in this process imported; what was there before, it keeps."""
+@pytest.fixture(scope="session")
+def slow_imports() -> None:
+    """Import what is slow, once: pytester drops the modules that a run in this process imports."""
     import anthropic  # noqa: F401
     import httpx2
     import hypothesis  # noqa: F401
@@ -43,13 +53,25 @@ def everything_loaded() -> None:
 
 
 @pytest.fixture(autouse=True)
-def no_settings_of_the_developer(monkeypatch: pytest.MonkeyPatch) -> None:
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide the keys, servers and settings of the person who runs the tests."""
     for name in list(os.environ):
-        if name.startswith(PREFIXES):
+        if name.startswith(PREFIXES) or name in NAMES:
             monkeypatch.delenv(name)
-    others = ("PYTEST_UPSKILL_MODEL", "UPSKILL_CONFIG", "PYTEST_ADDOPTS", "COLUMNS", "NO_COLOR")
-    for name in (*others, "CI", *GITHUB):
-        monkeypatch.delenv(name, raising=False)
+    # pytester gives each test a home of its own; the embedded model is fetched only once.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(CACHE))
+
+
+@pytest.fixture
+def pytester(
+    slow_imports: None,  # noqa: ARG001
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+) -> pytest.Pytester:
+    """Without the plugins of other packages, which a run and each of its workers would load."""
+    others = ("anyio", "hypothesispytest", "timeout")
+    monkeypatch.setenv("PYTEST_ADDOPTS", " ".join(f"-p no:{name}" for name in others))
+    return pytester
 
 
 @pytest.fixture
@@ -82,7 +104,7 @@ def page(browser: "Browser") -> "Iterator[Page]":
 
 @pytest.fixture(scope="session")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run as people have them, as an HTML page."""
+    """The HTML page of a typical run."""
     from support.pages import readable_run, write_page
 
     notes = ["144 of 288 answers re-used, which saved 57,000 tokens. --skill-fresh asks anew."]

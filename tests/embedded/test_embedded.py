@@ -3,8 +3,6 @@
 import asyncio
 import dataclasses
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -23,6 +21,7 @@ from pytest_upskill.models.names import PROVIDERS
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.trials.trial import Question
 from support.kit import write_skill
+from support.shell import started
 
 # On one worker: two models at once wait for each other's threads most of the time.
 pytestmark = pytest.mark.xdist_group("embedded")
@@ -145,9 +144,9 @@ def test_ones_own_file_is_taken_by_name_or_by_environment(
 @pytest.mark.skipif(sys.platform == "win32", reason="kills by signal")
 def test_the_server_ends_when_the_run_is_killed(pytester: pytest.Pytester, mark: bytes) -> None:
     command = [sys.executable, "-m", "pytest", "--skill", str(WICK), "--skill-fresh"]
-    with subprocess.Popen(command, cwd=pytester.path, stdout=subprocess.DEVNULL) as run:
+    with started(command, cwd=pytester.path, stdout=subprocess.DEVNULL) as run:
         _wait_until(lambda: len(servers(mark)) == 1)
-        os.kill(run.pid, signal.SIGKILL)
+        run.kill()
     _wait_until(lambda: servers(mark) == [])
 
 

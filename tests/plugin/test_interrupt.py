@@ -1,7 +1,6 @@
 """Ctrl-C in the middle of a run: it ends at once, tells what it has, and leaves nothing behind."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import pytest
 
 from support.kit import case, write_skill
 from support.loopback import Asked, Fault, LoopbackServer, Reply
+from support.shell import started
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no SIGINT for other processes")
@@ -28,21 +28,15 @@ def test_an_interrupted_run_asks_nothing_more_and_keeps_what_it_has(
     args = ["--skill", "skills", "--model", "m", "--skill-concurrency", "2", "-n", workers, "-v"]
     with LoopbackServer(script) as server:
         command = [sys.executable, "-m", "pytest", *args, "--skill-json", "r.json"]
-        with subprocess.Popen(
-            [*command, "--skill-base-url", f"{server.url}/v1"],
-            cwd=pytester.path,
-            stdout=subprocess.PIPE,
-            text=True,
-            # A shell that runs tests in the background may have SIGINT ignored for us.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-        ) as run:
+        command += ["--skill-base-url", f"{server.url}/v1"]
+        with started(command, cwd=pytester.path, stdout=subprocess.PIPE) as run:
             assert run.stdout is not None
             for line in run.stdout:
                 if "quick" in line and "PASSED" in line:
                     break
             while server.most_in_flight < 2:
                 time.sleep(0.01)
-            os.kill(run.pid, signal.SIGINT)
+            run.send_signal(signal.SIGINT)
             rest = run.stdout.read()
             assert run.wait(20) == pytest.ExitCode.INTERRUPTED
     assert len(server.asked) == 4

@@ -1,8 +1,6 @@
 """What a second run asks: nothing that was answered before, with and without xdist."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import threading
@@ -13,6 +11,7 @@ import pytest
 
 from support.kit import case, write_script, write_skill
 from support.loopback import Asked, Fault, LoopbackServer, Reply
+from support.shell import started
 
 
 @pytest.fixture
@@ -120,12 +119,11 @@ def test_after_a_kill_exactly_the_rest_is_asked(pytester: pytest.Pytester, worke
     with LoopbackServer(script) as server:
         args = ["--skill", "skills", "--model", "m", "--skill-base-url", f"{server.url}/v1"]
         command = [sys.executable, "-m", "pytest", *args, "--skill-concurrency", "2"]
-        with subprocess.Popen(
-            [*command, "-n", workers], cwd=pytester.path, stdout=subprocess.DEVNULL
-        ) as first:
+        command += ["-n", workers]
+        with started(command, cwd=pytester.path, stdout=subprocess.DEVNULL) as first:
             while len(server.asked) < 9:
                 time.sleep(0.01)
-            os.kill(first.pid, signal.SIGKILL)
+            first.kill()
         killed.set()
         before = len(server.asked)
         result = pytester.runpytest_subprocess(*args, "-n", workers)

@@ -1,17 +1,37 @@
-"""Run a command line as a user types it, without the cost of a new process."""
+"""Run commands as a user types them: in this process, or in one of their own."""
 
+import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
 from pytest_upskill.cli import main
 
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+@contextmanager
+def started(command: Sequence[str], **more: Any) -> Iterator[subprocess.Popen[str]]:
+    """A process that is killed with the block, and that Ctrl-C reaches.
+
+    A shell makes what it runs in the background ignore SIGINT, and a child inherits that.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        process = subprocess.Popen(command, text=True, **more)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 @dataclass(frozen=True)

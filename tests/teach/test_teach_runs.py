@@ -32,6 +32,7 @@ from support.school import (
     lines,
     make_project,
 )
+from support.shell import started
 from support.terminal import run_on_terminal
 
 KEY = "sk-ant-api03-" + "Ab3" * 20
@@ -52,19 +53,15 @@ def test_a_killed_lesson_goes_on_and_asks_nothing_twice(project: Project) -> Non
     def script(asked: Asked) -> Reply | Fault:
         # At the second version of the skill, when all students have been heard.
         if process and School.role(asked) == "teacher" and len(school.of("teacher")) == 1:
-            os.kill(process.pop().pid, signal.SIGKILL)
+            process.pop().kill()
             return Fault("hang")
         return school(asked)
 
     with LoopbackServer(script) as server:
         words = generate_words(f"{server.url}/v1")
-        process.append(
-            subprocess.Popen(
-                [COMMAND, *words], stdout=subprocess.PIPE, text=True, cwd=project.folder
-            )
-        )
-        killed = process[0]
-        shown, _ = killed.communicate()
+        with started([COMMAND, *words], stdout=subprocess.PIPE, cwd=project.folder) as killed:
+            process.append(killed)
+            shown, _ = killed.communicate()
         assert killed.returncode == -signal.SIGKILL, shown
         assert project.files() == []
         before = len(school.asked)
@@ -86,9 +83,10 @@ def test_a_lesson_that_is_interrupted_says_how_to_go_on(project: Project) -> Non
 
     with LoopbackServer(script) as server:
         command = [COMMAND, *generate_words(f"{server.url}/v1")]
-        process.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
-        _, error = process[0].communicate()
-    assert process[0].returncode == 130
+        with started(command, stderr=subprocess.PIPE) as lesson:
+            process.append(lesson)
+            _, error = lesson.communicate()
+    assert lesson.returncode == 130
     assert error == (
         "pytest-upskill: interrupted\nNothing was saved. Run it again with "
         "--resume to continue; nothing is asked twice.\n"
