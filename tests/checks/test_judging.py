@@ -159,7 +159,7 @@ def test_a_judge_without_an_answer_is_no_ruling() -> None:
 
 def test_a_judge_that_will_not_commit_is_no_ruling() -> None:
     said = problem_of(ruled(verdicts("pass", "unsure")))
-    assert said.startswith("the judge sonnet would not commit on 'It is polite.': it does.")
+    assert said.startswith("the judge sonnet is unsure about 'It is polite.': it does.")
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_a_judge_that_will_not_commit_is_no_ruling() -> None:
 def test_of_several_votes_more_than_half_decide(votes: list[str], ruling: bool | None) -> None:
     rulings = ruled(*(verdicts("pass", vote) for vote in votes), votes=3)
     if ruling is None:
-        assert "would not commit" in problem_of(rulings)
+        assert "is unsure about" in problem_of(rulings)
     else:
         assert rulings.by_text["It is polite."][0] is ruling
         assert rulings.usage == Usage(30, 15, 0)

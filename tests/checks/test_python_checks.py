@@ -92,4 +92,5 @@ def test_a_function_beside_the_skill_gets_the_answer_or_a_context(
 
 
 def test_a_context_says_nothing_of_the_arm() -> None:
-    assert list(CheckContext.__dataclass_fields__) == ["answer", "case", "value"]
+    fields = list(CheckContext.__dataclass_fields__)
+    assert fields == ["answer", "case", "value", "case_sensitive", "rulings"]

@@ -62,8 +62,8 @@ def test_agreement_is_measured_and_every_difference_shown(
         "no ruling      1",
         "l.jsonl:4: false pass: 'It is good.': so I think",
         "l.jsonl:5: false fail: 'It is good.': so I think",
-        "l.jsonl:6: the judge m would not commit on 'It is good.': so I think. "
-        "Word it more clearly, or set judge_votes to 3",
+        "l.jsonl:6: the judge m is unsure about 'It is good.': so I think. "
+        "Reword it, or set judge_votes to 3",
     ]
 
 

@@ -181,9 +181,9 @@ def test_unknown_check_is_reported_once_per_file(tmp_path: Path) -> None:
         ("checks.py:method", "no function 'method'"),
         ("stars.py:anything", None),
         ("no.py:good", "not found"),
-        ("broken.py:good", "not Python"),
+        ("broken.py:good", "invalid Python"),
         ("../checks.py:good", "the skill's folder"),
-        ("checks.py", "has not the form"),
+        ("checks.py", "must have the form"),
     ],
 )
 def test_python_check_is_parsed_but_not_run(

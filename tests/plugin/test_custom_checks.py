@@ -68,7 +68,10 @@ def test_registered_checks_are_used_by_their_names(pytester: pytest.Pytester, wo
     ]
     assert skill["checks"][0]["reason"] == "13 of 20 characters"
     told = "none of 2 choices passed: (1) not kind; (2) not kind"
-    assert [grade["reason"] for grade in baseline["checks"]][1:] == [told, "the check says no"]
+    assert [grade["reason"] for grade in baseline["checks"]][1:] == [
+        told,
+        "the check returned False",
+    ]
     assert (baseline["score"], skill["score"]) == (pytest.approx(1 / 3), 1)
 
 
@@ -106,12 +109,12 @@ def test_an_unknown_name_is_told_with_a_guess(pytester: pytest.Pytester) -> None
 @pytest.mark.parametrize(
     ("returned", "told"),
     [
-        ("{'contains': print}", "'contains' is a check of pytest-upskill's own"),
-        ("{'any_of': print}", "'any_of' is a check of pytest-upskill's own"),
-        ("{'python': print}", "'python' is a check of pytest-upskill's own"),
-        ("{'x': 1}", "'x' does not name a function"),
-        ("{1: print}", "1 does not name a function"),
-        ("[print]", "it returned no dict"),
+        ("{'contains': print}", "'contains' is a built-in check"),
+        ("{'any_of': print}", "'any_of' is a built-in check"),
+        ("{'python': print}", "'python' is a built-in check"),
+        ("{'x': 1}", "'x' is not the name of a function"),
+        ("{1: print}", "1 is not the name of a function"),
+        ("[print]", "must return a dict"),
     ],
 )
 def test_a_wrong_registration_is_told(pytester: pytest.Pytester, returned: str, told: str) -> None:
@@ -148,7 +151,7 @@ def test_what_expected_says_of_a_validator_counts(pytester: pytest.Pytester) -> 
     ("conftest", "known"),
     [
         (CONFTEST, "short, kind, yes, broken, silent, validated, of_case"),
-        ("", "none; a conftest.py regist*"),
+        ("", "none (register them in a conftest.py)"),
     ],
 )
 def test_an_unknown_validator_is_told_with_those_that_are_known(
@@ -157,7 +160,7 @@ def test_an_unknown_validator_is_told_with_those_that_are_known(
     pytester.makeconftest(conftest)
     result = run(pytester, {"contains": "gate"}, validator="contains")
     assert result.ret == pytest.ExitCode.INTERRUPTED
-    told = f"*cases[[]0].validator: unknown check 'contains'; known: {known}"
+    told = f"*cases[[]0].validator: unknown check 'contains'; registered: {known}"
     result.stdout.fnmatch_lines([told])
 
 
@@ -211,7 +214,7 @@ def test_it_is_not_even_loaded_if_that_is_not_allowed(pytester: pytest.Pytester)
     folder = write_own(pytester)
     result = run(pytester, {"any_of": [{"python": "checks.py:short"}]})
     assert result.ret == pytest.ExitCode.INTERRUPTED
-    told = "*any_of[[]0].python: this runs code of the skill's folder; allow it: --skill-allow-code"
+    told = "*[[]0].python: runs code from the skill's folder; allow it with --skill-allow-code"
     result.stdout.fnmatch_lines([told])
     assert not (folder / "run").exists()
 
@@ -219,13 +222,13 @@ def test_it_is_not_even_loaded_if_that_is_not_allowed(pytester: pytest.Pytester)
 @pytest.mark.parametrize(
     ("written", "told"),
     [
-        ("checks.py", 'has not the form "checks.py:function"'),
-        ("checks.txt:short", 'has not the form "checks.py:function"'),
-        ("checks.py:a.b", 'has not the form "checks.py:function"'),
+        ("checks.py", 'must have the form "checks.py:function"'),
+        ("checks.txt:short", 'must have the form "checks.py:function"'),
+        ("checks.py:a.b", 'must have the form "checks.py:function"'),
         ("checks.py:long", "\"checks.py\" has no function 'long'"),
         ("checks.py:number", "\"checks.py\" has no function 'number'"),
         ("none.py:f", '"none.py" can\'t be read: No such file or directory'),
-        ("../../conftest.py:f", '"../../conftest.py" leads out of the skill\'s folder'),
+        ("../../conftest.py:f", '"../../conftest.py" is outside the skill\'s folder'),
         ("broken.py:f", "\"broken.py\" can't be loaded: SyntaxError: '(' was never closed"),
         ("exits.py:f", '"exits.py" can\'t be loaded: SystemExit: 3'),
         ("imports.py:f", "can't be loaded: ModuleNotFoundError: No module named 'nothing_such'"),

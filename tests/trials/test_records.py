@@ -73,7 +73,7 @@ def test_a_check_that_failed_on_an_answer_cut_off_says_so() -> None:
     expected = {"contains": ["9.0", "cuda"]}
     kept, lost = graded(expected, Answer("9.0 and", stop="length"))
     assert kept.reason == '"9.0" is in the answer'
-    assert lost.reason == '"cuda" is not in the answer (it was cut off by --skill-max-output)'
+    assert lost.reason == '"cuda" is not in the answer (cut off by the output limit)'
 
 
 @pytest.mark.parametrize(

@@ -1,24 +1,57 @@
-"""The checks of a case, and how an answer is held to them."""
+"""What a check is: its kind, the form of its argument, and the checks of a case."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, TypeAdapter
 
 from .._util.texts import one_line
 from ..errors import CheckError
 from ..skills.cases import Case
 from ..trials.answer import Answer
-from ..trials.records import Grade
-from .found import merged
-from .kind import NO_CASE, Given, Kind, Said, Span
+
+# Passed or not, and the reason. None means undecided: it fails, also inside of a "not".
+Result = tuple[bool | None, str]
+Span = tuple[int, int]
 
 _WHY: Final = {
-    "length": " (it was cut off by --skill-max-output)",
+    "length": " (cut off by the output limit)",
     "refusal": " (the model refused to answer)",
 }
 _SAYS_WHY: Final = ("refused", "stop")
 _LONGEST_REASON: Final = 200
+
+
+@dataclass(frozen=True)
+class CheckContext:
+    """What a check looks at. Which arm answered is hidden from it."""
+
+    answer: Answer
+    case: Case
+    value: Any = None  # the check's value in the case: 3 for ``{"haiku": 3}``
+    case_sensitive: bool = False  # whether upper and lower case differ, as the case says
+    rulings: Mapping[str, Result] = field(default_factory=dict, repr=False)  # of the judge, by text
+
+
+Evaluate = Callable[[CheckContext], Iterable[Result]]
+Find = Callable[[str, Any, bool], Iterable[Span | None]]  # answer, value, case_sensitive
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of check, such as ``contains``.
+
+    ``argument`` validates the value in the case and turns it into what ``evaluate`` takes, such as
+    a compiled pattern. ``evaluate`` returns one result or more: one for each text of a list, say.
+    ``find`` locates in the answer what the check looks for, to highlight it.
+    """
+
+    name: str
+    argument: TypeAdapter[Any]
+    evaluate: Evaluate
+    find: Find | None = None
 
 
 @dataclass(frozen=True)
@@ -30,24 +63,24 @@ class Check:
     case_sensitive: bool = False
     weight: float = 1.0
     required: bool = True
-    written: Any = None  # the argument before it was read
+    written: Any = None  # the argument as written in the case
 
     @property
     def name(self) -> str:
         return self.kind.name
 
     def asks(self, number: int) -> list[str]:
-        """What it looks for, for each of so many things that it says of an answer."""
+        """What it looks for, as text, for each of its ``number`` results."""
         single = not isinstance(self.written, list) or len(self.written) != number
         return [_as_text(part) for part in ([self.written] * number if single else self.written)]
 
-    def said(self, answer: Answer, given: Given) -> Iterator[Said]:
+    def results(self, context: CheckContext) -> Iterator[Result]:
         """CheckError if the check breaks: then the answer is neither right nor wrong."""
-        given = replace(given, case_sensitive=self.case_sensitive)
+        context = replace(context, value=self.argument, case_sensitive=self.case_sensitive)
         try:
-            for passed, reason in self.kind.hold(answer, self.argument, given):
-                why = "" if passed or self.name in _SAYS_WHY else _WHY.get(answer.stop, "")
-                yield passed, f"{reason}{why}"
+            for passed, reason in self.kind.evaluate(context):
+                explained = passed or self.name in _SAYS_WHY
+                yield passed, reason + ("" if explained else _WHY.get(context.answer.stop, ""))
         except CheckError:
             raise
         except Exception as error:
@@ -56,7 +89,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Combined:
-    """Groups of checks that are one check together."""
+    """Groups of checks that count as one check."""
 
     name: Literal["any_of", "not"]
     groups: tuple[tuple["AnyCheck", ...], ...]
@@ -68,11 +101,12 @@ class Combined:
             "; ".join(f"{check.name}: {text}" for check in group for text in check.asks(1))
             for group in self.groups
         ]
-        return [one_line(" | ".join(groups), _LONGEST_REASON)] * number
+        return [_short(" | ".join(groups))] * number
 
-    def said(self, answer: Answer, given: Given) -> Iterator[Said]:
+    def results(self, context: CheckContext) -> Iterator[Result]:
         groups = [
-            [said for check in group for said in check.said(answer, given)] for group in self.groups
+            [result for check in group for result in check.results(context)]
+            for group in self.groups
         ]
         yield _any_of(groups) if self.name == "any_of" else _not(groups[0])
 
@@ -80,24 +114,8 @@ class Combined:
 AnyCheck = Check | Combined
 
 
-def grade(
-    checks: Sequence[AnyCheck],
-    answer: Answer,
-    rulings: Mapping[str, Said] | None = None,
-    case: Case = NO_CASE,
-) -> tuple[Grade, ...]:
-    """Hold an answer to every check of its case; ``rulings`` are the judge's."""
-    grades, given = [], Given(case, rulings=rulings or {})
-    for check in checks:
-        said = list(check.said(answer, given))
-        for (passed, reason), asks in zip(said, check.asks(len(said)), strict=True):
-            how = (check.weight, check.required, asks)
-            grades.append(Grade(check.name, passed is True, reason, *how))
-    return tuple(grades)
-
-
 def walk(checks: Iterable[AnyCheck]) -> Iterator[Check]:
-    """Every check that is not made of others, also inside of those that are."""
+    """Every plain check, including those inside of combined ones."""
     for check in checks:
         if isinstance(check, Check):
             yield check
@@ -107,42 +125,95 @@ def walk(checks: Iterable[AnyCheck]) -> Iterator[Check]:
 
 
 def spans(checks: Iterable[AnyCheck], text: str) -> list[Span]:
-    """Where in an answer these checks found what they look for, wanted there or not."""
-    return merged(
+    """Where in an answer is what the checks look for: in order, and none overlaps or touches."""
+    found = (
         span
         for check in walk(checks)
         if check.kind.find
         for span in check.kind.find(text, check.argument, check.case_sensitive)
     )
+    merged: list[Span] = []
+    for start, stop in sorted(filter(None, found)):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], stop))
+        else:
+            merged.append((start, stop))
+    return merged
 
 
-def _any_of(groups: Sequence[Sequence[Said]]) -> Said:
+def _any_of(groups: Sequence[Sequence[Result]]) -> Result:
     missed = []
     for number, group in enumerate(groups, start=1):
-        wrong = [reason for passed, reason in group if not passed]
-        if not wrong:
+        failed = [reason for passed, reason in group if not passed]
+        if not failed:
             reasons = "; ".join(reason for _, reason in group)
-            return True, _shortened(f"choice {number} of {len(groups)} passed: {reasons}")
-        missed.append(f"({number}) {wrong[0]}")
-    return False, _shortened(f"none of {len(groups)} choices passed: {'; '.join(missed)}")
+            return True, _short(f"choice {number} of {len(groups)} passed: {reasons}")
+        missed.append(f"({number}) {failed[0]}")
+    return False, _short(f"none of {len(groups)} choices passed: {'; '.join(missed)}")
 
 
-def _not(group: Sequence[Said]) -> Said:
-    wrong = [reason for passed, reason in group if passed is False]
-    if wrong:
-        return True, _shortened(f"as it should be: {wrong[0]}")
-    unsaid = [reason for passed, reason in group if passed is None]
-    if unsaid:
-        return None, _shortened(unsaid[0])
-    return False, _shortened(f"this should not be: {'; '.join(reason for _, reason in group)}")
+def _not(group: Sequence[Result]) -> Result:
+    failed = [reason for passed, reason in group if passed is False]
+    if failed:
+        return True, _short(f"as expected: {failed[0]}")
+    undecided = [reason for passed, reason in group if passed is None]
+    if undecided:
+        return None, _short(undecided[0])
+    return False, _short(f"not expected: {'; '.join(reason for _, reason in group)}")
 
 
 def _as_text(written: Any) -> str:
     if written is None:
         return ""
-    text = written if isinstance(written, str) else json.dumps(written, ensure_ascii=False)
-    return one_line(text, _LONGEST_REASON)
+    return _short(written if isinstance(written, str) else json.dumps(written, ensure_ascii=False))
 
 
-def _shortened(reason: str) -> str:
+def _short(reason: str) -> str:
     return one_line(reason, _LONGEST_REASON)
+
+
+# Arguments that several kinds share.
+
+
+def quoted(text: str) -> str:
+    """A text as part of a reason."""
+    return f'"{one_line(text, 100)}"'
+
+
+def _as_list(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+_EMPTY: Final = "must not be empty: every answer would pass, or none"
+
+
+def _refuse_empty(value: Any) -> Any:
+    if isinstance(value, str) and not value.strip():
+        raise ValueError(_EMPTY)
+    return value
+
+
+def _refuse_no_texts(value: Any) -> Any:
+    if not isinstance(value, str | list):
+        raise ValueError("must be a string or a list of strings")
+    if value == []:
+        raise ValueError(_EMPTY)
+    return value
+
+
+def _only_true(value: bool) -> bool:
+    if not value:
+        raise ValueError('must be true; for the opposite, put it inside "not"')
+    return value
+
+
+Text = Annotated[
+    str, Field(strict=True), StringConstraints(min_length=1), BeforeValidator(_refuse_empty)
+]
+one_or_more = (BeforeValidator(_as_list), BeforeValidator(_refuse_no_texts))
+TEXT: TypeAdapter[Any] = TypeAdapter(Text)
+TEXTS: TypeAdapter[Any] = TypeAdapter(Annotated[list[Text], *one_or_more])
+COUNT: TypeAdapter[Any] = TypeAdapter(Annotated[int, Field(strict=True, ge=1)])
+ONLY_TRUE: TypeAdapter[Any] = TypeAdapter(
+    Annotated[bool, Field(strict=True), AfterValidator(_only_true)]
+)

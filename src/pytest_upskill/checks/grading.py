@@ -1,20 +1,40 @@
-"""From trials to records: asked, judged where a rubric says so, held to the checks of the case."""
+"""From trials to records: ask, judge and grade."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from ..errors import CheckError
 from ..skills.cases import Case
 from ..trials.answer import Answer, NoAnswer, Reply
-from ..trials.records import Record, errored_record, graded_record, with_judge
+from ..trials.records import Grade, Record, errored_record, graded_record, with_judge
 from ..trials.trial import Rubric, Trial
-from . import AnyCheck, grade, rubric_of
-from .judging import JUDGE_MAX_OUTPUT, Ask, Rulings, judge
+from .check import AnyCheck, CheckContext, Result
+from .judging import JUDGE_MAX_OUTPUT, Ask, Rulings, judge, rubric_of
+
+_NO_CASE: Final = Case("", "")
+
+
+def grade(
+    checks: Sequence[AnyCheck],
+    answer: Answer,
+    rulings: Mapping[str, Result] | None = None,
+    case: Case = _NO_CASE,
+) -> tuple[Grade, ...]:
+    """Apply every check of a case to an answer; ``rulings`` are the judge's."""
+    context = CheckContext(answer, case, rulings=rulings or {})
+    grades = []
+    for check in checks:
+        results = list(check.results(context))
+        for (passed, reason), asks in zip(results, check.asks(len(results)), strict=True):
+            how = (check.weight, check.required, asks)
+            grades.append(Grade(check.name, passed is True, reason, *how))
+    return tuple(grades)
 
 
 @dataclass(frozen=True)
 class ToGrade:
-    """A trial and what its answer is held to."""
+    """A trial, its case, and the checks of its answer."""
 
     trial: Trial
     case: Case
@@ -22,7 +42,7 @@ class ToGrade:
 
 
 def rubric_for(checks: Sequence[AnyCheck], judge_name: str | None) -> Rubric | None:
-    """What a judge is asked of the answers to a case, if there is one and it is needed."""
+    """What a judge is asked about the answers to a case, if it is needed and there is one."""
     texts, votes = rubric_of(checks)
     if not texts or not judge_name:
         return None
@@ -30,7 +50,7 @@ def rubric_for(checks: Sequence[AnyCheck], judge_name: str | None) -> Rubric | N
 
 
 def records_of(to_grade: Sequence[ToGrade], ask: Ask) -> list[Record]:
-    """The record of each trial. All questions are asked at once, then all those to the judge."""
+    """The record of each trial. All models are asked at once, then the judge about all answers."""
     trials = [one.trial for one in to_grade]
     replies = ask([trial.question for trial in trials])
     ruled = _judged(ask, trials, replies)
@@ -38,7 +58,7 @@ def records_of(to_grade: Sequence[ToGrade], ask: Ask) -> list[Record]:
 
 
 def _judged(ask: Ask, trials: Sequence[Trial], replies: Sequence[Reply]) -> list[Rulings | None]:
-    """What a judge says of each answer that it is asked about."""
+    """The rulings on each answer that a judge is asked about."""
     to_judge = {
         number: (trial.rubric, trial.question, reply)
         for number, (trial, reply) in enumerate(zip(trials, replies, strict=True))

@@ -1,15 +1,15 @@
-"""A judge: a model that says of an answer whether it meets each text of a rubric.
+"""The judge: a model that decides whether an answer meets each text of a rubric.
 
-It sees the question, the answer and the rubric: never which arm it was, never the skill, never
-the other answer. What it is sent depends on nothing else, so that its rulings can be stored
-like any other answer.
+It sees the question, the answer and the rubric, and never the arm, the skill or the other answer.
+Its prompt depends on nothing else, so its rulings are stored like any other answer: a change of
+the words that it is sent would void them all.
 """
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -17,6 +17,7 @@ from .._util.texts import digest, one_line, shortened
 from ..skills.cases import Role
 from ..trials.answer import Answer, AnswerFile, NoAnswer, Reply, Usage, total_usage
 from ..trials.trial import Question, Rubric
+from .check import TEXTS, AnyCheck, CheckContext, Kind, Result, walk
 
 _SYSTEM: Final = (
     "You grade an answer by a list of criteria, one by one and strictly. For each criterion "
@@ -34,8 +35,32 @@ _FORM: Final = (
 _FENCE: Final = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
 _SHOWN: Final = 300
 JUDGE_MAX_OUTPUT: Final = 4096
-_MOST_JUDGED: Final = 100_000  # characters of the answer, and as many of its files
-_MOST_FILES: Final = 50
+_MAX_JUDGED: Final = 100_000  # characters of the answer, and as many of its files
+_MAX_FILES: Final = 50
+
+
+class ToJudge(NamedTuple):
+    """Texts of a rubric, and how many votes each gets."""
+
+    texts: tuple[str, ...]
+    votes: int
+
+
+def _ruled(context: CheckContext) -> Iterator[Result]:
+    """Rulings are looked up here: the judge was asked before."""
+    for text in context.value.texts:
+        yield context.rulings[text]
+
+
+JUDGE: Final = Kind("judge", TEXTS, _ruled)
+KINDS: Final = (JUDGE,)
+
+
+def rubric_of(checks: Iterable[AnyCheck]) -> ToJudge:
+    """The texts of all ``judge`` checks, each once, and the largest number of votes."""
+    judged = [check.argument for check in walk(checks) if check.kind is JUDGE]
+    texts = dict.fromkeys(text for to_judge in judged for text in to_judge.texts)
+    return ToJudge(tuple(texts), max((to_judge.votes for to_judge in judged), default=1))
 
 
 class _Verdict(BaseModel):
@@ -52,7 +77,7 @@ class _Verdicts(BaseModel):
 
 
 def _schema(criteria: int) -> str:
-    """Written out, not made from the models above: providers take only a part of JSON Schema."""
+    """Written out, not made from the models above: providers support only part of JSON Schema."""
     verdict = {
         "type": "object",
         "properties": {
@@ -76,16 +101,15 @@ def _schema(criteria: int) -> str:
 
 
 def is_worth_keeping(question: Question, answer: Answer) -> bool:
-    """A reply to a judge's question that can't be read would be read in vain again and again."""
-    wanted = question.verdicts
-    return wanted is None or not isinstance(_read(answer.text, wanted), str)
+    """Whether to store an answer: not if it is a judge's reply that can't be used."""
+    return question.verdicts is None or not isinstance(_read(answer.text, question.verdicts), str)
 
 
 @dataclass(frozen=True)
 class Rulings:
-    """What a judge said of one answer: for each text of the rubric passed or not, and why.
+    """The judge's rulings on one answer: passed or not, and why, for each text of the rubric.
 
-    Where it gave no ruling ``problem`` says so; what it cost is known all the same.
+    Without a ruling there is a ``problem``; calls and usage count either way.
     """
 
     by_text: Mapping[str, tuple[bool, str]]
@@ -98,7 +122,7 @@ Ask = Callable[[Sequence[Question]], list[Reply]]
 
 
 def first_questions(rubric: Rubric, question: Question, answer: Answer) -> list[Question]:
-    """What the judge is asked as soon as there is an answer: the same once for each vote."""
+    """What the judge is asked once there is an answer: the same for each vote."""
     messages: tuple[tuple[Role, str], ...] = (("user", _prompt(rubric, question, answer)),)
     number = len(rubric.texts)
     form = (_schema(number), number)
@@ -109,7 +133,7 @@ def first_questions(rubric: Rubric, question: Question, answer: Answer) -> list[
 
 
 def _prompt(rubric: Rubric, question: Question, answer: Answer) -> str:
-    # No answer can hold the digest of itself, and so none can close its own mark.
+    # No answer can contain its own digest, so none can close its own mark.
     parts = [part for file in answer.files for part in (file.path, file.text or "")]
     mark = digest(answer.text, *parts)[:12]
     turns = "\n\n".join(
@@ -119,18 +143,18 @@ def _prompt(rubric: Rubric, question: Question, answer: Answer) -> str:
     criteria = "\n".join(f"{number}. {text}" for number, text in enumerate(rubric.texts, start=1))
     return (
         f"<question {mark}>\n{turns}\n</question {mark}>\n\n"
-        f"<answer {mark}>\n{shortened(answer.text, _MOST_JUDGED)}\n</answer {mark}>\n\n"
+        f"<answer {mark}>\n{shortened(answer.text, _MAX_JUDGED)}\n</answer {mark}>\n\n"
         f"{_files(answer.files, mark)}"
         f"The criteria:\n{criteria}\n\n{_FORM}"
     )
 
 
 def _files(files: Sequence[AnswerFile], mark: str) -> str:
-    """The files of an answer as the judge sees them; empty if there are none."""
+    """The files of an answer as the judge sees them."""
     if not files:
         return ""
-    shown = files[:_MOST_FILES]
-    room = _MOST_JUDGED // len(shown)
+    shown = files[:_MAX_FILES]
+    room = _MAX_JUDGED // len(shown)
     texts = [
         f"{one_line(file.path, 200)} ({file.size:,} bytes):\n"
         + ("[not a text]" if file.text is None else shortened(file.text, room))
@@ -145,10 +169,12 @@ def _files(files: Sequence[AnswerFile], mark: str) -> str:
     )
 
 
-def _repair(asked: Question, reply: Reply | None, criteria: int) -> Question | None:
-    """What to ask if a reply can't be read: the same again, with what is wrong with it."""
-    problem = _read(reply.text, criteria) if isinstance(reply, Answer) else []
-    if not isinstance(reply, Answer) or not isinstance(problem, str):
+def _repair(asked: Question, reply: Reply | None) -> Question | None:
+    """What to ask after an unusable reply: the same again, with what is wrong."""
+    if not isinstance(reply, Answer):
+        return None
+    problem = _read(reply.text, asked.verdicts or 0)
+    if not isinstance(problem, str):
         return None
     again = f"This is not what I asked for: {problem}. {_FORM}"
     return replace(asked, messages=(*asked.messages, ("assistant", reply.text), ("user", again)))
@@ -167,15 +193,17 @@ def _rulings(ask: Ask, rubric: Rubric, votes: Sequence[tuple[Question, Reply]]) 
     problem = None
     for question, reply in votes:
         verdicts: list[_Verdict] | str = []
-        for answer in _attempts(ask, rubric, question, reply):
+        for answer in _attempts(ask, question, reply):
             if isinstance(answer, NoAnswer):
                 verdicts = answer.reason
             else:
                 spent.append(answer.usage)
                 verdicts = _read(answer.text, len(rubric.texts))
                 if isinstance(verdicts, str):
-                    said = one_line(answer.text, 80)
-                    verdicts = f"{rubric.judge}: {verdicts}. It said {said!r}. Try a stronger judge"
+                    verdicts = (
+                        f"{rubric.judge} returned no usable verdicts twice ({verdicts}): "
+                        f"{one_line(answer.text, 80)!r}. Try a stronger judge"
+                    )
         if isinstance(verdicts, str):
             problem = f"the judge gave no ruling: {verdicts}"
         else:
@@ -184,35 +212,35 @@ def _rulings(ask: Ask, rubric: Rubric, votes: Sequence[tuple[Question, Reply]]) 
     for number, text in enumerate(rubric.texts if problem is None else ()):
         ruling = _majority([verdicts[number] for verdicts in read])
         if ruling is None:
-            said = one_line(read[0][number].reason, _SHOWN)
+            why = one_line(read[0][number].reason, _SHOWN)
             problem = (
-                f"the judge {rubric.judge} would not commit on {one_line(text, 80)!r}: {said}. "
-                "Word it more clearly, or set judge_votes to 3"
+                f"the judge {rubric.judge} is unsure about {one_line(text, 80)!r}: {why}. "
+                "Reword it, or set judge_votes to 3"
             )
         else:
             rulings[text] = (ruling.verdict == "pass", _reason(text, ruling))
     return Rulings(rulings, len(spent), total_usage(spent), problem)
 
 
-def _attempts(ask: Ask, rubric: Rubric, question: Question, reply: Reply) -> Iterator[Reply]:
-    """A reply, and if it can't be read the one to a question that says so."""
+def _attempts(ask: Ask, question: Question, reply: Reply) -> Iterator[Reply]:
+    """A reply, and if it can't be used, a second one."""
     yield reply
-    if repair := _repair(question, reply, len(rubric.texts)):
+    if repair := _repair(question, reply):
         yield from ask([repair])
 
 
 def all_questions(
     rubric: Rubric, question: Question, answer: Answer, known: Callable[[str], Reply | None]
 ) -> Iterator[Question]:
-    """All that a judge was asked about an answer, by what is known of its replies."""
+    """Everything that a judge was asked about an answer; ``known`` has its replies by key."""
     for asked in first_questions(rubric, question, answer):
         yield asked
-        if repair := _repair(asked, known(asked.key), len(rubric.texts)):
+        if repair := _repair(asked, known(asked.key)):
             yield repair
 
 
 def _read(text: str, criteria: int) -> list[_Verdict] | str:
-    """The verdicts of a reply in the order of the criteria, or what is wrong with it."""
+    """The verdicts of a reply in the order of the criteria, or what is wrong."""
     fenced = _FENCE.search(text)
     plain = fenced.group(1) if fenced else text[text.find("{") : text.rfind("}") + 1]
     try:
@@ -228,7 +256,7 @@ def _read(text: str, criteria: int) -> list[_Verdict] | str:
 
 
 def _majority(votes: Sequence[_Verdict]) -> _Verdict | None:
-    """A vote of the side that has more than half of all votes."""
+    """A vote of the side with more than half of all votes."""
     for side in ("pass", "fail"):
         own = [vote for vote in votes if vote.verdict == side]
         if len(own) * 2 > len(votes):

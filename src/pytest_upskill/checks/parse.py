@@ -1,28 +1,37 @@
-"""``expected`` as it is written → checks that an answer can be held to.
+"""Cases with their checks: ``expected`` as written becomes checks.
 
-An object of ``expected`` is a group: its keys are checks, all of which must pass, and a few
-settings of the group (``case_sensitive``, ``weight``, ``required``). Groups stand inside
-``any_of``, ``all_of`` and ``not``, and may be given as a list.
+An object in ``expected`` is a group: its keys are checks, all of which must pass, and settings
+(``case_sensitive``, ``weight``, ``required``). Groups may stand inside ``any_of``, ``all_of`` and
+``not``, and in a list.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, TypeAdapter
 
-from .._util.json_forms import FormError, Location, Problem, Strict, read_form
+from .._util.json_forms import FormError, Location, Problem, Strict, cases_error, read_form
 from .._util.texts import guess
 from ..settings import MOST_RUNS
-from .check import AnyCheck, Check, Combined
-from .judged import JUDGE, ToJudge, rubric_of
-from .kind import Kind
+from ..skills.cases import Case, load_cases
+from . import code_checks, data_checks, judging, text_checks
+from .check import AnyCheck, Check, Combined, Kind
+from .judging import JUDGE, ToJudge, rubric_of
+from .python_checks import python_kind
+
+KINDS: Final[Mapping[str, Kind]] = {
+    kind.name: kind
+    for module in (text_checks, data_checks, code_checks, judging)
+    for kind in module.KINDS
+}
 
 _DEEPEST: Final = 10
 _COMBINING: Final = ("all_of", "any_of", "not")
-_NO_CHECK: Final = 'no check, so every answer would pass; add one, for example "contains": ["text"]'
+_NO_CHECK: Final = 'no checks, so every answer would pass; add one, such as "contains": ["text"]'
 _NONE_REQUIRED: Final = (
-    'no check is required, so every answer would pass; leave "required": false out of one'
+    'no check is required, so every answer would pass; remove "required": false from one'
 )
 
 
@@ -36,12 +45,56 @@ class GroupForm(Strict):
 
 
 _GROUP: Final = TypeAdapter(GroupForm)
-RESERVED: Final = (*_COMBINING, *GroupForm.model_fields)  # names of groups that are no kinds
+RESERVED: Final = (*_COMBINING, *GroupForm.model_fields)  # keys of a group that are not kinds
+TAKEN: Final = (*KINDS, *RESERVED, "python")  # names that registered checks can't have
+CheckedCase = tuple[Case, tuple[AnyCheck, ...]]
+
+
+def load_checked_cases(
+    file: Path,
+    registered: Mapping[str, Kind] | None = None,
+    *,
+    folder: Path | None = None,
+    allow_code: bool = False,
+) -> list[CheckedCase]:
+    """The cases of a file with their checks.
+
+    ``registered`` are the kinds of a hook; ``folder`` is the skill's, for its own functions.
+    """
+    own = registered or {}
+    kinds = {**KINDS, **own, "python": python_kind(folder or file.parent, allowed=allow_code)}
+    cases, problems = list[CheckedCase](), list[Problem]()
+    for case in load_cases(file, folder):
+        try:
+            cases.append((case, checks_of(case, kinds, own)))
+        except FormError as error:
+            problems += [(case.place_of(*loc), what) for loc, what in error.problems]
+    if problems:
+        # A problem in the defaults occurs in every case; report it once.
+        raise cases_error(file, list(dict.fromkeys(problems)))
+    return cases
+
+
+def checks_of(
+    case: Case, kinds: Mapping[str, Kind], registered: Mapping[str, Kind]
+) -> tuple[AnyCheck, ...]:
+    """The checks of a case; a FormError's paths start at the case."""
+    place = ("expected",)
+    if case.validator is None:
+        return parse_checks(case.expected, kinds, place)
+    name, value = case.validator
+    if name not in registered:
+        known = ", ".join(registered) or "none (register them in a conftest.py)"
+        raise FormError([(("validator",), f"unknown check {name!r}; registered: {known}")])
+    written = () if case.expected is None else parse_checks(case.expected, kinds, place)
+    if any(check.name == name for check in written):
+        return written
+    return (*written, Check(registered[name], value, written=value))
 
 
 @dataclass(frozen=True)
 class _Around:
-    """What holds for a group: the kinds there are, and the settings of the groups around it."""
+    """The known kinds, and the settings of the groups around a group."""
 
     kinds: Mapping[str, Kind]
     case_sensitive: bool = False
@@ -53,21 +106,21 @@ class _Around:
 
 
 def parse_checks(expected: Any, kinds: Mapping[str, Kind], loc: Location) -> tuple[AnyCheck, ...]:
-    """The checks of a case; FormError if one is unknown or has a wrong argument."""
+    """The checks in ``expected``; FormError if one is unknown or has an invalid argument."""
     checks = _groups(expected, _Around(kinds), loc)
     if not any(check.required for check in checks):
         raise FormError([(loc, _NONE_REQUIRED)])
     if isinstance(expected, dict) and "judge_votes" in expected and not rubric_of(checks).texts:
-        raise FormError([((*loc, "judge_votes"), 'there is no "judge" that votes on anything')])
+        raise FormError([((*loc, "judge_votes"), 'there is no "judge" check to vote on')])
     return checks
 
 
 def _groups(written: Any, around: _Around, loc: Location) -> tuple[AnyCheck, ...]:
-    """All that a group asks for, or each group of a list."""
+    """The checks of a group, or of each group in a list."""
     if isinstance(written, dict):
         return _group(written, around, loc)
     if not isinstance(written, list):
-        what = "missing" if written is None else "this is neither an object nor a list"
+        what = "missing" if written is None else "must be an object or a list"
         raise FormError([(loc, what)])
     return tuple(check for group in _each(written, around, loc) for check in group)
 
@@ -92,12 +145,12 @@ def _group(written: Any, around: _Around, loc: Location) -> tuple[AnyCheck, ...]
     if not isinstance(written, dict):
         raise FormError([(loc, "must be an object")])
     if around.depth >= _DEEPEST:
-        raise FormError([(loc, f"groups are nested deeper than {_DEEPEST}")])
+        raise FormError([(loc, f"groups are nested more than {_DEEPEST} deep")])
     around = _with_settings(written, around, loc)
     problems, checks = list[Problem](), list[AnyCheck]()
     for name, argument in written.items():
         if name in GroupForm.model_fields or argument is None:
-            continue  # null is how some programs write "not there"
+            continue  # some programs write null for a missing key
         try:
             checks += _named(name, argument, around, (*loc, name))
         except FormError as error:
@@ -114,7 +167,7 @@ def _with_settings(written: dict[str, Any], around: _Around, loc: Location) -> _
     group: GroupForm = read_form(_GROUP, settings, loc)
     for key in ("weight", "required"):
         if around.inside and settings.get(key) is not None:
-            what = f'this says nothing inside of "{around.inside}", which is one check as a whole'
+            what = f'has no effect inside "{around.inside}", which counts as one check'
             raise FormError([((*loc, key), what)])
     own = {key: value for key in settings if (value := getattr(group, key)) is not None}
     own["required"] = around.required and group.required is not False
@@ -122,7 +175,7 @@ def _with_settings(written: dict[str, Any], around: _Around, loc: Location) -> _
 
 
 def _named(name: str, argument: Any, around: _Around, loc: Location) -> tuple[AnyCheck, ...]:
-    """The checks that one key of a group makes."""
+    """The checks of one key of a group."""
     match name:
         case "all_of":
             return _groups(argument, around, loc)
@@ -134,7 +187,7 @@ def _named(name: str, argument: Any, around: _Around, loc: Location) -> tuple[An
             return (Combined("not", (group,), around.weight, around.required),)
     if name not in around.kinds:
         hint = guess(name, [*around.kinds, *RESERVED])
-        own = "; if it is one of yours, the hook pytest_upskill_checks registers it"
+        own = "; register your own with the hook pytest_upskill_checks"
         raise FormError([(loc, f"unknown check{hint or own}")])
     kind = around.kinds[name]
     value = read_form(kind.argument, argument, loc)

@@ -15,10 +15,10 @@ from pydantic import AfterValidator, TypeAdapter
 from .._util.json_forms import FormError, Location, json_path, line_of
 from .._util.texts import counted, guess
 from ..checks import KINDS, TAKEN, AnyCheck, Check, Kind, checks_of, grade, rubric_of, walk
-from ..checks.kind import Given, Said, Text, quoted
+from ..checks.check import CheckContext, Result, Text, quoted
+from ..checks.languages import BrokenError, parse_python
 from ..checks.parse import RESERVED
-from ..checks.parsers import BrokenError, parse_python
-from ..checks.python import place_of_function
+from ..checks.python_checks import place_of_function
 from ..errors import CasesError, CheckError, shown
 from ..skills.cases import Case, load_cases
 from ..skills.skill import read_skill_file
@@ -133,7 +133,7 @@ def _parsed(case: Case, unknown: Iterable[str], folder: Path) -> tuple[AnyCheck,
     return checks_of(case, {**KINDS, **own, "python": _python_kind(folder)}, own)
 
 
-def _not_run(_: Answer, __: Any, ___: Given) -> Iterator[Said]:
+def _not_run(_: CheckContext) -> Iterator[Result]:
     yield None, "not run by lint"
 
 

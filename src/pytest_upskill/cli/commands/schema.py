@@ -2,7 +2,7 @@
 
 import argparse
 
-from ...checks.meta_schema import schema_text
+from ...checks.skill_meta_schema import schema_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

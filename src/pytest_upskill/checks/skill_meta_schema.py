@@ -1,4 +1,4 @@
-"""The JSON schema of skill_meta.json, for editors: made of the forms that the file is held to."""
+"""The JSON schema of skill_meta.json for editors, made from the forms that validate the file."""
 
 import json
 from collections.abc import Mapping
@@ -8,8 +8,8 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 
 from ..skills.case_forms import MetaForm
-from . import KINDS, Kind
-from .parse import GroupForm
+from .check import Kind
+from .parse import KINDS, GroupForm
 
 _MODE: Final[JsonSchemaMode] = "validation"
 _EXPECTED: Final = {"$ref": "#/$defs/Expected"}
@@ -18,7 +18,7 @@ _NEEDS_EXPECTED: Final = {"anyOf": [{"required": ["expected"]}, {"required": ["v
 
 
 class _Generator(GenerateJsonSchema):
-    """Without titles, which only say the keys again; what has no schema may be anything."""
+    """Without titles, which only repeat the keys; what has no schema may be anything."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
         return False
@@ -44,7 +44,7 @@ def schema_of_cases(kinds: Mapping[str, Kind] = KINDS) -> dict[str, Any]:
     file, group = parts.pop("MetaForm"), parts.pop("GroupForm")
     parts["Expected"] = {
         "type": ["object", "array"],
-        "description": "Checks, all of which must pass. A project may have more of them than "
+        "description": "Checks, all of which must pass. A project may register more kinds than "
         "this schema knows.",
         "items": _EXPECTED,
         "properties": {
@@ -57,23 +57,23 @@ def schema_of_cases(kinds: Mapping[str, Kind] = KINDS) -> dict[str, Any]:
         },
     }
     parts["CaseForm"]["properties"]["expected"] = _EXPECTED
-    parts["CaseForm"]["required"] = ["input"]  # and what is expected, unless the defaults say it
+    parts["CaseForm"]["required"] = ["input"]  # expected too, unless the defaults have it
     parts["DefaultsForm"]["properties"]["expected"] = {"anyOf": [_EXPECTED, {"type": "null"}]}
-    said_by_all = {"required": ["defaults"], "properties": {"defaults": _NEEDS_EXPECTED}}
-    said_by_each = {"items": _NEEDS_EXPECTED}
+    in_defaults = {"required": ["defaults"], "properties": {"defaults": _NEEDS_EXPECTED}}
+    in_each = {"items": _NEEDS_EXPECTED}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **file,
         "title": "skill_meta.json",
         "type": ["object", "array"],
         "items": {"$ref": "#/$defs/CaseForm", **_NEEDS_EXPECTED},
-        "if": said_by_all,
-        "else": {"properties": {"cases": said_by_each, "tests": said_by_each}},
+        "if": in_defaults,
+        "else": {"properties": {"cases": in_each, "tests": in_each}},
         "$defs": dict(sorted(parts.items())),
     }
 
 
 def _or_nothing(argument: dict[str, Any]) -> dict[str, Any]:
-    """What a check may be given: null is none, and one thing is as good as a list of it."""
+    """A check's value: null is none, and one item stands for a list of it."""
     single = [argument["items"]] if "items" in argument else []
     return {"anyOf": [*single, argument, {"type": "null"}]}

@@ -1,8 +1,9 @@
-"""Checks in Python: registered under a name by a hook, or a function beside the skill."""
+"""Checks in Python: registered by a hook, or a function in the skill's folder."""
 
 import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +15,7 @@ from .._util.python_files import load_python_file
 from .._util.texts import one_line
 from ..errors import CheckError, SettingsError
 from ..trials.answer import Answer
-from .kind import CheckContext, Given, Kind, Said, Text, quoted
+from .check import CheckContext, Kind, Result, Text, quoted
 
 Verdict = bool | tuple[bool, str]
 CheckFunction = Callable[[CheckContext], Verdict] | Callable[[Answer, Any], Verdict]
@@ -24,20 +25,20 @@ _HOOK: Final = "pytest_upskill_checks"
 
 
 def registered_kinds(
-    answers: Iterable[Mapping[str, CheckFunction]], taken: Iterable[str]
+    returned: Iterable[Mapping[str, CheckFunction]], taken: Iterable[str]
 ) -> dict[str, Kind]:
-    """What the hook was answered, as kinds; SettingsError if a name is taken."""
+    """The kinds that hook implementations returned; SettingsError if a name is taken."""
     kinds = dict[str, Kind]()
-    for functions in answers:
+    for functions in returned:
         if not isinstance(functions, Mapping):
-            raise SettingsError(_HOOK, "it returned no dict", "Return names with functions.")
+            raise SettingsError(_HOOK, "must return a dict", "Return names and functions.")
         for name, function in functions.items():
             if name in taken:
-                problem, hint = "is a check of pytest-upskill's own", "Choose another name."
+                problem, hint = "is a built-in check", "Choose another name."
             elif name in kinds:
-                problem, hint = "is registered twice", "Choose another name for one of them."
+                problem, hint = "is registered twice", "Rename one of them."
             elif not isinstance(name, str) or not callable(function):
-                problem, hint = "does not name a function", "Return names with functions."
+                problem, hint = "is not the name of a function", "Return names and functions."
             else:
                 kinds[name] = _kind(name, function)
                 continue
@@ -48,15 +49,15 @@ def registered_kinds(
 def _kind(name: str, function: CheckFunction) -> Kind:
     takes_context = _takes_context(function) or _takes_one(function)
 
-    def hold(answer: Answer, value: Any, given: Given) -> Iterator[Said]:
-        arguments = (CheckContext(answer, given.case, value),) if takes_context else (answer, value)
-        yield _said(name, function, *arguments)
+    def evaluate(context: CheckContext) -> Iterator[Result]:
+        given = (context,) if takes_context else (context.answer, context.value)
+        yield _result(name, function, *given)
 
-    return Kind(name, _ANYTHING, hold)
+    return Kind(name, _ANYTHING, evaluate)
 
 
 def _takes_context(function: Callable[..., Any]) -> bool:
-    """Whether the first parameter is called ``context`` or annotated as a CheckContext."""
+    """Whether the first parameter is named ``context`` or annotated as a CheckContext."""
     return any(
         first.name == "context"
         or first.annotation is CheckContext
@@ -79,19 +80,19 @@ def _positional(function: Callable[..., Any]) -> list[inspect.Parameter]:
     return [one for one in parameters if one.kind not in named_only]
 
 
-def _said(name: str, function: Callable[..., Any], *arguments: Any) -> Said:
-    """What a function of a user says; whatever else it raises makes the trial errored."""
+def _result(name: str, function: Callable[..., Any], *given: Any) -> Result:
+    """Call a user's function; whatever it raises besides AssertionError errors the trial."""
     try:
-        answer = function(*arguments)
+        returned = function(*given)
     except AssertionError as error:
-        told = str(error).split("\n")[0]  # what pytest adds below is for tests, not for answers
-        return False, one_line(told, 500) or "an assertion of the check does not hold"
-    match answer:
+        first_line = str(error).split("\n")[0]  # pytest's explanation below it is for tests
+        return False, one_line(first_line, 500) or "an assertion failed"
+    match returned:
         case bool():
-            return answer, f"the check says {'yes' if answer else 'no'}"
+            return returned, f"the check returned {returned}"
         case (bool() as passed, str() as reason):
             return passed, one_line(reason, 500)
-    got = one_line(repr(answer), 100)
+    got = one_line(repr(returned), 100)
     raise CheckError(f"check {name} returned {got}. Return True, False, or (bool, reason)")
 
 
@@ -101,19 +102,16 @@ def python_kind(folder: Path, *, allowed: bool) -> Kind:
 
     def function_of(written: str) -> tuple[str, Callable[[Any], Any]]:
         if not allowed:
-            raise ValueError("this runs code of the skill's folder; allow it: --skill-allow-code")
+            raise ValueError("runs code from the skill's folder; allow it with --skill-allow-code")
         return written, _function(folder, written, load)
 
-    def hold(
-        answer: Answer, argument: tuple[str, Callable[[Any], Any]], given: Given
-    ) -> Iterator[Said]:
-        written, function = argument
-        takes_context = _takes_context(function)
-        given_one = CheckContext(answer, given.case) if takes_context else answer
-        passed, reason = _said(written, function, given_one)
+    def evaluate(context: CheckContext) -> Iterator[Result]:
+        written, function = context.value
+        given = replace(context, value=None) if _takes_context(function) else context.answer
+        passed, reason = _result(written, function, given)
         yield passed, f"{written}: {reason}"
 
-    return Kind("python", TypeAdapter(Annotated[Text, AfterValidator(function_of)]), hold)
+    return Kind("python", TypeAdapter(Annotated[Text, AfterValidator(function_of)]), evaluate)
 
 
 def _function(
@@ -135,12 +133,12 @@ def _function(
 
 
 def place_of_function(folder: Path, written: str) -> tuple[Path, str]:
-    """The file and the name in "checks.py:function"; ValueError if it has not this form."""
+    """The file and the name in "checks.py:function"; ValueError if there are none."""
     name, _, function_name = written.rpartition(":")
     if not name.endswith(".py") or not function_name.isidentifier():
-        raise ValueError(f'{quoted(written)} has not the form "checks.py:function"')
-    # realpath, since resolve raises at a link that leads to itself
+        raise ValueError(f'{quoted(written)} must have the form "checks.py:function"')
+    # Not Path.resolve, which raises on a link to itself.
     file = Path(os.path.realpath(folder / name))
     if not file.is_relative_to(os.path.realpath(folder)):
-        raise ValueError(f"{quoted(name)} leads out of the skill's folder")
+        raise ValueError(f"{quoted(name)} is outside the skill's folder")
     return file, function_name

@@ -1,25 +1,22 @@
-"""Checks of code in an answer, none of which runs it.
+"""Checks of code in an answer; none runs it.
 
-Code is looked for in the fenced blocks of its language. An answer without any fence is taken for
-Python as a whole, if it parses as Python.
+Code is looked for in the fenced blocks of its language. An answer without fences is Python as a
+whole if it parses as Python.
 """
 
 import ast
 import shutil
-from collections.abc import Callable, Iterable, Iterator
-from typing import Annotated, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, model_validator
 
 from .._util.json_forms import Strict
 from .._util.texts import one_line
-from ..trials.answer import Answer
-from .fences import blocks_of, language_name
-from .kind import TEXTS, Given, Hold, Kind, Said, Text, one_or_more, quoted
-from .parsers import PARSERS, BrokenError, parse_python, too_long
+from .check import TEXTS, CheckContext, Evaluate, Kind, Result, Text, one_or_more, quoted
+from .languages import PARSERS, BrokenError, blocks_of, language_name, parse_python, too_long
 
 Names = Annotated[list[Text], *one_or_more]
-NamesIn = Callable[[ast.Module], Iterable[str]]
 
 
 def _code_in(answer: str, language: str) -> list[str]:
@@ -33,53 +30,46 @@ def _code_in(answer: str, language: str) -> list[str]:
     return [block.text for block in blocks if block.language == language]
 
 
-def _has_code(answer: Answer, language: str, _: Given) -> Iterator[Said]:
-    if long := too_long(answer.text):
-        yield long
-        return
-    found = _code_in(answer.text, language)
-    yield bool(found), f"the answer has {'' if found else 'no '}code of the language {language}"
+def _has_code(answer: str, language: str) -> Result:
+    if long := too_long(answer):
+        return long
+    found = _code_in(answer, language)
+    return bool(found), f"the answer has {'' if found else 'no '}{language} code"
 
 
-def _parses(answer: Answer, language: str, given: Given) -> Iterator[Said]:
+def _parses(answer: str, language: str) -> Result:
     """Every block of the language must parse."""
-    for passed, reason in _has_code(answer, language, given):
-        if not passed:
-            yield passed, reason
-            return
+    passed, reason = _has_code(answer, language)
+    if not passed:
+        return passed, reason
     try:
-        for text in _code_in(answer.text, language):
+        for text in _code_in(answer, language):
             PARSERS[language](text)
     except BrokenError as error:
-        yield False, str(error)
-    else:
-        yield True, f"the answer's code parses as {language}"
+        return False, str(error)
+    return True, f"the code parses as {language}"
 
 
-def _named(verb: str, names_in: NamesIn) -> Hold:
-    """The names are looked for in all Python blocks that parse, together."""
-
-    def hold(answer: Answer, names: list[str], given: Given) -> Iterator[Said]:
-        for passed, reason in _has_code(answer, "python", given):
-            if not passed:
-                yield passed, reason
-                return
-        there, broken = set[str](), ""
-        for text in _code_in(answer.text, "python"):
-            try:
-                there.update(names_in(parse_python(text)))
-            except BrokenError as error:
-                broken = f"; {error}"
-        for name in names:
-            found = name in there
-            does = f"{verb}s" if found else f"does not {verb}"
-            yield found, f"the answer's code {does} {quoted(name)}{'' if found else broken}"
-
-    return hold
+def _named(answer: str, verb: str, names: Iterable[str]) -> Iterator[Result]:
+    """Names are looked for in all Python blocks that parse, together."""
+    passed, reason = _has_code(answer, "python")
+    if not passed:
+        yield passed, reason
+        return
+    there, broken = set[str](), ""
+    for text in _code_in(answer, "python"):
+        try:
+            there.update(_NAMES_IN[verb](parse_python(text)))
+        except BrokenError as error:
+            broken = f"; {error}"
+    for name in names:
+        found = name in there
+        does = f"{verb}s" if found else f"does not {verb}"
+        yield found, f"the code {does} {quoted(name)}{'' if found else broken}"
 
 
 def _defined(tree: ast.Module) -> Iterator[str]:
-    """Functions and classes, those inside of others with a dot; names assigned at the top."""
+    """Functions and classes, with dots if nested, and names assigned at the top."""
     todo: list[tuple[str, ast.AST]] = [("", tree)]
     while todo:
         prefix, node = todo.pop()
@@ -113,7 +103,7 @@ def _joined(module: str, name: str) -> str:
 
 
 def _called(tree: ast.Module) -> Iterator[str]:
-    """As written; as the imports spell it out; and as .method, whatever it is called on."""
+    """As written, as spelled out by the imports, and as .method of anything."""
     spelled = _spelled_out(tree)
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
@@ -131,7 +121,7 @@ def _called(tree: ast.Module) -> Iterator[str]:
 
 
 def _spelled_out(tree: ast.Module) -> dict[str, str]:
-    """What a name stands for that an import made."""
+    """The full names of what imports bind."""
     names = dict[str, str]()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -142,20 +132,20 @@ def _spelled_out(tree: ast.Module) -> dict[str, str]:
     return names
 
 
-_defines, _imports, _calls = (
-    _named("define", _defined),
-    _named("import", _imported),
-    _named("call", _called),
-)
+_NAMES_IN: Final[Mapping[str, Callable[[ast.Module], Iterable[str]]]] = {
+    "define": _defined,
+    "import": _imported,
+    "call": _called,
+}
 
 
 def _parsed_language(written: str) -> str:
     name = language_name(written)
     if name not in PARSERS:
         known = ", ".join(PARSERS)
-        raise ValueError(f"{one_line(written, 40)!r} can't be parsed here, only {known} can")
+        raise ValueError(f"can't parse {one_line(written, 40)!r}, only {known}")
     if name == "shell" and not shutil.which("bash"):
-        raise ValueError("bash is needed to parse shell, and is not installed here")
+        raise ValueError("parsing shell needs bash, which is not installed")
     return name
 
 
@@ -176,11 +166,21 @@ class CodeForm(Strict):
         return self
 
 
-def _code(answer: Answer, form: CodeForm, given: Given) -> Iterator[Said]:
-    yield from (_parses if form.parses else _has_code)(answer, form.language, given)
-    for hold, names in ((_defines, form.defines), (_imports, form.imports), (_calls, form.calls)):
+def _code(context: CheckContext) -> Iterator[Result]:
+    form: CodeForm = context.value
+    yield (_parses if form.parses else _has_code)(context.answer.text, form.language)
+    wanted = {"define": form.defines, "import": form.imports, "call": form.calls}
+    for verb, names in wanted.items():
         if names:
-            yield from hold(answer, names, given)
+            yield from _named(context.answer.text, verb, names)
+
+
+def _parses_all(context: CheckContext) -> Iterator[Result]:
+    yield _parses(context.answer.text, context.value)
+
+
+def _has_names(verb: str) -> Evaluate:
+    return lambda context: _named(context.answer.text, verb, context.value)
 
 
 def _as_code_form(value: Any) -> Any:
@@ -194,8 +194,8 @@ _LANGUAGE: TypeAdapter[Any] = TypeAdapter(
 
 KINDS = (
     Kind("code", _CODE, _code),
-    Kind("parses", _LANGUAGE, _parses),
-    Kind("defines", TEXTS, _defines),
-    Kind("imports", TEXTS, _imports),
-    Kind("calls", TEXTS, _calls),
+    Kind("parses", _LANGUAGE, _parses_all),
+    Kind("defines", TEXTS, _has_names("define")),
+    Kind("imports", TEXTS, _has_names("import")),
+    Kind("calls", TEXTS, _has_names("call")),
 )

@@ -1,0 +1,180 @@
+"""How checks find texts and patterns in an answer.
+
+Texts are compared in Unicode's form NFC, so that é is é however it is composed; not in NFKC, where
+10² would be 102. Case is folded as Unicode says, so that STRASSE is Straße. No pattern of a skill's
+author can hang a run.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from .check import Result, Span, quoted
+
+if TYPE_CHECKING:
+    import regex
+
+Pattern = tuple[str, "dict[bool, regex.Pattern[str]]"]  # as written; compiled, by case_sensitive
+
+_TIMEOUT: Final = 1.0
+_MAX_PATTERN: Final = 2_000  # characters
+# The compiler unrolls repeat counts, and would fill the memory with ((a{999}){999}){999}.
+_MAX_UNROLLED: Final = 100_000
+_PIECE: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(\d{1,9})(?:,\d*)?\}|.", re.S)
+_MAX_SEARCHED: Final = 200_000  # characters of an answer that are searched for spans
+_MAX_SPANS: Final = 20  # per text: highlighting everything would highlight nothing
+
+
+@lru_cache(maxsize=8)  # the checks of a case fold the same answer, which may be long
+def folded(text: str, case_sensitive: bool) -> str:
+    if not case_sensitive:
+        text = text if text.isascii() else unicodedata.normalize("NFD", text)
+        text = text.casefold()
+    return unicodedata.normalize("NFC", text)
+
+
+# Patterns.
+
+
+def compile_pattern(text: str) -> Pattern:
+    """ValueError says where the pattern is invalid."""
+    import regex  # slow to import
+
+    if len(text) > _MAX_PATTERN:
+        raise ValueError(f"pattern longer than {_MAX_PATTERN:,} characters")
+    if _unrolled(text) > _MAX_UNROLLED:
+        raise ValueError("repeat counts such as {999} are too large")
+    normal = unicodedata.normalize("NFC", text)
+    try:
+        return text, {
+            True: regex.compile(normal),
+            False: regex.compile(normal, regex.IGNORECASE | regex.FULLCASE),
+        }
+    except regex.error as error:
+        raise ValueError(f"invalid pattern: {error}") from None
+    except Exception as error:  # a bug in the regex compiler can raise anything
+        raise ValueError(f"pattern can't be compiled: {type(error).__name__}") from None
+
+
+def _unrolled(text: str) -> int:
+    """The length of a pattern with its repeat counts written out."""
+    sizes, last = [0], 0  # of the open groups; of what a count would repeat
+    for piece in _PIECE.finditer(text):
+        if piece[1]:
+            more = last * (int(piece[1]) - 1)
+            last += more
+            sizes[-1] += more
+        elif piece[0] == "(":
+            sizes.append(0)
+        elif piece[0] == ")" and len(sizes) > 1:
+            last = sizes.pop()
+            sizes[-1] += last
+        else:
+            last = 1
+            sizes[-1] += 1
+        if sizes[-1] > _MAX_UNROLLED:
+            break
+    return sum(sizes)
+
+
+def word_pattern(text: str) -> "regex.Pattern[str]":
+    """A text as whole words, with any white space between them."""
+    import regex  # its \w knows the vowel signs of Hindi, unlike that of re
+
+    spaced = r"\s+".join(map(regex.escape, text.split()))
+    return regex.compile(rf"(?<!\w){spaced}(?!\w)")
+
+
+def search(pattern: "regex.Pattern[str]", text: str) -> "regex.Match[str] | None":
+    """TimeoutError if it takes too long."""
+    return pattern.search(text, timeout=_TIMEOUT)
+
+
+def timed_out(what: str) -> Result:
+    return None, f"searching for {quoted(what)} timed out after {_TIMEOUT:g} s"
+
+
+# Where in an answer something was found, to highlight it.
+
+
+class _Folded(NamedTuple):
+    """``starts`` and ``stops`` map each folded character back to the original text."""
+
+    text: str
+    starts: Sequence[int]
+    stops: Sequence[int]
+
+    def span(self, start: int, stop: int) -> Span | None:
+        """A part of the folded text in the original; None if it is empty."""
+        return (self.starts[start], self.stops[stop - 1]) if start < stop else None
+
+
+@lru_cache(maxsize=2)
+def _folded_with_places(answer: str, case_sensitive: bool) -> _Folded:
+    """Only the beginning of a very long answer: nobody reads its middle."""
+    text = answer[:_MAX_SEARCHED]
+    whole = folded(text, case_sensitive)
+    if text.isascii():
+        return _Folded(whole, range(len(text)), range(1, len(text) + 1))
+    pieces, starts, stops, start = list[str](), list[int](), list[int](), 0
+    for stop in range(1, len(text) + 1):
+        if stop < len(text) and unicodedata.combining(text[stop]):
+            continue  # it belongs to the letter before it
+        piece = folded.__wrapped__(text[start:stop], case_sensitive)
+        pieces.append(piece)
+        starts += [start] * len(piece)
+        stops += [stop] * len(piece)
+        start = stop
+    if "".join(pieces) != whole:  # letters that combine into one, as in Korean
+        return _Folded("", [], [])
+    return _Folded(whole, starts, stops)
+
+
+def find_texts(answer: str, wanted: list[str], case_sensitive: bool) -> Iterator[Span | None]:
+    whole = _folded_with_places(answer, case_sensitive)
+    for text in wanted:
+        part, start = folded(text, case_sensitive), 0
+        for _ in range(_MAX_SPANS):
+            start = whole.text.find(part, start)
+            if start < 0:
+                break
+            yield whole.span(start, start + len(part))
+            start += len(part)
+
+
+def find_words(answer: str, wanted: list[str], case_sensitive: bool) -> Iterator[Span | None]:
+    for text in wanted:
+        pattern = word_pattern(folded(text, case_sensitive))
+        yield from _matches(pattern, _folded_with_places(answer, case_sensitive))
+
+
+def find_patterns(answer: str, wanted: list[Any], case_sensitive: bool) -> Iterator[Span | None]:
+    for _, pattern in wanted:
+        yield from _matches(pattern[case_sensitive], _folded_with_places(answer, True))
+
+
+def find_start(answer: str, text: str, case_sensitive: bool) -> Iterator[Span | None]:
+    whole = _folded_with_places(answer, case_sensitive)
+    part = folded(text, case_sensitive).strip()
+    at = len(whole.text) - len(whole.text.lstrip())
+    if whole.text.startswith(part, at):
+        yield whole.span(at, at + len(part))
+
+
+def find_end(answer: str, text: str, case_sensitive: bool) -> Iterator[Span | None]:
+    whole = _folded_with_places(answer, case_sensitive)
+    part = folded(text, case_sensitive).strip()
+    stop = len(whole.text.rstrip())
+    if len(answer) <= _MAX_SEARCHED and whole.text.endswith(part, 0, stop):
+        yield whole.span(stop - len(part), stop)
+
+
+def _matches(pattern: "regex.Pattern[str]", whole: _Folded) -> Iterator[Span | None]:
+    try:
+        for match in islice(pattern.finditer(whole.text, timeout=_TIMEOUT), _MAX_SPANS):
+            yield whole.span(match.start(), match.end())
+    except TimeoutError:
+        return

@@ -1,0 +1,172 @@
+"""Checks of an answer's text, its length, its time and how it ended."""
+
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, TypeAdapter
+
+from .._util.texts import counted, one_line, plain
+from .check import (
+    COUNT,
+    TEXT,
+    TEXTS,
+    CheckContext,
+    Evaluate,
+    Kind,
+    Result,
+    Text,
+    one_or_more,
+    quoted,
+)
+from .matching import (
+    compile_pattern,
+    find_end,
+    find_patterns,
+    find_start,
+    find_texts,
+    find_words,
+    folded,
+    search,
+    timed_out,
+    word_pattern,
+)
+
+
+def _both(context: CheckContext, text: str) -> tuple[str, str]:
+    """The answer and a text as they are compared."""
+    sensitive = context.case_sensitive
+    return folded(context.answer.text, sensitive), folded(text, sensitive)
+
+
+def _contains(context: CheckContext) -> Iterator[Result]:
+    for text in context.value:
+        whole, part = _both(context, text)
+        inside = part in whole
+        yield inside, f"{quoted(text)} is {'' if inside else 'not '}in the answer"
+
+
+def _not_contains(context: CheckContext) -> Iterator[Result]:
+    return ((not inside, reason) for inside, reason in _contains(context))
+
+
+def _contains_any(context: CheckContext) -> Iterator[Result]:
+    inside = [reason for passed, reason in _contains(context) if passed]
+    names = one_line(", ".join(map(quoted, context.value)), 200)
+    yield bool(inside), inside[0] if inside else f"none of {names} is in the answer"
+
+
+def _words(context: CheckContext) -> Iterator[Result]:
+    for text in context.value:
+        whole, part = _both(context, text)
+        try:
+            is_word = search(word_pattern(part), whole) is not None
+        except TimeoutError:
+            yield timed_out(text)
+            continue
+        if is_word:
+            yield True, f"{quoted(text)} is in the answer as a word"
+        elif part in whole:
+            yield False, f"{quoted(text)} is in the answer only as part of other words"
+        else:
+            yield False, f"{quoted(text)} is not in the answer"
+
+
+def _compared(yes: str, no: str, holds: Callable[[str, str], bool]) -> Evaluate:
+    """White space around the answer and the text is ignored."""
+
+    def evaluate(context: CheckContext) -> Iterator[Result]:
+        whole, part = (side.strip() for side in _both(context, context.value))
+        passed = holds(whole, part)
+        yield passed, f"the answer {yes if passed else no} {quoted(context.value)}"
+
+    return evaluate
+
+
+def _matched(wanted: bool) -> Evaluate:
+    def evaluate(context: CheckContext) -> Iterator[Result]:
+        for text, pattern in context.value:
+            try:
+                match = search(pattern[context.case_sensitive], folded(context.answer.text, True))
+            except TimeoutError:
+                yield timed_out(text)
+                continue
+            found = quoted(match.group()) if match else "nothing"
+            yield (match is not None) is wanted, f"{quoted(text)} matches {found} in the answer"
+
+    return evaluate
+
+
+def _at_most(unit: str, count: Callable[[str], int]) -> Evaluate:
+    def evaluate(context: CheckContext) -> Iterator[Result]:
+        number = count(context.answer.text)
+        yield number <= context.value, f"{counted(number, unit)} (limit {context.value:,})"
+
+    return evaluate
+
+
+def _min_words(context: CheckContext) -> Iterator[Result]:
+    number = _words_in(context.answer.text)
+    yield number >= context.value, f"{counted(number, 'word')} (minimum {context.value:,})"
+
+
+def _words_in(text: str) -> int:
+    return len(text.split())
+
+
+def _characters_in(text: str) -> int:
+    return len(folded(text, True).strip())
+
+
+def _max_output_tokens(context: CheckContext) -> Iterator[Result]:
+    tokens = context.answer.usage.output
+    if tokens is None:
+        yield None, "the server does not report output tokens"
+    else:
+        yield tokens <= context.value, f"{counted(tokens, 'token')} (limit {context.value:,})"
+
+
+def _max_seconds(context: CheckContext) -> Iterator[Result]:
+    seconds = context.answer.seconds
+    told = f"{plain(round(seconds, 3))} s (limit {plain(context.value)} s)"
+    yield seconds <= context.value, told
+
+
+def _refused(context: CheckContext) -> Iterator[Result]:
+    refused = context.answer.stop == "refusal"
+    told = f"the model {'refused' if refused else 'did not refuse'} to answer"
+    yield refused is context.value, told
+
+
+def _stop(context: CheckContext) -> Iterator[Result]:
+    yield context.answer.stop == context.value, f"stop reason {quoted(context.answer.stop)}"
+
+
+_PATTERNS: TypeAdapter[Any] = TypeAdapter(
+    Annotated[list[Annotated[Text, AfterValidator(compile_pattern)]], *one_or_more]
+)
+_SECONDS: TypeAdapter[Any] = TypeAdapter(
+    Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
+)
+_YES_OR_NO: TypeAdapter[Any] = TypeAdapter(Annotated[bool, Field(strict=True)])
+
+_starts = _compared("starts with", "does not start with", str.startswith)
+_ends = _compared("ends with", "does not end with", str.endswith)
+
+KINDS = (
+    Kind("contains", TEXTS, _contains, find_texts),
+    Kind("contains_any", TEXTS, _contains_any, find_texts),
+    Kind("not_contains", TEXTS, _not_contains, find_texts),
+    Kind("words", TEXTS, _words, find_words),
+    Kind("equals", TEXT, _compared("is", "is not", str.__eq__)),
+    Kind("starts_with", TEXT, _starts, find_start),
+    Kind("ends_with", TEXT, _ends, find_end),
+    Kind("regex", _PATTERNS, _matched(wanted=True), find_patterns),
+    Kind("not_regex", _PATTERNS, _matched(wanted=False), find_patterns),
+    Kind("min_words", COUNT, _min_words),
+    Kind("max_words", COUNT, _at_most("word", _words_in)),
+    Kind("max_chars", COUNT, _at_most("character", _characters_in)),
+    Kind("max_output_tokens", COUNT, _max_output_tokens),
+    Kind("max_seconds", _SECONDS, _max_seconds),
+    Kind("refused", _YES_OR_NO, _refused),
+    Kind("stop", TEXT, _stop),
+)
