@@ -14,6 +14,7 @@ _HARMFUL = re.compile(
     "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )
 _MAX_SCANNED = 100_000
+_TEN_CENTS, _THOUSAND = 0.0995, 999.995  # from there on dollars have two decimals, or none
 WORTH_CUTTING = 200  # characters; cutting less hides text and saves no room
 
 
@@ -78,9 +79,16 @@ def dollars(amount: float) -> str:
     """USD as exactly as needed, never with an exponent: $0.0021, $1.50, $1,235."""
     if 0 < amount < 0.001:
         return "<$0.001"
-    if amount < 0.0995:
+    if amount < _TEN_CENTS:
         return f"${amount:.2g}"
-    return f"${amount:,.2f}" if amount < 999.995 else f"${amount:,.0f}"
+    return f"${amount:,.2f}" if amount < _THOUSAND else f"${amount:,.0f}"
+
+
+def round_dollars(amount: float) -> float:
+    """An amount as exactly as `dollars` writes it."""
+    if amount < _TEN_CENTS:
+        return float(f"{amount:.2g}") if amount >= 0.001 else 0.0
+    return round(amount, 2 if amount < _THOUSAND else 0)
 
 
 def times_as_much(change: float) -> str | None:

@@ -7,7 +7,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final
 
-from .._util.texts import dollars, percent, points, seconds, times_as_much, whole
+from .._util.texts import (
+    dollars,
+    percent,
+    points,
+    round_dollars,
+    seconds,
+    times_as_much,
+    whole,
+)
 from ..results.summary import ArmSummary
 from ..results.verdict import Verdict
 from ..trials.trial import Arm
@@ -96,13 +104,12 @@ def _whole_change(first: float, last: float) -> str:
 
 def _dollars_change(first: float, last: float) -> str:
     """The difference of the amounts as they are shown."""
-    change = round(_as_shown(last) - _as_shown(first), 9)
+    change = round(round_dollars(last) - round_dollars(first), 9)
     return f"{'-' if change < 0 else '+'}{dollars(abs(change))}" if change else "$0"
 
 
-def _as_shown(amount: float) -> float:
-    text = dollars(amount)
-    return 0.0 if text.startswith("<") else float(text[1:].replace(",", ""))
+def _decimal_change(first: float, last: float) -> str:
+    return f"{last - first:+,.1f}"
 
 
 def _short(number: float) -> str:
@@ -112,9 +119,9 @@ def _short(number: float) -> str:
 RATE: Final = Unit(percent, _points_change, top=1.0)
 POINTS: Final = Unit(points, _points_change, top=1.0)
 WHOLE: Final = Unit(whole, _whole_change)
-SECONDS: Final = Unit(seconds, lambda first, last: f"{last - first:+.1f}")
+SECONDS: Final = Unit(seconds, _decimal_change)
 PER_1000: Final = Unit(dollars, _dollars_change, factor=1000)  # one answer has too many zeros
-SHORT: Final = Unit(_short, lambda first, last: f"{last - first:+.1f}")
+SHORT: Final = Unit(_short, _decimal_change)
 
 
 @dataclass(frozen=True)
@@ -127,8 +134,7 @@ class Number:
     unit: Unit
     title: str = ""  # as a metric over time; empty if it is none
     bounds: Callable[[Measured], Bounds | None] = lambda _: None
-    pair: bool = False  # whether there are two values, without → with the skill
-    joint: str = ""  # between the values in place of an arrow
+    joint: str = ""  # between two values; empty: an arrow, without → with the skill
     priority: int = 0  # columns with the lowest are dropped first if there is no room
     bar: bool = False  # whether the terminal draws it
     interval: bool = False  # whether tables show its bounds
@@ -195,16 +201,6 @@ def _checks(row: Measured) -> dict[str, float | None]:
 
 
 WITHOUT: Final = Number("baseline", "without", _rate("baseline"), RATE, bar=True, priority=60)
-AT_REF: Final = Number(
-    "previous",
-    "",
-    _rate("previous"),
-    RATE,
-    bar=True,
-    priority=KEEP,
-    detail=True,
-    shown_if=lambda rate: rate is not None,
-)
 WITH: Final = Number(
     "pass-rate",
     "with",
@@ -225,7 +221,6 @@ LIFT: Final = Number(
     interval=True,
     priority=KEEP,
 )
-CHECKS: Final = Number("checks", "checks", _checks, SHORT, joint="/", priority=20, detail=True)
 TOKENS: Final = Number(
     "tokens",
     "tokens",
@@ -233,38 +228,53 @@ TOKENS: Final = Number(
     WHOLE,
     title="tokens of an answer with the skill",
     growth=True,
-    pair=True,
     priority=50,
 )
-COST: Final = Number(
-    "cost",
-    "$/1000",
-    _of_arms("cost", lambda arm: arm.cost, "baseline", "skill"),
-    PER_1000,
-    title="cost of 1000 answers with the skill",
-    shown_if=bool,
-    pair=True,
-    priority=40,
-)
-TIME: Final = Number(
-    "seconds",
-    "seconds",
-    _of_arms("seconds", lambda arm: arm.seconds, "baseline", "skill"),
-    SECONDS,
-    pair=True,
-    priority=10,
-    detail=True,
-)
-ERRORS: Final = Number(
-    "errors",
-    "errors",
-    lambda row: {"errored": row.errored},
-    WHOLE,
-    priority=30,
-    alarm=True,
-    detail=True,
-)
-NUMBERS: list[Number] = [WITHOUT, AT_REF, WITH, LIFT, CHECKS, TOKENS, COST, TIME, ERRORS]
+
+# The columns of all tables, from left to right.
+NUMBERS: list[Number] = [
+    WITHOUT,
+    Number(
+        "previous",
+        "",
+        _rate("previous"),
+        RATE,
+        bar=True,
+        priority=KEEP,
+        detail=True,
+        shown_if=lambda rate: rate is not None,
+    ),
+    WITH,
+    LIFT,
+    Number("checks", "checks", _checks, SHORT, joint="/", priority=20, detail=True),
+    TOKENS,
+    Number(
+        "cost",
+        "$/1000",
+        _of_arms("cost", lambda arm: arm.cost, "baseline", "skill"),
+        PER_1000,
+        title="cost of 1000 answers with the skill",
+        priority=40,
+        shown_if=bool,
+    ),
+    Number(
+        "seconds",
+        "seconds",
+        _of_arms("seconds", lambda arm: arm.seconds, "baseline", "skill"),
+        SECONDS,
+        priority=10,
+        detail=True,
+    ),
+    Number(
+        "errors",
+        "errors",
+        lambda row: {"errored": row.errored},
+        WHOLE,
+        priority=30,
+        alarm=True,
+        detail=True,
+    ),
+]
 
 
 def key_numbers() -> list[Number]:

@@ -116,7 +116,7 @@ def _table(
         columns.append(
             Column(
                 header if number.header else cut(header, broad, look.marks.cut),
-                right=not number.bar and (bool(number.joint) or not number.pair),
+                right=not number.bar and (bool(number.joint) or len(number.values(rows[0])) == 1),
             )
         )
         for row, own in zip(rows, cells, strict=True):

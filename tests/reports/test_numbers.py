@@ -1,0 +1,141 @@
+"""One list of numbers: a new entry appears in every report, and a cost reads the same in all."""
+
+import csv
+import io
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill.reports import numbers
+from pytest_upskill.reports.history.entries import Entry, history_csv
+from pytest_upskill.reports.history.trend import history_lines, plot_lines
+from pytest_upskill.reports.history.trend_page import trend_page
+from pytest_upskill.reports.html import html_report
+from pytest_upskill.reports.markdown import markdown_summary
+from pytest_upskill.reports.numbers import LIFT, RATE, Measured, Number, metrics
+from pytest_upskill.reports.terminal.layout import Look
+from pytest_upskill.reports.terminal.summary_text import summary_lines
+from pytest_upskill.results.kept_run import packed, read_head
+from pytest_upskill.results.run import RunResults
+from pytest_upskill.results.to_json import results_report
+from support.made import STARTED, made_run
+
+WIDE = Look(200)
+
+
+def entries(results: RunResults, folder: Path) -> list[Entry]:
+    """The run as the history reads it back."""
+    file = folder / "run.json.gz"
+    file.write_bytes(packed(results_report(results)))
+    head = read_head(file)
+    return [Entry("id", "id", head.started, head.commit, row) for row in head.rows]
+
+
+def terminal(results: RunResults, _: Path) -> str:
+    return "\n".join(summary_lines(results.skills, results.verdicts, WIDE))
+
+
+def comment(results: RunResults, _: Path) -> str:
+    return markdown_summary(results)
+
+
+def page(results: RunResults, _: Path) -> str:
+    return html_report(results)
+
+
+def history(results: RunResults, folder: Path) -> str:
+    return "\n".join(history_lines(entries(results, folder), WIDE, STARTED))
+
+
+def trend(results: RunResults, folder: Path) -> str:
+    return trend_page(entries(results, folder), LIFT)
+
+
+Report = Callable[[RunResults, Path], str]
+everywhere = pytest.mark.parametrize("report", [terminal, comment, page, history, trend])
+
+
+@pytest.fixture
+def gain(monkeypatch: pytest.MonkeyPatch) -> Number:
+    """A new column: one entry."""
+
+    def values(row: Measured) -> dict[str, float | None]:
+        baseline = row.arm("baseline").rate
+        if row.lift is None or baseline is None or baseline == 1:
+            return {"gain": None}
+        return {"gain": round(row.lift / (1 - baseline), 6)}
+
+    entry = Number("gain", "gained", values, RATE, title="share of what was left to gain")
+    monkeypatch.setattr(numbers, "NUMBERS", [*numbers.NUMBERS, entry])
+    return entry
+
+
+@everywhere
+def test_one_entry_adds_a_column_to_every_table(
+    report: Report, gain: Number, tmp_path: Path
+) -> None:
+    results = made_run()
+    assert gain.text(Measured.of(results.verdicts[0])) == "75%"
+    text = report(results, tmp_path)
+    assert "gained" in text
+    assert "75%" in text
+
+
+@everywhere
+def test_without_the_entry_there_is_no_such_column(report: Report, tmp_path: Path) -> None:
+    text = report(made_run(), tmp_path)
+    assert "gained" not in text
+    assert "75%</td>" not in text
+
+
+def test_one_entry_adds_a_column_to_the_csv_and_a_metric(gain: Number, tmp_path: Path) -> None:
+    kept = entries(made_run(), tmp_path)
+    assert metrics()["gain"] is gain
+    (row,) = csv.DictReader(io.StringIO(history_csv(kept, gain)))
+    assert (row["gain"], row["metric"], row["value"]) == ("0.75", "gain", "0.75")
+    title, bar = plot_lines(kept, gain, WIDE, STARTED)
+    assert title == "gate on haiku: share of what was left to gain"
+    assert bar.split()[-1] == "75%"
+
+
+def test_where_there_is_no_room_a_new_column_is_the_first_to_go(
+    gain: Number, tmp_path: Path
+) -> None:
+    results = made_run()
+    for width in range(60, 130):
+        look = replace(WIDE, width=width)
+        shown = summary_lines(results.skills, results.verdicts, look)
+        header = next(line for line in shown if line.startswith("model"))
+        assert ("seconds" in header) >= (gain.header in header)
+        assert max(map(len, shown)) <= width
+        listed = history_lines(entries(results, tmp_path), look, STARTED)
+        assert ("cases" in listed[0]) >= (gain.header in listed[0])
+
+
+@everywhere
+@pytest.mark.parametrize(
+    ("cost", "shown"),
+    [(0.1234, "$123.40"), (0.0015, "$1.50"), (0.0000524, "$0.052"), (2.5, "$2,500")],
+)
+def test_a_cost_reads_the_same_everywhere(
+    report: Report, cost: float, shown: str, tmp_path: Path
+) -> None:
+    made = made_run(models=("haiku", "opus"))
+    records = [replace(r, cost=cost if r.model == "haiku" else 2 * cost) for r in made.records]
+    text = report(replace(made, records=tuple(records)), tmp_path)
+    assert "$/1000" in text
+    assert shown in text
+
+
+@everywhere
+def test_a_column_of_costs_is_left_out_if_nothing_costs_anything(
+    report: Report, tmp_path: Path
+) -> None:
+    made = made_run()
+    records = [replace(record, cost=0.0) for record in made.records]
+    text = report(replace(made, records=tuple(records)), tmp_path)
+    assert "without" in text
+    assert ">$/1000<" not in text
+    assert " $/1000 " not in text
