@@ -15,6 +15,7 @@ from pytest_upskill._util.texts import (
     harmless,
     one_line,
     plain,
+    round_dollars,
     shortened,
     slug,
     times_as_much,
@@ -228,3 +229,10 @@ def test_number_has_no_exponent_unless_very_long(number: float, told: str) -> No
 def test_common_amounts_have_no_exponent(number: float) -> None:
     assert "e+" not in dollars(number)
     assert "e-" not in dollars(number)
+
+
+@given(st.floats(0, 1e9))
+def test_rounded_dollars_are_those_that_are_written(amount: float) -> None:
+    text = dollars(amount)
+    shown = 0.0 if text.startswith("<") else float(text[1:].replace(",", ""))
+    assert round_dollars(amount) == shown

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_upskill._util.texts import dollars
 from pytest_upskill.reports.html.case_data import anchor, rows_of
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.transcript import Turn
@@ -127,7 +128,7 @@ def test_headers_sort_and_say_so(page: Page, report: Path) -> None:
     page.click(".cases th:nth-child(7) button")
     costs = [text.split(" → ") for text in page.texts(".cases td[data-name^='$']")]
     assert {len(pair) for pair in costs} == {2}  # an answer that is missing costs nothing
-    after = [float(pair[1]) for pair in costs]
+    after = [float(pair[1].strip("$").replace(",", "")) for pair in costs]
     assert after == sorted(after)
     sorts = page.js(
         "[...document.querySelectorAll('.cases th')].map(head => head.getAttribute('aria-sort'))"
@@ -150,7 +151,7 @@ def test_a_case_opens_by_click_with_all_there_is_to_say(page: Page, report: Path
         '"### Breaking" is not in the answer',
         'the judge quotes "Migration: write `--color=always`"',
         "512 of them cached",
-        "stored answer",
+        "from cache",
         "two-issues, run 1: Here are the release notes",
     ):
         assert told.casefold() in text.casefold(), told
@@ -250,3 +251,15 @@ def test_without_a_script_the_page_does_not_promise_the_cases(page: Page, report
     assert "needs JavaScript" in shown
     assert "Loading" not in shown
     assert page.js("document.querySelector('#table').textContent") == "Loading the cases…"
+
+
+def test_costs_are_written_as_everywhere_else(page: Page, tmp_path: Path) -> None:
+    costs = [2e-7, 0.0000524, 0.0000999, 0.0015, 0.1234, 2.5]
+    made = made_run(cases=len(costs))
+    records = [
+        replace(record, cost=costs[int(record.case[-1])] if record.arm == "skill" else 0.0)
+        for record in made.records
+    ]
+    page.open(write_page(replace(made, records=tuple(records)), tmp_path))
+    shown = page.texts(".cases td[data-name='$/1000']")
+    assert shown == [f"$0 → {dollars(1000 * cost)}" for cost in costs]

@@ -230,6 +230,15 @@ TOKENS: Final = Number(
     growth=True,
     priority=50,
 )
+COST: Final = Number(
+    "cost",
+    "$/1000",
+    _of_arms("cost", lambda arm: arm.cost, "baseline", "skill"),
+    PER_1000,
+    title="cost of 1000 answers with the skill",
+    priority=40,
+    shown_if=bool,
+)
 
 # The columns of all tables, from left to right.
 NUMBERS: list[Number] = [
@@ -248,15 +257,7 @@ NUMBERS: list[Number] = [
     LIFT,
     Number("checks", "checks", _checks, SHORT, joint="/", priority=20, detail=True),
     TOKENS,
-    Number(
-        "cost",
-        "$/1000",
-        _of_arms("cost", lambda arm: arm.cost, "baseline", "skill"),
-        PER_1000,
-        title="cost of 1000 answers with the skill",
-        priority=40,
-        shown_if=bool,
-    ),
+    COST,
     Number(
         "seconds",
         "seconds",

@@ -1,4 +1,4 @@
-"""One HTML file that needs nothing but itself."""
+"""The report as one HTML file without any other files."""
 
 from .markup import shell
 from .report_page import html_report

@@ -1,5 +1,5 @@
-// One case, opened: its question, and run by run what each arm answered and what the checks say.
-// Text gets into the page as text only: by textContent, never as markup.
+// One case, opened: its question, and for each run the answers of the arms and their checks.
+// Text from outside is only ever set as text, never as markup.
 
 const MOST_SHOWN = 20_000;
 const MARKS = { passed: "✓", failed: "✗", errored: "!" };
@@ -20,7 +20,7 @@ function button(label, attributes, act) {
 }
 
 function openedCase(test) {
-  const arms = ["baseline", "previous", "skill"].filter((arm) => trialsOf(test, arm).length);
+  const arms = ["baseline", "previous", "trace", "skill"].filter((arm) => trialsOf(test, arm).length);
   const runs = [...new Set(test.trials.map((trial) => trial.run))].sort((a, b) => a - b);
   const state = {
     run: runs.find((run) => trialOf(test, "skill", run)?.outcome !== "passed") ?? runs[0],
@@ -48,7 +48,7 @@ function about(test) {
     test.place && el("code", {}, test.place),
     test.tags.length && `tags: ${test.tags.join(", ")}`,
     test.standing || (test.accepted && `accepted: ${test.accepted}`),
-    test.new && "nothing is accepted of it yet",
+    test.new && "not accepted yet",
   ].filter(Boolean);
   const line = el("p", { class: "facts" });
   facts.forEach((fact, index) => line.append(index ? " · " : "", fact));
@@ -59,17 +59,17 @@ function about(test) {
       await navigator.clipboard.writeText(link.href);
       said.textContent = "copied";
     } catch {
-      said.textContent = "not allowed here: copy the link itself";
+      said.textContent = "not allowed here; copy the link by hand";
     }
   });
   return el("div", { class: "about" }, line, el("p", { class: "share" }, link, copy, said));
 }
 
 function question(test) {
-  return el("section", {}, el("h3", {}, "Question"), longText(test.question, "is not known"));
+  return el("section", {}, el("h3", {}, "Question"), longText(test.question, "not known"));
 }
 
-/** A text as it is; of a very long one only the beginning, until somebody wants all. */
+/** A text; of a very long one only the beginning, with a button that shows all. */
 function longText(cut, otherwise) {
   if (cut == null || cut[0] === "") return el("p", { class: "note" }, cut == null ? otherwise : "empty");
   const [text, length] = cut;
@@ -83,8 +83,8 @@ function longText(cut, otherwise) {
     }));
   }
   if (length) {
-    const told = `the whole text has ${number(length)} characters`;
-    box.append(el("p", { class: "note" }, `Cut to keep this file small: ${told}.`));
+    const note = `Cut to keep this file small: the whole text has ${number(length)} characters.`;
+    box.append(el("p", { class: "note" }, note));
   }
   return box;
 }
@@ -134,7 +134,8 @@ function choice(label, arms, state, key, draw) {
 function armName(arm, ref) {
   const names = {
     baseline: "without the skill",
-    previous: `with it at ${ref ?? "an earlier state"}`,
+    previous: `with the skill at ${ref ?? "the git ref"}`,
+    trace: "with a trace instead of the skill",
     skill: "with the skill",
   };
   return names[arm];
@@ -152,7 +153,7 @@ function trials(test, state) {
 function card(title, trial, whole) {
   const head = el("h3", {}, title);
   if (!trial) {
-    return el("section", { class: "card" }, head, el("p", { class: "note" }, "was not asked in this run"));
+    return el("section", { class: "card" }, head, el("p", { class: "note" }, "not asked in this run"));
   }
   const outcome = `${MARKS[trial.outcome]} ${trial.outcome}`;
   head.append(" ", el("span", { class: `outcome-word ${trial.outcome}` }, outcome));
@@ -193,14 +194,23 @@ function spent(trial) {
     cached ? `${number(cached)} of them cached` : null,
     output != null && `${number(output)} out`,
     trial.seconds != null && `${trial.seconds.toFixed(1)} s`,
-    trial.cost && `$${Number(trial.cost.toPrecision(2))}`,
+    trial.cost && dollars(trial.cost),
     score != null && score > 0 && score < 1 && `score ${score.toFixed(2)}`,
-    trial.stored ? "stored answer" : null,
+    trial.stored ? "from cache" : null,
   ].filter(Boolean).join(" · ");
 }
 
 function number(value) {
   return value.toLocaleString("en", { maximumFractionDigits: 0 });
+}
+
+/** As `dollars` in Python. */
+function dollars(amount) {
+  if (amount > 0 && amount < 0.001) return "<$0.001";
+  if (amount < 0.0995) return `$${Number(amount.toPrecision(2))}`;
+  const digits = amount < 999.995 ? 2 : 0;
+  const options = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+  return `$${amount.toLocaleString("en", options)}`;
 }
 
 function diffOf(before, after = "") {

@@ -1,4 +1,4 @@
-"""RunResults → what the table of cases is made of, as JSON."""
+"""The data of the table of cases as JSON, with answers cut evenly to fit the page."""
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -20,25 +20,25 @@ _REASON_LIMIT: Final = 1000
 _LEAST_REASON: Final = 120
 _MOST_FILES: Final = 50
 _MOST_TURNS: Final = 100
-# Answers worth most to a reader: they are the last to be cut.
+# Answers of cases in these states matter most, so they are cut last.
 _TELLING: Final = frozenset({"failed", "regressed", "worse", "errored"})
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How many characters of a text are shown; ``telling`` is for answers of cases that failed."""
+    """How many characters of a text are shown; ``telling`` answers matter most."""
 
     ordinary: int
     telling: int
 
 
 @dataclass(frozen=True)
-class Row:
-    """A case on a model, and what became of it."""
+class CaseRow:
+    """A case on a model, with its records."""
 
     test: PlannedCase
     records: Sequence[Record]
-    summary: CaseSummary | None  # of the runs of which every arm was answered
+    summary: CaseSummary | None  # over complete runs
     regressed: bool
 
     @cached_property
@@ -59,14 +59,14 @@ class Row:
 
     @property
     def count(self) -> Count | None:
-        """The runs with the skill that were answered."""
+        """Of the answered runs with the skill."""
         done = [r for r in self.records if r.arm == "skill" and r.outcome != "errored"]
         passed = sum(record.outcome == "passed" for record in done)
         return Count(passed, len(done)) if done else None
 
     @property
     def standing(self) -> Standing | None:
-        """What the test came to; None if it was not answered, or has an xfail of its own."""
+        """Beside accepted results; None without an answer, or with an xfail mark of its own."""
         result = case_result(self.records, self.test.digest)
         if not result or not self.test.compared:
             return None
@@ -81,7 +81,7 @@ class Row:
         return outcomes >= {"passed", "failed"}
 
 
-def rows_of(results: RunResults) -> list[Row]:
+def rows_of(results: RunResults) -> list[CaseRow]:
     """All tests, in the order of the run."""
     summaries: dict[Pair, dict[str, CaseSummary]] = {
         (row.skill, row.model): {case.case: case for case in row.by_case}
@@ -93,7 +93,7 @@ def rows_of(results: RunResults) -> list[Row]:
         for case in found.to_run_again
     }
     return [
-        Row(
+        CaseRow(
             test,
             results.records_of(test),
             summaries.get((test.skill, test.model), {}).get(test.case),
@@ -104,12 +104,12 @@ def rows_of(results: RunResults) -> list[Row]:
 
 
 def anchor(*names: str) -> str:
-    """What a link ends in: it hangs on the names alone, so it holds for later runs too."""
+    """The end of a link; made of names alone, so it stays valid for later runs."""
     words = [part for name in names if (part := slug(name, 30))]
     return "-".join([*words, digest(*names)[:10]])
 
 
-def page_data(results: RunResults, rows: Sequence[Row], limits: Limits) -> dict[str, Any]:
+def page_data(results: RunResults, rows: Sequence[CaseRow], limits: Limits) -> dict[str, Any]:
     cases = list(dict.fromkeys((row.test.skill, row.test.case) for row in rows))
     number = {case: index for index, case in enumerate(cases)}
     infos = {(row.test.skill, row.test.case): row.test for row in rows}
@@ -129,7 +129,7 @@ def page_data(results: RunResults, rows: Sequence[Row], limits: Limits) -> dict[
     }
 
 
-def _test(row: Row, cases: Mapping[tuple[str, str], int], limits: Limits) -> dict[str, Any]:
+def _test(row: CaseRow, cases: Mapping[tuple[str, str], int], limits: Limits) -> dict[str, Any]:
     test, summary, accepted = row.test, row.summary, row.test.expected
     answers = limits.telling if row.is_telling else limits.ordinary
     reasons = min(_REASON_LIMIT, max(_LEAST_REASON, limits.telling))
@@ -189,7 +189,7 @@ def _beside_the_answer(record: Record) -> list[str]:
 
 
 def _cut(words: str | None, limit: int) -> list[Any] | None:
-    """A text, harmless, and how long it was if not all of it is there."""
+    """A harmless text, with its full length if it was cut."""
     if words is None:
         return None
     shown = harmless(shortened(words, limit, saving=1))
@@ -204,31 +204,31 @@ def _place(file: str, line: int) -> str:
     return f"{file}:{line}" if file else ""
 
 
-_MOST_LOOKED_AT: Final = 20_000_000  # characters: what a page could hold of the most boring text
-_LEAST: Final = 200  # characters of an answer, as long as others are longer
-_MARK: Final = 45  # characters that say how many are left out
+_MOST_LOOKED_AT: Final = 20_000_000  # characters: more can't fit, however well they compress
+_LEAST: Final = 200  # characters that every answer keeps while others are longer
+_MARK: Final = 45  # characters of the note about what is left out
 _TRIES: Final = 6
 _NOTHING: Final = Limits(0, 0)
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """The data of a page, and how many of its answers are not whole."""
+    """The data of a page, and how many of its answers are cut."""
 
     data: str
     cut: int
     answers: int
 
 
-def fitted(results: RunResults, rows: Sequence[Row], room: int) -> Fitted:
-    """As much as fits into so many characters; the numbers of every trial, whatever they take."""
+def fitted(results: RunResults, rows: Sequence[CaseRow], room: int) -> Fitted:
+    """As much as fits into ``room`` characters; the numbers of trials are always kept."""
     lengths = _Lengths(results, rows)
     limits = lengths.limits(_MOST_LOOKED_AT)
     data = packed(page_data(results, rows, limits))
     if len(data) > room:
         bare = len(packed(page_data(results, rows, _NOTHING)))
         for _ in range(_TRIES):
-            # What a character took in the last try is about what it takes in the next.
+            # Assume that characters compress as well as in the last try.
             share = (room - bare) / max(1, len(data) - bare)
             limits = lengths.limits(int(0.98 * lengths.kept(limits) * share))
             data = packed(page_data(results, rows, limits))
@@ -238,9 +238,9 @@ def fitted(results: RunResults, rows: Sequence[Row], room: int) -> Fitted:
 
 
 class _Lengths:
-    """How long the texts are that may be cut. Questions are the last to be, with the telling."""
+    """The lengths of texts that may be cut; questions are cut last, with telling answers."""
 
-    def __init__(self, results: RunResults, rows: Sequence[Row]) -> None:
+    def __init__(self, results: RunResults, rows: Sequence[CaseRow]) -> None:
         self._ordinary: list[int] = []
         self._telling: list[int] = []
         # Texts that are cut too but don't count as answers.
@@ -256,12 +256,12 @@ class _Lengths:
         self._all_telling = [*self._telling, *telling_beside]
 
     def limits(self, room: int) -> Limits:
-        """The largest that keep at most so many characters in all."""
+        """The largest limits that keep at most ``room`` characters in total."""
         longest = max([0, *self._all_ordinary, *self._all_telling])
         least = min(_LEAST, longest)
 
         def at(step: int) -> Limits:
-            """From nothing upwards: a little of all, all of the telling, all of all."""
+            """Growing: first a little of everything, then telling answers, then all."""
             if step <= least:
                 return Limits(step, step)
             return Limits(max(least, least + step - longest), min(step, longest))

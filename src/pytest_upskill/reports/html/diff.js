@@ -1,12 +1,12 @@
-// What changed between two texts: lines first, then words inside of lines that differ. How much is
-// looked at is bounded, so that no answer, however long, can hang the page.
+// What changed between two texts: lines first, then words inside lines that differ. The effort is
+// bounded, so that no answer, however long, can hang the page.
 
 const MOST_LETTERS = 50_000;
 const MOST_CELLS = 3_000_000;
-const ALIKE = 0.4; // the share of two passages that must be the same to be compared by words
-const ISLAND = 4; // fewer letters that are the same between two changes are part of the change
+const ALIKE = 0.4; // the share that two passages must have in common to be compared by words
+const ISLAND = 4; // fewer unchanged letters between two changes are part of the change
 
-/** Pieces as [kind, text], of kind "same", "gone" or "new"; and whether it is only roughly so. */
+/** Pieces as [kind, text], of kind "same", "gone" or "new", and whether they are only rough. */
 function difference(before, after) {
   const budget = { cells: MOST_CELLS, rough: false };
   const lines = aligned(linesOf(before), linesOf(after), budget);
@@ -22,7 +22,7 @@ function difference(before, after) {
   return { pieces, rough: budget.rough };
 }
 
-/** Some lines in the place of others: from both ends on, those that are alike are told by words. */
+/** Lines that replace others: from both ends, those that are alike are compared by words. */
 function replace(pieces, gone, come, budget) {
   let head = 0;
   let [goneEnd, comeEnd] = [gone.length, come.length];
@@ -44,7 +44,7 @@ function replace(pieces, gone, come, budget) {
   }
 }
 
-/** Each with its end, the last one too, so that it is the same line wherever it stands. */
+/** Each with its newline, the last one too, so that equal lines are equal anywhere. */
 function linesOf(text) {
   return text ? `${text.slice(0, MOST_LETTERS).replace(/\n$/, "")}\n`.match(/[^\n]*\n/g) : [];
 }
@@ -53,7 +53,7 @@ function wordsOf(text) {
   return text.match(/\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu) ?? [];
 }
 
-/** Null where two passages have too little in common to be read word by word. */
+/** Null if two passages have too little in common to be compared by words. */
 function byWords(before, after, budget) {
   const pieces = [];
   const changed = { gone: "", new: "" };
@@ -79,7 +79,7 @@ function byWords(before, after, budget) {
   return same >= ALIKE * Math.max(before.length, after.length) ? pieces : null;
 }
 
-/** The longest common subsequence of two lists, told as pieces. */
+/** The longest common subsequence of two lists, as pieces. */
 function aligned(one, two, budget) {
   let head = 0;
   let oneEnd = one.length;
@@ -106,7 +106,7 @@ function addMiddle(pieces, one, two, budget) {
     return;
   }
   budget.cells -= cells;
-  // lengths[i * width + j]: how long a subsequence one.slice(i) and two.slice(j) have in common.
+  // lengths[i * width + j]: the longest common subsequence of one.slice(i) and two.slice(j).
   const lengths = new Uint16Array(cells);
   for (let i = one.length - 1; i >= 0; i--) {
     for (let j = two.length - 1; j >= 0; j--) {

@@ -1,4 +1,4 @@
-"""The frame of a page that needs nothing but itself: its policy, its look, its data."""
+"""Building blocks of self-contained pages: the frame, escaped text, tables and pieces of SVG."""
 
 import base64
 import hashlib
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ..._util.texts import harmless
 
-# Three bars, the last one the highest.
+# Three bars of growing height.
 _ICON: Final = (
     "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E"
     "%3Cpath fill='%230969da' d='M1 10h4v5H1zM6 6h4v9H6zM11 1h4v14h-4z'/%3E%3C/svg%3E"
@@ -20,11 +20,11 @@ _ICON: Final = (
 
 
 def shell(title: str, body: str, script: str = "", data: str = "", style: str = "") -> str:
-    """A whole page. The script runs and the style counts by their hashes alone, and nothing is
-    fetched, so whatever else got into the body could do nothing.
+    """A whole page. Its policy allows only this script and style, by their hashes, and fetches
+    nothing, so anything else that got into the body could do no harm.
 
-    ``data`` is what ``packed`` made; the script finds it in the element ``data``. ``style`` is
-    what this page has besides the look of all.
+    ``data`` comes from ``packed``; the script finds it in the element ``data``. ``style`` is added
+    to the style that all pages share.
     """
     style = resource("page.css") + style
     policy = (
@@ -61,15 +61,15 @@ def shell(title: str, body: str, script: str = "", data: str = "", style: str = 
 
 
 def packed(value: Any) -> str:
-    """JSON, compressed, in letters that can't end the element that holds them."""
+    """Compressed JSON as base64, which can't close the element around it."""
     plain = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    # A lone surrogate becomes \udXXX, which JSON reads back as the same.
+    # A lone surrogate becomes \udXXX, which JSON reads back unchanged.
     data = zlib.compress(plain.encode("utf-8", "backslashreplace"), 9)
     return base64.b64encode(data).decode("ascii")
 
 
 def text(words: str) -> str:
-    """Text from anywhere, as nothing but text, between tags or in quotes."""
+    """Untrusted text, escaped for use between tags or in quotes."""
     return escape(harmless(words))
 
 
@@ -83,34 +83,39 @@ def _hash(inlined: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
 
 
-Header = tuple[str, str]  # its words, its class
-Cell = tuple[str, str, str]  # the header that it has on a card, what it holds as HTML, its class
-Row = tuple[str, Sequence[Cell]]  # what it is about, as HTML
+# Tables, which scroll if they are too wide and turn into cards on a phone.
+
+Header = tuple[str, str]  # its text and its class
+_Row = tuple[str, Sequence[str]]  # as HTML: the header of the row, then its cells
 
 
-def table(kind: str, title: str, headers: Sequence[Header], rows: Sequence[Row]) -> str:
-    """The roles are those that the elements have anyway, until a style makes cards of them."""
+def table(kind: str, title: str, headers: Sequence[Header], rows: Sequence[_Row]) -> str:
+    """With explicit roles, which would be lost when a style turns rows into cards."""
     head = "".join(
         f'<th scope="col" role="columnheader"{_class(of)}>{text(name)}</th>' for name, of in headers
     )
+    body = "".join(_row(headers[1:], row) for row in rows)
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{text(title)}">'
         f'<table class="{kind}" role="table"><thead role="rowgroup"><tr role="row">{head}</tr>'
-        f'</thead><tbody role="rowgroup">{"".join(map(_row, rows))}</tbody></table></div>'
+        f'</thead><tbody role="rowgroup">{body}</tbody></table></div>'
     )
 
 
-def _row(row: Row) -> str:
+def _row(headers: Sequence[Header], row: _Row) -> str:
     about, cells = row
-    told = "".join(
-        f'<td role="cell"{_class(of)} data-name="{text(name)}">{held}</td>'
-        for name, held, of in cells
+    made = "".join(
+        f'<td role="cell"{_class(of)} data-name="{text(name)}">{cell}</td>'
+        for (name, of), cell in zip(headers, cells, strict=True)
     )
-    return f'<tr role="row"><th scope="row" role="rowheader">{about}</th>{told}</tr>'
+    return f'<tr role="row"><th scope="row" role="rowheader">{about}</th>{made}</tr>'
 
 
 def _class(name: str) -> str:
     return f' class="{name}"' if name else ""
+
+
+# Pieces of SVG. Places are shares of the width, so that text keeps its size on a phone.
 
 
 def circle(x: float, y: float, kind: str, radius: float = 6) -> str:
@@ -123,22 +128,22 @@ def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
 
 
 def diamond(x: float, y: float, kind: str) -> str:
-    """A path knows no shares, but what it is inside of does."""
+    """A path can't be placed by shares, but an element around it can."""
     path = f'<path class="{kind}" d="M0-6 6 0 0 6-6 0z"/>'
     return f'<svg x="{x:.2f}%" y="{y:.1f}" overflow="visible">{path}</svg>'
 
 
-def words(
-    x: float, y: float, shown: str, kind: str, anchor: str = "start", shift: float = 0
+def label(
+    x: float, y: float, words: str, kind: str, anchor: str = "start", shift: float = 0
 ) -> str:
-    """Text at a share of the width, moved by some pixels."""
+    """Text at a share of the width, shifted by some pixels."""
     place = f'x="{x:.2f}%" y="{y:.1f}" dx="{shift:g}" text-anchor="{anchor}"'
-    return f'<text class="{kind}" {place}>{text(shown)}</text>'
+    return f'<text class="{kind}" {place}>{text(words)}</text>'
 
 
-def drawing(kind: str, height: float, title: str, told: str, parts: Sequence[str]) -> str:
-    """A picture with a name and, for who can't see it, a description."""
+def drawing(kind: str, height: float, title: str, description: str, parts: Sequence[str]) -> str:
+    """A picture with a name, and a description for screen readers."""
     return (
         f'<svg class="plot {kind}" role="img" width="100%" height="{height:g}" overflow="visible">'
-        f"<title>{text(title)}</title><desc>{text(told)}</desc>{''.join(parts)}</svg>"
+        f"<title>{text(title)}</title><desc>{text(description)}</desc>{''.join(parts)}</svg>"
     )

@@ -1,27 +1,28 @@
-"""The two pictures of a skill: what it gains on each model, and what that costs."""
+"""The two plots of a skill: its gain on each model, and what that costs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import floor, log10
 from typing import Final
 
-from ..._util.texts import dollars, one_line, points
-from ...results.summary import Summary
+from ..._util.texts import one_line, percent
 from ...results.verdict import Verdict, sweet_spot_model
 from ...stats import wilson
 from ...trials.trial import Arm
-from .markup import circle, diamond, drawing, line, words
+from ..numbers import COST, LIFT, TOKENS, Measured, Number
+from .markup import circle, diamond, drawing, label, line
 
-_LEFT, _SPAN = 7.0, 83.0  # per cent of the width
+_LEFT, _SPAN = 7.0, 83.0  # percent of the width
+_ARMS: Final[tuple[Arm, ...]] = ("baseline", "skill")
 _QUARTERS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 _ROW: Final = 60
-_LOWEST, _HIGHEST = 170.0, 230.0  # of the plane of the frontier, about as high as the rows beside
+_LOWEST, _HIGHEST = 170.0, 230.0  # heights of the second plot, to match the first
 _TOP: Final = 16
-_MOST_SPREAD: Final = 20.0  # from there on the scale is logarithmic
-_NARROW: Final = 300.0  # the width in pixels in which no labels may collide
+_MOST_SPREAD: Final = 20.0  # beyond this factor the scale is logarithmic
+_NARROW: Final = 300.0  # the width in pixels at which labels must not collide
 _BESIDE: Final = 10.0  # pixels between a point and its name
 _MOST_LETTERS: Final = 19  # of a name
-_LETTER: Final = 7.2  # the width of a letter, at most
+_LETTER: Final = 7.2  # the greatest width of a letter
 
 
 def dumbbell(verdicts: Sequence[Verdict]) -> str:
@@ -30,23 +31,24 @@ def dumbbell(verdicts: Sequence[Verdict]) -> str:
     bottom = len(rows) * _ROW + 8
     parts = []
     for share in _QUARTERS:
-        parts.append(words(_at(share), bottom + 14, f"{share:.0%}", "tick", "middle"))
+        parts.append(label(_at(share), bottom + 14, percent(share), "tick", "middle"))
     for number, verdict in enumerate(rows):
         parts += _row(verdict, number * _ROW)
-    told = "; ".join(_told(verdict) for verdict in rows)
+    description = "; ".join(map(_rates, rows))
     compared = any(verdict.summary.arm("baseline").rate is not None for verdict in rows)
     title = "Pass rate without and with the skill" if compared else "Pass rate with the skill"
-    return drawing("dumbbell", bottom + 22, title, told, parts)
+    return drawing("dumbbell", bottom + 22, title, description, parts)
 
 
 def _row(verdict: Verdict, top: float) -> list[str]:
     row, lift = verdict.summary, verdict.lift
     y, skill, baseline = top + 38, row.arm("skill").rate or 0.0, row.arm("baseline").rate
     parts = [line(_at(share), y - 14, _at(share), y + 14, "grid faint") for share in _QUARTERS]
-    parts.append(words(0, top + 14, _short(row.model), "name"))
+    parts.append(label(0, top + 14, _short(row.model), "name"))
     if lift:
-        told = f"{points(lift.lift)} ({points(lift.low)} to {points(lift.high)})"
-        parts.append(words(100, top + 14, told, "lift", "end"))
+        measured = Measured.of(verdict)
+        words = f"{LIFT.text(measured)} ({LIFT.bounds_text(measured)})"
+        parts.append(label(100, top + 14, words, "lift", "end"))
     if baseline is not None:
         way = "gain" if skill > baseline else "loss" if skill < baseline else "same"
         parts += _interval(baseline, len(row.by_case), y + 9, "baseline")
@@ -67,7 +69,7 @@ def _row(verdict: Verdict, top: float) -> list[str]:
 
 def _value(rate: float, y: float, side: int) -> str:
     anchor = "end" if side < 0 else "start"
-    return words(_at(rate), y + 4, f"{rate:.0%}", "value", anchor, 10 * side)
+    return label(_at(rate), y + 4, percent(rate), "value", anchor, 10 * side)
 
 
 def _interval(rate: float, cases: int, y: float, arm: str) -> list[str]:
@@ -81,20 +83,20 @@ def _at(share: float) -> float:
 
 
 def _short(name: str) -> str:
-    """Of a long name both ends: models of a family often differ in the last letters."""
+    """Both ends of a long name, as models of a family often differ in the last letters."""
     flat = one_line(name, 200)
     return flat if len(flat) <= _MOST_LETTERS else f"{flat[:9]}…{flat[-9:]}"
 
 
-def _told(verdict: Verdict) -> str:
-    row = verdict.summary
-    baseline, skill = row.arm("baseline").rate, row.arm("skill").rate
-    return f"{row.model}: {'' if baseline is None else f'{baseline:.0%} → '}{skill:.0%}"
+def _rates(verdict: Verdict) -> str:
+    rates = [verdict.summary.arm(arm).rate for arm in _ARMS]
+    known = [percent(rate) for rate in rates if rate is not None]
+    return f"{verdict.summary.model}: {' → '.join(known)}"
 
 
 @dataclass(frozen=True)
 class Point:
-    """A model with the skill or without: what an answer takes, and how many are right."""
+    """A model with the skill or without it: what an answer takes, and the pass rate."""
 
     model: str
     arm: str
@@ -104,13 +106,17 @@ class Point:
 
 @dataclass(frozen=True)
 class Scale:
-    """Where a point stands; ``is_cost`` says whether x is USD per 1000 answers, or tokens."""
+    """Where points are in the second plot; x is the cost or the tokens."""
 
-    is_cost: bool
+    number: Number
     low: float
     high: float
     is_log: bool
-    height: float  # of all, for rates from 0 to 1
+    height: float
+
+    @property
+    def is_cost(self) -> bool:
+        return self.number is COST
 
     def y(self, rate: float) -> float:
         return _TOP + self.height * (1 - rate)
@@ -122,43 +128,41 @@ class Scale:
             share = (amount - self.low) / (self.high - self.low)
         return _at(share)
 
-    def told(self, amount: float) -> str:
-        return dollars(amount) if self.is_cost else f"{amount:,.0f}"
+    def text(self, amount: float) -> str:
+        return self.number.unit.text(amount)
 
 
 def points_of(verdicts: Sequence[Verdict]) -> tuple[list[Point], Scale] | None:
-    """By cost where all prices are known, else by tokens; None where neither is."""
-    rows = [v.summary for v in verdicts if v.summary.arm("skill").rate is not None]
-    for is_cost in (True, False):
-        found = [point for row in rows for point in _points(row, is_cost)]
+    """By cost if all prices are known, else by tokens; None if neither is known."""
+    rows = [verdict for verdict in verdicts if verdict.summary.arm("skill").rate is not None]
+    for number in (COST, TOKENS):
+        found = [point for row in rows for point in _points(row, number)]
         amounts = [point.x for point in found]
         models = {point.model for point in found if point.arm == "skill"}
         if rows and len(models) == len(rows) and max(amounts) > 0:
             height = min(_HIGHEST, max(_LOWEST, _ROW * len(rows)))
-            return found, _scale(amounts, is_cost, height)
+            return found, _scale(amounts, number, height)
     return None
 
 
-def _points(row: Summary, is_cost: bool) -> list[Point]:
-    arms: tuple[Arm, ...] = ("baseline", "skill")
+def _points(verdict: Verdict, number: Number) -> list[Point]:
     found = []
-    for name in arms:
-        arm = row.arm(name)
-        amount = arm.cost if is_cost else arm.tokens
-        if amount is not None and arm.rate is not None:
-            found.append(Point(row.model, name, (1000 if is_cost else 1) * amount, arm.rate))
+    for arm, amount in zip(_ARMS, number.amounts(Measured.of(verdict)), strict=True):
+        rate = verdict.summary.arm(arm).rate
+        if amount is not None and rate is not None:
+            found.append(Point(verdict.summary.model, arm, amount, rate))
     return found
 
 
-def _scale(amounts: Sequence[float], is_cost: bool, height: float) -> Scale:
+def _scale(amounts: Sequence[float], number: Number, height: float) -> Scale:
     low, high = min(amounts), max(amounts)
     if low > 0 and high / low > _MOST_SPREAD:
-        return Scale(is_cost, low / 1.3, high * 1.3, True, height)
-    return Scale(is_cost, 0.0, high * 1.1, False, height)
+        return Scale(number, low / 1.3, high * 1.3, True, height)
+    return Scale(number, 0.0, high * 1.1, False, height)
 
 
 def efficient(found: Sequence[Point]) -> list[Point]:
-    """Those that no other is both cheaper and better than, from cheap to good."""
+    """Points that no other one beats in both cost and rate, from cheap to good."""
     best: list[Point] = []
     for point in sorted(found, key=lambda point: (point.x, -point.rate)):
         if not best or point.rate > best[-1].rate:
@@ -167,7 +171,7 @@ def efficient(found: Sequence[Point]) -> list[Point]:
 
 
 def frontier(verdicts: Sequence[Verdict]) -> str | None:
-    """What an answer takes against how many pass, both arms of each model."""
+    """The pass rate against cost or tokens, for both arms of each model."""
     known = points_of(verdicts)
     if known is None:
         return None
@@ -196,8 +200,8 @@ def frontier(verdicts: Sequence[Verdict]) -> str | None:
         parts.append(circle(x, y, f"dot {point.arm}"))
     parts += _labels(found, scale)
     title = "Cost and pass rate" if scale.is_cost else "Tokens and pass rate"
-    told = "; ".join(f"{p.model} {p.arm}: {scale.told(p.x)}, {p.rate:.0%}" for p in found)
-    return drawing("plane", scale.y(0) + 24, title, told, parts)
+    points = (f"{p.model} {p.arm}: {scale.text(p.x)}, {percent(p.rate)}" for p in found)
+    return drawing("plane", scale.y(0) + 24, title, "; ".join(points), parts)
 
 
 def _axes(scale: Scale) -> list[str]:
@@ -206,11 +210,11 @@ def _axes(scale: Scale) -> list[str]:
         parts.append(
             line(0, scale.y(share), 100, scale.y(share), "grid" if share == 0 else "grid faint")
         )
-        parts.append(words(0, scale.y(share) - 4, f"{share:.0%}", "tick"))
+        parts.append(label(0, scale.y(share) - 4, percent(share), "tick"))
     for amount in _ticks(scale):
         x = scale.at(amount)
         parts.append(line(x, scale.y(0), x, scale.y(0) + 4, "grid"))
-        parts.append(words(x, scale.y(0) + 18, scale.told(amount), "tick", "middle"))
+        parts.append(label(x, scale.y(0) + 18, scale.text(amount), "tick", "middle"))
     return parts
 
 
@@ -227,8 +231,7 @@ def _ticks(scale: Scale) -> list[float]:
 
 
 def _labels(found: Sequence[Point], scale: Scale) -> list[str]:
-    """The name of each model beside its point with the skill, where there is room even on a
-    phone."""
+    """The name of each model near its point with the skill, legible even on a phone."""
     dots = [(scale.at(p.x) / 100 * _NARROW, scale.y(p.rate)) for p in found]
     taken = [(x - 8, y - 8, x + 8, y + 8) for x, y in dots]
     parts = []
@@ -239,7 +242,7 @@ def _labels(found: Sequence[Point], scale: Scale) -> list[str]:
         taken.append(box)
         anchor = {-1: "end", 0: "middle", 1: "start"}[side]
         shift = _BESIDE * side
-        parts.append(words(scale.at(point.x), y + down + 4, name, "name small", anchor, shift))
+        parts.append(label(scale.at(point.x), y + down + 4, name, "name small", anchor, shift))
     return parts
 
 
@@ -249,7 +252,7 @@ Box = tuple[float, float, float, float]
 def _free_place(
     x: float, y: float, width: float, taken: Sequence[Box], bottom: float
 ) -> tuple[int, float, Box]:
-    """To which side of a point its name goes, and how far below: the first that is free."""
+    """The side of a point and the distance below it at which its name fits: the first free one."""
     options: list[tuple[int, float, Box]] = []
     for down in (-16, 18, 0, 34, -32, 50, 66):
         for side in (1, -1, 0) if down else (1, -1):

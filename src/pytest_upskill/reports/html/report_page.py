@@ -9,7 +9,7 @@ from ...results.run import RunResults
 from ...results.verdict import Verdict, signal_lines, sweet_spot
 from ...trials.plan import SkillInfo
 from ..numbers import LIFT, WITH, WITHOUT, Measured, Number, shown_numbers
-from .case_data import Fitted, Row, anchor, fitted, rows_of
+from .case_data import CaseRow, Fitted, anchor, fitted, rows_of
 from .markup import Header, resource, shell, table, text
 from .plots import dumbbell, frontier, points_of
 
@@ -39,7 +39,9 @@ def _skills(results: RunResults) -> str:
     return names[0] if len(names) == 1 else counted(len(names), "skill")
 
 
-def _body(results: RunResults, rows: Sequence[Row], notes: Sequence[str], content: Fitted) -> str:
+def _body(
+    results: RunResults, rows: Sequence[CaseRow], notes: Sequence[str], content: Fitted
+) -> str:
     by_skill = [
         (next(skill for skill in results.skills if skill.name == name), list(group))
         for name, group in groupby(results.verdicts, key=lambda verdict: verdict.summary.skill)
@@ -86,7 +88,7 @@ def _duration(number: float) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{seconds(number)} s"
 
 
-def _outcome(results: RunResults, rows: Sequence[Row]) -> str:
+def _outcome(results: RunResults, rows: Sequence[CaseRow]) -> str:
     """Whether the run passed, and if not, why."""
     kinds = [row.standing.kind for row in rows if row.standing]
     failed = sum(kind in ("failed", "regressed") for kind in kinds)
@@ -212,16 +214,13 @@ def _numbers(verdicts: Sequence[Verdict]) -> str:
     """All numbers, those of the pictures too."""
     measured = [Measured.of(verdict) for verdict in verdicts]
     numbers = shown_numbers(measured, details=True)
-    names = [number.header_of(measured) for number in numbers]
-    headers: list[Header] = [("model", ""), *((name, "num") for name in names), ("verdict", "")]
+    names = [(number.header_of(measured), "num") for number in numbers]
+    headers: list[Header] = [("model", ""), *names, ("verdict", "")]
     rows = []
     for verdict, row in zip(verdicts, measured, strict=True):
-        shown = [_number(number, row) for number in numbers]
-        cells = [(name, cell, "num") for name, cell in zip(names, shown, strict=True)]
+        cells = [*(_number(number, row) for number in numbers), _word(verdict)]
         model, model_id = text(verdict.summary.model), text(verdict.summary.model_id)
-        rows.append(
-            (f"{model}<small>{model_id}</small>", [*cells, ("verdict", _word(verdict), "")])
-        )
+        rows.append((f"{model}<small>{model_id}</small>", cells))
     return table("numbers", "Numbers of each model", headers, rows)
 
 
@@ -239,7 +238,7 @@ def _matrix(by_skill: Sequence[tuple[SkillInfo, list[Verdict]]], models: Sequenc
     rows = []
     for skill, verdicts in by_skill:
         known = {verdict.summary.model: verdict for verdict in verdicts}
-        cells = [(model, _matrix_cell(known.get(model)), "") for model in models]
+        cells = [_matrix_cell(known.get(model)) for model in models]
         rows.append((f'<a href="#{_skill_anchor(skill.name)}">{text(skill.name)}</a>', cells))
     headers = [(name, "") for name in ("skill", *models)]
     matrix = table("matrix", "All skills on all models", headers, rows)

@@ -54,9 +54,9 @@ function columnsOf(tests) {
     has("baseline") && { name: "lift", by: (test) => test.lift, cell: liftCell, kind: "num" },
     { name: "tokens", by: (test) => test.after, kind: "num",
       cell: (test) => arrow([test.before, test.after], number) },
-    tests.some((test) => test.costs[0] || test.costs[1]) && { name: "$ per 1000", kind: "num",
+    tests.some((test) => test.costs[0] || test.costs[1]) && { name: "$/1000", kind: "num",
       by: (test) => test.costs[1],
-      cell: (test) => arrow(test.costs, (value) => `${Number(value.toPrecision(2))}`) },
+      cell: (test) => arrow(test.costs, dollars) },
     { name: "state", by: (test) => STATES.findIndex((state) => test.states.includes(state)) + 1 || null,
       cell: (test) => el("span", { class: "states" }, ...test.states.map(stateWord)) },
   ].filter(Boolean);
@@ -73,9 +73,9 @@ function pips(arm) {
     const outcomes = trialsOf(test, arm).map((trial) => trial.outcome);
     if (!outcomes.length) return "–";
     const passed = outcomes.filter((outcome) => outcome === "passed").length;
-    const told = `${passed} of ${outcomes.length} passed`;
-    if (outcomes.length > 6) return el("span", { title: told }, `${passed}/${outcomes.length}`);
-    return el("span", { class: "pips", role: "img", "aria-label": told, title: told },
+    const title = `${passed} of ${outcomes.length} passed`;
+    if (outcomes.length > 6) return el("span", { title }, `${passed}/${outcomes.length}`);
+    return el("span", { class: "pips", role: "img", "aria-label": title, title },
       ...outcomes.map((outcome) => el("i", { class: outcome }, MARKS[outcome])));
   };
 }
@@ -87,8 +87,8 @@ function liftCell(test) {
   return el("span", { class: kind }, points > 0 ? `+${points}` : `${points}`.replace("-", "−"));
 }
 
-function arrow(values, told) {
-  return values.filter((value) => value != null).map(told).join(" → ") || "–";
+function arrow(values, text) {
+  return values.filter((value) => value != null).map(text).join(" → ") || "–";
 }
 
 function stateWord(state) {
@@ -96,7 +96,7 @@ function stateWord(state) {
 }
 
 const data = await unpacked().catch((error) => {
-  document.getElementById("table").replaceChildren("This browser can't unpack the cases: it is too old.");
+  document.getElementById("table").replaceChildren("This browser is too old to unpack the cases.");
   throw error;
 });
 const tests = testsOf(data);
@@ -208,7 +208,7 @@ function toggle(test, open = test.body.rows.length === 1) {
   }
 }
 
-/** A link to a case is stronger than any filter. */
+/** A link to a case overrides filters. */
 function openLinked() {
   const test = tests.find((one) => `#${one.id}` === location.hash);
   if (!test) return;

@@ -8,9 +8,9 @@ from typing import Final
 from ..._util.texts import counted, harmless, percent, points
 from ...results.verdict import Verdict
 from ..numbers import (
+    COST,
     KEEP,
     LIFT,
-    PER_1000,
     TOKENS,
     WITH,
     WITHOUT,
@@ -133,7 +133,7 @@ def _cell(number: Number, row: Measured, layout: _Layout, marks: Marks) -> Cell:
     if number.bar:
         return Cell(_bar(number.amount(row), layout, marks))
     # Costs are long, so that they are the first to take two lines.
-    split = layout.split or (layout.stacked and number.unit is PER_1000)
+    split = layout.split or (layout.stacked and number is COST)
     arrow = f"{marks.arrow}\n" if split else f"{layout.gap}{marks.arrow}{layout.gap}"
     text = number.text(row, arrow) or "-"
     if growth := number.growth_text(row, marks.times):
