@@ -231,7 +231,7 @@ def test_three_arms_are_compared_two_at_a_time(page: Page, tmp_path: Path) -> No
         "(select => { select.value = 'previous'; select.dispatchEvent(new Event('change')) })"
         "(document.querySelector('.controls select'))"
     )
-    assert page.texts(".card h3")[0].startswith("With it at v1.2")
+    assert page.texts(".card h3")[0].startswith("With the skill at v1.2")
 
 
 def test_what_stands_for_the_cases_gives_way_to_them(page: Page, report: Path) -> None:
@@ -241,7 +241,7 @@ def test_what_stands_for_the_cases_gives_way_to_them(page: Page, report: Path) -
     text = re.sub(r'id="data">[^<]*<', 'id="data"><', report.read_text("utf-8"))
     file.write_text(text, "utf-8")
     page.call("Page.navigate", url=file.as_uri())
-    page.wait("document.querySelector('#table')?.innerText.startsWith('This browser can')")
+    page.wait("document.querySelector('#table')?.innerText.startsWith('This browser is')")
     assert len(page.texts("#table")) == 1
 
 
