@@ -36,7 +36,7 @@ def test_answers_shows_prunes_and_clears(
     (tmp_path / "sub").mkdir()
     monkeypatch.chdir(tmp_path / "sub")
     assert main(["answers"]) == 0
-    assert "no answers are stored" in capsys.readouterr().out
+    assert "no stored answers" in capsys.readouterr().out
     store = Store(tmp_path / ".upskill/answers.sqlite")
     for key in ("a", "b"):
         store.put(key, "haiku", ANSWER)
@@ -52,18 +52,18 @@ def test_answers_shows_prunes_and_clears(
     assert "2  haiku" in shown
     main(["answers", "--prune", "30"])
     shown = capsys.readouterr().out
-    assert "1 answer forgotten" in shown
+    assert "1 answer deleted" in shown
     assert "opus" not in shown
     main(["answers", "--clear"])
-    assert "2 answers forgotten" in capsys.readouterr().out
+    assert "2 answers deleted" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--prune", "-1"], "argument --prune: '-1' is not a number of days, 0 or more"),
-        (["--prune", "nan"], "argument --prune: 'nan' is not a number of days, 0 or more"),
-        (["--prune", "old"], "argument --prune: 'old' is not a number of days, 0 or more"),
+        (["--prune", "-1"], "argument --prune: '-1' is not a number of days"),
+        (["--prune", "nan"], "argument --prune: 'nan' is not a number of days"),
+        (["--prune", "old"], "argument --prune: 'old' is not a number of days"),
         (["--clear", "--prune", "3"], "argument --prune: not allowed with argument --clear"),
     ],
 )

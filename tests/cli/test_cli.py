@@ -114,7 +114,7 @@ def test_models_says_how_to_install_the_embedded_model(monkeypatch: pytest.Monke
 
 def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
-    assert "list the models" in capsys.readouterr().out
+    assert "list models, and which" in capsys.readouterr().out
 
 
 def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,8 @@
-"""The commands of ``pytest-upskill``: what each is for, and the parser over all of them.
+"""The commands of ``pytest-upskill`` as one table, and the parser for all of them.
 
-A command is a module here with ``add_arguments`` and ``run``. It is imported when it is called,
-so that ``--help`` and a quick command do not wait for what only a slow one needs.
+To add a command, add an entry here and a module of its name in ``commands/`` with
+``add_arguments`` and ``run``. The module is imported only when its command is called, so that
+``--help`` and quick commands do not load what a slow one needs.
 """
 
 import argparse
@@ -12,147 +13,147 @@ from typing import Any, Final, Protocol, cast
 
 from .. import __version__
 
-_INPUT: Final = "2 usage or bad input"
-_OF_PYTEST: Final = "that of pytest: 0 passed, 1 failed, 4 usage; 2 there is no SKILL"
+_USAGE: Final = "2 usage or input error"
+_PYTEST: Final = "as pytest (0 passed, 1 failed, 4 usage error), 2 no such skill"
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command as its help tells it."""
+    """A command as its help shows it."""
 
     name: str
     help: str
     example: str
     status: str
-    runs_pytest: bool = False  # what stands after -- is for pytest
+    runs_pytest: bool = False  # arguments after -- are for pytest
 
 
 class CommandModule(Protocol):
-    """What the module of a command has."""
+    """The interface of a module in ``commands/``."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
 
     def run(self, given: argparse.Namespace) -> tuple[str, int]:
-        """The text to print, and the exit status."""
+        """Return the text to print and the exit status."""
 
 
 COMMANDS: Final = (
     Command(
         "generate",
-        "write a skill and its cases, measured on the models that will use it",
+        "write a skill and its cases, and measure it on other models",
         'pytest-upskill generate "write commit messages" --eval-model haiku',
-        "0 saved and it helps, 1 it helps nobody or was not made, 2 usage",
+        "0 saved and it helps, 1 it does not help or failed, 2 usage error",
     ),
     Command(
         "cases",
-        "write cases for a skill, tried before they count",
+        "write cases for a skill",
         "pytest-upskill cases skills/wick --add 6",
-        f"0 fine, 1 they could not be made, {_INPUT}",
+        f"0 success, 1 no usable cases, {_USAGE}",
     ),
     Command(
         "refine",
         "improve a skill by its cases, and keep the best version",
         "pytest-upskill refine skills/wick --eval-model haiku --attempts 5",
-        "0 it helps, 1 it helps nobody or was not measured, 2 usage",
+        "0 it helps, 1 it does not help or was not measured, 2 usage error",
     ),
     Command(
         "eval",
-        "test a skill, with the flags of upskill, by pytest",
+        "test a skill with pytest, using the flags of upskill",
         "pytest-upskill eval skills/wick -m haiku --runs 5 -- -n 4",
-        _OF_PYTEST,
+        _PYTEST,
         runs_pytest=True,
     ),
     Command(
         "benchmark",
-        "compare models on a skill, by pytest",
+        "compare models on a skill with pytest",
         "pytest-upskill benchmark skills/wick -m haiku -m sonnet",
-        _OF_PYTEST,
+        _PYTEST,
         runs_pytest=True,
     ),
     Command(
         "list",
-        "show skills: purpose, size, cases, last results",
+        "list skills with their size, cases and last results",
         "pytest-upskill list skills -v",
-        f"0 fine, 1 a skill is broken, {_INPUT}",
+        f"0 success, 1 a skill is broken, {_USAGE}",
     ),
     Command(
         "runs",
-        "show how skills did over time, or compare two runs",
+        "show the history of runs, one run, or compare two",
         "pytest-upskill runs --skill wick --metric pass-rate --plot",
-        f"0 fine, 1 worse (compare --fail-if-worse), {_INPUT}",
+        f"0 success, 1 worse (--fail-if-worse), {_USAGE}",
     ),
     Command(
         "report",
-        "make reports of files of --skill-json; shards become one run",
+        "write reports of saved results; merge shards into one run",
         "pytest-upskill report shard-*.json --markdown comment.md --min-lift 0.2",
-        "0 passed, 1 a failure, a missing case or a gate, 2 bad input",
+        "0 passed, 1 a failure, a missing case or a gate, 2 input error",
     ),
     Command(
         "lint",
-        "find what is wrong in skills and their cases",
+        "find problems in skills and their cases",
         "pytest-upskill lint skills --strict",
-        f"0 fine, 1 errors were found, {_INPUT}",
+        f"0 success, 1 errors found, {_USAGE}",
     ),
     Command(
         "install",
         "copy a skill to where agents look for skills",
         "pytest-upskill install skills/wick --agent claude --agent codex",
-        f"0 fine, 1 not everything was installed, {_INPUT}",
+        f"0 success, 1 not everything was installed, {_USAGE}",
     ),
     Command(
         "models",
-        "list the models, and which keys are set",
+        "list models, and which API keys are set",
         "pytest-upskill models --json",
-        f"0 fine, {_INPUT}",
+        f"0 success, {_USAGE}",
     ),
     Command(
         "answers",
-        "show or clear this project's stored answers",
+        "show or delete this project's stored answers",
         "pytest-upskill answers --prune 30",
-        f"0 fine, {_INPUT}",
+        f"0 success, {_USAGE}",
     ),
     Command(
         "judge",
-        "measure a judge on answers that people labelled",
+        "measure how well a judge agrees with people",
         "pytest-upskill judge labelled.jsonl --model sonnet --votes 3",
-        f"0 fine, 1 the judge gave no ruling, {_INPUT}",
+        f"0 success, 1 the judge gave no ruling, {_USAGE}",
     ),
     Command(
         "schema",
         "print the JSON schema of skill_meta.json",
         "pytest-upskill schema > skill_meta.schema.json",
-        f"0 fine, {_INPUT}",
+        f"0 success, {_USAGE}",
     ),
     Command(
         "completion",
-        "print a script that completes commands in a shell",
+        "print a completion script for a shell",
         "source <(pytest-upskill completion bash)",
-        f"0 fine, {_INPUT}",
+        f"0 success, {_USAGE}",
     ),
 )
 BY_NAME: Final = {command.name: command for command in COMMANDS}
 
 
 def make_parser(whole: Collection[str] = tuple(BY_NAME)) -> argparse.ArgumentParser:
-    """The parser of all commands; those that are not ``whole`` have only their help line."""
+    """The parser of all commands; only those in ``whole`` get their arguments."""
     parser = argparse.ArgumentParser(
         prog="pytest-upskill",
-        # The two options are told here, which leaves the screen to the commands.
-        usage="pytest-upskill [-h] [--version] COMMAND ...",
-        epilog="Tests are run by pytest: pytest --skill PATH --model NAME\n"
-        "example: pytest-upskill list skills (more: pytest-upskill COMMAND --help)\n"
-        "exit status: 0 fine, 1 something was found, 2 usage or bad input",
+        usage="%(prog)s [-h] [--version] COMMAND ...",
+        description="Write, check and compare Agent Skills.\n"
+        "Tests are run by pytest: pytest --skill PATH --model NAME",
+        epilog=_epilog(
+            "pytest-upskill list skills (options: pytest-upskill list --help)",
+            f"0 success, 1 problems found, {_USAGE}",
+        ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        add_help=False,
     )
-    parser.add_argument("-h", "--help", action="help", help=argparse.SUPPRESS)
     version = f"pytest-upskill {__version__}"
-    parser.add_argument("--version", action="version", version=version, help=argparse.SUPPRESS)
+    parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(
-        dest="command", metavar="COMMAND [ARGS]", title="commands", prog="pytest-upskill"
+        dest="command", metavar="COMMAND", title="commands", prog="pytest-upskill"
     )
     for command in COMMANDS:
-        own = _add_command(commands, command)
+        own = add_command(commands, command)
         if command.name in whole:
             module = cast(CommandModule, import_module(f".commands.{command.name}", __package__))
             module.add_arguments(own)
@@ -160,12 +161,17 @@ def make_parser(whole: Collection[str] = tuple(BY_NAME)) -> argparse.ArgumentPar
     return parser
 
 
-def _add_command(commands: Any, command: Command) -> argparse.ArgumentParser:
+def add_command(commands: Any, command: Command) -> argparse.ArgumentParser:
+    """Add a parser to those of ``add_subparsers``."""
     parser: argparse.ArgumentParser = commands.add_parser(
         command.name,
         help=command.help,
         description=f"{command.help[0].upper()}{command.help[1:]}.",
-        epilog=f"example: {command.example}\nexit status: {command.status}",
+        epilog=_epilog(command.example, command.status),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     return parser
+
+
+def _epilog(example: str, status: str) -> str:
+    return f"example: {example}\nexit status: {status}"

@@ -1,4 +1,4 @@
-"""``pytest-upskill answers``: the stored answers of a project."""
+"""``pytest-upskill answers``: show or delete the stored answers of a project."""
 
 import argparse
 import json
@@ -10,20 +10,18 @@ from typing import Final
 from ..._util.texts import counted, harmless
 from ...engine.store import FILE_NAME, FOLDER, Store, StoreSize
 
-_NO_STORE: Final = f"no answers are stored here or above ({FOLDER}/{FILE_NAME})"
+_NO_STORE: Final = f"no stored answers here or in a parent folder ({FOLDER}/{FILE_NAME})"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     forget = parser.add_mutually_exclusive_group()
-    forget.add_argument(
-        "--prune", type=days, metavar="DAYS", help="forget answers that are older than this"
-    )
-    forget.add_argument("--clear", action="store_true", help="forget them all")
-    parser.add_argument("--json", action="store_true", help="as JSON")
+    forget.add_argument("--prune", type=days, metavar="DAYS", help="delete answers older than this")
+    forget.add_argument("--clear", action="store_true", help="delete all answers")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(given: argparse.Namespace) -> tuple[str, int]:
-    """What this project's store holds, after forgetting what was asked to be forgotten."""
+    """Delete what was asked for, then show what is left."""
     file = _store_file(Path.cwd())
     if file is None:
         none = StoreSize({}, 0, None)
@@ -43,10 +41,10 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
 def _text(file: Path | None, size: StoreSize, forgotten: int | None, trouble: list[str]) -> str:
     lines = list(trouble)
     if forgotten is not None:
-        lines.append(f"{counted(forgotten, 'answer')} forgotten")
+        lines.append(f"{counted(forgotten, 'answer')} deleted")
     lines.append(f"{file}: {counted(sum(size.answers.values()), 'answer')}, {size.size:,} bytes")
     if size.oldest is not None:
-        lines.append(f"the oldest is of {datetime.fromtimestamp(size.oldest):%Y-%m-%d %H:%M}")
+        lines.append(f"oldest: {datetime.fromtimestamp(size.oldest):%Y-%m-%d %H:%M}")
     lines += [f"{number:>9,}  {harmless(model)}" for model, number in size.answers.items()]
     return "\n".join(lines)
 
@@ -66,13 +64,13 @@ def _json(file: Path | None, size: StoreSize, forgotten: int | None, trouble: li
 
 
 def days(text: str) -> float:
-    """How old an answer may be, as an argument."""
+    """The argument of --prune."""
     try:
         number = float(text)
     except ValueError:
         number = -1.0
     if not 0 <= number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days, 0 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days")
     return number
 
 

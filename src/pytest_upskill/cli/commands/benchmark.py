@@ -1,4 +1,4 @@
-"""``pytest-upskill benchmark``: several models on a skill, each with and without it."""
+"""``pytest-upskill benchmark``: compare models on a skill, with and without it."""
 
 import argparse
 import os
@@ -8,12 +8,12 @@ from .eval import add_shared_arguments, pytest_arguments, run_pytest
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_shared_arguments(parser, models_required=True, runs="3")
-    # In upskill this is the folder of run logs, in place of runs_dir.
+    # upskill's flag for the folder of run logs.
     parser.add_argument(
         *("-o", "--output"),
         dest="runs_dir",
         metavar="DIR",
-        help="where the history of runs is kept",
+        help="folder of the run history",
     )
     parser.set_defaults(log_runs=True)
 

@@ -1,4 +1,4 @@
-"""``pytest-upskill completion``: a script for the shell, so that Tab starts no Python."""
+"""``pytest-upskill completion``: a script for the shell, so that Tab needs no Python."""
 
 import argparse
 import shlex
@@ -17,7 +17,7 @@ _MODELS: Final = frozenset({"NAME", "MODEL"})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=_SHELLS, help="the shell that is to read it")
+    parser.add_argument("shell", choices=_SHELLS, help="the shell to print it for")
 
 
 def run(given: argparse.Namespace) -> tuple[str, int]:
@@ -39,7 +39,7 @@ def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 
 
 def _completed(action: argparse.Action) -> Any:
-    """What an argument takes, by the word that its help has for it."""
+    """How an argument is completed, by its metavar."""
     if action.metavar in _FILES:
         return shtab.FILE
     if action.metavar in _FOLDERS:
@@ -48,13 +48,13 @@ def _completed(action: argparse.Action) -> Any:
 
 
 def _models() -> dict[str, Any]:
-    """Names that are whole: after one, the shell puts a space."""
+    """Complete names only, since the shell adds a space."""
     examples = [p.example for p in HOSTED.values() if p.base_url]
     names = [*ALIASES, "local", *examples]
     words = " ".join(names)
     return {
         "bash": "_pytest_upskill_models",
-        "zsh": f"({words})".replace(":", "\\:"),  # a colon would end the list
+        "zsh": f"({words})".replace(":", "\\:"),  # a bare colon would end the list
         "fish": words,
         "preamble": {
             "bash": f'_pytest_upskill_models() {{ compgen -W {shlex.quote(words)} -- "$1"; }}'

@@ -1,4 +1,4 @@
-"""``pytest-upskill schema``: the JSON schema of skill_meta.json, for editors."""
+"""``pytest-upskill schema``: print the JSON schema of skill_meta.json, for editors."""
 
 import argparse
 
@@ -6,7 +6,7 @@ from ...checks.skill_meta_schema import schema_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """It has none."""
+    """None."""
 
 
 def run(given: argparse.Namespace) -> tuple[str, int]:  # noqa: ARG001
