@@ -107,5 +107,5 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The HTML page of a typical run."""
     from support.pages import readable_run, write_page
 
-    notes = ["144 of 288 answers re-used, which saved 57,000 tokens. --skill-fresh asks anew."]
+    notes = ["144 of 288 answers from cache (saved $0.34); --skill-fresh asks again."]
     return write_page(readable_run(), tmp_path_factory.mktemp("report"), notes)

@@ -119,8 +119,8 @@ def test_the_demo_fails_without_its_skill_and_passes_with_it(
     assert summary["model_id"] == "SmolLM2-135M-Instruct"
     result.stdout.fnmatch_lines(
         [
-            "upskill: wick on local (SmolLM2-135M-Instruct), the default as no --model is given",
-            "local is SmolLM2-135M-Instruct: a small model to try things out with, *",
+            "upskill: wick on local (SmolLM2-135M-Instruct) (default; choose with --model)",
+            "local is SmolLM2-135M-Instruct, a small model for trying things out; *",
         ]
     )
     assert not result.stderr.lines

@@ -81,7 +81,7 @@ def test_a_skill_that_got_worse_does_not_pass_the_gate(
 def test_without_a_baseline_old_and_new_are_asked(pytester: pytest.Pytester) -> None:
     changed_skill(pytester.path)
     result = against(pytester, "--skill-no-baseline")
-    result.stdout.fnmatch_lines(["upskill: up to 18 calls: * × 3 arms × *"])
+    result.stdout.fnmatch_lines(["upskill: up to 18 calls: 9 tests × 2 arms × 1 run"])
     (row,) = report(pytester)["summary"]
     assert (row["lift"], row["change"]) == (None, 1)
 
@@ -101,7 +101,7 @@ def test_a_skill_that_is_new_since_has_nothing_to_be_compared_with(
     write_skill(pytester.path / "skills/door")
     result = against(pytester, "--skill-no-worse")
     result.assert_outcomes(passed=10)
-    result.stdout.fnmatch_lines(["door is new since main: there is nothing to compare."])
+    result.stdout.fnmatch_lines(["door is new since main: nothing to compare."])
     rates = {row["skill"]: row["previous_rate"] for row in report(pytester)["summary"]}
     assert rates == {"door": None, "gate": 0}
 

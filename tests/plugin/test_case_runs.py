@@ -201,7 +201,7 @@ def test_cases_that_are_all_for_other_models_are_told(
     write_skill(pytester.path / "skills/gate", [case("q", "yes", models="claude-*")])
     result = pytester.runpytest_inprocess(*args, "-W", "default")
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
-    result.stdout.fnmatch_lines(["*SkillWarning: all cases are for other models than scripted:a*"])
+    result.stdout.fnmatch_lines(["*SkillWarning: no case is for scripted:a*"])
 
 
 def test_tags_of_defaults_and_cases_choose_with_strict_markers(

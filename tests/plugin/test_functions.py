@@ -192,7 +192,7 @@ def test_without_a_model_they_are_skipped(pytester: pytest.Pytester, model: str)
     pytester.makepyfile(test_gate=TEST)
     result = pytester.runpytest_inprocess("-rs", "--strict-markers")
     result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines(["SKIPPED *no model is asked: add --model NAME*"])
+    result.stdout.fnmatch_lines(["SKIPPED *no model: add --model NAME*"])
     pytester.makeini(f"[pytest]\nskill_models = {model}")
     pytester.runpytest_inprocess().assert_outcomes(passed=1)
 
@@ -206,7 +206,7 @@ def test_without_a_model_they_are_skipped(pytester: pytest.Pytester, model: str)
         ),
         (
             '@pytest.mark.skill("skills")',
-            "test_gate.py::test_opens: mark skill skills: there are several skills here",
+            "test_gate.py::test_opens: mark skill skills: several skills are in this folder",
         ),
     ],
 )
@@ -225,7 +225,7 @@ def test_a_test_without_a_mark_is_told(pytester: pytest.Pytester, model: str) ->
     pytester.makepyfile("def test_it(ask): pass")
     result = pytester.runpytest_inprocess("--model", model)
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["ask needs a skill: @pytest.mark.skill*"])
+    result.stdout.fnmatch_lines(["ask needs @pytest.mark.skill*"])
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
@@ -266,15 +266,15 @@ def test_skips_go_through_and_looking_asks_nothing(pytester: pytest.Pytester, mo
 def test_an_async_test_is_told(pytester: pytest.Pytester, model: str) -> None:
     pytester.makepyfile(test_gate=TEST.replace("def test_opens", "async def test_opens"))
     result = pytester.runpytest_inprocess("--model", model)
-    result.stdout.fnmatch_lines(["ask works in plain functions, not in async ones"])
+    result.stdout.fnmatch_lines(["ask does not work in async tests"])
 
 
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        ("3", "ask takes a text, or a list of messages: "),
-        ('""', "ask takes a text, or a list of messages: [[]0].content: must not be empty"),
-        ('[{"role": "robot", "content": "x"}]', "ask takes a text, or a list of messages: "),
+        ("3", "ask takes a string or a list of messages: "),
+        ('""', "ask takes a string or a list of messages: [[]0].content: must not be empty"),
+        ('[{"role": "robot", "content": "x"}]', "ask takes a string or a list of messages: "),
     ],
 )
 def test_a_question_that_is_none_is_told_where_it_is_asked(
@@ -300,7 +300,7 @@ def test_a_test_that_asks_nothing_is_an_error(pytester: pytest.Pytester, model: 
     )
     result = pytester.runpytest_inprocess("--model", model)
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["this test asked nothing, so it says nothing of the skill"])
+    result.stdout.fnmatch_lines(["this test never called ask, so it says nothing about the skill"])
 
 
 def test_who_expects_a_failure_does_not_expect_no_answer(pytester: pytest.Pytester) -> None:

@@ -109,7 +109,7 @@ def test_a_folder_that_cannot_be_written_is_told_and_changes_no_colour(
     (pytester.path / "file").write_text("no folder")
     result = pytester.runpytest_inprocess(*args, "-n", workers, "--skill-runs-dir", "file")
     assert result.ret == 0
-    told = [line for line in result.outlines if "this run is not kept: file: " in line]
+    told = [line for line in result.outlines if "could not keep this run in file: " in line]
     assert len(told) == 1
     assert (pytester.path / "file").read_text() == "no folder"
 

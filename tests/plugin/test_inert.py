@@ -63,12 +63,12 @@ def test_an_option_without_a_skill_says_that_nothing_is_tested(pytester: pytest.
     pytester.makepyfile("def test_other(): pass")
     result = pytester.runpytest_inprocess("--skill-json", "r.json", "--skill-runs", "2")
     result.assert_outcomes(passed=1)
-    told = "upskill: --skill-runs, --skill-json without --skill PATH, so no skill is tested"
+    told = "upskill: --skill-runs, --skill-json ignored: add --skill PATH"
     assert told in result.outlines
     for workers in ("0", "2"):
         result = pytester.runpytest_inprocess("--model", "haiku", "-n", workers)
         result.assert_outcomes(passed=1)
-        result.stdout.fnmatch_lines(["upskill: no skill was tested: neither --skill PATH nor *"])
+        result.stdout.fnmatch_lines(["upskill: no skill tested: add --skill PATH, or *"])
 
 
 def test_help_and_markers_work_whatever_the_settings_say(pytester: pytest.Pytester) -> None:

@@ -119,10 +119,7 @@ def test_without_a_judge_nothing_is_asked(
     result = run(pytester, server, judge="")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(
-        [
-            "skills/gate/skill_meta.json:1: cases[[]0]: only a judge can grade this, and there is "
-            "none; add --skill-judge MODEL"
-        ]
+        ["skills/gate/skill_meta.json:1: cases[[]0]: this needs a judge; add --skill-judge MODEL"]
     )
     assert server.asked == []
 
@@ -132,9 +129,9 @@ def test_a_judge_under_test_is_said_before_the_first_call(
 ) -> None:
     write_skill(pytester.path / "skills/gate", CASES)
     result = run(pytester, server, judge="m")
-    result.stdout.fnmatch_lines(["upskill: rubrics are judged by m, which is under test itself*"])
+    result.stdout.fnmatch_lines(["upskill: rubrics judged by m (also under test: *"])
     result = run(pytester, server)
-    assert "upskill: rubrics are judged by judge" in result.outlines
+    assert "upskill: rubrics judged by judge" in result.outlines
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])

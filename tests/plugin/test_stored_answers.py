@@ -42,20 +42,22 @@ def test_an_unchanged_skill_is_not_asked_again(
     result = run(pytester, server, "-n", workers, "--skill-json", "r.json")
     assert len(server.asked) == 2
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["2 of 2 answers re-used, which saved 30 tokens. --skill-fresh *"])
+    result.stdout.fnmatch_lines(
+        ["2 of 2 answers from cache (saved 30 tokens); --skill-fresh asks again."]
+    )
     records = json.loads((pytester.path / "r.json").read_text())["records"]
     assert [record["stored"] for record in records] == [True, True]
     assert (pytester.path / ".upskill/answers.sqlite").is_file()
 
 
-def test_what_was_saved_is_told_in_money_too(
+def test_what_was_saved_is_shown_in_money_if_prices_are_known(
     pytester: pytest.Pytester, server: LoopbackServer
 ) -> None:
     write_skill(pytester.path / "skills/gate")
     pytester.makeini("[pytest]\nskill_prices = m 1000 2000")
     run(pytester, server)
     result = run(pytester, server)
-    result.stdout.fnmatch_lines(["2 of 2 answers re-used, which saved 30 tokens and $0.04. *"])
+    result.stdout.fnmatch_lines(["2 of 2 answers from cache (saved $0.04); *"])
     pytester.makeini("[pytest]\nskill_prices = m 1 1")
     result = run(pytester, server)
     result.stdout.fnmatch_lines(["*which saved 30 tokens and <$0.001.*"])
@@ -129,7 +131,7 @@ def test_after_a_kill_exactly_the_rest_is_asked(pytester: pytest.Pytester, worke
         result = pytester.runpytest_subprocess(*args, "-n", workers)
     result.assert_outcomes(passed=10)
     assert len(server.asked) - before == 20 - 7
-    result.stdout.fnmatch_lines(["7 of 20 answers re-used*"])
+    result.stdout.fnmatch_lines(["7 of 20 answers from cache *"])
 
 
 def test_a_broken_store_is_told_and_the_run_goes_on(

@@ -15,7 +15,7 @@ def test_eval_model_is_the_default_and_the_header_says_so(
     (pytester.path / CONFIG_NAME).write_text(f"eval_model: {model}")
     result = pytester.runpytest_inprocess("--skill", "skills", "-n", workers)
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines([f"upskill: gate on {model} (*), from upskill.config.yaml"])
+    result.stdout.fnmatch_lines([f"upskill: gate on {model} (*) (from upskill.config.yaml)"])
 
 
 def test_file_is_found_next_to_the_ini_file(

@@ -1,7 +1,6 @@
-"""The pytest plugin. Without a skill or a model it does nothing but declare what it has.
+"""The pytest plugin: it does nothing until a skill or a model is given.
 
-Every pytest run of whoever has this installed imports this module, so it imports nothing more
-until it is asked for.
+Every pytest run in an environment that has it imports this module, so it imports very little.
 """
 
 import pytest
@@ -20,7 +19,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "skill(path): a test of an Agent Skill, asked of models.")
+    config.addinivalue_line("markers", "skill(path): test an Agent Skill on the models of the run.")
     if is_asked_for(config):
         from .session import UpskillRun
 
@@ -30,17 +29,17 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_report_header(config: pytest.Config) -> str | None:
     if is_asked_for(config) or not (flags := unused_flags(config)):
         return None
-    return f"upskill: {', '.join(flags)} without --skill PATH, so no skill is tested"
+    return f"upskill: {', '.join(flags)} ignored: add --skill PATH"
 
 
 @pytest.fixture
 def ask(request: pytest.FixtureRequest) -> object:
-    """Ask the model of this test, with and without the skill of its mark: ``ask("…")``."""
+    """Ask the model under test, with and without the skill of the mark: ``ask("…")``."""
     if not is_asked_for(request.config):
-        pytest.skip("no model is asked: add --model NAME, or skill_models to the ini file")
+        pytest.skip("no model: add --model NAME, or skill_models to the ini file")
     from .functions import asker_of
 
     asker = asker_of(request.node)
     if asker is None:
-        pytest.fail('ask needs a skill: @pytest.mark.skill("path/of/it")', pytrace=False)
+        pytest.fail('ask needs @pytest.mark.skill("path/to/skill")', pytrace=False)
     return asker

@@ -1,4 +1,4 @@
-"""The controller's side of accepted results: compared when all has run, written if accepted."""
+"""Accepted results in the controller: notes on the comparison, and --skill-accept."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -33,17 +33,17 @@ _MOST_NAMES: Final = 10
 
 @dataclass(frozen=True)
 class _Group:
-    """The cases of a skill that this run had for a model, and what came of them."""
+    """The cases of a skill on a model, and their results."""
 
     skill: str
     model: str
     folder: Path
     tests: tuple[PlannedCase, ...]
-    results: dict[str, CaseResult]  # by node id; without those that were not answered
+    results: dict[str, CaseResult]  # by node id; only of cases that were answered
 
     @property
     def subset(self) -> bool:
-        """Whether some of its cases were left out."""
+        """Whether the run left out some cases."""
         from_file = [test.of for test in self.tests if test.of]
         return len(from_file) < max(from_file, default=0)
 
@@ -67,11 +67,11 @@ def _results(ledger: Ledger, tests: Sequence[PlannedCase]) -> dict[str, CaseResu
     return {nodeid: result for nodeid, result in found.items() if result}
 
 
-def writer(settings: Settings, ledger: Ledger, told: list[str]) -> Iterator[Writer]:
-    """What accepts the results, if that is asked for, and tells what it did in its own words."""
+def writer(settings: Settings, ledger: Ledger, notes: list[str]) -> Iterator[Writer]:
+    """Accepts the results, if --skill-accept is given, and adds what it did to the notes."""
 
     def write() -> list[Path]:
-        told.extend(accept(ledger))
+        notes.extend(accept(ledger))
         return []
 
     if settings.accept:
@@ -79,8 +79,8 @@ def writer(settings: Settings, ledger: Ledger, told: list[str]) -> Iterator[Writ
 
 
 def accept(ledger: Ledger) -> list[str]:
-    """Write what was reached beside the skills; what of it, in lines."""
-    told = []
+    """Write the results beside the skills; a note for each skill and model."""
+    lines = []
     digests = {skill.name: skill.digest for skill in ledger.skills}
     by_folder = sorted(_groups(ledger), key=lambda group: str(group.folder))
     for folder, groups in groupby(by_folder, key=lambda group: group.folder):
@@ -95,26 +95,26 @@ def accept(ledger: Ledger) -> list[str]:
                 model_id, skill = ledger.model_ids[group.model], digests[group.skill]
                 now = ModelResults(model_id, ledger.date, skill[:DIGITS], present)
                 results = updated(results, group.model, now, _existing(group))
-            told.append(f"{group.skill} on {group.model}: {_accepted(group, folder)}")
+            lines.append(f"{group.skill} on {group.model}: {_accepted(group, folder)}")
         if results is not before:
             write_results(folder, results)
-    return told
+    return lines
 
 
 def _existing(group: _Group) -> tuple[str, ...] | None:
-    """The cases of the skill's file, if the run left none of them out."""
+    """The ids of all cases in the skill's file, if the run left none out."""
     siblings = max((test.siblings for test in group.tests), key=len)
     return siblings if siblings and not group.subset else None
 
 
 def _accepted(group: _Group, folder: Path) -> str:
     left = [test.case for test in group.tests if test.nodeid not in group.results]
-    told = f"accepted {counted(len(group.results), 'case')} in {shown(folder / RESULTS_NAME)}"
-    return f"{told}; not accepted: {_names(left)}" if left else told
+    text = f"accepted {counted(len(group.results), 'case')} in {shown(folder / RESULTS_NAME)}"
+    return f"{text}; not accepted: {_names(left)}" if left else text
 
 
 def notes(results: RunResults, config: pytest.Config) -> list[str]:
-    """What else there is to say beside what was accepted."""
+    """How the results compare with the accepted ones, and how to accept them."""
     lines, found = results.subset_notes, results.comparisons
     to_accept = False
     for comparison in found:
@@ -122,7 +122,7 @@ def notes(results: RunResults, config: pytest.Config) -> list[str]:
         better, unknown = comparison.of_kind("better"), comparison.unknown
         to_accept = to_accept or bool(better or unknown)
         if better:
-            lines.append(f"{where}: better than accepted: {_all_told(better)}.")
+            lines.append(f"{where}: better than accepted: {_descriptions(better)}.")
         lines += worse_notes([comparison])
         if unknown:
             names = _names([case.test.case for case in unknown])
@@ -133,16 +133,16 @@ def notes(results: RunResults, config: pytest.Config) -> list[str]:
 
 
 def worse_notes(found: Sequence[AcceptedComparison]) -> list[str]:
-    """What may be chance and may be not."""
+    """Cases that did worse, though that could be chance."""
     return [
-        f"{comparison.skill} on {comparison.model}: worse than accepted, no evidence by itself: "
-        f"{_all_told(chance)}."
+        f"{comparison.skill} on {comparison.model}: below accepted; could be chance: "
+        f"{_descriptions(chance)}."
         for comparison in found
         if (chance := comparison.of_kind("perhaps chance"))
     ]
 
 
-def _all_told(cases: Sequence[Compared]) -> str:
+def _descriptions(cases: Sequence[Compared]) -> str:
     more = [f"and {len(cases) - _MOST_NAMES} more"] if len(cases) > _MOST_NAMES else []
     return "; ".join([*(case.told for case in cases[:_MOST_NAMES]), *more])
 
@@ -159,7 +159,7 @@ def command_that_accepts(config: pytest.Config) -> str:
 def run_again_by_lf(
     found: Sequence[AcceptedComparison], ledger: Ledger, config: pytest.Config
 ) -> None:
-    """What the end of the run found worse is failed for --lf, although its test did not fail."""
+    """Let --lf rerun cases of a regression, though their tests did not fail."""
     plugin = config.pluginmanager.getplugin("lfplugin")
     if plugin:
         for comparison in found:

@@ -1,4 +1,4 @@
-"""What a run leaves behind: report files, a recording, its place in the history, JUnit, CI."""
+"""What a run writes besides the terminal: reports, recording, history, JUnit, GitHub."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ def reports(
 
 
 def report_paths(settings: Settings) -> dict[str, Path | None]:
-    """Where each report goes, by its option."""
+    """The path of each report, by its option."""
     return {
         "--skill-json": settings.json_file,
         "--skill-csv": settings.csv_file,
@@ -48,7 +48,7 @@ def recording(settings: Settings, ledger: Ledger, engine: Engine) -> Iterator[Wr
 
 
 def keep(settings: Settings, results: RunResults, root: Path) -> str | None:
-    """Keep the run in the history of the project; what is wrong if that can't be done."""
+    """Keep the run in the history; the error if that fails."""
     if not settings.history or not history.worth_keeping(results):
         return None
     folder = settings.runs_folder or history.default_folder(root)
@@ -56,12 +56,12 @@ def keep(settings: Settings, results: RunResults, root: Path) -> str | None:
         history.keep(results, folder, settings.history_mb * 1_000_000)
     except (OSError, ValueError) as error:
         problem = getattr(error, "strerror", None) or str(error)
-        return f"this run is not kept: {shown(folder)}: {one_line(problem, 200)}"
+        return f"could not keep this run in {shown(folder)}: {one_line(problem, 200)}"
     return None
 
 
 def add_to_test(report: pytest.TestReport, ledger: Ledger, config: pytest.Config) -> None:
-    """Before JUnit sees it: of several reports of a test it takes the properties of one."""
+    """Add prices and numbers to a report before JUnit takes its properties."""
     names = [name for name, _ in report.user_properties]
     if xml_key in config.stash and RECORDS_PROPERTY in names:
         priced = ledger.priced_records_of(report.nodeid)
@@ -76,8 +76,8 @@ def add_to_suite(results: RunResults, config: pytest.Config) -> None:
             xml.add_global_property(name, value)
 
 
-def tell_job(text: str) -> list[str]:
-    """Add a text to what GitHub Actions shows on the page of the run; what went wrong."""
+def write_job_summary(text: str) -> list[str]:
+    """Add a text to the summary of a GitHub Actions job; the error if that fails."""
     file = os.environ.get("GITHUB_STEP_SUMMARY")
     if not file:
         return []
@@ -85,7 +85,7 @@ def tell_job(text: str) -> list[str]:
         with Path(file).open("a", encoding="utf-8", errors="backslashreplace") as summary:
             summary.write(f"{text}\n")
     except OSError as error:
-        return [f"the summary of the job (GITHUB_STEP_SUMMARY) could not be written: {error}"]
+        return [f"could not write the job summary (GITHUB_STEP_SUMMARY): {error}"]
     return []
 
 
@@ -94,7 +94,7 @@ def annotation_lines(
 ) -> list[str]:
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return []
-    # GitHub knows files by their paths in the repository, of which the rootdir may be a part.
+    # GitHub wants paths relative to the repository, and the rootdir may be a part of that.
     top = Path(os.environ.get("GITHUB_WORKSPACE") or root)
 
     def placed(case: Compared) -> Compared:

@@ -1,7 +1,7 @@
-"""Where the questions of a process go: to its own engine, or over the link to the controller's.
+"""Where the questions of a process go: to its own engine, or over a link to the controller's.
 
-In the controller of an xdist run there is an engine and the link's server; in a worker there is
-a client of that link; without xdist there is an engine alone.
+The controller of an xdist run has an engine and the server of the link, a worker has a client of
+that link, and a process without xdist has just an engine.
 """
 
 import gc
@@ -20,11 +20,11 @@ from ..trials.trial import Question
 from .status_line import ProgressLine, Tally
 
 _LINK: Final = "upskill_link"
-_NO_ENGINE: Final = "not asked: this xdist worker has no connection to the run's engine"
+_NO_ENGINE: Final = "not asked: this xdist worker is not connected to the engine"
 
 
 class Asking:
-    """One for each process of a run."""
+    """How a process asks; each has one."""
 
     def __init__(
         self, config: pytest.Config, engine: Engine | None, on_plan: Callable[[Plan], None]
@@ -38,18 +38,18 @@ class Asking:
         controls = config.pluginmanager.hasplugin("dsession")
         self._link = LinkServer(engine, on_plan) if engine and controls else None
 
-    def tell_worker(self, node: object) -> None:
-        """Give a worker that is about to start the address of the link."""
+    def send_link(self, node: object) -> None:
+        """Tell a worker that is about to start the address of the link."""
         if self._link:
             node.workerinput[_LINK] = self._link.address  # type: ignore[attr-defined]
 
     def connect(self) -> None:
-        """In a worker, reach the controller's engine."""
+        """In a worker, connect to the controller's engine."""
         if address := worker_link(self._config):
             self._client = LinkClient(address)
 
     def refuse(self, reason: str) -> None:
-        """Ask nothing, and say this in place of every answer."""
+        """Ask nothing; give this reason in place of every answer."""
         self._refusal = reason
 
     def start(self, plan: Plan, *, nothing_else_runs: bool) -> None:
@@ -66,22 +66,22 @@ class Asking:
         with self._progress.waiting() if self._progress and waits else nullcontext():
             replies = asker.ask(questions)
         if self._may_freeze:
-            # All that there is now, an SDK included, stays to the end. The garbage collector would
-            # look through it again and again (pytest alone has it do so five times at the end),
-            # some 0.3 s in all. Not where other tests run: they may look for garbage themselves.
+            # Whatever exists now, an SDK included, stays until the end, and collecting garbage in
+            # it (pytest alone does so five times at the end) takes 0.3 s in all. Not if other
+            # tests run: they may look at garbage themselves.
             gc.freeze()
             self._may_freeze = False
         return replies
 
     @contextmanager
-    def telling(self, tally_of: Callable[[Engine], Tally]) -> Iterator[None]:
-        """Tell how far the run has come, in the process that knows."""
+    def progress_shown(self, tally_of: Callable[[Engine], Tally]) -> Iterator[None]:
+        """Show the progress of the run, in the process that has the engine."""
         if not self.engine or not self._config.pluginmanager.hasplugin("terminalreporter"):
             yield
             return
         self._progress = ProgressLine(self._config, tally_of(self.engine), os.environ)
         try:
-            # xdist's controller does nothing but wait; else it is `ask` that does.
+            # xdist's controller does nothing but wait; without xdist, `ask` waits.
             with self._progress.waiting() if self._link else nullcontext():
                 yield
         finally:

@@ -1,10 +1,4 @@
-"""Which calls a run makes: the tests it plans, the line that announces them, frugal runs.
-
-Frugal runs, ``--skill-runs 3..12``: how many of them the cases of a skill on a model get. Every
-process has collected all items, so each finds this out by itself, from the same answers and
-with the same end: questions are asked once, whoever asks them. What a look has graded is kept in
-the items.
-"""
+"""Which calls a run makes: the tests it plans, and how many runs each of them gets."""
 
 from collections.abc import Collection, Sequence
 
@@ -22,7 +16,7 @@ from .outcomes import is_passed_by
 
 
 def plan_of(items: Sequence[pytest.Item]) -> Plan:
-    """The tests that a model is going to be asked for."""
+    """The tests that ask a model."""
     found = [own for item in items if (own := _of_skill(item)) and not is_passed_by(item)]
     return Plan(tuple(dict.fromkeys(skill for skill, _ in found)), tuple(test for _, test in found))
 
@@ -62,12 +56,16 @@ def _range(numbers: Collection[int], word: str) -> str:
 
 
 def looks_of(settings: Settings) -> tuple[int, ...]:
-    """After how many runs the verdict is looked at; never, if the number of runs is given."""
+    """The numbers of runs after which to look at the verdict; none without a range of runs."""
     return look_plan(settings.first_runs, settings.runs) if settings.first_runs else ()
 
 
 class FrugalRuns:
-    """Decides once for each skill and model."""
+    """Decides how many of ``--skill-runs 3..12`` a skill gets on a model.
+
+    Every xdist worker has all items, so each decides for itself, from the same answers and with
+    the same result: a question is asked once, whoever needs it.
+    """
 
     def __init__(self, settings: Settings, ask: Ask) -> None:
         self._looks = looks_of(settings)
@@ -89,7 +87,7 @@ class FrugalRuns:
         for runs in self._looks:
             records = [record for own in records_of_items(items, runs, self._ask) for record in own]
             seen = summarize(records, skill, model, model_id=model, not_run=0)
-            # Without all answers the verdict is incomplete, and more of them would not change that.
+            # With an answer missing the verdict is incomplete, and more runs would not change that.
             rates = seen.pairs("rate", over="baseline")
             if seen.errored or not rates or not look(rates, runs, self._looks).open:
                 break

@@ -29,7 +29,7 @@ from ..trials.records import load_records
 from .outcomes import RECORDS_PROPERTY
 
 _KEY: Final = "upskill_screen"
-_WIDTH: Final = 80  # where nobody looks
+_WIDTH: Final = 80  # without a terminal
 _PERCENT: Final = len(" [100%]")
 _INDENT: Final = "    "
 _BAR: Final = 30
@@ -51,11 +51,11 @@ _SCREEN: Final = pytest.StashKey[Screen]()
 def screen_of(config: pytest.Config) -> Screen:
     """The terminal of the run: in a worker, that of the controller.
 
-    It is looked at once, before the first test: while output is captured it can't be seen.
+    Read once, before the first test: later, pytest captures the output.
     """
-    if told := getattr(config, "workerinput", {}).get(_KEY):
-        width, drawn = told
-        return Screen(width, UNICODE_MARKS if drawn else ASCII_MARKS)
+    if sent := getattr(config, "workerinput", {}).get(_KEY):
+        width, unicode = sent
+        return Screen(width, UNICODE_MARKS if unicode else ASCII_MARKS)
     if not config.pluginmanager.hasplugin("terminalreporter"):
         return Screen(_WIDTH, UNICODE_MARKS)
     if _SCREEN not in config.stash:
@@ -65,19 +65,20 @@ def screen_of(config: pytest.Config) -> Screen:
     return config.stash[_SCREEN]
 
 
-def tell_worker(config: pytest.Config, node: object) -> None:
+def send_screen(config: pytest.Config, node: object) -> None:
+    """Tell an xdist worker about the controller's terminal."""
     screen = screen_of(config)
-    told = (screen.width, screen.marks == UNICODE_MARKS)
-    node.workerinput[_KEY] = told  # type: ignore[attr-defined]
+    sent = (screen.width, screen.marks == UNICODE_MARKS)
+    node.workerinput[_KEY] = sent  # type: ignore[attr-defined]
 
 
 def download_bar(config: pytest.Config) -> Download:
-    """Say what is downloaded and, on a terminal, how far it is."""
+    """Announce a download and, on a terminal, show its progress."""
 
     def begin(what: str) -> Progress:
         reporter = config.pluginmanager.get_plugin("terminalreporter")
         if reporter:
-            reporter.write_line(f"upskill: fetching {what}")
+            reporter.write_line(f"upskill: downloading {what}")
         if not reporter or not reporter.isatty:
             return lambda _done, _total: None
         writer = config.get_terminal_writer()
@@ -100,21 +101,19 @@ def header_lines(
         name if (model_id := spec.model_id) in name else f"{name} ({model_id})"
         for name, spec in specs.items()
     ]
-    default = "" if settings.models else ", the default as no --model is given"
+    default = "" if settings.models else " (default; choose with --model)"
     if settings.models_file:
-        default = f", from {shown(settings.models_file)}"
+        default = f" (from {shown(settings.models_file)})"
     lines = [f"upskill: {one_line(', '.join(labels), 100)} on {', '.join(names)}{default}"]
     tested = {spec.model_id for spec in specs.values()}
     for name, spec in judges.items():
-        own = ", which is under test itself and may favour its own answers"
-        lines.append(
-            f"upskill: rubrics are judged by {name}{own if spec.model_id in tested else ''}"
-        )
+        own = " (also under test: it may favor its own answers)"
+        lines.append(f"upskill: rubrics judged by {name}{own if spec.model_id in tested else ''}")
     return lines
 
 
 class ItemLines:
-    """A plugin of the process that has the terminal."""
+    """With -v, adds the numbers of a test to its line."""
 
     def __init__(self, config: pytest.Config, against: str | None) -> None:
         self._config = config
@@ -123,7 +122,7 @@ class ItemLines:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_report_teststatus(self, report: Any) -> Generator[None, Status, Status]:
-        """The word stays first, whoever chose it, so that people and programs find it."""
+        """Keep the status word first: people and programs look for it there."""
         category, letter, word = yield
         numbers = self._numbers(report) if self._shown else None
         if not numbers or not word:
@@ -134,7 +133,7 @@ class ItemLines:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """The short summary asks for the words once more, and has no room for numbers."""
+        """The short summary uses the same words, and has no room for numbers."""
         self._shown = False
 
     def _numbers(self, report: Any) -> str | None:
@@ -147,9 +146,9 @@ class ItemLines:
         return item_numbers(records, marks, self._against)
 
     def _joined(self, word: str, numbers: str, report: Any) -> str:
-        """On a terminal too narrow for both, the numbers get a line of their own.
+        """On a narrow terminal, the numbers get a line of their own.
 
-        Not in a log, whose lines have no end; nor under xdist, where the test's name comes last.
+        Not in a log, where lines may be long, nor under xdist, where the test's name comes last.
         """
         line = f"{word} {numbers}"
         reporter = self._config.pluginmanager.getplugin("terminalreporter")
@@ -163,7 +162,7 @@ class ItemLines:
 def write_regressions(
     reporter: pytest.TerminalReporter, compared: Sequence[AcceptedComparison]
 ) -> None:
-    """What only all cases together show was no failure by itself: it is shown here."""
+    """Show the failures behind a regression, which were reported as expected ones."""
     worse = {case.test.nodeid for comparison in compared for case in comparison.to_run_again}
     for report in reporter.stats.get("xfailed", ()):
         if report.nodeid in worse and report.longrepr:
@@ -178,13 +177,13 @@ def write_summary(
     notes: Sequence[str],
 ) -> None:
     verbosity = config.get_verbosity()
-    if not results.verdicts or verbosity < -1:  # with -qq pytest itself says nothing here either
+    if not results.verdicts or verbosity < -1:  # with -qq pytest is silent here too
         return
     writer = config.get_terminal_writer()
     screen = screen_of(config)
     look = Look(screen.width, screen.marks, writer.markup, verbosity)
     lines = summary_lines(results.skills, results.verdicts, look, notes, results.subsets)
-    # With -q the few lines stand right below the dots, unless there is something between.
+    # With -q the few lines follow the dots, unless there is something in between.
     if verbosity >= 0 or any(reporter.stats.get(kind) for kind in ("failed", "error", "warnings")):
         reporter.write_sep("=", "skills")
     for line in lines:
@@ -209,7 +208,7 @@ def write_end(
 
 def new_skill_notes(skills: Sequence[SkillInfo], against: str | None) -> list[str]:
     return [
-        f"{harmless(skill.name)} is new since {harmless(against)}: there is nothing to compare."
+        f"{harmless(skill.name)} is new since {harmless(against)}: nothing to compare."
         for skill in skills
         if against and not skill.against
     ]
@@ -217,16 +216,16 @@ def new_skill_notes(skills: Sequence[SkillInfo], against: str | None) -> list[st
 
 def retry_notes(retries: Mapping[str, int]) -> list[str]:
     return [
-        f"{harmless(model)}: {counted(number, 'call')} made again after a limit or a fault."
+        f"{harmless(model)}: {counted(number, 'call')} retried after a rate limit or an error."
         for model, number in retries.items()
         if number
     ]
 
 
 def small_model_notes(specs: Iterable[ModelSpec]) -> list[str]:
-    """A small model is for trying things out, and whoever reads its numbers must know."""
+    """A warning that the numbers of the embedded model mean little."""
     return [
-        f"{spec.name} is {LABEL}: a small model to try things out with, no measure of a skill."
+        f"{spec.name} is {LABEL}, a small model for trying things out; don't judge a skill by it."
         for spec in specs
         if isinstance(spec.provider, LocalProvider) and not spec.file
     ]

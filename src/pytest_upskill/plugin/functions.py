@@ -1,9 +1,8 @@
-"""Tests of a skill written in Python: ``@pytest.mark.skill("skills/x")`` and the fixture ``ask``.
+"""Tests in Python: ``@pytest.mark.skill("skills/x")`` and the fixture ``ask``.
 
-Such a test is an item per model with all arms inside, like a case. Its function runs without
-the skill (and with its previous text), where a failing ``assert`` is data, and with it, where it is
-a failure. It runs while the item is set up, so that a question without an answer is an error of
-the test.
+Such a test is one item per model with all arms inside, like a case. Its function runs once for
+each arm and run: a failing ``assert`` is a failure with the skill, and just data in other arms.
+It runs during setup, so that a question without an answer is an error of the test.
 """
 
 import inspect
@@ -35,23 +34,23 @@ Messages = tuple[tuple[Role, str], ...]
 _MODEL: Final = "upskill_model"
 _ASKER: Final = pytest.StashKey["Asker"]()
 _FAILURE: Final = pytest.StashKey[BaseException | None]()
-_NOTHING_ASKED: Final = "this test asked nothing, so it says nothing of the skill"
-_HOW: Final = 'Write @pytest.mark.skill("path/of/the/skill") above the test.'
+_NOTHING_ASKED: Final = "this test never called ask, so it says nothing about the skill"
+_HOW: Final = 'Write @pytest.mark.skill("path/to/skill") above the test.'
 
 
 class AnswerText(str):
-    """The text of an answer, for plain asserts; ``answer`` has its usage, stop and seconds."""
+    """The text of an answer, for plain asserts; ``answer`` is all of it."""
 
     __slots__ = ("answer",)
     answer: Answer
 
 
 class Unanswered(BaseException):
-    """Not an Exception, so that no ``except`` of a test takes it for an answer."""
+    """No answer. Not an Exception, so that no ``except`` of a test catches it."""
 
 
 class Asker:
-    """What the fixture ``ask`` gives to a test: a function that asks the model of its item."""
+    """What the fixture ``ask`` gives to a test: it asks the model of the item."""
 
     def __init__(self, run: Run, known: "_Known", planned: PlannedCase, prompt: Prompt) -> None:
         self.info = known.info
@@ -65,7 +64,7 @@ class Asker:
     def __call__(
         self, question: str | Sequence[Mapping[str, str]], *, system: str | None = None
     ) -> AnswerText:
-        """The answer to a question, or to the last of several messages (role and content)."""
+        """The answer to a question, or to a list of messages (role and content)."""
         __tracebackhide__ = True
         messages = _messages(question)
         trial = self._trial
@@ -92,7 +91,7 @@ class Asker:
         return f"<ask {self._trial.model}, {self._trial.arm} arm of {self._trial.skill}>"
 
     def try_out(self, trial: Trial, function: Callable[[], object]) -> BaseException | None:
-        """What a test raised in a trial; a skip, an exit or Ctrl-C goes through."""
+        """What a test raises in a trial; a skip, an exit or Ctrl-C passes through."""
         self._trial = trial
         try:
             function()
@@ -101,13 +100,13 @@ class Asker:
         return None
 
     def record(self, trial: Trial, failure: BaseException | None) -> Record:
-        """All that was asked in a trial, as one."""
+        """One record of everything that was asked in a trial."""
         if isinstance(failure, Unanswered):
             return errored_record(trial, str(failure))
         answers = [answer for own, _, answer in self.asked if own is trial]
         if not answers:
             return errored_record(trial, _NOTHING_ASKED)
-        reason = "every assert held" if failure is None else one_line(_told(failure), 300)
+        reason = "all asserts passed" if failure is None else one_line(_reason(failure), 300)
         return graded_record(trial, joined(answers), (Grade("assert", failure is None, reason),))
 
 
@@ -117,16 +116,16 @@ def _messages(question: Any) -> Messages:
     try:
         return read_messages(turns)
     except FormError as error:
-        raise TypeError(f"ask takes a text, or a list of messages: {error}") from None
+        raise TypeError(f"ask takes a string or a list of messages: {error}") from None
 
 
-def _told(failure: BaseException) -> str:
+def _reason(failure: BaseException) -> str:
     text = str(failure)
     return text if isinstance(failure, AssertionError) and text else repr(failure)
 
 
 class _Known(NamedTuple):
-    """A skill that tests are marked with."""
+    """A skill that a mark names."""
 
     skill: Skill
     folder: Path
@@ -135,7 +134,7 @@ class _Known(NamedTuple):
 
 
 class MarkedTests:
-    """The hooks of these tests."""
+    """The pytest hooks for tests in Python."""
 
     def __init__(self, run: Run, label_of: Callable[[Path], str]) -> None:
         self._run = run
@@ -144,7 +143,7 @@ class MarkedTests:
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         if "ask" in metafunc.fixturenames and _path_in(metafunc.definition):
-            self._skill_of(metafunc.definition)  # an error here is one of collection
+            self._skill_of(metafunc.definition)  # raises an error of collection
             metafunc.fixturenames.append(_MODEL)
             metafunc.parametrize(_MODEL, list(self._run.model_ids), ids=str)
 
@@ -155,12 +154,12 @@ class MarkedTests:
             planned = _planned(item, known, spec.params[_MODEL], self._run.settings)
             item.stash[_ASKER] = Asker(self._run, known, planned, prompts(item.ihook, item.config))
 
-    @pytest.hookimpl(trylast=True)  # when its fixtures are there
+    @pytest.hookimpl(trylast=True)  # after its fixtures
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         asker = item.stash.get(_ASKER, None)
         if asker and self._run.asks and isinstance(item, pytest.Function):
             if inspect.iscoroutinefunction(item.obj):
-                pytest.fail("ask works in plain functions, not in async ones", pytrace=False)
+                pytest.fail("ask does not work in async tests", pytrace=False)
             item.stash[_FAILURE] = _run_all(item, asker, self._run.settings)
 
     @pytest.hookimpl(tryfirst=True)
@@ -179,13 +178,15 @@ class MarkedTests:
             try:
                 file, *more = find_skills(folder)
                 if more:
-                    raise InputError(f"mark skill {path}", "there are several skills here", _HOW)
+                    raise InputError(
+                        f"mark skill {path}", "several skills are in this folder", _HOW
+                    )
                 skill = with_previous(load_skill(file), self._run.settings.against)
                 accepted = read_results(file.parent)
             except InputError as error:
                 where = error.where.replace("--skill ", "mark skill ", 1)
-                told = f"{node.nodeid}: {InputError(where, error.problem, error.hint)}"
-                raise pytest.Collector.CollectError(told) from None
+                text = f"{node.nodeid}: {InputError(where, error.problem, error.hint)}"
+                raise pytest.Collector.CollectError(text) from None
             shown = relative(file.parent, node.config.rootpath)
             info = info_of(skill, self._label_of(file.parent), shown, self._run.settings)
             self._skills[folder] = _Known(skill, file.parent, info, accepted)
@@ -193,7 +194,7 @@ class MarkedTests:
 
 
 def asker_of(item: pytest.Item) -> Asker | None:
-    """What a marked test asks by."""
+    """The asker of a test in Python; None for any other test."""
     return item.stash.get(_ASKER, None)
 
 
@@ -203,7 +204,7 @@ def _path_in(node: pytest.Item) -> str | None:
 
 
 def _case_of(item: pytest.Function, model: str) -> str:
-    """The name of a test, the same on every model."""
+    """The name of a test without its model."""
     other = [part for part in (item.callspec.id.replace(model, "", 1).strip("-"),) if part]
     outer = [node.name for node in item.listchain() if isinstance(node, pytest.Class)]
     name = "::".join([item.path.stem, *outer, item.originalname])
@@ -228,7 +229,7 @@ def _planned(item: pytest.Function, known: _Known, model: str, settings: Setting
 
 
 def _run_all(item: pytest.Function, asker: Asker, settings: Settings) -> BaseException | None:
-    """Run a test for every arm and run; a failure with the skill, if too many runs have one."""
+    """Run a test in every arm and run; its failure, if too many runs with the skill failed."""
     given = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
     outcomes = [
         (trial, asker.try_out(trial, lambda: item.obj(**given))) for trial in asker.planned.trials

@@ -1,7 +1,7 @@
 """The hooks for conftest files and other plugins; docs/extend.md has an example of each.
 
-Each implementation may take any of the arguments, by name. If it raises or returns something
-else than is asked for, the run reports the hook's name and the error in one line.
+Each implementation may take any of the arguments, by name. If it raises or returns the wrong
+type, the run reports the hook and the error in one line.
 """
 
 from collections.abc import Mapping

@@ -133,16 +133,16 @@ class Ledger:
         return found
 
     def stored_notes(self) -> list[str]:
-        """What was not asked, since it was known: for people who watch what they spend."""
+        """How many answers came from the cache, and what that saved."""
         records = self.records()
         stored = [record for record in records if record.stored]
         if not stored:
             return []
-        saved = counted(sum(record.tokens or 0 for record in stored), "token")
-        money = sum(record.cost or 0.0 for record in stored)
-        saved += f" and {dollars(money)}" if money else ""
+        tokens = counted(sum(record.tokens or 0 for record in stored), "token")
+        usd = sum(record.cost or 0.0 for record in stored)
+        saved = dollars(usd) if usd else tokens
         share = f"{len(stored):,} of {counted(len(records), 'answer')}"
-        return [f"{share} re-used, which saved {saved}. --skill-fresh asks anew."]
+        return [f"{share} from cache (saved {saved}); --skill-fresh asks again."]
 
     def judge_notes(self, judge: str | None) -> list[str]:
         """What judging took, apart from what the models under test did."""

@@ -38,30 +38,30 @@ from .display import screen_of
 from .hooks import call, prompts
 from .outcomes import RECORDS_PROPERTY, NotAnswered, WrongAnswer, judge_present
 
-_NO_JUDGE: Final = "only a judge can grade this, and there is none; add --skill-judge MODEL"
+_NO_JUDGE: Final = "this needs a judge; add --skill-judge MODEL"
 
 
 class Run(Protocol):
-    """What the nodes need of the run that they belong to."""
+    """What nodes need from their run."""
 
     settings: Settings
-    model_ids: dict[str, str]  # by the names that the user wrote
-    asks: bool  # else pytest only looks, as with --collect-only
+    model_ids: dict[str, str]  # by the names that the user gave
+    asks: bool  # False with --collect-only and the like
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]: ...
 
     def runs_of(self, item: "CaseItem") -> int:
-        """How many runs count, of those that are asked only where the verdict is open."""
+        """How many runs to make: more than the first ones only if the verdict is open."""
         ...
 
 
 class SkillWarning(pytest.PytestWarning):
-    """Something about a skill is odd, but not wrong."""
+    """A skill is valid, but something about it looks wrong."""
 
 
 @dataclass(frozen=True)
 class SkillSource:
-    """Where a skill and its cases are; ``file`` is the one that pytest collects for it."""
+    """Where a skill and its cases are; pytest collects ``file``."""
 
     label: str
     skill_file: Path
@@ -80,7 +80,7 @@ class SkillSource:
 def sources_of(
     skill_files: Sequence[Path], tests_file: Path | None, root: Path
 ) -> list[SkillSource]:
-    """The skills of a run; two of one name are told apart by their paths."""
+    """The skills of a run; skills of the same name are labelled by their paths."""
     names = [file.parent.name for file in skill_files]
     sources = []
     for file, name in zip(skill_files, names, strict=True):
@@ -92,7 +92,7 @@ def sources_of(
 def relative(path: Path, root: Path) -> str:
     try:
         return Path(os.path.relpath(path, root)).as_posix()
-    except ValueError:  # another drive of Windows
+    except ValueError:  # another drive on Windows
         return path.as_posix()
 
 
@@ -102,19 +102,17 @@ def info_of(skill: Skill, label: str, path: str, settings: Settings) -> SkillInf
 
 
 def hooks_of_parent(node: Any) -> Any:
-    """The conftest files that count for a node are those of the node above.
+    """Use the conftest files of the parent node.
 
-    pytest finds them by a node's path, and would find none at all for a folder where it did
-    not load any.
+    pytest looks them up by path, and finds none at all in a folder where it loaded none.
     """
     return node.parent.ihook
 
 
 class SkillFolder(pytest.Collector):
-    """A folder that pytest comes to only because of --skill: a skill's, or one on the way to it.
+    """A folder that is collected only because of --skill: a skill, or a parent of one.
 
-    Unlike pytest's own it imports no conftest.py: a skill from elsewhere must not run code by
-    being tested.
+    Unlike pytest's own node it imports no conftest.py: testing a skill must not run its code.
     """
 
     run: Run
@@ -148,14 +146,14 @@ class SkillFile(pytest.File):
     run: Run
     info: SkillInfo
     accepted: Results
-    cases_path: str  # seen from the rootdir
-    siblings: tuple[str, ...]  # the ids of the skill's own cases
-    runnable: dict[str, int]  # by model: how many cases are for it and not to be skipped
+    cases_path: str  # relative to the rootdir
+    siblings: tuple[str, ...]  # ids of all cases in the skill's own file
+    runnable: dict[str, int]  # by model: the number of its cases that are not skipped
     ihook = property(hooks_of_parent)
 
     @classmethod
     def make(cls, parent: pytest.Collector, source: SkillSource, run: Run) -> "SkillFile":
-        # pytest's own id of a file outside of the rootdir is empty, and so the same for all.
+        # pytest gives all files outside the rootdir the same empty node id.
         nodeid = relative(source.file, parent.config.rootpath)
         node: SkillFile = cls.from_parent(parent, path=source.file, nodeid=nodeid)
         node.source, node.run = source, run
@@ -183,7 +181,7 @@ class SkillFile(pytest.File):
             for model, model_id in self.run.model_ids.items()
         }
         for tag in sorted({tag for case, _ in cases for tag in case.tags}):
-            self.config.addinivalue_line("markers", f"{tag}: a tag of a skill's cases.")
+            self.config.addinivalue_line("markers", f"{tag}: tag of skill cases.")
         prompt = prompts(self.ihook, self.config)
         try:
             items = [
@@ -195,7 +193,7 @@ class SkillFile(pytest.File):
         except InputError as error:
             raise self.CollectError(str(error)) from None
         if not items:
-            text = f"all cases are for other models than {', '.join(self.run.model_ids)}"
+            text = f"no case is for {', '.join(self.run.model_ids)}"
             warnings.warn_explicit(SkillWarning(text), None, str(self.source.cases_file), lineno=1)
         yield from items
 
@@ -243,7 +241,7 @@ class CaseItem(pytest.Item):
         prompt: Prompt,
     ) -> "CaseItem":
         name = f"{case.id}[{model}]"
-        # Given as a whole, pytest knows the brackets for a parameter, as --lf needs it.
+        # From a whole node id pytest parses the parameter in brackets, which --lf needs.
         item: CaseItem = cls.from_parent(parent, name=name, nodeid=f"{parent.nodeid}::{name}")
         item.case, item.checks = case, checks
         label, settings = parent.source.label, parent.run.settings
@@ -268,30 +266,30 @@ class CaseItem(pytest.Item):
         return item
 
     def setup(self) -> None:
-        """Fetch the answers and grade them: what has no grade is an error, not a failure."""
+        """Get and grade the answers: a missing answer or grade is an error, not a failure."""
         if not self.parent.run.asks:
             return
         run = self.parent.run
         (self._records,) = records_of_items([self], run.runs_of(self), run.ask)
         errors = [record.error for record in self._records if record.error is not None]
         if errors:
-            self._send_records()  # of the other trials too: what was answered is not lost
-            told = "\n".join(dict.fromkeys(map(harmless, errors)))
+            self._send_records()  # other trials may have been answered
+            reasons = "\n".join(dict.fromkeys(map(harmless, errors)))
             replayed = self.parent.run.settings.replay_file
-            raise NotAnswered(f"{self.name}: {told}" if replayed else told, pytrace=False)
+            raise NotAnswered(f"{self.name}: {reasons}" if replayed else reasons, pytrace=False)
 
     def runtest(self) -> None:
-        """The skill's answers must pass in enough of the runs."""
+        """Fail unless enough runs with the skill passed."""
         self._send_records()
         planned, settings = self.planned, self.parent.run.settings
         result = case_result(self._records, planned.digest)
-        assert result, "an answer is missing, which is told in the setup"
+        assert result, "setup reports missing answers"
         standing = judge_present(self, settings, planned, result.count)
         if standing:
-            told = standing.reason if standing.kind == "regressed" else None
-            raise WrongAnswer(self._failure_text(told), pytrace=False)
+            reason = standing.reason if standing.kind == "regressed" else None
+            raise WrongAnswer(self._failure_text(reason), pytrace=False)
 
-    def _failure_text(self, standing: str | None) -> str:
+    def _failure_text(self, regression: str | None) -> str:
         screen = screen_of(self.config)
         expected = [self.case.expected]
         if self.case.validator:
@@ -302,7 +300,7 @@ class CaseItem(pytest.Item):
             expected=expected,
             found=lambda answer: spans(self.checks, answer),
             against=self.parent.info.against,
-            standing=standing,
+            standing=regression,
             look=Look(screen.width, screen.marks, verbosity=self.config.get_verbosity()),
         )
 
@@ -316,14 +314,14 @@ class CaseItem(pytest.Item):
         return self._planned.trials
 
     def _send_records(self) -> None:
-        """They travel on the test's own report."""
+        """Attach the records to the test's report."""
         self.user_properties[:] = [(RECORDS_PROPERTY, dump_records(self._records))]
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         shown: Any = super().repr_failure(excinfo, style)
         crash = getattr(shown, "reprcrash", None)
         if crash and isinstance(excinfo.value, pytest.fail.Exception):
-            # What the short summary, JUnit and --tb=line say: one line, and not of this file.
+            # For the short summary, JUnit and --tb=line: one line, at the place of the case.
             crash.path, crash.lineno = str(self.path), self._line
             crash.message = str(excinfo.value).split("\n")[0]
             if self.config.getoption("tbstyle", None) == "line":
@@ -335,12 +333,12 @@ class CaseItem(pytest.Item):
 
     @property
     def _line(self) -> int:
-        """Where the case stands; in another file than pytest's own for the skill, nowhere."""
+        """The line of the case, if pytest collects the file that it is in."""
         return self.case.line if self.path == self.parent.source.cases_file else 1
 
 
 def records_of_items(items: Sequence[CaseItem], runs: int, ask: Ask) -> list[list[Record]]:
-    """The records of each of some items, for so many runs. What is new is asked all at once."""
+    """The records of each item up to a number of runs; new questions are asked all at once."""
     wanted = [
         [trial for trial in item.trials if not trial.later or trial.run <= runs] for item in items
     ]

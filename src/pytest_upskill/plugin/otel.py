@@ -1,6 +1,6 @@
-"""Spans for OpenTelemetry, where the environment says to whom (the extra ``otel`` sends them).
+"""Sends spans by OpenTelemetry (the extra ``otel``) if its environment variables ask for it.
 
-Nothing of OpenTelemetry is imported, and nothing is said, where it does not.
+Otherwise nothing of OpenTelemetry is imported.
 """
 
 import logging
@@ -29,13 +29,13 @@ _PROTOCOLS: Final = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_P
 _TIMEOUTS: Final = ("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT")
 _CONTENT: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _INSTALL: Final = 'pip install "pytest-upskill[otel]"'
-_SECONDS: Final = 3.0  # that one request may take; a run must not wait for a server that is gone
+_SECONDS: Final = 3.0  # for one request: a run must not wait for a dead server
 _SECONDS_IN_ALL: Final = 20.0
 _BATCH: Final = 200
 
 
 def exporters_wanted(env: Mapping[str, str]) -> list[str]:
-    """The names of the exporters that the variables of OpenTelemetry ask for."""
+    """The names of the exporters that OpenTelemetry's variables ask for."""
     if env.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return []
     given = env.get("OTEL_TRACES_EXPORTER", "").strip()
@@ -62,7 +62,7 @@ class OtelExport:
         self._answers = answers
 
     def pytest_upskill_finished(self, results: RunResults) -> list[str]:
-        """Nothing to say if all was sent, or nothing was asked for."""
+        """Send the spans, if an exporter is configured; a line for each problem."""
         wanted = exporters_wanted(os.environ)
         if not wanted or not results.records:
             return []
@@ -70,29 +70,29 @@ class OtelExport:
         try:
             spans = _spans(results, known)
         except ImportError:
-            return [f"No trace was sent: OpenTelemetry is not installed. {_INSTALL}"]
+            return [f"No trace was sent: OpenTelemetry is not installed. Run: {_INSTALL}"]
         return [note for name in wanted for note in _send(spans, name)]
 
 
 def _send(spans: "Sequence[ReadableSpan]", name: str) -> Iterator[str]:
     found = list(entry_points(group="opentelemetry_traces_exporter", name=name))
     if not found:
-        yield f"No trace was sent: OpenTelemetry has no exporter {name!r} here. {_INSTALL}"
+        yield f"No trace was sent: OpenTelemetry has no exporter {name!r}. Run: {_INSTALL}"
         return
     sent = 0
     with _log_kept() as log:
         try:
             sent = _exported(spans, _exporter(name, found[0].load()))
-        except Exception as error:  # of other people's code: whatever it does, the run stands
+        except Exception as error:  # an exporter must not fail the run
             log.append(repr(error))
     if sent < len(spans):
         share = f"{sent:,} of {counted(len(spans), 'span')}"
-        told = f"Only {share} were sent by {name}" if sent else f"No trace was sent by {name}"
-        yield f"{told}{_where()}" + (f": {one_line(log[-1], 200)}" if log else "")
+        what = f"Only {share} were sent by {name}" if sent else f"No trace was sent by {name}"
+        yield f"{what}{_where()}" + (f": {one_line(log[-1], 200)}" if log else "")
 
 
 def _where() -> str:
-    """The address in the environment, without what may be secret in it."""
+    """The address in the environment, without secrets."""
     named = (os.environ.get(variable) for variable in _ENDPOINTS)
     address = next(filter(None, named), None)
     return f" to {one_line(shown_address(address), 100)}" if address else ""
@@ -104,7 +104,7 @@ def _exporter(name: str, make: "Callable[..., SpanExporter]") -> "SpanExporter":
 
 
 def _exported(spans: "Sequence[ReadableSpan]", exporter: "SpanExporter") -> int:
-    """How many were sent, up to the first that were not."""
+    """How many spans were sent before the first failure."""
     from opentelemetry.sdk.trace.export import SpanExportResult
 
     until = time.monotonic() + _SECONDS_IN_ALL
@@ -122,7 +122,7 @@ def _exported(spans: "Sequence[ReadableSpan]", exporter: "SpanExporter") -> int:
 
 @contextmanager
 def _log_kept() -> Iterator[list[str]]:
-    """What OpenTelemetry has to say goes into one line of ours, not into the terminal."""
+    """Catch what OpenTelemetry logs: it goes into our one line, not to the terminal."""
     kept: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: kept.append(record.getMessage())  # type: ignore[method-assign]
@@ -137,7 +137,7 @@ def _log_kept() -> Iterator[list[str]]:
 
 
 def _spans(results: RunResults, known: Known) -> "Sequence[ReadableSpan]":
-    """Made by a provider of their own: what the tests of a project set up is left alone."""
+    """Made with a provider of their own, not the one that a project's tests may set up."""
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -152,7 +152,7 @@ def _spans(results: RunResults, known: Known) -> "Sequence[ReadableSpan]":
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(memory))
     tracer = provider.get_tracer("pytest_upskill", __version__)
-    # A CI job that is traced itself tells of its span by this variable.
+    # A CI job that is traced itself passes on its span in this variable.
     outer = TraceContextTextMapPropagator().extract({"traceparent": env.get("TRACEPARENT", "")})
     whole = run_span(results)
     parent = tracer.start_span(whole.name, outer, SpanKind.INTERNAL, start_time=whole.start)

@@ -1,4 +1,4 @@
-"""How a test of a skill ends, be it a case or a function: what both kinds have in common."""
+"""How a test of a skill ends, be it a case or a Python function."""
 
 from typing import Final
 
@@ -10,26 +10,26 @@ from ..settings import Settings
 from ..trials.plan import Count, PlannedCase
 
 RECORDS_PROPERTY: Final = "upskill"
-ASKED_PROPERTY: Final = "upskill_asked"  # what a test in Python asked: keys and texts
+ASKED_PROPERTY: Final = "upskill_asked"  # what a test in Python asked
 
 
 class NotAnswered(pytest.fail.Exception):  # type: ignore[misc, name-defined]
-    """No answer, or no grade for it: an error, whatever failure was expected."""
+    """No answer, or no grade for it: an error even where a failure is expected."""
 
-    __module__ = "builtins"  # as those of pytest: it is shown on a line with little room
+    __module__ = "builtins"  # short where pytest shows its name
 
 
 class WrongAnswer(pytest.fail.Exception):  # type: ignore[misc, name-defined]
-    """Answers that did not pass. An xfail expects this, and not that there is no answer."""
+    """Answers that did not pass: the failure that an xfail of a case expects."""
 
 
 def judge_present(
     item: pytest.Item, settings: Settings, planned: PlannedCase, now: Count
 ) -> Standing | None:
-    """What the present runs of a test are beside the accepted ones; None if they passed.
+    """Compare the runs of a test with its accepted result; None if they passed.
 
-    A failure that was accepted, or is accepted now, or may be chance becomes an expected one:
-    by a mark, so that --runxfail and --xfail-tb do what they say.
+    A failure that was accepted, is accepted now, or could be chance becomes an xfail: by a
+    mark, so that --runxfail and --xfail-tb work.
     """
     standing = standing_of(now, planned.threshold, planned.expected)
     if standing.kind in ("passed", "better"):
@@ -42,9 +42,9 @@ def judge_present(
 
 
 def is_passed_by(item: pytest.Item) -> bool:
-    """Whether pytest will not run it, so that nothing has to be asked.
+    """Whether pytest will skip the test, so that nothing needs to be asked.
 
-    A condition that is written as a text is pytest's to evaluate: such a test is asked for.
+    Only pytest evaluates a condition that is a string: such a test is asked for.
     """
     not_run = [mark for mark in item.iter_markers("xfail") if mark.kwargs.get("run") is False]
     conditional = [

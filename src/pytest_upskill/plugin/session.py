@@ -1,4 +1,4 @@
-"""The run, as one object registered with pytest: its hooks in the order in which pytest calls."""
+"""The state of a run, as one object registered with pytest: its hooks in the order of calls."""
 
 from collections.abc import Generator, Sequence
 from functools import cache
@@ -32,12 +32,14 @@ from .otel import OtelExport
 from .outcomes import NotAnswered
 from .status_line import Tally
 
-_NO_SKILL = "upskill: no skill was tested: neither --skill PATH nor a test marked with one"
-_COLLECTION_FAILED = "not asked: collection failed. Fix it, or --continue-on-collection-errors"
+_NO_SKILL = (
+    "upskill: no skill tested: add --skill PATH, or mark a test with @pytest.mark.skill(PATH)"
+)
+_COLLECTION_FAILED = "not asked: collection failed. Fix it, or add --continue-on-collection-errors"
 
 
 class UpskillRun:
-    """Everything of one pytest run that has to do with skills."""
+    """One pytest run that tests skills."""
 
     settings: Settings
     model_ids: dict[str, str]
@@ -57,7 +59,7 @@ class UpskillRun:
         self._ledger: Ledger | None = None
         self._frugal: FrugalRuns | None = None
         self._required = False
-        self._trouble: list[str] = []
+        self._problems: list[str] = []
         self._results: RunResults | None = None
         self._compared: list[AcceptedComparison] = []
         self._accepted: list[str] = []
@@ -72,7 +74,8 @@ class UpskillRun:
     def pytest_sessionstart(self, session: pytest.Session) -> Generator[None]:
         self._session = session
         display.screen_of(self._config)
-        looks = ("collectonly", "setuponly", "setupplan")  # some plugin of pytest may be off
+        # The plugin that has the option may be off.
+        looks = ("collectonly", "setuponly", "setupplan")
         self.asks = not any(getattr(self._config.option, look, False) for look in looks)
         try:
             settings = read_settings(self._config)
@@ -87,11 +90,11 @@ class UpskillRun:
         return (yield)
 
     def _find_skills(self) -> None:
-        if not self.settings.skill_paths:  # then there may be tests in Python
+        if not self.settings.skill_paths:  # there may still be tests in Python
             return
         sources = paths.sources_wanted(self._config, self.settings)
         self._guarded = paths.add_to_args(self._config, sources)
-        # Who runs one test file of a project with skill_paths needs no model and no key.
+        # If skill_paths are set but just a test file is run, no model and no key are needed.
         reached = paths.reached_by_args(self._config, sources)
         self._sources = {source.file: source for source in reached}
         if self.settings.against:
@@ -110,11 +113,11 @@ class UpskillRun:
         self._price_overrides = parse_prices(settings.prices)
         if not self.asks:
             return
-        if self._sources:  # else it will be seen whether a model is needed at all
+        if self._sources:  # or no model may be needed at all
             self._require_models()
         asked = {**self._specs, **self._judges}
         engine = prepare.make_engine(
-            asked, settings, self._config, self._price_of, self._trouble.append
+            asked, settings, self._config, self._price_of, self._problems.append
         )
         self._asking = Asking(self._config, engine, self._begin)
         self._ledger = Ledger(self.model_ids, self._price_of, looks_of(settings))
@@ -134,7 +137,7 @@ class UpskillRun:
         return price_of({**self._specs, **self._judges}[name], self._price_overrides)
 
     def _label_of(self, folder: Path) -> str:
-        """What a skill is called that a test in Python names: as it is among those of --skill."""
+        """The label of a skill that a test in Python names: the same as for --skill."""
         others = list(self._sources.values())
         known = [source.label for source in others if source.folder.resolve() == folder]
         taken = folder.name in [source.label for source in others]
@@ -150,8 +153,8 @@ class UpskillRun:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: object) -> None:
-        self._asking.tell_worker(node)
-        display.tell_worker(self._config, node)
+        self._asking.send_link(node)
+        display.send_screen(self._config, node)
 
     # Collecting.
 
@@ -168,13 +171,13 @@ class UpskillRun:
         return SkillFolder.make(parent, path, sources, self) if sources else None
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
-        # pytest passes by hidden folders, and that is where agents keep their skills.
+        # pytest ignores hidden folders, and agents keep their skills there.
         hidden = collection_path.name.startswith(".")
         inside = hidden and any(file.is_relative_to(collection_path) for file in self._sources)
         return False if inside else None
 
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> str | None:
-        if self._config.get_verbosity() < -1:  # -qq: pytest does not say what it collected either
+        if self._config.get_verbosity() < -1:  # with -qq pytest does not say what it collected
             return None
         return collected_line(plan_of(items), asks=self.asks)
 
@@ -183,7 +186,7 @@ class UpskillRun:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
         broken = session.testsfailed and not self._config.option.continue_on_collection_errors
-        if broken:  # pytest stops here by itself, but xdist runs what was collected
+        if broken:  # pytest stops here, but xdist runs what was collected
             self._asking.refuse(_COLLECTION_FAILED)
         elif self.asks:
             self._asking.connect()
@@ -191,7 +194,7 @@ class UpskillRun:
             if plan.tests:
                 only_cases = all(isinstance(item, CaseItem) for item in session.items)
                 self._begin(plan, nothing_else_runs=only_cases)
-        with self._asking.telling(lambda engine: Tally(engine, cache(self._price_of))):
+        with self._asking.progress_shown(lambda engine: Tally(engine, cache(self._price_of))):
             return (yield)
 
     def _begin(self, plan: Plan, *, nothing_else_runs: bool = False) -> None:
@@ -201,7 +204,7 @@ class UpskillRun:
         self._asking.start(plan, nothing_else_runs=nothing_else_runs)
 
     def _require_late(self) -> None:
-        """Tests in Python are known only now, perhaps on a thread of the link."""
+        """With only tests in Python, check the models now; perhaps on a thread of the link."""
         try:
             if not self._required:
                 self._require_models()
@@ -218,11 +221,11 @@ class UpskillRun:
 
     # Ending.
 
-    @pytest.hookimpl(wrapper=True, tryfirst=True)  # so that it has the last word
+    @pytest.hookimpl(wrapper=True, tryfirst=True)  # to have the last word
     def pytest_runtest_makereport(
         self, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Who expects a test to fail does not expect that there is no answer."""
+        """An xfail expects a wrong answer, not a missing one."""
         report = yield
         expected = hasattr(report, "wasxfail")
         if expected and call.excinfo and isinstance(call.excinfo.value, NotAnswered):
@@ -230,7 +233,7 @@ class UpskillRun:
             del report.wasxfail
         return report
 
-    @pytest.hookimpl(tryfirst=True)  # before JUnit's file is told of it
+    @pytest.hookimpl(tryfirst=True)  # before JUnit sees the report
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if self._ledger:
             self._ledger.add_report(report)
@@ -247,7 +250,7 @@ class UpskillRun:
                 session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
 
     def _conclude(self, ledger: Ledger, engine: Engine) -> bool:
-        """What all records together amount to, judged and written; whether all is well."""
+        """Judge and write the results; whether the run may pass."""
         try:
             self._results = results = ledger.results(self.settings, self._config.rootpath)
             self._compared = results.comparisons
@@ -255,7 +258,7 @@ class UpskillRun:
             accepting.run_again_by_lf(self._compared, ledger, self._config)
             artifacts.add_to_suite(results, self._config)
         except InputError as error:
-            self._trouble.append(str(error))
+            self._problems.append(str(error))
             return False
         done = [tried(accepting.writer(self.settings, ledger, self._accepted))]
         notes = [*accepting.notes(results, self._config), *self._accepted]
@@ -266,16 +269,16 @@ class UpskillRun:
         done.append(tried(artifacts.recording(self.settings, ledger, engine)))
         self._written = [path for one in done for path in one.written]
         problems = [problem for one in done for problem in one.problems]
-        self._trouble += [
+        self._problems += [
             *map(str, problems),
-            *(artifacts.tell_job(text) if results.verdicts else []),
+            *(artifacts.write_job_summary(text) if results.verdicts else []),
         ]
         if problem := artifacts.keep(self.settings, results, self._config.rootpath):
-            self._trouble.append(problem)
+            self._problems.append(problem)
         if not ledger.has_plan:
             return not (problems or self._gate)
         self._lines, errors = hooks.finish(self._config, results)
-        self._trouble += errors
+        self._problems += errors
         return not (problems or errors or self._gate)
 
     def pytest_terminal_summary(
@@ -294,7 +297,7 @@ class UpskillRun:
             terminalreporter.write_line(_NO_SKILL)
 
     def _notes(self, results: RunResults, ledger: Ledger, engine: Engine) -> list[str]:
-        """What else there is to say; to who wants it quiet only what may be trouble."""
+        """Notes below the summary; with -q only what may be a problem."""
         trouble = [*display.retry_notes(engine.retries()), *self._lines]
         if self._config.get_verbosity() < 0:
             return [*accepting.worse_notes(self._compared), *self._accepted, *trouble]
@@ -309,6 +312,6 @@ class UpskillRun:
         ]
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:
-        """Why the run is not green is the last thing that is said, also without a summary."""
+        """Why the run fails is the last thing shown, also without a summary."""
         annotations = artifacts.annotation_lines(self._compared, self._gate, config.rootpath)
-        display.write_end(config, annotations, self._trouble, self._gate)
+        display.write_end(config, annotations, self._problems, self._gate)

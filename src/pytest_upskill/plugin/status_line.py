@@ -1,8 +1,8 @@
-"""The line that tells how far a run has come, while pytest waits for answers.
+"""The line that shows the progress of a run while pytest waits for answers.
 
-On a terminal it stands below the line where pytest is writing, and is gone before pytest writes
-on; in a log it is a plain line of its own every half minute. A thread draws it. So that the two
-never mix, the file that pytest's terminal writer writes to is guarded by a lock for as long.
+On a terminal it is below the line that pytest is writing, and gone before pytest goes on; in a
+log it is a line of its own every half minute. A thread draws it, so a lock guards the file of
+pytest's terminal writer.
 """
 
 import sys
@@ -23,13 +23,13 @@ DRAW_EVERY: Final = 0.25
 LOG_EVERY: Final = 30.0
 _ENOUGH_TO_GUESS: Final = 3
 
-# Make sure of a line below (index, cursor up), remember the place, go down and wipe; and back.
+# Make room for a line below (index, cursor up), save the cursor, go down and clear; then back.
 _BELOW: Final = "\x1bD\x1b[1A\x1b7\x1b[1B\r\x1b[2K"
 _BACK: Final = "\x1b8"
 
 
 class Tally:
-    """Folds what the engine has settled, each reply once, into how far the run has come."""
+    """Adds up the replies of the engine, each once."""
 
     def __init__(self, engine: Engine, price_of: Callable[[str], Price | None]) -> None:
         self._engine = engine
@@ -61,14 +61,14 @@ class Tally:
             self._engine.in_flight,
             self._reused,
             self._tokens,
-            self._cost or None,  # of local models nobody asks what they cost
+            self._cost or None,  # not shown for local models
             left,
             self._engine.pausing,
         )
 
 
 class GuardedFile:
-    """A writer's file, with a line below that is wiped before anything else is written."""
+    """A writer's file, with a line below that is cleared before anything else is written."""
 
     def __init__(self, file: TextIO) -> None:
         self.file = file
@@ -107,7 +107,7 @@ class GuardedFile:
 
 
 class ProgressLine:
-    """Tells of a run from ``start`` to ``close``, but only while somebody waits."""
+    """Shows the progress of a run until ``close``, but only while something waits."""
 
     def __init__(self, config: pytest.Config, tally: Tally, environ: Mapping[str, str]) -> None:
         self._writer = config.get_terminal_writer()
@@ -124,8 +124,8 @@ class ProgressLine:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """While this holds, nobody but pytest's own writer writes to the terminal."""
-        with self._uncaptured():  # else the line would end up in the output of a test
+        """A time in which only pytest's own writer writes to the terminal."""
+        with self._uncaptured():  # or the line would be captured as the output of a test
             with self._file.lock:
                 self._waiting = True
             try:
@@ -154,7 +154,7 @@ class ProgressLine:
 
 
 def can_draw(file: TextIO, environ: Mapping[str, str]) -> bool:
-    """Whether this is a terminal that knows where its cursor is, and a person looks at it."""
+    """Whether this is a terminal with cursor movement, and not a CI log."""
     if not file.isatty() or environ.get("TERM") == "dumb" or environ.get("CI"):
         return False
     return sys.platform != "win32" or bool(environ.get("WT_SESSION"))
