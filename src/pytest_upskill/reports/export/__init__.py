@@ -1,1 +1,1 @@
-"""Results in formats that other programs read."""
+"""Results for other programs."""

@@ -1,47 +1,48 @@
-"""The results of a run as skill-creator and the agentskills guide lay them out.
+"""The results of a run in the layout of skill-creator and the agentskills guide.
 
-``eval-<slug>/{with_skill,without_skill}/run-N/`` for each case, arm and run, and a
-``benchmark.json`` over all. That layout knows one skill and one model: each pair of them is a
+``eval-<slug>/{with_skill,without_skill}/run-N/`` for each case, arm and run, and one
+``benchmark.json``. The layout has room for one skill and one model, so each pair of them is a
 `Place` of its own.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
 from statistics import fmean, stdev
 from typing import Any, Final
 
-from ..._util.texts import one_line, slug
+from ..._util.texts import one_line, percent, seconds, slug, whole
 from ...results.run import Pair, RunResults
 from ...results.verdict import Verdict, signal_lines
 from ...trials.records import Record
 from ...trials.trial import Arm
 from ..markdown import escaped
 
-# In the order in which their viewer compares: the first with the second.
+# Their viewer compares the first with the second.
 CONFIGURATIONS: Final[Mapping[Arm, str]] = {
     "skill": "with_skill",
     "baseline": "without_skill",
     "previous": "old_skill",
+    "trace": "with_trace",
 }
 _MOST_ERRORS: Final = 10
 _NOTE: Final = (
-    "The pass rates of this benchmark are shares of checks; those of the first note are shares of "
-    "answers that pass all that is required of them."
+    "Pass rates of this benchmark are shares of passed checks; those of the first note are shares "
+    "of answers that pass all required checks."
 )
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a skill on a model stands below the folder of benchmarks; its files by their paths."""
+    """The folder of a skill on a model below that of the benchmarks, and its files by path."""
 
-    folder: str  # empty where the run has one skill and one model
+    folder: str  # empty if the run has one skill and one model
     files: Mapping[str, str]
 
 
 def benchmark_places(results: RunResults) -> list[Place]:
-    """One for each skill and model that has records."""
+    """One for each skill and model with records."""
     skills = folder_names(summary.skill for summary in results.summaries)
     models = folder_names(summary.model for summary in results.summaries)
     places = []
@@ -54,7 +55,7 @@ def benchmark_places(results: RunResults) -> list[Place]:
 
 
 def folder_names(names: Iterable[str]) -> dict[str, str]:
-    """A folder for each name, all different, on any file system."""
+    """A folder for each name, distinct on any file system."""
     found: dict[str, str] = {}
     for name in dict.fromkeys(names):
         base = folder = slug(name) or "unnamed"
@@ -75,7 +76,7 @@ def _files(results: RunResults, verdict: Verdict) -> dict[str, str]:
     for number, (case, folder) in enumerate(folders.items(), start=1):
         records = [record for record in own if record.case == case]
         about = {
-            "eval_id": number,  # their viewer sorts by it as a number
+            "eval_id": number,  # their viewer sorts by it, as a number
             "eval_name": case,
             "prompt": results.questions.get((pair[0], case), ""),
             "assertions": list(dict.fromkeys(text for one in records for text in _texts(one))),
@@ -83,7 +84,7 @@ def _files(results: RunResults, verdict: Verdict) -> dict[str, str]:
         files[f"eval-{folder}/eval_metadata.json"] = _json(about)
         for record in _in_order(records):
             arm = f"eval-{folder}/{CONFIGURATIONS[record.arm]}"
-            # Their aggregator looks for it beside the arms, their viewer beside the runs.
+            # Their aggregator looks for it next to the arms, their viewer next to the runs.
             files[f"{arm}/eval_metadata.json"] = _json(about)
             files |= {f"{arm}/run-{record.run}/{name}": text for name, text in _run_files(record)}
             if record.outcome != "errored":
@@ -100,7 +101,7 @@ def _in_order(records: Iterable[Record]) -> list[Record]:
 
 
 def _run_files(record: Record) -> Iterable[tuple[str, str]]:
-    """A trial without a grade has no grading.json: their aggregator leaves it out."""
+    """A trial without a grade has no grading.json, so that their aggregator skips it."""
     if record.output is not None:
         yield "outputs/answer.md", record.output
     if record.outcome == "errored":
@@ -108,13 +109,13 @@ def _run_files(record: Record) -> Iterable[tuple[str, str]]:
         return
     results = _expectations(record)
     metrics: dict[str, Any] = {"tool_calls": {}, "total_tool_calls": 0, "total_steps": 1}
-    if record.tokens is not None:  # else their aggregator takes it for the tokens
+    if record.tokens is not None:  # else their aggregator counts these as tokens
         metrics["output_chars"] = len(record.output or "")
     grading = {
         "expectations": results,
         "assertion_results": results,
         "summary": _summary(record),
-        # No timing: with one their aggregator does not look into timing.json, where tokens stand.
+        # Without timing, their aggregator reads timing.json, which has the tokens.
         "execution_metrics": {**metrics, "errors_encountered": 0},
     }
     yield "grading.json", _json(grading)
@@ -132,7 +133,7 @@ def _timing(record: Record) -> dict[str, Any]:
 
 
 def _texts(record: Record) -> list[str]:
-    """What each check asks: the same in every run, and never the same for two of them."""
+    """What each check asks: the same in every run, and different for each check."""
     texts: list[str] = []
     for grade in record.checks:
         text = base = f"{grade.check}: {grade.asks}" if grade.asks else grade.check
@@ -218,7 +219,7 @@ def _spread(values: Sequence[float]) -> dict[str, float]:
 
 
 def _delta(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, str]:
-    """Their viewer shows these texts as they are, and paints them by their sign."""
+    """Their viewer shows these texts unchanged, with a colour for the sign."""
     forms = {"pass_rate": "+.2f", "time_seconds": "+.1f", "tokens": "+.0f"}
     return {
         name: format(one[name]["mean"] - other[name]["mean"] + 0.0, form)
@@ -231,33 +232,33 @@ def _notes(verdict: Verdict, own: Sequence[Record]) -> list[str]:
     word = f"{verdict.word}: " if verdict.word else ""
     since = f"; {verdict.since}" if verdict.since else ""
     errored = [record for record in own if record.outcome == "errored"]
-    told = [
+    texts = [
         f"{record.case}, {CONFIGURATIONS[record.arm]}, run {record.run}: "
         f"{one_line(record.error or '', 200)}"
         for record in errored[:_MOST_ERRORS]
     ]
     notes = [f"{word}{verdict.sentence}{since}.", _NOTE, *signal_lines(verdict)]
     if errored:
-        more = len(errored) - len(told)
+        more = len(errored) - len(texts)
         rest = f"; and {more} more" if more else ""
-        notes.append(f"Without a grade, and in no number here: {'; '.join(told)}{rest}")
+        notes.append(f"Not graded, and not counted here: {'; '.join(texts)}{rest}")
     return notes
 
 
 def _json(value: Any) -> str:
-    # In ASCII: their scripts read with whatever encoding the system has.
+    # ASCII, as their scripts read with the encoding of the system.
     return json.dumps(value, indent=2) + "\n"
 
 
-# What it is called, how its numbers are multiplied and written, and what stands behind them.
-_METRICS: Final = {
-    "pass_rate": ("Pass rate", 100, ".0f", "%"),
-    "time_seconds": ("Time", 1, ".1f", " s"),
-    "tokens": ("Tokens", 1, ",.0f", ""),
+_METRICS: Final[Mapping[str, tuple[str, Callable[[float], str]]]] = {
+    "pass_rate": ("Pass rate", percent),
+    "time_seconds": ("Time", lambda number: f"{seconds(number)} s"),
+    "tokens": ("Tokens", whole),
 }
 
 
 def benchmark_markdown(benchmark: Mapping[str, Any]) -> str:
+    """benchmark.md: the numbers of benchmark.json for people."""
     about, summary = benchmark["metadata"], benchmark["run_summary"]
     names = [name for name in summary if name != "delta"]
     titles = [name.replace("_", " ").capitalize() for name in names]
@@ -265,20 +266,17 @@ def benchmark_markdown(benchmark: Mapping[str, Any]) -> str:
         f"# Benchmark of {escaped(about['skill_name'])}",
         "",
         f"{escaped(about['executor_model'])}, {about['timestamp']}, "
-        f"{len(about['evals_run'])} evals, {about['runs_per_configuration']} runs at most.",
+        f"{len(about['evals_run'])} evals, up to {about['runs_per_configuration']} runs each.",
         "",
         f"| Metric | {' | '.join([*titles, 'Delta'])} |",
         f"|{' --- |' * (len(names) + 2)}",
     ]
-    for metric, (title, times, form, unit) in _METRICS.items():
-        cells = [_cell(summary[name].get(metric), times, form, unit) for name in names]
+    for metric, (title, form) in _METRICS.items():
+        cells = [_cell(summary[name].get(metric), form) for name in names]
         lines.append(f"| {title} | {' | '.join([*cells, summary['delta'].get(metric, '–')])} |")
     notes = [f"- {escaped(note)}" for note in benchmark["notes"]]
     return "\n".join([*lines, "", *notes]) + "\n"
 
 
-def _cell(stat: Mapping[str, float] | None, times: int, form: str, unit: str) -> str:
-    if stat is None:
-        return "–"
-    mean, deviation = times * stat["mean"], times * stat["stddev"]
-    return f"{mean:{form}}{unit} ± {deviation:{form}}{unit}"
+def _cell(stat: Mapping[str, float] | None, form: Callable[[float], str]) -> str:
+    return f"{form(stat['mean'])} ± {form(stat['stddev'])}" if stat else "–"

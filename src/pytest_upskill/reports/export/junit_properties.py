@@ -1,4 +1,4 @@
-"""What JUnit's file says of skills: properties of each test case, and of the suite."""
+"""Skills in JUnit files: properties of each test case, and of the suite."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,11 +12,11 @@ from ...trials.records import Record
 
 Property = tuple[str, str]
 _LONGEST_NAME: Final = 200
-_NOT_IN_XML: Final = re.compile("[\ufffe\uffff]")  # beside what one_line makes visible
+_NOT_IN_XML: Final = re.compile("[\ufffe\uffff]")  # in addition to what one_line escapes
 
 
 def case_properties(records: Sequence[Record]) -> Iterator[Property]:
-    """Of one case on one model; what is not known is left out."""
+    """Of one case on one model; unknown values are left out."""
     first = records[0]
     row = summarize(records, first.skill, first.model, model_id="", not_run=0)
     yield "upskill_skill", first.skill
@@ -35,7 +35,7 @@ def case_properties(records: Sequence[Record]) -> Iterator[Property]:
 
 
 def suite_properties(results: RunResults) -> Iterator[Property]:
-    """upskill:SKILL:MODEL:name for each skill on each model, and what the gate says."""
+    """``upskill:SKILL:MODEL:name`` for each skill on each model, and the gate."""
     for verdict in results.verdicts:
         yield from _of_pair(results, verdict)
     if results.gate is not None:
@@ -74,7 +74,7 @@ def _known(prefix: str, values: dict[str, float | None]) -> Iterator[Property]:
 
 
 def _total_cost(records: Sequence[Record]) -> float | None:
-    """Of all that was answered; None if the price of something is not known."""
+    """Of all answers; None if a price is not known."""
     costs = [record.cost for record in records if record.output is not None]
     known = [cost for cost in costs if cost is not None]
     return sum(known) if known and len(known) == len(costs) else None

@@ -1,6 +1,6 @@
 """The trials of a run as spans, by OpenTelemetry's semantic conventions for generative AI.
 
-Plain values: what sends them is another matter, and needs packages that few have.
+These are plain values. To send them takes optional packages, and is done elsewhere.
 """
 
 import json
@@ -19,14 +19,14 @@ from ...trials.trial import Arm, Trial
 Value = str | bool | int | float | list[str]
 
 EVALUATION: Final = "gen_ai.evaluation.result"
-# The names that the conventions have; what they lack is called as its server is.
+# Names of the conventions; providers that they lack keep their own names.
 _PROVIDERS: Final = {"hf": "huggingface", "generic": "openai_compatible"}
 _FINISH: Final = {"end": "stop", "refusal": "content_filter"}
 _LONGEST_CONTENT: Final = 50_000
 
 
 class TrialKey(NamedTuple):
-    """What a trial is known by, and its record."""
+    """Identifies a trial and its record."""
 
     skill: str
     case: str
@@ -41,27 +41,27 @@ class TrialKey(NamedTuple):
 
 @dataclass(frozen=True)
 class SpanData:
-    """A span to be: times in nanoseconds since 1970, an error if its status is one."""
+    """A span: times in nanoseconds since 1970, and the error if its status is one."""
 
     name: str
     start: int
     end: int
     attributes: Mapping[str, Value]
-    events: tuple[Mapping[str, Value], ...] = ()  # each a result of a check
+    events: tuple[Mapping[str, Value], ...] = ()  # one for each check
     error: str | None = None
 
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of a run beside its results."""
+    """What spans need beside the results of a run."""
 
     specs: Mapping[str, ModelSpec]
     answers: Mapping[TrialKey, list[Answer]] = field(default_factory=dict)
-    content: bool = False  # whether what was asked and answered may be sent
+    content: bool = False  # whether questions and answers may be sent
 
 
 def run_span(results: RunResults) -> SpanData:
-    """The span that those of all trials stand in."""
+    """The parent of the spans of all trials."""
     start = _nanoseconds(results.started.timestamp())
     attributes: dict[str, Value] = {
         "upskill.skills": [skill.name for skill in results.skills],
@@ -102,8 +102,8 @@ def trial_spans(results: RunResults, known: Known) -> Iterator[SpanData]:
 def _times(results: RunResults, answers: list[Answer]) -> tuple[int, int]:
     """From the first question asked in this run to the last answer.
 
-    What was stored was not asked, and what has no answer has no time: both are moments at the
-    run's beginning.
+    A cached answer was not asked for, and a missing one has no time: both get the start of the
+    run.
     """
     asked = [(answer.asked_at, answer.seconds) for answer in answers if answer.asked_at]
     began = results.started.timestamp()
@@ -170,7 +170,7 @@ def _message(role: str, text: str) -> str:
 
 
 def _evaluations(record: Record, *, with_reasons: bool) -> Iterator[Mapping[str, Value]]:
-    """One for each check. Its reason may quote the answer, so that it counts as content."""
+    """One for each check; its reason may quote the answer, so it counts as content."""
     for grade in record.checks:
         explained = {"gen_ai.evaluation.explanation": grade.reason} if with_reasons else {}
         yield {
@@ -183,7 +183,7 @@ def _evaluations(record: Record, *, with_reasons: bool) -> Iterator[Mapping[str,
 
 
 def _valid(attributes: Mapping[str, Value]) -> dict[str, Value]:
-    """No lone surrogate in a text, for which the wire has no form."""
+    """Without lone surrogates, which can't be encoded."""
 
     def valid(value: Value) -> Value:
         if isinstance(value, list):

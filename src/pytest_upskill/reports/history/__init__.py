@@ -1,1 +1,1 @@
-"""Runs over time: tables, plots and a page."""
+"""Kept runs: tables, plots and a page."""

@@ -1,1 +1,1 @@
-"""What a terminal shows."""
+"""Reports on a terminal."""
