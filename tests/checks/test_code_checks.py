@@ -1,4 +1,4 @@
-"""Checks of code in an answer, which never run it."""
+"""Checks of code in an answer."""
 
 from pathlib import Path
 from typing import Any
@@ -71,7 +71,7 @@ def test_names_are_found_in_python(name: str, there: str, not_there: str) -> Non
         ("zig", "zig"),
     ],
 )
-def test_a_language_has_many_names(written: str, fence: str) -> None:
+def test_language_aliases(written: str, fence: str) -> None:
     answer = f"```{fence}\nx\n```"
     assert passes(answer, code=written)
     assert not passes(answer, code="fortran")
@@ -79,22 +79,22 @@ def test_a_language_has_many_names(written: str, fence: str) -> None:
 
 
 @pytest.mark.parametrize("answer", ["x = 1\nprint(x)", "```python\nx = 1\nprint(x)\n```"])
-def test_an_answer_without_a_fence_may_be_python_as_a_whole(answer: str) -> None:
+def test_answer_without_fences_may_be_python(answer: str) -> None:
     assert passes(answer, code="python", parses="python", calls="print")
 
 
 @pytest.mark.parametrize(
     "answer", ["Use print.", "```\nprint()\n```", "```js\nprint()\n```", "", "\ud800", "\x00"]
 )
-def test_code_that_is_not_there_has_no_names(answer: str) -> None:
+def test_missing_code_has_no_names(answer: str) -> None:
     expected: dict[str, Any] = {"code": "python", "parses": "python", "calls": "print"}
     for name, argument in expected.items():
-        told = reason(answer, **{name: argument})
-        assert told == "the answer has no python code"
+        message = reason(answer, **{name: argument})
+        assert message == "the answer has no python code"
 
 
 @pytest.mark.parametrize(
-    ("language", "right", "wrong", "told"),
+    ("language", "right", "wrong", "message"),
     [
         ("python", "x = '\\d'", "x = (", "invalid Python: '(' was never closed (line 1)"),
         ("json", "[1]", "[1", "invalid JSON: expecting ',' delimiter (line 1, column 3)"),
@@ -104,21 +104,21 @@ def test_code_that_is_not_there_has_no_names(answer: str) -> None:
     ],
 )
 def test_every_block_of_a_language_must_parse(
-    language: str, right: str, wrong: str, told: str
+    language: str, right: str, wrong: str, message: str
 ) -> None:
     good, bad = f"```{language}\n{right}\n```\n", f"```{language}\n{wrong}\n```\n"
     assert passes(good + "```\n(((\n```\n", parses=language)
     assert not passes(good + bad, parses=language)
-    assert reason(good + bad, code={"language": language, "parses": True}).startswith(told)
+    assert reason(good + bad, code={"language": language, "parses": True}).startswith(message)
 
 
-def test_names_are_looked_for_in_the_blocks_that_parse() -> None:
+def test_names_are_looked_up_in_the_blocks_that_parse() -> None:
     answer = "```python\nimport os\n```\n```python\nimport (\n```"
     assert passes(answer, imports="os")
     assert 'does not import "re"; invalid Python' in reason(answer, imports="re")
 
 
-def test_shell_is_read_and_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shell_is_parsed_but_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mark = tmp_path / "run"
     env = tmp_path / "env.sh"
     env.write_text(f"touch {mark}")
@@ -128,11 +128,11 @@ def test_shell_is_read_and_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert not mark.exists()
 
 
-def test_without_bash_that_is_told_at_collection(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_bash_is_reported_at_collection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    told = "parsing shell needs bash, which is not installed"
-    assert told in refused({"parses": "bash"})
-    assert told in refused({"code": {"language": "sh", "parses": True}})
+    message = "parsing shell needs bash, which is not installed"
+    assert message in refused({"parses": "bash"})
+    assert message in refused({"code": {"language": "sh", "parses": True}})
 
 
 @pytest.mark.parametrize(
@@ -147,14 +147,14 @@ def test_without_bash_that_is_told_at_collection(monkeypatch: pytest.MonkeyPatch
         "9" * 100_000,
     ],
 )
-def test_python_that_would_break_the_parser_fails(text: str) -> None:
+def test_hostile_python_fails(text: str) -> None:
     answer = f"```python\n{text}\n```"
     assert not passes(answer, parses="python")
     assert not passes(answer, calls="print")
 
 
 @pytest.mark.parametrize(
-    ("expected", "told"),
+    ("expected", "message"),
     [
         ({"parses": "ruby"}, "parses: can't parse 'ruby', only python, json, toml"),
         ({"parses": True}, "parses: must be a string"),
@@ -170,5 +170,5 @@ def test_python_that_would_break_the_parser_fails(text: str) -> None:
         ({"defines": [""]}, "defines[0]: must not be empty"),
     ],
 )
-def test_a_wrong_argument_is_told_with_its_path(expected: dict[str, Any], told: str) -> None:
-    assert told in refused(expected)
+def test_invalid_argument_is_reported_with_its_path(expected: dict[str, Any], message: str) -> None:
+    assert message in refused(expected)

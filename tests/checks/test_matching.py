@@ -1,4 +1,4 @@
-"""Where in an answer checks found what they look for."""
+"""Where in an answer is what checks look for."""
 
 from typing import Any
 
@@ -43,20 +43,20 @@ def found(answer: str, expected: Any) -> list[str]:
         ("words", {"max_words": 3, "json": True}, []),
     ],
 )
-def test_the_parts_that_are_found(answer: str, expected: Any, parts: list[str]) -> None:
+def test_spans_of_what_checks_look_for(answer: str, expected: Any, parts: list[str]) -> None:
     assert found(answer, expected) == parts
 
 
-def test_a_text_that_is_everywhere_is_not_marked_everywhere() -> None:
+def test_number_of_spans_is_limited() -> None:
     assert len(found("a " * 500, {"contains": "a"})) == 20
     assert len(found("a " * 500, {"regex": "a"})) == 20
 
 
-def test_a_very_long_answer_is_looked_at_only_so_far() -> None:
+def test_only_the_start_of_a_very_long_answer_is_searched() -> None:
     assert found("é" * 300_000 + "gate", {"contains": "gate", "ends_with": "gate"}) == []
 
 
-def test_a_pattern_that_takes_too_long_finds_nothing() -> None:
+def test_slow_pattern_finds_nothing() -> None:
     assert found("a" * 40 + "b", {"regex": "(a|aa)+$"}) == []
 
 
@@ -64,9 +64,7 @@ letters = st.text(alphabet="abAßée\u0301İıﬀ \n각ᄀ", max_size=12)
 
 
 @given(letters, letters.filter(str.strip))
-def test_spans_are_in_order_inside_of_the_answer_and_there_if_a_text_is(
-    answer: str, part: str
-) -> None:
+def test_spans_are_ordered_and_agree_with_the_check(answer: str, part: str) -> None:
     checks = parse_checks({"contains": part}, KINDS, ())
     found = spans(checks, answer)
     assert [place for span in found for place in span] == sorted(

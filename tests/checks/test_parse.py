@@ -1,4 +1,4 @@
-"""Groups of checks: combined, weighted, not required; and what no input can break."""
+"""``expected`` becomes checks: groups, weights, and no input that breaks them."""
 
 import json
 from contextlib import suppress
@@ -17,7 +17,7 @@ from pytest_upskill.trials.records import Grade
 from support.checking import graded, passes, reason, refused
 
 
-def test_one_group_of_any_of_is_enough() -> None:
+def test_any_of_needs_one_group() -> None:
     expected = {"any_of": [{"contains": ["a", "b"]}, {"max_words": 1}]}
     assert graded(expected, "a b") == (
         Grade(
@@ -38,16 +38,16 @@ def test_one_group_of_any_of_is_enough() -> None:
     )
 
 
-def test_not_is_passed_by_what_does_not_pass() -> None:
+def test_not_passes_if_its_group_fails() -> None:
     expected = {"not": {"contains": ["a", "b"]}}
     assert passes("a", **expected)
     assert not passes("a b", **expected)
     assert reason("a", **expected) == 'as expected: "b" is not in the answer'
-    told = 'not expected: "a" is in the answer; "b" is in the answer'
-    assert reason("a b", **expected) == told
+    message = 'not expected: "a" is in the answer; "b" is in the answer'
+    assert reason("a b", **expected) == message
 
 
-def test_groups_nest_and_a_list_is_all_of_them() -> None:
+def test_groups_nest_and_a_list_means_all() -> None:
     inner = {"any_of": [{"not": [{"contains": "x"}, {"contains": "y"}]}, {"equals": "xy"}]}
     for expected in ([inner, {"min_words": 1}], {"all_of": [inner], "min_words": 1}):
         assert [one.passed for one in graded(expected, "x")] == [True, True]
@@ -55,7 +55,7 @@ def test_groups_nest_and_a_list_is_all_of_them() -> None:
         assert [one.passed for one in graded(expected, "x y")] == [False, True]
 
 
-def test_all_of_gives_every_check_a_grade_of_its_own_with_its_weight() -> None:
+def test_all_of_grades_each_check_with_its_weight() -> None:
     expected = {
         "contains": "a",
         "weight": 2,
@@ -73,7 +73,7 @@ def test_all_of_gives_every_check_a_grade_of_its_own_with_its_weight() -> None:
     ]
 
 
-def test_what_is_not_required_outside_is_not_required_inside() -> None:
+def test_optional_group_makes_its_checks_optional() -> None:
     expected = [
         {"contains": "a"},
         {"required": False, "all_of": [{"contains": "b", "required": True}]},
@@ -81,7 +81,7 @@ def test_what_is_not_required_outside_is_not_required_inside() -> None:
     assert [one.required for one in graded(expected, "x")] == [True, False]
 
 
-def test_whether_case_counts_is_inherited() -> None:
+def test_case_sensitivity_is_inherited() -> None:
     inner: dict[str, Any] = {"any_of": [{"contains": "A"}]}
     assert passes("a", **inner)
     assert not passes("a", **inner, case_sensitive=True)
@@ -89,7 +89,7 @@ def test_whether_case_counts_is_inherited() -> None:
     assert passes("a", **inner, case_sensitive=True)
 
 
-def test_a_walk_comes_to_every_check_however_deep() -> None:
+def test_walk_reaches_every_check() -> None:
     expected = [
         {"contains": "a", "any_of": [{"words": "b"}, {"not": {"regex": "c", "equals": "d"}}]},
         {"all_of": [{"json": True}]},
@@ -98,7 +98,7 @@ def test_a_walk_comes_to_every_check_however_deep() -> None:
     assert found == ["contains", "words", "regex", "equals", "json"]
 
 
-def test_what_the_judge_said_reaches_a_check_at_any_depth() -> None:
+def test_rulings_reach_nested_checks() -> None:
     expected = {"judge": "is kind", "any_of": [{"not": {"judge": "is rude"}}]}
     checks = parse_checks(expected, KINDS, ())
     rulings = {"is kind": (True, "it is"), "is rude": (True, "it is too")}
@@ -109,7 +109,7 @@ def nested(depth: int) -> dict[str, Any]:
     return {"not": nested(depth - 1)} if depth else {"contains": "a"}
 
 
-def test_groups_nest_only_so_deep() -> None:
+def test_nesting_is_limited() -> None:
     assert passes("a", **nested(8))
     assert refused(nested(10)).endswith("groups are nested more than 10 deep")
     assert "not.not.not" in refused(nested(10))
@@ -119,7 +119,7 @@ NO_CHECK = "no checks, so every answer would pass"
 
 
 @pytest.mark.parametrize(
-    ("expected", "told"),
+    ("expected", "message"),
     [
         ({"any_of": []}, f"any_of: {NO_CHECK}"),
         ({"any_of": {"contains": "a"}}, "any_of: must be a list"),
@@ -151,15 +151,15 @@ NO_CHECK = "no checks, so every answer would pass"
         ),
     ],
 )
-def test_a_wrong_group_is_told_with_its_path(expected: Any, told: str) -> None:
-    assert told in refused(expected)
+def test_invalid_group_is_reported_with_its_path(expected: Any, message: str) -> None:
+    assert message in refused(expected)
 
 
-def test_all_problems_of_a_case_are_told() -> None:
-    told = refused({"contians": "a", "any_of": [{"words": 1}, {"max_words": 0}], "regex": "("})
-    assert told.count(": ") >= 4
+def test_all_problems_of_a_case_are_reported() -> None:
+    message = refused({"contians": "a", "any_of": [{"words": 1}, {"max_words": 0}], "regex": "("})
+    assert message.count(": ") >= 4
     for path in ("contians", "any_of[0].words", "any_of[1].max_words", "regex"):
-        assert f"{path}: " in told
+        assert f"{path}: " in message
 
 
 # One argument of each kind, so that whatever is answered, no check raises.
@@ -250,7 +250,7 @@ VALUES = st.recursive(
 
 @settings(deadline=None, max_examples=300)
 @given(expected=st.dictionaries(NAMES, VALUES, max_size=3) | VALUES)
-def test_any_expected_is_checks_or_a_cases_error(
+def test_any_expected_gives_checks_or_a_cases_error(
     tmp_path_factory: pytest.TempPathFactory, expected: Any
 ) -> None:
     file: Path = tmp_path_factory.mktemp("any") / "cases.json"

@@ -1,4 +1,4 @@
-"""What the functions of users are called with."""
+"""Checks in Python, and what they are called with."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -60,7 +60,7 @@ class Callee:
         Callee(),
     ],
 )
-def test_a_registered_check_gets_a_context_or_answer_and_value(
+def test_registered_check_gets_context_or_answer_and_value(
     function: Callable[..., bool],
 ) -> None:
     kinds = registered_kinds([{"own": function}], ())
@@ -81,9 +81,7 @@ def annotated(it: "pytest_upskill.CheckContext"):
 
 
 @pytest.mark.parametrize("name", ["plain", "with_context", "annotated"])
-def test_a_function_beside_the_skill_gets_the_answer_or_a_context(
-    tmp_path: Path, name: str
-) -> None:
+def test_function_of_the_skill_gets_answer_or_context(tmp_path: Path, name: str) -> None:
     (tmp_path / "checks.py").write_text(OWN)
     kind = python_kind(tmp_path, allowed=True)
     argument = kind.argument.validate_python(f"checks.py:{name}")
@@ -91,6 +89,6 @@ def test_a_function_beside_the_skill_gets_the_answer_or_a_context(
     assert only.passed
 
 
-def test_a_context_says_nothing_of_the_arm() -> None:
+def test_context_does_not_reveal_the_arm() -> None:
     fields = list(CheckContext.__dataclass_fields__)
     assert fields == ["answer", "case", "value", "case_sensitive", "rulings"]

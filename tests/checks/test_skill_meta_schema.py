@@ -1,4 +1,4 @@
-"""The JSON schema that editors are given says what the code says."""
+"""The JSON schema for editors agrees with the code."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ def problems(data: Any) -> list[str]:
     return [error.message for error in VALIDATOR.iter_errors(data)]
 
 
-def test_the_shipped_schema_is_that_of_the_code(capsys: pytest.CaptureFixture[str]) -> None:
+def test_shipped_schema_is_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schema"]) == 0
     printed = capsys.readouterr().out
     assert printed == SHIPPED.read_text(encoding="utf-8"), "CONTRIBUTING.md says how to renew it"
@@ -34,7 +34,7 @@ def test_the_shipped_schema_is_that_of_the_code(capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize("file", sorted(ROOT.glob("skills/*/skill_meta.json")), ids=str)
-def test_the_bundled_skills_fit_it(file: Path) -> None:
+def test_bundled_skills_match_the_schema(file: Path) -> None:
     assert problems(json.loads(file.read_text(encoding="utf-8"))) == []
 
 
@@ -67,7 +67,7 @@ WHOLE = {
         {"cases": [{**GOOD, "context": {"files": ["a.txt"]}}]},
     ],
 )
-def test_what_is_right_is_valid(data: Any) -> None:
+def test_correct_cases_are_valid(data: Any) -> None:
     assert problems(data) == []
 
 
@@ -114,7 +114,7 @@ def test_what_is_right_is_valid(data: Any) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_marked(tmp_path: Path, data: Any) -> None:
+def test_mistakes_are_invalid(tmp_path: Path, data: Any) -> None:
     assert problems(data)
     file = tmp_path / "skill_meta.json"
     file.write_text(json.dumps(data))
@@ -122,7 +122,7 @@ def test_what_is_wrong_is_marked(tmp_path: Path, data: Any) -> None:
         load_checked_cases(file)
 
 
-def test_every_check_and_every_key_of_a_case_is_there() -> None:
+def test_schema_has_every_check_and_key() -> None:
     schema = schema_of_cases()
     assert {"contains", "not_contains"} <= set(schema["$defs"]["Expected"]["properties"])
     keys = schema["$defs"]["CaseForm"]["properties"]
@@ -144,7 +144,7 @@ SOME = {  # mostly good, so that files are often read
     defaults=st.none() | st.fixed_dictionaries({}, optional=SOME),
     bare=st.booleans(),
 )
-def test_whatever_is_read_is_valid(
+def test_whatever_can_be_loaded_is_valid(
     tmp_path: Path, cases: list[Any], defaults: Any, bare: bool
 ) -> None:
     (tmp_path / "b.txt").write_text("b")

@@ -1,10 +1,11 @@
-"""Checks of the text of an answer, and of the answer as a whole."""
+"""Checks of an answer's text, its length, its time and how it ended."""
 
 from typing import Any
 
 import pytest
 
 from pytest_upskill.trials.answer import Answer, Usage
+from pytest_upskill.trials.records import Grade
 from support.checking import graded, passes, reason, refused
 
 E_ACUTE, E_AND_ACUTE = "\u00e9", "e\u0301"
@@ -38,11 +39,52 @@ E_ACUTE, E_AND_ACUTE = "\u00e9", "e\u0301"
         ({"not_regex": "Gate", "case_sensitive": True}, "gate", "Gate"),
     ],
 )
-def test_a_text_check_passes_the_right_and_fails_the_wrong(
+def test_text_check_passes_right_and_fails_wrong(
     expected: dict[str, Any], right: str, wrong: str
 ) -> None:
     assert passes(right, **expected)
     assert not passes(wrong, **expected)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "answer"),
+    [
+        ("gate up", "Type `gate up`."),
+        ("GATE up", "type gAtE Up"),
+        ("STRASSE", "die Straße"),
+        ("straße", "DIE STRASSE"),
+        ("Σίσυφος", "ΣΊΣΥΦΟΣ"),
+        ("a\nb", "x a\nb y"),
+    ],
+)
+def test_contains_ignores_case(wanted: str, answer: str) -> None:
+    assert passes(answer, contains=wanted)
+    assert not passes(answer, not_contains=wanted)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"), [("9.0", "900"), ("gate up", "gate  up"), ("gate", "gat"), ("a", "")]
+)
+def test_contains_needs_the_exact_text(text: str, answer: str) -> None:
+    assert not passes(answer, contains=text)
+    assert passes(answer, not_contains=text)
+
+
+def test_checks_are_graded_in_order_with_a_reason() -> None:
+    expected = {"contains": ["9.0", "cuda"], "not_contains": ["8.0", "7.0"]}
+    assert graded(expected, "9.0 and 8.0") == (
+        Grade("contains", True, '"9.0" is in the answer'),
+        Grade("contains", False, '"cuda" is not in the answer'),
+        Grade("not_contains", False, '"8.0" is in the answer'),
+        Grade("not_contains", True, '"7.0" is not in the answer'),
+    )
+
+
+def test_failure_on_a_cut_off_answer_says_so() -> None:
+    expected = {"contains": ["9.0", "cuda"]}
+    kept, lost = graded(expected, Answer("9.0 and", stop="length"))
+    assert kept.reason == '"9.0" is in the answer'
+    assert lost.reason == '"cuda" is not in the answer (cut off by the output limit)'
 
 
 @pytest.mark.parametrize(
@@ -60,17 +102,17 @@ def test_a_text_check_passes_the_right_and_fails_the_wrong(
         ("ΣΊΣΥΦΟΣ", "Σίσυφος"),
     ],
 )
-def test_letters_are_the_same_however_they_are_made_up(name: str, wanted: str, answer: str) -> None:
+def test_composed_and_decomposed_letters_are_equal(name: str, wanted: str, answer: str) -> None:
     assert passes(answer, **{name: wanted})
 
 
 @pytest.mark.parametrize(("wanted", "answer"), [("102", "10²"), ("fi", "ﬁ x"[1:]), ("e", "é")])
-def test_what_only_looks_alike_is_not_the_same(wanted: str, answer: str) -> None:
+def test_lookalikes_differ(wanted: str, answer: str) -> None:
     assert not passes(answer, contains=wanted)
 
 
 @pytest.mark.parametrize(
-    ("answer", "expected", "told"),
+    ("answer", "expected", "message"),
     [
         ("x", {"contains_any": ["a", "b"]}, 'none of "a", "b" is in the answer'),
         ("xb", {"contains_any": ["a", "b"]}, '"b" is in the answer'),
@@ -84,16 +126,16 @@ def test_what_only_looks_alike_is_not_the_same(wanted: str, answer: str) -> None
         ("a", {"min_words": 2}, "1 word (minimum 2)"),
     ],
 )
-def test_the_reason_says_what_was_found(answer: str, expected: dict[str, Any], told: str) -> None:
-    assert reason(answer, **expected) == told
+def test_reason_says_what_was_found(answer: str, expected: dict[str, Any], message: str) -> None:
+    assert reason(answer, **expected) == message
 
 
-def test_a_long_text_is_shortened_in_a_reason() -> None:
+def test_long_text_is_shortened_in_a_reason() -> None:
     assert len(reason("y", contains="x" * 5_000)) < 150
 
 
 @pytest.mark.parametrize("name", ["regex", "not_regex"])
-def test_a_pattern_that_would_hang_is_given_up_and_passes_neither_way(name: str) -> None:
+def test_slow_pattern_times_out_undecided(name: str) -> None:
     expected = {name: "(a+)+$"}
     hanging = "a" * 5_000 + "b"
     assert "timed out after 1 s" in reason(hanging, **expected)
@@ -102,7 +144,7 @@ def test_a_pattern_that_would_hang_is_given_up_and_passes_neither_way(name: str)
 
 
 @pytest.mark.parametrize(
-    ("expected", "told"),
+    ("expected", "message"),
     [
         ({"regex": "a("}, "regex: invalid pattern: missing ) at position 2"),
         ({"regex": ["a", "[z-a]"]}, "regex[1]: invalid pattern: bad character range at"),
@@ -125,12 +167,12 @@ def test_a_pattern_that_would_hang_is_given_up_and_passes_neither_way(name: str)
         ({"startswith": "a"}, 'startswith: unknown check (did you mean "starts_with"?)'),
     ],
 )
-def test_a_wrong_argument_is_told_with_its_path(expected: dict[str, Any], told: str) -> None:
-    assert told in refused(expected)
+def test_invalid_argument_is_reported_with_its_path(expected: dict[str, Any], message: str) -> None:
+    assert message in refused(expected)
 
 
 @pytest.mark.parametrize(
-    ("expected", "right", "wrong", "told"),
+    ("expected", "right", "wrong", "message"),
     [
         (
             {"max_output_tokens": 10},
@@ -164,21 +206,21 @@ def test_a_wrong_argument_is_told_with_its_path(expected: dict[str, Any], told: 
         ),
     ],
 )
-def test_an_answer_is_judged_as_a_whole(
-    expected: dict[str, Any], right: Answer, wrong: Answer, told: str
+def test_limits_stop_reason_and_refusal(
+    expected: dict[str, Any], right: Answer, wrong: Answer, message: str
 ) -> None:
     assert passes(right, **expected)
     assert not passes(wrong, **expected)
-    assert reason(wrong, **expected) == told
+    assert reason(wrong, **expected) == message
 
 
-def test_tokens_that_the_server_does_not_tell_pass_neither_way() -> None:
+def test_unknown_token_count_is_undecided() -> None:
     assert not passes("x", max_output_tokens=10)
     assert not passes("x", **{"not": {"max_output_tokens": 10}})
     assert "does not report" in reason("x", max_output_tokens=10)
 
 
-def test_an_answer_of_five_megabytes_is_graded_like_others() -> None:
+def test_answer_of_five_megabytes_is_graded() -> None:
     expected = {
         "contains": ["zzz", "Straße"],
         "words": "zzz",

@@ -1,4 +1,4 @@
-"""The budget: what could pass it is not asked, and nothing passes it."""
+"""The budget: no call is made that could exceed it."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,12 +13,12 @@ def question(text: str = "word " * 8, max_output: int = 50) -> Question:
     return Question("m", "sys.", (("user", text),), max_output, 1)
 
 
-def test_without_a_limit_nothing_is_refused() -> None:
+def test_no_limit_refuses_nothing() -> None:
     assert Budget().refusal(question()) is None
     assert Budget().hold(question())
 
 
-def test_a_call_holds_the_most_it_could_spend_until_it_is_answered() -> None:
+def test_call_in_flight_reserves_the_most_it_could_spend() -> None:
     budget = Budget(most_tokens=100)  # 11 of prompt and 50 of output each
     assert budget.hold(question())
     assert not budget.hold(question("word " * 9))
@@ -29,7 +29,7 @@ def test_a_call_holds_the_most_it_could_spend_until_it_is_answered() -> None:
     assert budget.hold(question())
 
 
-def test_what_would_not_fit_with_nothing_in_flight_is_refused_for_good() -> None:
+def test_question_that_can_never_fit_is_refused() -> None:
     budget = Budget(most_tokens=100)
     budget.hold(question())
     budget.settle(question(), Usage(11, 50, 0))
@@ -38,14 +38,14 @@ def test_what_would_not_fit_with_nothing_in_flight_is_refused_for_good() -> None
     )
 
 
-def test_a_server_that_does_not_tell_has_spent_the_most() -> None:
+def test_unknown_usage_counts_as_the_most_possible() -> None:
     budget = Budget(most_tokens=100)
     budget.hold(question())
     budget.settle(question(), Usage())
     assert budget.refusal(question())
 
 
-def test_usd_are_held_by_the_price_of_the_model() -> None:
+def test_cost_is_reserved_at_the_price_of_the_model() -> None:
     budget = Budget(most_cost=0.00007, price_of=lambda _: Price(1.0, 1.0, 1.0))
     assert budget.hold(question())
     budget.settle(question(), Usage(11, 50, 0))
@@ -55,7 +55,7 @@ def test_usd_are_held_by_the_price_of_the_model() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.booleans())), st.integers(0, 2000))
-def test_what_was_spent_never_passes_the_limit(calls: list[tuple[int, bool]], most: int) -> None:
+def test_spending_never_exceeds_the_limit(calls: list[tuple[int, bool]], most: int) -> None:
     budget, spent = Budget(most_tokens=most), 0
     for output, answered in calls:
         if budget.hold(question()):
@@ -65,9 +65,7 @@ def test_what_was_spent_never_passes_the_limit(calls: list[tuple[int, bool]], mo
 
 
 @given(st.lists(st.floats(0.01, 100), min_size=1), st.floats(1e-6, 1e-2))
-def test_with_nothing_in_flight_a_question_is_asked_or_refused(
-    prices: list[float], most: float
-) -> None:
+def test_question_never_waits_with_nothing_in_flight(prices: list[float], most: float) -> None:
     """Else it would wait for ever."""
     wanted = [Question(str(price), "", (("user", "How?"),), 50, 1) for price in prices]
     price_of = {str(price): Price(price, price, price) for price in prices}

@@ -1,4 +1,4 @@
-"""The engine by itself: order, limits, one call for what is fatal, and its end."""
+"""The engine: order, limits, fatal errors, stop and close."""
 
 import asyncio
 import threading
@@ -90,13 +90,13 @@ def plan_of(*questions: Question) -> Plan:
     return Plan((), (PlannedCase("nodeid", "s", "c", "m", trials),))
 
 
-def test_replies_come_in_the_order_of_the_questions() -> None:
+def test_replies_are_in_the_order_of_the_questions() -> None:
     with engine_of(("m", model := Recorder())) as engine:
         assert texts(engine.ask([question("a"), question("b")])) == ["A", "B"]
     assert model.closed
 
 
-def test_a_plan_is_asked_in_its_order_without_anyone_waiting() -> None:
+def test_plan_is_asked_in_order_before_anyone_waits() -> None:
     wanted = [question(str(number)) for number in range(20)]
     with engine_of(("m", model := Recorder()), concurrency=1) as engine:
         engine.start(plan_of(*wanted))
@@ -104,7 +104,7 @@ def test_a_plan_is_asked_in_its_order_without_anyone_waiting() -> None:
     assert model.asked == [str(number) for number in range(20)]
 
 
-def test_the_same_question_is_asked_once() -> None:
+def test_same_question_is_asked_once() -> None:
     with engine_of(("m", model := Recorder())) as engine:
         engine.start(plan_of(question("a")))
         engine.ask([question("a"), question("a")])
@@ -112,7 +112,7 @@ def test_the_same_question_is_asked_once() -> None:
     assert model.asked == ["a"]
 
 
-def test_no_more_calls_are_in_flight_than_the_limit_allows() -> None:
+def test_calls_in_flight_stay_within_the_limit() -> None:
     one, two = Recorder(), Recorder()
     with engine_of(("one", one), ("two", two), concurrency=3) as engine:
         engine.ask([question(str(n), ("one", "two")[n % 2]) for n in range(40)])
@@ -121,7 +121,7 @@ def test_no_more_calls_are_in_flight_than_the_limit_allows() -> None:
     assert max(one.most, two.most) <= 3
 
 
-def test_a_model_with_a_limit_of_its_own_does_not_hold_up_another() -> None:
+def test_slow_model_does_not_block_another() -> None:
     slow, fast = Recorder(most_in_flight=1, held=True), Recorder()
     with engine_of(("slow", slow), ("fast", fast), concurrency=2) as engine:
         engine.start(plan_of(*(question(str(n), "slow") for n in range(5))))
@@ -133,7 +133,7 @@ def test_a_model_with_a_limit_of_its_own_does_not_hold_up_another() -> None:
 
 
 @pytest.mark.parametrize("word", ["fatal", "unreachable"])
-def test_what_no_other_question_could_mend_is_asked_once(word: str) -> None:
+def test_fatal_error_costs_one_call(word: str) -> None:
     wanted = [question(f"raise {word} {number}") for number in range(10)]
     with engine_of(("m", model := Recorder())) as engine:
         replies = texts(engine.ask(wanted))
@@ -143,13 +143,13 @@ def test_what_no_other_question_could_mend_is_asked_once(word: str) -> None:
     assert replies[0].startswith(f"m: raise {word} 0")
 
 
-def test_a_server_that_answered_before_is_asked_on_when_it_is_gone_for_once() -> None:
+def test_server_that_answered_before_gets_more_questions_after_an_outage() -> None:
     wanted = [question("a"), question("raise unreachable"), question("b")]
     with engine_of(("m", Recorder()), concurrency=1) as engine:
         assert texts(engine.ask(wanted)) == ["A", "m: raise unreachable (5 attempts)", "B"]
 
 
-def test_an_error_of_one_question_is_its_own() -> None:
+def test_error_of_one_question_leaves_others_alone() -> None:
     with engine_of(("m", Recorder()), concurrency=1) as engine:
         replies = texts(engine.ask([question("raise once"), question("a"), question("bug")]))
     assert replies[:2] == ["m: raise once", "A"]
@@ -158,7 +158,7 @@ def test_an_error_of_one_question_is_its_own() -> None:
 
 
 @pytest.mark.parametrize("word", ["passing", "busy"])
-def test_what_may_pass_has_five_attempts_in_all(word: str) -> None:
+def test_transient_error_gets_five_attempts(word: str) -> None:
     with engine_of(("m", model := Recorder())) as engine:
         [reply] = texts(engine.ask([question(f"raise {word}")]))
         assert engine.retries() == {"m": 4}
@@ -166,7 +166,7 @@ def test_what_may_pass_has_five_attempts_in_all(word: str) -> None:
     assert reply == f"m: raise {word} (5 attempts)"
 
 
-def test_a_question_that_waits_takes_no_place() -> None:
+def test_question_waiting_for_a_retry_takes_no_slot() -> None:
     with engine_of(("m", model := Recorder()), concurrency=1) as engine:
         engine.ask([question("first")])
         engine.start(plan_of(question("raise passing"), question("a"), question("b")))
@@ -174,7 +174,7 @@ def test_a_question_that_waits_takes_no_place() -> None:
     assert model.asked.index("b") < 5
 
 
-def test_stopping_ends_the_waiting_too() -> None:
+def test_stop_ends_pending_retries() -> None:
     with engine_of(("m", model := Recorder())) as engine:
         engine.ask([question("first")])
         engine.start(plan_of(question("raise passing")))
@@ -185,19 +185,19 @@ def test_stopping_ends_the_waiting_too() -> None:
     assert reply in (STOPPED, "m: raise passing", "m: raise passing (2 attempts)")
 
 
-def test_a_model_that_cannot_be_opened_is_told_to_all() -> None:
+def test_model_that_cannot_be_opened_fails_all_its_questions() -> None:
     with engine_of() as engine:
         replies = texts(engine.ask([question("a", "none"), question("b", "none")]))
     assert replies == ["--model none: there is no such model"] * 2
 
 
-def test_an_answer_that_takes_too_long_is_given_up() -> None:
+def test_slow_answer_times_out() -> None:
     with engine_of(("m", Recorder(held=True)), timeout=0.05) as engine:
         [reply] = texts(engine.ask([question("a")]))
     assert reply == "m: no answer within 0.05 s. Raise --skill-timeout, or ask less"
 
 
-def test_stopping_drops_what_was_not_asked_yet() -> None:
+def test_stop_drops_questions_not_asked_yet() -> None:
     wanted = [question(str(number)) for number in range(10)]
     with engine_of(("m", model := Recorder(held=True)), concurrency=2) as engine:
         engine.start(plan_of(*wanted))
@@ -209,7 +209,7 @@ def test_stopping_drops_what_was_not_asked_yet() -> None:
     assert len(model.asked) <= 1
 
 
-def test_closing_ends_what_is_in_flight_and_closes_the_models() -> None:
+def test_close_cancels_calls_and_closes_models() -> None:
     with engine_of(("m", model := Recorder(held=True))) as engine:
         engine.start(plan_of(question("a")))
         futures = engine.replies_to([question("a").key])
@@ -220,7 +220,7 @@ def test_closing_ends_what_is_in_flight_and_closes_the_models() -> None:
     assert model.closed
 
 
-def test_an_engine_that_was_never_asked_starts_nothing() -> None:
+def test_unused_engine_starts_nothing() -> None:
     before = threading.active_count()
     with engine_of(("m", model := Recorder())):
         assert threading.active_count() == before

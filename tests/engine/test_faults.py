@@ -1,4 +1,4 @@
-"""A server that misbehaves, asked by the engine through the real SDKs: nothing lost or doubled."""
+"""A server that misbehaves, called by the engine through the real SDKs."""
 
 from collections import Counter
 
@@ -33,7 +33,7 @@ def question(text: str) -> Question:
     return Question("m", "Be brief.", (("user", text),), 64, 1)
 
 
-def test_every_question_is_answered_right_and_no_answer_is_bought_twice(provider: str) -> None:
+def test_every_question_is_answered_correctly_and_paid_for_once(provider: str) -> None:
     wanted = [question(f"question {number}") for number in range(100)]
     with LoopbackServer(unreliable) as server:
         engine = engine_for(provider, server.url)
@@ -51,7 +51,7 @@ def test_every_question_is_answered_right_and_no_answer_is_bought_twice(provider
 
 
 @pytest.mark.parametrize("kind", ["hang", "trickle"])
-def test_an_answer_that_does_not_come_ends_at_the_deadline(provider: str, kind: str) -> None:
+def test_missing_answer_ends_at_the_deadline(provider: str, kind: str) -> None:
     with LoopbackServer(lambda _: Fault(kind)) as server:  # type: ignore[arg-type]
         engine = engine_for(provider, server.url, timeout=0.3)
         [reply] = engine.ask([question("a")])
@@ -61,7 +61,7 @@ def test_an_answer_that_does_not_come_ends_at_the_deadline(provider: str, kind: 
     assert reply.reason.endswith(" within 0.3 s. Raise --skill-timeout, or ask less")
 
 
-def test_a_deadline_tells_of_the_attempts_too(provider: str) -> None:
+def test_deadline_reports_the_number_of_attempts(provider: str) -> None:
     def late(asked: Asked) -> Fault:
         return Fault("status", 500) if asked.attempt == 1 else Fault("hang")
 
@@ -74,7 +74,7 @@ def test_a_deadline_tells_of_the_attempts_too(provider: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["garbage", "empty_body", "wrong_type", "reset"])
-def test_a_broken_reply_is_asked_for_again(provider: str, kind: str) -> None:
+def test_broken_reply_is_retried(provider: str, kind: str) -> None:
     def once(asked: Asked) -> Reply | Fault:
         return Fault(kind) if asked.attempt == 1 else Reply("fine")  # type: ignore[arg-type]
 
@@ -86,7 +86,7 @@ def test_a_broken_reply_is_asked_for_again(provider: str, kind: str) -> None:
     assert len(server.asked) == 2
 
 
-def test_an_error_says_status_attempts_and_what_to_do(provider: str) -> None:
+def test_error_says_status_attempts_and_what_to_do(provider: str) -> None:
     fault = Fault("status", 503, retry_after="0", message="on fire")
     with LoopbackServer(lambda _: fault) as server:
         engine = engine_for(provider, server.url)
@@ -99,7 +99,7 @@ def test_an_error_says_status_attempts_and_what_to_do(provider: str) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 413])
-def test_a_refused_question_is_not_asked_again(provider: str, status: int) -> None:
+def test_rejected_question_is_not_retried(provider: str, status: int) -> None:
     with LoopbackServer(lambda _: Fault("status", status, message="no")) as server:
         engine = engine_for(provider, server.url)
         engine.ask([question("a")])
@@ -107,7 +107,7 @@ def test_a_refused_question_is_not_asked_again(provider: str, status: int) -> No
     assert len(server.asked) == 1
 
 
-def test_a_wait_longer_than_five_minutes_is_not_waited(provider: str) -> None:
+def test_wait_of_more_than_five_minutes_is_an_error(provider: str) -> None:
     with LoopbackServer(lambda _: Fault("status", 429, retry_after="301")) as server:
         engine = engine_for(provider, server.url)
         [reply] = engine.ask([question("a")])

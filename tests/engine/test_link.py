@@ -70,7 +70,7 @@ def test_workers_send_the_plan_once_and_share_its_answers(controller: Controller
     assert sorted(controller.asked) == ["a", "b"]
 
 
-def test_a_question_outside_of_the_plan_is_asked_too(controller: Controller) -> None:
+def test_question_outside_the_plan_is_asked_too(controller: Controller) -> None:
     worker = LinkClient(controller.link.address)
     [reply] = worker.ask([question("c")])
     assert isinstance(reply, Answer)
@@ -79,7 +79,7 @@ def test_a_question_outside_of_the_plan_is_asked_too(controller: Controller) -> 
     worker.close()
 
 
-def test_a_worker_waits_for_nothing_once_the_engine_has_stopped(controller: Controller) -> None:
+def test_worker_does_not_wait_for_a_stopped_engine(controller: Controller) -> None:
     worker = LinkClient(controller.link.address)
     controller.engine.stop()
     [reply] = worker.ask([question("c")])
@@ -87,7 +87,7 @@ def test_a_worker_waits_for_nothing_once_the_engine_has_stopped(controller: Cont
     worker.close()
 
 
-def test_a_stranger_without_the_key_is_turned_away(controller: Controller) -> None:
+def test_client_without_the_key_is_rejected(controller: Controller) -> None:
     where, _ = controller.link.address
     with pytest.raises(AuthenticationError):
         Client(where, authkey=b"guessed")
@@ -98,7 +98,7 @@ def test_a_stranger_without_the_key_is_turned_away(controller: Controller) -> No
     worker.close()
 
 
-def test_a_worker_whose_controller_is_gone_says_so() -> None:
+def test_worker_reports_a_lost_controller() -> None:
     with Listener(authkey=b"key") as listener:
         ender = Thread(target=lambda: listener.accept().close())
         ender.start()

@@ -1,4 +1,4 @@
-"""Recordings: lines of answers, written and read back."""
+"""Recordings: answers in a file, written and read back."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ OLD_LINE = (
 )
 
 
-def test_a_recording_of_an_older_version_is_read_and_written_as_before(tmp_path: Path) -> None:
+def test_recording_of_an_older_version_is_read_and_written_as_before(tmp_path: Path) -> None:
     answer = Answer("gate up", Usage(15, 15, 0), "length", 0.012, stored=True)
     (tmp_path / "a.jsonl").write_text(OLD_LINE)
     assert load_recording(tmp_path / "a.jsonl") == {"k": answer}
@@ -31,7 +31,7 @@ def test_a_recording_of_an_older_version_is_read_and_written_as_before(tmp_path:
 
 
 @given(st.lists(ANSWERS, max_size=3))
-def test_answers_are_recorded_whole(
+def test_recording_keeps_files_and_transcript(
     tmp_path_factory: pytest.TempPathFactory, answers: list[Answer]
 ) -> None:
     recorded = [Recorded(TRIAL, step, f"k{step}", one) for step, one in enumerate(answers)]
@@ -53,7 +53,7 @@ def test_answers_are_recorded_whole(
         {"usage": []},
     ],
 )
-def test_a_broken_line_is_told_with_its_place(tmp_path: Path, broken: dict[str, object]) -> None:
+def test_invalid_line_is_reported_by_number(tmp_path: Path, broken: dict[str, object]) -> None:
     line = json.dumps({**json.loads(OLD_LINE), **broken})
     (tmp_path / "a.jsonl").write_text(f"{OLD_LINE}{line}\n")
     with pytest.raises(SettingsError, match=r"a\.jsonl:2: not a recorded answer"):

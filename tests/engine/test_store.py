@@ -1,4 +1,4 @@
-"""The store by itself: kept, shared, set aside, pruned."""
+"""The store: kept, shared, set aside, pruned."""
 
 import sqlite3
 import time
@@ -46,7 +46,7 @@ def stored(answer: Answer) -> Answer:
     return replace(answer, stored=True)
 
 
-def test_an_answer_is_there_for_the_next_run(tmp_path: Path) -> None:
+def test_answer_is_there_for_the_next_run(tmp_path: Path) -> None:
     file = tmp_path / ".upskill/answers.sqlite"
     first = Store(file)
     assert first.get("k") is None
@@ -59,7 +59,7 @@ def test_an_answer_is_there_for_the_next_run(tmp_path: Path) -> None:
 
 
 @given(ANSWERS)
-def test_an_answer_is_stored_whole_or_not_at_all(
+def test_answer_is_stored_whole_or_not_at_all(
     tmp_path_factory: pytest.TempPathFactory, answer: Answer
 ) -> None:
     store = Store(tmp_path_factory.mktemp("any") / "a.sqlite", pytest.fail)
@@ -70,7 +70,7 @@ def test_an_answer_is_stored_whole_or_not_at_all(
     store.close()
 
 
-def test_a_store_of_an_older_version_can_be_used(tmp_path: Path) -> None:
+def test_store_of_an_older_version_still_works(tmp_path: Path) -> None:
     file = tmp_path / "answers.sqlite"
     old = sqlite3.connect(file, isolation_level=None)
     old.execute("PRAGMA journal_mode=WAL")
@@ -85,7 +85,7 @@ def test_a_store_of_an_older_version_can_be_used(tmp_path: Path) -> None:
     store.close()
 
 
-def test_an_older_version_can_share_the_store(tmp_path: Path) -> None:
+def test_older_version_can_share_the_store(tmp_path: Path) -> None:
     file = tmp_path / "answers.sqlite"
     store = Store(file, pytest.fail)
     store.put("kept", "m", WHOLE)
@@ -107,7 +107,7 @@ def test_an_older_version_can_share_the_store(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", ["{", "[]", '{"transcript": [{"kind": "new", "text": ""}]}'])
-def test_what_a_later_version_stored_is_asked_again(tmp_path: Path, data: str) -> None:
+def test_extras_of_a_later_version_are_asked_again(tmp_path: Path, data: str) -> None:
     store = Store(tmp_path / "a.sqlite", pytest.fail)
     store.put("k", "m", WHOLE)
     later = sqlite3.connect(tmp_path / "a.sqlite", isolation_level=None)
@@ -117,7 +117,7 @@ def test_what_a_later_version_stored_is_asked_again(tmp_path: Path, data: str) -
     store.close()
 
 
-def test_pruning_forgets_answers_whole(tmp_path: Path) -> None:
+def test_prune_forgets_extras_too(tmp_path: Path) -> None:
     store = Store(tmp_path / "a.sqlite", pytest.fail)
     store.put("k", "m", WHOLE)
     assert store.prune(time.time() + 1) == 1
@@ -127,7 +127,7 @@ def test_pruning_forgets_answers_whole(tmp_path: Path) -> None:
     left.close()
 
 
-def test_two_runs_at_once_see_what_the_other_keeps(tmp_path: Path) -> None:
+def test_two_runs_share_answers_at_once(tmp_path: Path) -> None:
     one, two = Store(tmp_path / "a.sqlite"), Store(tmp_path / "a.sqlite")
     one.put("k", "m", ANSWER)
     assert two.get("k") == stored(ANSWER)
@@ -137,13 +137,13 @@ def test_two_runs_at_once_see_what_the_other_keeps(tmp_path: Path) -> None:
     two.close()
 
 
-def test_the_folder_tells_git_to_ignore_it(tmp_path: Path) -> None:
+def test_folder_is_ignored_by_git(tmp_path: Path) -> None:
     Store(tmp_path / ".upskill/answers.sqlite").close()
     assert "*" in (tmp_path / ".upskill/.gitignore").read_text().splitlines()
 
 
 @pytest.mark.parametrize("kind", ["garbage", "version"])
-def test_a_store_that_can_not_be_used_is_set_aside_and_kept(tmp_path: Path, kind: str) -> None:
+def test_unusable_store_is_set_aside(tmp_path: Path, kind: str) -> None:
     file = tmp_path / "answers.sqlite"
     if kind == "garbage":
         file.write_bytes(b"this was never a database, it is just words " * 100)
@@ -153,27 +153,27 @@ def test_a_store_that_can_not_be_used_is_set_aside_and_kept(tmp_path: Path, kind
             connection.execute("PRAGMA user_version=99")
         connection.close()
     before = file.read_bytes()
-    told: list[str] = []
-    store = Store(file, told.append)
+    messages: list[str] = []
+    store = Store(file, messages.append)
     store.put("k", "m", ANSWER)
     assert store.get("k") == stored(ANSWER)
     store.close()
     [aside] = tmp_path.glob("answers-*.broken")
     assert aside.read_bytes() == before
-    assert len(told) == 1
-    assert "set aside as" in told[0]
+    assert len(messages) == 1
+    assert "set aside as" in messages[0]
 
 
-def test_a_store_that_is_damaged_inside_is_set_aside_once_and_begun_anew(tmp_path: Path) -> None:
+def test_damaged_store_is_set_aside_once_and_replaced(tmp_path: Path) -> None:
     write_damaged_store(file := tmp_path / "answers.sqlite")
-    told: list[str] = []
-    store = Store(file, told.append)
+    messages: list[str] = []
+    store = Store(file, messages.append)
     for number in range(200):
         store.get(f"k{number}")
         store.put(f"k{number}", "m", ANSWER)
     assert store.get("k199") == stored(ANSWER)
     store.close()
-    [word] = told
+    [word] = messages
     assert "malformed" in word
     assert "set aside as" in word
     assert len(list(tmp_path.glob("answers-*.broken"))) == 1
@@ -182,11 +182,11 @@ def test_a_store_that_is_damaged_inside_is_set_aside_once_and_begun_anew(tmp_pat
     again.close()
 
 
-def test_a_store_that_can_not_be_made_is_done_without(tmp_path: Path) -> None:
+def test_run_goes_on_without_a_store(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
-    told: list[str] = []
-    store = Store(tmp_path / "file/answers.sqlite", told.append)
+    messages: list[str] = []
+    store = Store(tmp_path / "file/answers.sqlite", messages.append)
     store.put("k", "m", ANSWER)
     assert store.get("k") is None
-    assert len(told) == 1
+    assert len(messages) == 1
     store.close()

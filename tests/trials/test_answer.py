@@ -1,4 +1,4 @@
-"""What came of a question, as plain values."""
+"""Answers as plain values."""
 
 import hashlib
 import json
@@ -12,11 +12,11 @@ from support.strategies import ANSWERS
 
 
 @given(ANSWERS)
-def test_an_answer_comes_back_from_json_unchanged(answer: Answer) -> None:
+def test_answer_round_trips_through_json(answer: Answer) -> None:
     assert Answer.from_json(json.loads(json.dumps(answer.to_json()))) == answer
 
 
-def test_json_of_a_plain_completion_has_no_files_and_no_transcript() -> None:
+def test_json_of_a_completion_has_no_files_and_no_transcript() -> None:
     answer = Answer("gate up", Usage(3, 2, None), "length", 1.5, stored=True, asked_at=9.0)
     assert json.dumps(answer.to_json()) == (
         '{"text": "gate up", "usage": {"input": 3, "output": 2, "cached": null}, '
@@ -35,12 +35,12 @@ def test_json_of_a_plain_completion_has_no_files_and_no_transcript() -> None:
         (b"x" * (MAX_FILE_BYTES + 1), None),
     ],
 )
-def test_only_files_of_text_are_kept_whole(data: bytes, text: str | None) -> None:
+def test_only_text_files_are_kept_whole(data: bytes, text: str | None) -> None:
     digest = hashlib.sha256(data).hexdigest()
     assert AnswerFile.of("a/b.txt", data) == AnswerFile("a/b.txt", text, len(data), digest)
 
 
-def test_several_answers_are_joined_into_one() -> None:
+def test_answers_of_a_trial_are_joined() -> None:
     old, new = AnswerFile.of("a.txt", b"old"), AnswerFile.of("a.txt", b"new")
     other = AnswerFile.of("b.txt", b"b")
     first = Answer("one", Usage(1, 2, 0), "length", 1.0, True, files=(old, other))

@@ -1,14 +1,12 @@
-"""Grading an answer, and the records that cross processes and go to disk."""
+"""Records: graded trials that cross processes and go to disk."""
 
 import dataclasses
 import json
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.checks import KINDS, grade, parse_checks
 from pytest_upskill.trials.answer import Answer, AnswerFile, Usage
 from pytest_upskill.trials.records import (
     Grade,
@@ -26,56 +24,6 @@ QUESTION = Question("haiku", "Be kind.", (("user", "Hello"),), 100, 2)
 TRIAL = Trial("gate", "open-gate", "haiku", "skill", 2, QUESTION)
 
 
-def graded(expected: Any, answer: Answer) -> tuple[Grade, ...]:
-    return grade(parse_checks(expected, KINDS, ()), answer)
-
-
-def passes(answer: str, **expected: str) -> bool:
-    (only,) = graded(expected, Answer(answer))
-    return only.passed
-
-
-@pytest.mark.parametrize(
-    ("wanted", "answer"),
-    [
-        ("gate up", "Type `gate up`."),
-        ("GATE up", "type gAtE Up"),
-        ("STRASSE", "die Straße"),
-        ("straße", "DIE STRASSE"),
-        ("Σίσυφος", "ΣΊΣΥΦΟΣ"),
-        ("a\nb", "x a\nb y"),
-    ],
-)
-def test_a_text_is_found_whatever_its_case(wanted: str, answer: str) -> None:
-    assert passes(answer, contains=wanted)
-    assert not passes(answer, not_contains=wanted)
-
-
-@pytest.mark.parametrize(
-    ("text", "answer"), [("9.0", "900"), ("gate up", "gate  up"), ("gate", "gat"), ("a", "")]
-)
-def test_another_text_is_not_found(text: str, answer: str) -> None:
-    assert not passes(answer, contains=text)
-    assert passes(answer, not_contains=text)
-
-
-def test_every_check_is_held_in_its_order_with_a_reason() -> None:
-    expected = {"contains": ["9.0", "cuda"], "not_contains": ["8.0", "7.0"]}
-    assert graded(expected, Answer("9.0 and 8.0")) == (
-        Grade("contains", True, '"9.0" is in the answer'),
-        Grade("contains", False, '"cuda" is not in the answer'),
-        Grade("not_contains", False, '"8.0" is in the answer'),
-        Grade("not_contains", True, '"7.0" is not in the answer'),
-    )
-
-
-def test_a_check_that_failed_on_an_answer_cut_off_says_so() -> None:
-    expected = {"contains": ["9.0", "cuda"]}
-    kept, lost = graded(expected, Answer("9.0 and", stop="length"))
-    assert kept.reason == '"9.0" is in the answer'
-    assert lost.reason == '"cuda" is not in the answer (cut off by the output limit)'
-
-
 @pytest.mark.parametrize(
     ("grades", "outcome"),
     [
@@ -84,9 +32,7 @@ def test_a_check_that_failed_on_an_answer_cut_off_says_so() -> None:
         ((Grade("contains", True, ""), Grade("words", False, "", required=False)), "passed"),
     ],
 )
-def test_a_trial_passes_if_all_of_its_required_checks_do(
-    grades: tuple[Grade, ...], outcome: str
-) -> None:
+def test_trial_passes_if_its_required_checks_do(grades: tuple[Grade, ...], outcome: str) -> None:
     assert graded_record(TRIAL, Answer("x"), grades).outcome == outcome
 
 
@@ -98,14 +44,14 @@ def test_a_trial_passes_if_all_of_its_required_checks_do(
         ([(True, 1.0), (False, 3.0)], 0.25),
     ],
 )
-def test_the_score_is_the_share_of_weight_that_passed(
+def test_score_is_the_share_of_weight_that_passed(
     grades: list[tuple[bool, float]], score: float
 ) -> None:
     given = tuple(Grade("words", *one, required=False) for one in [(p, "", w) for p, w in grades])
     assert graded_record(TRIAL, Answer("x"), given).score == score
 
 
-def test_a_graded_record_tells_of_its_trial_answer_and_checks() -> None:
+def test_graded_record_has_trial_answer_and_checks() -> None:
     grades = (Grade("contains", True, "because"),)
     answer = Answer("text", Usage(10, 5, 2), seconds=1.23456, stored=True)
     assert graded_record(TRIAL, answer, grades) == Record(
@@ -127,7 +73,7 @@ def test_a_graded_record_tells_of_its_trial_answer_and_checks() -> None:
     )
 
 
-def test_an_errored_record_has_the_reason_and_no_answer() -> None:
+def test_errored_record_has_a_reason_and_no_answer() -> None:
     record = errored_record(TRIAL, "no answer in time")
     assert (record.outcome, record.error) == ("errored", "no answer in time")
     assert (record.skill, record.case, record.model) == ("gate", "open-gate", "haiku")
@@ -147,7 +93,7 @@ def test_an_errored_record_has_the_reason_and_no_answer() -> None:
         (Usage(), None),
     ],
 )
-def test_tokens_are_known_only_if_both_sides_are(usage: Usage, tokens: int | None) -> None:
+def test_tokens_need_input_and_output(usage: Usage, tokens: int | None) -> None:
     assert graded_record(TRIAL, Answer("x", usage), ()).tokens == tokens
 
 
@@ -177,12 +123,12 @@ RECORDS = st.builds(
 
 
 @given(RECORDS)
-def test_a_record_comes_back_from_json_as_it_was(record: Record) -> None:
+def test_record_round_trips_through_json(record: Record) -> None:
     assert Record.from_json(json.loads(json.dumps(record.to_json()))) == record
 
 
 @given(st.lists(RECORDS, max_size=3))
-def test_records_come_back_from_text_as_they_were(records: list[Record]) -> None:
+def test_records_round_trip_through_text(records: list[Record]) -> None:
     text = dump_records(records)
     assert load_records(text) == records
     assert text.isascii()  # they ride on test reports and in JUnit files
@@ -194,7 +140,7 @@ def test_json_of_a_record_has_every_field() -> None:
     assert list(graded_record(TRIAL, answer, ()).to_json()) == names
 
 
-def test_json_of_a_plain_completion_is_what_it_always_was() -> None:
+def test_json_of_a_completion_never_changes() -> None:
     record = graded_record(TRIAL, Answer("x", Usage(1, 2, 0)), (Grade("words", True, "yes"),))
     assert json.dumps(record.to_json()) == (
         '{"skill": "gate", "case": "open-gate", "model": "haiku", "arm": "skill", "run": 2, '
@@ -206,7 +152,7 @@ def test_json_of_a_plain_completion_is_what_it_always_was() -> None:
     )
 
 
-def test_a_record_carries_the_files_and_the_transcript_of_its_answer() -> None:
+def test_record_has_the_files_and_transcript_of_its_answer() -> None:
     files, transcript = (AnswerFile.of("a", b"b"),), (Turn("user", "q"),)
     record = graded_record(TRIAL, Answer("x", files=files, transcript=transcript), ())
     assert (record.files, record.transcript) == (files, transcript)

@@ -10,7 +10,7 @@ from support.strategies import TURNS
 
 
 @given(TURNS)
-def test_a_turn_comes_back_from_json_unchanged(turn: Turn) -> None:
+def test_turn_round_trips_through_json(turn: Turn) -> None:
     assert Turn.from_json(json.loads(json.dumps(turn.to_json()))) == turn
 
 
@@ -25,6 +25,6 @@ def test_json_of_a_turn_leaves_defaults_out() -> None:
 
 
 @pytest.mark.parametrize("data", [{"kind": "shout", "text": ""}, {"kind": "user"}, {"text": "a"}])
-def test_what_is_no_turn_is_refused(data: dict[str, str]) -> None:
+def test_invalid_turn_is_rejected(data: dict[str, str]) -> None:
     with pytest.raises((ValueError, KeyError)):
         Turn.from_json(data)

@@ -13,21 +13,21 @@ Outcome = Literal["passed", "failed", "errored"]
 
 @dataclass(frozen=True)
 class Grade:
-    """What one check says of an answer; one that is not required counts for the score only."""
+    """The result of one check. If it is not required, it only counts for the score."""
 
     check: str
     passed: bool
     reason: str
     weight: float = 1.0
     required: bool = True
-    # The argument as it is written, the same for every answer. Not compared: it tells what was
-    # looked for, and a grade is what was found.
+    # The argument as written in the case. Not compared: a grade is what was found, not what was
+    # looked for.
     asks: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
 class Record:
-    """A graded trial; ``score`` is the share of its checks, by weight, that passed."""
+    """A graded trial. ``score`` is the share of its checks that passed, by weight."""
 
     skill: str
     case: str
@@ -47,7 +47,7 @@ class Record:
     judge_calls: int = 0
     judge_input_tokens: int | None = None
     judge_output_tokens: int | None = None
-    cost: float | None = None  # in USD; the run's controller knows the prices, its workers don't
+    cost: float | None = None  # in USD; filled in by the controller, which knows the prices
     files: tuple[AnswerFile, ...] = ()
     transcript: Transcript = ()
 
@@ -62,8 +62,8 @@ class Record:
         return self.input_tokens + self.output_tokens
 
     def to_json(self) -> dict[str, Any]:
-        """Files and transcript only if there are any: plain completions have neither."""
-        # Not dataclasses.asdict: it copies every value, and that took a tenth of a test's time.
+        """Without files and transcript if there are none, as for a plain completion."""
+        # Not dataclasses.asdict: it copies every value, which took a tenth of a test's time.
         data = {**vars(self), "checks": [{**vars(grade)} for grade in self.checks]}
         del data["files"], data["transcript"]
         return {**data, **extras_to_json(self.files, self.transcript)}
@@ -98,7 +98,7 @@ def graded_record(trial: Trial, answer: Answer, grades: tuple[Grade, ...]) -> Re
 
 
 def with_judge(record: Record, calls: int, usage: Usage) -> Record:
-    """What judging an answer took, apart from what the answer itself did."""
+    """Add what judging took, apart from the answer itself."""
     return replace(
         record,
         judge_calls=calls,
@@ -109,13 +109,13 @@ def with_judge(record: Record, calls: int, usage: Usage) -> Record:
 
 def _score(grades: tuple[Grade, ...]) -> float:
     if all(grade.passed for grade in grades):
-        return 1.0  # whatever the sum of many weights would be rounded to
+        return 1.0  # exactly, whatever the rounding of the weights
     passed = sum(grade.weight for grade in grades if grade.passed)
     return passed / sum(grade.weight for grade in grades)
 
 
 def errored_record(trial: Trial, reason: str, answer: Answer | None = None) -> Record:
-    """Of a trial that got no answer, or one that could not be graded: that is kept all the same."""
+    """The record of a trial without an answer, or with one that could not be graded."""
     record = Record(
         trial.skill, trial.case, trial.model, trial.arm, trial.run, "errored", error=reason
     )

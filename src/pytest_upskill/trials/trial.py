@@ -11,10 +11,15 @@ from ..settings import Settings
 from ..skills.cases import Case, Role
 from ..skills.skill import Skill
 
-# ``previous`` is the skill at a git ref, ``trace`` a trace in the place of the skill's text (in
-# teach), and ``earlier`` another run, where two are compared: that one is never asked.
+# ``previous`` is the skill at a git ref; ``trace``, in teach, is a trace in place of the skill's
+# text; ``earlier`` is the other run in a comparison of two, and never asked.
 Arm = Literal["baseline", "previous", "trace", "skill", "earlier"]
-ARMS: Final[tuple[Arm, ...]] = ("baseline", "previous", "trace", "skill")  # as they are asked
+ARMS: Final[tuple[Arm, ...]] = (
+    "baseline",
+    "previous",
+    "trace",
+    "skill",
+)  # in this order
 
 # The order was measured on small models: the skill first, then the instruction, and no tags.
 BASE_SYSTEM: Final = "You are a helpful assistant."
@@ -23,7 +28,7 @@ FOLLOW_SKILL: Final = "Follow the skill above when you answer."
 
 @dataclass(frozen=True)
 class Question:
-    """All that a model is sent: nothing in it tells the arms apart but the skill's own text."""
+    """Everything that a model is sent. Arms differ only in the text of the skill."""
 
     model: str
     system: str
@@ -35,7 +40,7 @@ class Question:
 
     @cached_property
     def content(self) -> str:
-        """A key of all that is asked, whatever the model is called."""
+        """A key of everything but the model's name."""
         turns = [text for message in self.messages for text in message]
         form = [self.schema] if self.schema else []
         return digest(self.system, *turns, str(self.max_output), str(self.run), *form)
@@ -47,7 +52,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Rubric:
-    """What a judge is asked of an answer: whether it meets each of these texts."""
+    """Texts that a judge checks an answer against."""
 
     judge: str  # the name of the model
     texts: tuple[str, ...]
@@ -57,7 +62,7 @@ class Rubric:
 
 @dataclass(frozen=True)
 class Trial:
-    """A case × model × arm × run: one question asked once."""
+    """A case × model × arm × run: one question, asked once."""
 
     skill: str
     case: str
@@ -70,7 +75,7 @@ class Trial:
 
     @property
     def is_open(self) -> bool:
-        """Whether what is asked will be known only while the test runs."""
+        """Whether the question is only known once the test runs."""
         return not self.question.messages
 
 
@@ -103,7 +108,7 @@ def trials_of(
     rubric: Rubric | None = None,
     prompt: Prompt = default_prompt,
 ) -> list[Trial]:
-    """All arms of a case on a model, run by run, so that a pair is asked together."""
+    """The trials of a case on a model, run by run, so that the arms of a run go together."""
     systems = {arm: prompt(skill, arm, case) for arm in _arms(skill, settings)}
     messages: tuple[tuple[Role, str], ...] = (*case.earlier, ("user", user_text(case)))
     runs = case.runs or settings.runs
@@ -125,7 +130,7 @@ def trials_of(
 
 
 def open_trials(label: str, skill: Skill, case: str, model: str, settings: Settings) -> list[Trial]:
-    """The trials of a test whose questions are known only while it runs; no later ones."""
+    """The trials of a test whose questions are only known once it runs; none is ``later``."""
     unknown = Question(model, "", (), settings.max_output, 1)
     return [
         Trial(label, case, model, arm, run, unknown)

@@ -1,4 +1,4 @@
-"""The arms of a case differ by the skill and by nothing else."""
+"""Trials: arms differ only by the skill; keys cover all that is asked."""
 
 import dataclasses
 import re
@@ -29,7 +29,7 @@ def trials(skill: Skill, case: Case = CASE, **options: Any) -> list[Trial]:
     return trials_of("gatekeeper", skill, case, "haiku", Settings(**options))
 
 
-def test_the_arms_are_asked_the_same_but_for_the_system_text(skill: Skill) -> None:
+def test_arms_differ_only_in_the_system_text(skill: Skill) -> None:
     baseline, with_skill = trials(skill, max_output=77)
     assert (baseline.arm, with_skill.arm) == ("baseline", "skill")
     assert baseline.question != with_skill.question
@@ -38,7 +38,7 @@ def test_the_arms_are_asked_the_same_but_for_the_system_text(skill: Skill) -> No
     assert baseline.question.max_output == 77
 
 
-def test_the_baseline_sees_nothing_of_the_skill(skill: Skill) -> None:
+def test_baseline_sees_nothing_of_the_skill(skill: Skill) -> None:
     baseline, with_skill = trials(skill)
     sent = repr(baseline.question)
     for hidden in (skill.name, skill.description, skill.body, "skill", str(skill.file.parent)):
@@ -46,7 +46,7 @@ def test_the_baseline_sees_nothing_of_the_skill(skill: Skill) -> None:
     assert skill.body in with_skill.question.system
 
 
-def test_the_system_texts_differ_by_one_block(skill: Skill) -> None:
+def test_system_texts_differ_by_one_block(skill: Skill) -> None:
     baseline, with_skill = (trial.question.system for trial in trials(skill))
     block = with_skill.removeprefix(baseline)
     assert with_skill == baseline + block
@@ -54,12 +54,12 @@ def test_the_system_texts_differ_by_one_block(skill: Skill) -> None:
     assert re.fullmatch(rf"\n\n{re.escape(BODY)}\n\n[^\n]*skill[^\n]*", block)
 
 
-def test_the_skill_is_sent_as_it_is_written(skill: Skill) -> None:
+def test_skill_is_sent_as_written(skill: Skill) -> None:
     odd = dataclasses.replace(skill, body="Use {braces}, %s, \\n and <tags> & `ticks`.")
     assert odd.body in skill_system(odd.body)
 
 
-def test_runs_follow_each_other_with_both_arms_of_a_run_together(skill: Skill) -> None:
+def test_arms_of_a_run_are_asked_together(skill: Skill) -> None:
     asked = trials(skill, runs=3)
     assert [(trial.run, trial.arm) for trial in asked] == [
         (1, "baseline"),
@@ -76,14 +76,14 @@ def test_runs_follow_each_other_with_both_arms_of_a_run_together(skill: Skill) -
     }
 
 
-def test_without_a_baseline_only_the_skill_arm_is_asked(skill: Skill) -> None:
+def test_no_baseline_asks_only_the_skill_arm(skill: Skill) -> None:
     both = trials(skill, runs=2)
     alone = trials(skill, runs=2, baseline=False)
     assert alone == [trial for trial in both if trial.arm == "skill"]
     assert len(alone) == 2
 
 
-def test_a_question_without_files_is_sent_as_it_is() -> None:
+def test_question_without_files_is_sent_as_written() -> None:
     assert user_text(Case("id", "  What?\n")) == "  What?\n"
 
 
@@ -92,7 +92,7 @@ def test_files_follow_the_question_in_named_fences() -> None:
     assert user_text(case) == "What?\n\na.txt:\n```\none\ntwo\n```\n\nb/c.md:\n```\n\n```"
 
 
-def test_a_fence_is_longer_than_any_inside() -> None:
+def test_fence_is_longer_than_any_inside() -> None:
     text = "```python\nx\n```\n`````\ny\n`````"
     sent = user_text(Case("id", "What?", files=(("a.md", text),)))
     assert sent == f"What?\n\na.md:\n``````\n{text}\n``````"
@@ -120,17 +120,17 @@ def test_no_file_can_close_its_own_fence(text: str) -> None:
         {"schema": "{}"},
     ],
 )
-def test_a_change_of_any_field_changes_the_key(change: dict[str, Any]) -> None:
+def test_any_field_changes_the_key(change: dict[str, Any]) -> None:
     assert dataclasses.replace(QUESTION, **change).key != QUESTION.key
 
 
-def test_every_field_is_part_of_the_key() -> None:
+def test_every_field_is_in_the_key() -> None:
     # A field added later must get a line above; the number of verdicts is in the schema.
     fields = {field.name for field in dataclasses.fields(Question)} - {"verdicts"}
     assert fields == {"model", "system", "messages", "max_output", "run", "schema"}
 
 
-def test_stored_answers_are_found_under_the_key_they_always_had() -> None:
+def test_keys_of_stored_answers_never_change() -> None:
     """If this fails, everybody's stored answers and recordings are lost."""
     asked = Question("haiku", "Be kind.", (("user", "Hello"), ("assistant", "Hi")), 100, 1)
     formed = dataclasses.replace(asked, schema="{}", verdicts=2)
@@ -146,11 +146,11 @@ def test_equal_questions_have_equal_keys() -> None:
     assert re.fullmatch(r"[0-9a-f]{64}", QUESTION.key)
 
 
-def test_a_question_with_a_lone_surrogate_has_a_key() -> None:
+def test_lone_surrogate_has_a_key() -> None:
     assert dataclasses.replace(QUESTION, system="\ud800").key != QUESTION.key
 
 
-def test_an_edit_of_the_skill_keeps_the_baseline_question(skill: Skill) -> None:
+def test_editing_the_skill_keeps_the_baseline_question(skill: Skill) -> None:
     before = [trial.question.key for trial in trials(skill)]
     edited = dataclasses.replace(skill, body=skill.body + " Or `gate open`.", digest="other")
     after = [trial.question.key for trial in trials(edited)]
@@ -158,7 +158,7 @@ def test_an_edit_of_the_skill_keeps_the_baseline_question(skill: Skill) -> None:
     assert before[1] != after[1]
 
 
-def test_a_plan_has_the_questions_of_its_items_in_order(skill: Skill) -> None:
+def test_plan_has_the_questions_of_its_items_in_order(skill: Skill) -> None:
     first, second = trials(skill), trials(skill, Case("shut", "How do I shut it?"))
     tests = [
         PlannedCase(own[0].case, "gatekeeper", own[0].case, "haiku", tuple(own))
