@@ -1,7 +1,6 @@
-"""What all commands of pytest-upskill have in common: help, JSON, colours, pipes."""
+"""What all commands share: help, version, usage errors, colours, pipes."""
 
 import argparse
-import json
 import os
 import re
 import shlex
@@ -12,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from pytest_upskill import __version__
 from pytest_upskill.cli import main
 from pytest_upskill.cli.command_table import BY_NAME, COMMANDS, Command, make_parser
 from pytest_upskill.cli.output import has_colours
-from pytest_upskill.engine.store import FILE_NAME, FOLDER, Store
-from pytest_upskill.models.names import ALIASES
-from pytest_upskill.trials.answer import Answer
 from support.kit import write_skill
 from support.terminal import run_on_terminal, seen
 
 COMMAND = str(Path(sys.executable).with_name("pytest-upskill"))
+
+
 SECRET = "sk-very-secret-value"
 
 
@@ -86,58 +85,6 @@ def test_help_and_version_load_nothing_that_is_slow() -> None:
     assert (done.returncode, done.stderr) == (0, "[]\n")
 
 
-def test_models_as_json_have_no_key_in_them(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    monkeypatch.setenv("OPENAI_BASE_URL", f"http://me:{SECRET}@proxy/v1")
-    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://[::1")
-    assert main(["models", "--json"]) == 0
-    shown = capsys.readouterr().out
-    assert SECRET not in shown
-    data = json.loads(shown)
-    providers = {provider["name"]: provider for provider in data["providers"]}
-    assert set(data["aliases"]) == set(ALIASES)
-    assert providers["openai"]["key_set"] == "OPENAI_API_KEY"
-    assert providers["openai"]["address"] == "http://proxy/v1"
-    assert (providers["hf"]["key_set"], providers["hf"]["key_variables"]) == (None, ["HF_TOKEN"])
-    assert providers["anthropic"]["address"] is None
-    assert not providers["ollama"]["needs_key"]
-    assert "local" in data["embedded"]
-
-
-def test_answers_as_json(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["answers", "--json"]) == 0
-    nothing = json.loads(capsys.readouterr().out)
-    assert (nothing["file"], nothing["answers"], nothing["oldest"]) == (None, 0, None)
-    file = tmp_path / FOLDER / FILE_NAME
-    store = Store(file)
-    store.put("k1", "haiku", Answer("yes"))
-    store.put("k2", "opus", Answer("no"))
-    store.close()
-    assert main(["answers", "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
-    assert (data["file"], data["models"]) == (str(file), {"haiku": 1, "opus": 1})
-    assert data["oldest"].startswith("20")
-    assert main(["answers", "--json", "--clear"]) == 0
-    data = json.loads(capsys.readouterr().out)
-    assert (data["forgotten"], data["answers"]) == (2, 0)
-
-
-def test_lint_takes_json_as_a_switch_too(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write_skill(tmp_path / "gate")
-    main(["lint", str(tmp_path), "--format", "json"])
-    wanted = capsys.readouterr().out
-    main(["lint", str(tmp_path), "--json"])
-    assert capsys.readouterr().out == wanted
-    assert "few-cases" in wanted
-
-
 def test_a_terminal_gets_colours_and_a_pipe_none(tmp_path: Path) -> None:
     write_skill(tmp_path / "skills/gate")
     on_terminal = {**os.environ, "TERM": "xterm"}
@@ -190,3 +137,25 @@ def test_an_output_without_box_characters_gets_ascii(tmp_path: Path) -> None:
     done = run("list", "skills", cwd=tmp_path, PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[1:3] == ["`-- gate", "    ?ber ein Tor ? ?."]
+
+
+def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "list models, and which" in capsys.readouterr().out
+
+
+def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"pytest-upskill {__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [["no-such-command"], ["models", "--no-such-option"]])
+def test_a_wrong_command_line_is_a_usage_error(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert "usage: pytest-upskill" in capsys.readouterr().err

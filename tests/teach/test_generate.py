@@ -1,4 +1,4 @@
-"""generate from end to end: the real SDKs, a server that is the school, no key anywhere."""
+"""generate from end to end: the real SDKs, a server that plays all models, no key anywhere."""
 
 import json
 import os
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.lint import lint_skill
+from pytest_upskill.results.from_json import read_run
 from pytest_upskill.skills.cases import load_cases
 from pytest_upskill.skills.skill import load_skill
 from support.school import (
@@ -26,15 +27,7 @@ from support.school import (
     generate_words,
     in_session,
     lines,
-    make_project,
 )
-
-
-@pytest.fixture
-def project(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Project:
-    return make_project(tmp_path, monkeypatch, capsys)
 
 
 def test_a_task_becomes_a_skill_with_cases_and_nothing_else_is_written(tmp_path: Path) -> None:
@@ -76,7 +69,7 @@ def test_a_task_becomes_a_skill_with_cases_and_nothing_else_is_written(tmp_path:
     ]
 
 
-def test_a_bad_skill_becomes_better_and_the_screen_tells_how(project: Project) -> None:
+def test_a_bad_skill_is_improved_and_the_steps_are_shown(project: Project) -> None:
     school = School([draft("red"), draft(*COLOURS[:6]), draft(*COLOURS)])
     status, shown, _ = project.generate(school, "--eval-model", "other")
     assert status == 0
@@ -97,14 +90,14 @@ def test_a_bad_skill_becomes_better_and_the_screen_tells_how(project: Project) -
     assert state["best"] == 3
 
 
-def test_a_first_attempt_at_nothing_is_refined_like_any_other(project: Project) -> None:
+def test_a_first_attempt_that_passes_nothing_is_improved(project: Project) -> None:
     status, shown, _ = project.generate(School([draft(), draft(*COLOURS)]))
     assert status == 0
     assert "attempt 1 small 0% → 0% (0)" in lines(shown)
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
 
 
-def test_the_best_is_saved_and_not_the_last_and_a_plateau_ends_it(project: Project) -> None:
+def test_the_best_attempt_is_saved_and_a_plateau_ends_the_attempts(project: Project) -> None:
     school = School(
         [draft("red"), draft(*COLOURS[:9]), draft("blue"), draft("pink"), draft("cyan")]
     )
@@ -118,7 +111,7 @@ def test_the_best_is_saved_and_not_the_last_and_a_plateau_ends_it(project: Proje
     assert SECRETS["blue"] in tried
 
 
-def test_of_two_that_do_as_well_the_shorter_is_kept(project: Project) -> None:
+def test_the_shorter_of_two_equal_versions_is_kept(project: Project) -> None:
     long = json.loads(draft(*COLOURS[:6]))
     long["body"] += "\n\nColours are seen by the eye, as everybody knows."
     school = School([json.dumps(long), draft(*COLOURS[:6])])
@@ -150,15 +143,15 @@ def test_a_broken_skill_is_repaired_by_one_request_that_quotes_the_problems(
 @pytest.mark.parametrize(
     ("broken", "told"),
     [
-        ({"body": " "}, "there is no text after the frontmatter"),
-        ({"description": "long " * 300}, "1024 are allowed"),
+        ({"body": " "}, "no text after the frontmatter"),
+        ({"description": "long " * 300}, "1499 characters (limit 1024)"),
         ({"files": [{"path": "scripts/.env", "text": ""}]}, "may have only letters"),
         ({"files": [{"path": "scripts/a b.sh", "text": ""}]}, "may have only letters"),
         ({"files": [{"path": "/etc/passwd", "text": ""}]}, "must be in references/"),
         ({"body": 3}, "body: Input should be a valid string"),
     ],
 )
-def test_one_that_stays_broken_is_an_error_with_the_problems(
+def test_a_skill_that_stays_broken_is_an_error(
     project: Project, broken: dict[str, object], told: str
 ) -> None:
     school = School([draft(*COLOURS, **broken)])
@@ -170,7 +163,7 @@ def test_one_that_stays_broken_is_an_error_with_the_problems(
     assert project.files() == []
 
 
-def test_one_that_stays_too_long_is_kept_and_said(project: Project) -> None:
+def test_a_skill_that_stays_too_long_is_kept_with_a_warning(project: Project) -> None:
     long = draft(*COLOURS, body=body(*COLOURS) + "\nWords." * 200)
     school = School([long])
     status, shown, _ = project.generate(school, "--max-skill-tokens", "200")
@@ -180,7 +173,26 @@ def test_one_that_stays_too_long_is_kept_and_said(project: Project) -> None:
     assert "(limit 200)" in school.of("teacher")[1].question
 
 
-def test_an_attempt_that_is_no_skill_counts_as_one_without_a_better_result(
+def test_a_skill_that_is_too_long_is_shortened_even_if_all_cases_pass(project: Project) -> None:
+    long = draft(*COLOURS, body=body(*COLOURS) + "\nWords." * 200)
+    school = School([long, long, draft(*COLOURS[:9]), draft(*COLOURS[:9])])
+    words = ("--max-skill-tokens", "200", "--attempts", "2")
+    status, shown, _ = project.generate(school, *words)
+    assert status == 0
+    assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS[:9])
+    asked = school.of("teacher")[2].question
+    assert "The body is too long: about " in asked
+    assert "answers fail; these" not in asked
+    assert "still too long" not in shown
+    assert [line for line in lines(shown) if line.startswith("attempt 2") and "best" in line]
+    # One that is short and helps nobody is no better than one that helps.
+    school = School([long, long, draft(), draft()])
+    status, shown, _ = project.generate(school, *words, "--name", "other")
+    assert status == 0
+    assert "(limit 200)." in " ".join(lines(shown))
+
+
+def test_an_unusable_reply_counts_as_an_attempt(
     project: Project,
 ) -> None:
     school = School([draft("red"), "I can't.", "I still can't.", draft(*COLOURS)])
@@ -195,7 +207,7 @@ def test_an_attempt_that_is_no_skill_counts_as_one_without_a_better_result(
     assert "could not be used" in school.of("teacher")[-1].question
 
 
-def test_references_are_kept_as_files_and_named_ones_must_be_there(project: Project) -> None:
+def test_references_are_saved_and_linked_ones_must_exist(project: Project) -> None:
     text = body(*COLOURS) + "\n\nMore is in [more](references/more.md)."
     files = [{"path": "references/more.md", "text": "More of it.\n"}]
     school = School([draft(body=text), draft(body=text, files=files)])
@@ -205,13 +217,13 @@ def test_references_are_kept_as_files_and_named_ones_must_be_there(project: Proj
 
 
 @pytest.mark.parametrize("around", ["Here it is:\n```json\n{}\n```\nDone.", "<think>{{</think>{}"])
-def test_servers_that_know_no_schemas_will_do(project: Project, around: str) -> None:
+def test_json_is_found_in_replies_of_servers_without_schemas(project: Project, around: str) -> None:
     school = School([around.replace("{}", draft(*COLOURS))], [around.replace("{}", ALL_CASES)])
     assert project.generate(school)[0] == 0
     assert len(school.of("teacher")) == 1
 
 
-def test_a_whole_skill_md_is_taken_too(project: Project) -> None:
+def test_a_whole_skill_md_is_accepted(project: Project) -> None:
     text = f"---\nname: Lamp Colours\ndescription: About lamp.\n---\n\n{body(*COLOURS)}"
     school = School([f"```markdown\n{text}\n```"])
     assert project.generate(school)[0] == 0
@@ -219,7 +231,7 @@ def test_a_whole_skill_md_is_taken_too(project: Project) -> None:
     assert (skill.description, skill.body) == ("About lamp.", body(*COLOURS))
 
 
-def test_the_holdout_is_never_shown_to_the_teacher_that_refines(project: Project) -> None:
+def test_the_teacher_never_sees_held_out_cases(project: Project) -> None:
     school = School([draft("red"), draft("red", "blue"), draft("red", "blue", "pink")])
     project.generate(school)
     read = load_cases(project.skill / "skill_meta.json")
@@ -237,27 +249,12 @@ def test_the_holdout_is_never_shown_to_the_teacher_that_refines(project: Project
     assert "is not in the answer" in refining[0].question
 
 
-def test_nothing_is_asked_twice_in_a_run_so_the_baseline_once(project: Project) -> None:
+def test_nothing_is_asked_twice(project: Project) -> None:
     school = School([draft("red"), draft(*COLOURS[:6]), draft(*COLOURS)])
     project.generate(school)
     assert max(Counter(school.keys()).values()) == 1
     bare = [asked for asked in school.of("student") if "lamp" not in asked.system]
     assert len(bare) == 12
-
-
-def test_a_student_that_can_not_be_reached_stops_it_and_resume_goes_on(project: Project) -> None:
-    school = School()
-    with in_session(school) as url:
-        words = [*generate_words(url), "--eval-base-url", "http://127.0.0.1:9/v1"]
-        status, _, error = project.run(*words)
-        assert status == 1
-        assert "can't connect to http://127.0.0.1:9" in error
-        assert "with --resume to continue" in error
-        assert project.files() == []
-        asked = len(school.asked)
-        status, _, error = project.run(*words, "--resume")
-        assert status == 1
-        assert len(school.asked) == asked
 
 
 def test_the_same_name_at_two_addresses_is_two_models(project: Project) -> None:
@@ -272,7 +269,7 @@ def test_the_same_name_at_two_addresses_is_two_models(project: Project) -> None:
     assert len(student.of("student")) == 24
 
 
-def test_questions_that_nobody_can_be_asked_are_refused_before_the_first_call(
+def test_bad_options_are_refused_before_the_first_call(
     project: Project,
 ) -> None:
     school = School()
@@ -299,6 +296,44 @@ def test_questions_that_nobody_can_be_asked_are_refused_before_the_first_call(
         status, _, error = project.run("generate", "x", "--eval-model", "local", *words)
         assert (status, told in error) == (2, True), error
     assert project.files() == ["mine.txt"]
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted", "told"),
+    [
+        (["--cases", "4"], 1, "Too few cases: 4 can't show that a skill helps (5 needed)."),
+        ([], 0, "Too few held-out cases: 4 can't show a lift (5 needed); all 12 cases can."),
+        (["--holdout", "0.5"], 0, ""),
+        (["--holdout", "0"], 0, ""),
+    ],
+)
+def test_too_few_cases_are_reported_before_the_first_call(
+    project: Project, words: list[str], wanted: int, told: str
+) -> None:
+    status, shown, _ = project.generate(School(), *words)
+    first, second, *_ = lines(shown)
+    assert first.startswith("This takes about ")
+    assert second == told or (not told and second.startswith("Generating skill"))
+    assert "small on all cases: " + ("no effect shown" if wanted else "helps") in shown
+    assert status == wanted
+
+
+def test_no_eval_writes_a_draft_and_cases(project: Project) -> None:
+    school = School()
+    status, shown, _ = project.generate(school, "--no-eval", "--no-log-runs")
+    assert status == 0
+    assert not school.of("student")
+    assert len(load_cases(project.skill / "skill_meta.json")) == 12
+    assert lines(shown)[-1] == "Saved to ./skills/lamp-colours"
+
+
+def test_attempts_are_kept_with_readable_results(project: Project) -> None:
+    project.generate(School([draft("red"), draft(*COLOURS)]), "--runs", "2")
+    run = read_run(project.workspace / "attempt-2/results.json")
+    assert [(row.model, row.arm("skill").rate, row.runs) for row in run.summaries] == [
+        ("small", 1.0, 2)
+    ]
+    assert "attempt 1: SKILL.md of" in (project.workspace / "attempt-1/report.txt").read_text()
 
 
 def test_the_questions_of_the_school_are_no_duplicates() -> None:

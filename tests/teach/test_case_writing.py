@@ -1,15 +1,23 @@
-"""Cases by an author: tried before they count, replaced where they do not hold."""
+"""Cases by a model: tried before they count, replaced if rejected, split, saved."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pytest_upskill.checks import KINDS, parse_checks
 from pytest_upskill.skills.cases import load_cases
+from pytest_upskill.teach.case_file import held_out
 from pytest_upskill.teach.case_writing import UsableCase, try_cases
-from pytest_upskill.teach.replies import OFFERED, cases_schema, described_checks, offered
+from pytest_upskill.teach.replies import (
+    OFFERED,
+    cases_schema,
+    described_checks,
+    offered,
+)
 from pytest_upskill.trials.answer import Reply
 from pytest_upskill.trials.trial import Question
 from support.kit import write_skill
@@ -25,15 +33,7 @@ from support.school import (
     in_session,
     knows,
     lines,
-    make_project,
 )
-
-
-@pytest.fixture
-def project(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Project:
-    return make_project(tmp_path, monkeypatch, capsys)
 
 
 def nobody(questions: list[Question]) -> list[Reply]:
@@ -282,3 +282,33 @@ def test_if_no_case_can_be_added_that_is_an_error_with_the_reasons(project: Proj
     assert "its reference answer fails" in error
     assert "Saved" not in shown
     assert (folder / "skill_meta.json").read_bytes() == before
+
+
+IDS = [f"case-{number}" for number in range(30)]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(IDS), st.sampled_from([(), ("a",), ("b",)])),
+        unique_by=lambda c: c[0],
+    ),
+    st.floats(0, 0.8),
+)
+def test_a_split_is_the_same_in_any_order_and_leaves_enough_to_learn_from(
+    cases: list[tuple[str, tuple[str, ...]]], share: float
+) -> None:
+    held = held_out(cases, share)
+    assert held == held_out(cases, share)
+    assert held <= {case for case, _ in cases}
+    assert held == held_out(list(reversed(cases)), share)
+    if len(cases) >= 6 and share > 0.05:
+        assert len(held) >= 2
+        assert len(cases) - len(held) >= 2
+    if share == 0:
+        assert not held
+
+
+def test_every_kind_of_question_is_held_out_by_its_share() -> None:
+    cases = [(f"{kind}-{number}", (kind,)) for kind in "abc" for number in range(6)]
+    held = held_out(cases, 1 / 3)
+    assert sorted(name[0] for name in held) == ["a", "a", "b", "b", "c", "c"]

@@ -17,6 +17,8 @@ from pytest_upskill.stats.power import cases_for_lift
 from support.kit import case, write_skill
 
 ROOT = Path(__file__).parents[2]
+
+
 Lint = Callable[..., tuple[int, str]]
 
 
@@ -188,3 +190,14 @@ def test_the_hook_of_pre_commit_works_with_the_files_that_it_is_given(tmp_path: 
 
 
 FILES = ("SKILL.md", "skill_meta.json")
+
+
+def test_lint_takes_json_as_a_switch_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_skill(tmp_path / "gate")
+    main(["lint", str(tmp_path), "--format", "json"])
+    wanted = capsys.readouterr().out
+    main(["lint", str(tmp_path), "--json"])
+    assert capsys.readouterr().out == wanted
+    assert "few-cases" in wanted

@@ -1,0 +1,14 @@
+"""A project in which the commands are called, for all tests here."""
+
+from pathlib import Path
+
+import pytest
+
+from support.school import Project, make_project
+
+
+@pytest.fixture
+def project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Project:
+    return make_project(tmp_path, monkeypatch, capsys)

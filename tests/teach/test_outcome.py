@@ -1,0 +1,130 @@
+"""What is shown of a run: rows, the table of lifts, the sentences."""
+
+from dataclasses import replace
+
+from pytest_upskill.results.run import RunResults
+from pytest_upskill.teach.attempts import Attempt, report_for_teacher
+from pytest_upskill.teach.drafts import Draft
+from pytest_upskill.teach.outcome import Taught, report_lines, sentences
+from pytest_upskill.teach.progress_lines import Screen, cells_of, row_lines
+from pytest_upskill.teach.sources import TraceText
+from pytest_upskill.trials.trial import Arm
+from support.made import made_run
+
+
+def test_students_are_on_one_line_if_they_fit() -> None:
+    cells = cells_of(made_run(models=("haiku", "local", "small-one")))
+    assert cells[0] == ("haiku", " 33% →  83%  (+50) ")
+    assert len(row_lines("attempt 1", cells[:2], "best", 80)) == 1
+    below = row_lines("attempt 1", cells, "best", 80)
+    assert [line[:11].strip() for line in below] == ["attempt 1", "", ""]
+    assert below[-1].endswith("   best")
+    assert len({line.index("33%") for line in below}) == 1
+    assert len(row_lines("attempt 1", cells, "best", 120)) == 1
+
+
+def test_a_screen_that_is_not_live_writes_only_whole_lines() -> None:
+    piped, live = list[str](), list[str]()
+    for screen in (Screen(piped.append), Screen(live.append, live=True)):
+        screen.begin("Generating\x1b[31m cases…")
+        screen.done("12 kept")
+        screen.line("Saved")
+    words = [line.split() for line in piped]
+    assert words == [["Generating\\x1b[31m", "cases…", "12", "kept"], ["Saved"]]
+    assert all(line.endswith("\n") for line in piped)
+    assert live[1].startswith("\r\x1b[KGenerating")
+
+
+def run_with_rates(rates: dict[str, float]) -> "RunResults":
+    """Eight cases on haiku; so large a share of each arm passes."""
+
+    def passes(case: int, _model: str, arm: Arm, _run: int) -> bool:
+        return case < round(8 * rates[arm])
+
+    arms: list[Arm] = ["baseline", "skill"]
+    arms += ["trace"] if "trace" in rates else []
+    return made_run(cases=8, passes=passes, arms=arms)
+
+
+def taught_of(learning: RunResults, held: RunResults | None, **more: object) -> Taught:
+    best = Attempt(1, Draft("gate", "d", "b " * 1000), learning)
+    taught = Taught((best,), (), frozenset(), "one attempt was made", held)
+    return replace(taught, **more)  # type: ignore[arg-type]
+
+
+def few(results: RunResults, number: int) -> RunResults:
+    names = {f"case-{n}" for n in range(number)}
+    return replace(
+        results,
+        tests=tuple(test for test in results.tests if test.case in names),
+        records=tuple(record for record in results.records if record.case in names),
+    )
+
+
+def renamed(results: RunResults) -> RunResults:
+    return replace(
+        results,
+        tests=tuple(replace(test, case=f"held-{test.case}") for test in results.tests),
+        records=tuple(replace(record, case=f"held-{record.case}") for record in results.records),
+    )
+
+
+def test_an_overfitted_skill_is_reported_if_enough_cases_show_it() -> None:
+    good, none = (
+        run_with_rates({"baseline": 0, "skill": 1}),
+        run_with_rates({"baseline": 0, "skill": 0}),
+    )
+    told = " ".join(sentences(taught_of(good, renamed(none))))
+    assert "On haiku the skill is overfitted: +100 points" in told
+    told = " ".join(sentences(taught_of(good, renamed(few(none, 1)))))
+    assert "no lift on 1 held-out case: too few to tell if the skill is overfitted" in told
+    told = " ".join(sentences(taught_of(good, renamed(good))))
+    assert "overfitted" not in told
+    assert "haiku on all cases: helps, +100 points" in told
+
+
+def test_models_that_it_does_not_help_are_named() -> None:
+    none = run_with_rates({"baseline": 0.5, "skill": 0.5})
+    assert "The skill does not help haiku: 0 points" in " ".join(sentences(taught_of(none, None)))
+    known = run_with_rates({"baseline": 1, "skill": 1})
+    told = sentences(taught_of(known, None))
+    assert "haiku does not need the skill: it passes 100% without it." in told
+
+
+def test_the_skill_is_compared_with_the_trace() -> None:
+    good = run_with_rates({"baseline": 0, "skill": 1})
+    trace = TraceText("…", 14_200, "")
+    teacher = run_with_rates({"baseline": 0, "trace": 1, "skill": 1})
+    told = sentences(taught_of(good, None, teacher=teacher, trace=trace))
+    assert (
+        "With haiku the skill is as good as the trace: 100% with the skill (500 tokens), 100% with "
+        "the trace (14,200 tokens)." in told
+    )
+    teacher = run_with_rates({"baseline": 0, "trace": 1, "skill": 0.5})
+    told = sentences(taught_of(good, None, teacher=teacher, trace=trace))
+    assert told[-2].startswith("With haiku the skill is not as good as the trace: 50% with the s")
+    assert told[-1] == "The skill does not cover the whole task yet."
+    teacher = run_with_rates({"baseline": 0, "trace": 0.5, "skill": 1})
+    told = sentences(taught_of(good, None, teacher=teacher, trace=trace))
+    assert told[-1].startswith("With haiku the skill is better than the trace: 100% with the ski")
+    teacher = run_with_rates({"baseline": 1, "trace": 1, "skill": 1})
+    told = sentences(taught_of(good, None, teacher=teacher, trace=trace))
+    assert told[-1] == (
+        "Do not use it with haiku: 100% with the skill, 100% without, for 200% more tokens."
+    )
+
+
+def test_the_table_of_lifts_fits_the_width() -> None:
+    good = run_with_rates({"baseline": 0, "skill": 1})
+    lines = report_lines(taught_of(good, renamed(good)), 80)
+    assert lines[0].split() == ["learning", "(8", "cases)", "held", "out", "(8", "cases)"]
+    assert lines[1].count("+100 points") == 2
+    assert max(map(len, lines)) <= 80
+
+
+def test_the_teacher_sees_every_failed_case_once_before_any_twice() -> None:
+    results = made_run(cases=12, models=("a", "b"), passes=lambda *_: False)
+    told = report_for_teacher(results)
+    assert "24 answers fail" in told
+    assert told.count("What is wrong:") == 10
+    assert all(f"open case-{number}?" in told for number in range(10))

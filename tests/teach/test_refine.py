@@ -1,0 +1,71 @@
+"""refine from end to end."""
+
+import json
+from pathlib import Path
+
+from pytest_upskill.skills.cases import load_cases
+from pytest_upskill.skills.skill import load_skill
+from support.kit import write_skill
+from support.school import (
+    COLOURS,
+    Project,
+    School,
+    body,
+    case,
+    draft,
+    in_session,
+    lines,
+)
+
+
+def refine_words(url: str) -> list[str]:
+    return ["refine", "gate", "-m", "big", "--eval-model", "small", "--base-url", url, "--yes"]
+
+
+def skill_with_cases(project: Project, *colours: str) -> Path:
+    shown = ("id", "input", "expected", "tags")
+    written = [{key: case(colour)[key] for key in shown} for colour in COLOURS]
+    return write_skill(project.folder / "skills/gate", written, body=body(*colours))
+
+
+def test_refine_improves_a_skill_by_its_cases(project: Project) -> None:
+    folder = skill_with_cases(project, "red")
+    meta = (folder / "skill_meta.json").read_bytes()
+    school = School([draft(*COLOURS)])
+    with in_session(school) as url:
+        status, shown, _ = project.run(*refine_words(url))
+    assert status == 0
+    assert load_skill(folder / "SKILL.md").body == body(*COLOURS)
+    assert not school.of("author")
+    assert len(load_cases(folder / "skill_meta.json")) == 12
+    assert json.loads(meta)["cases"][0]["input"] == load_cases(folder / "skill_meta.json")[0].input
+    assert "attempt 2 small 0% → 100% (+100) best" in lines(shown)
+    assert "Attempt 2 is the best. Stopped: every student reached 100%." in lines(shown)
+    with in_session(School()) as url:
+        status, shown, _ = project.run(*refine_words(url))
+    assert status == 0
+    told = "No new version was written: every student reached 100% with the current skill."
+    assert told in " ".join(lines(shown))
+    assert "current small 0% → 100% (+100)" in lines(shown)
+    assert lines(shown)[-1] == "The skill is unchanged."
+    assert "attempt" not in shown
+
+
+def test_refine_leaves_a_skill_unchanged_if_nothing_is_better(project: Project) -> None:
+    folder = skill_with_cases(project, *COLOURS[:9])
+    before = {path: path.read_bytes() for path in folder.rglob("*")}
+    with in_session(School([draft("red"), draft("blue")])) as url:
+        status, shown, _ = project.run(*refine_words(url))
+    assert status == 0
+    rows = [line for line in lines(shown) if line.startswith("current small 0% → ")]
+    assert [row.endswith("best") for row in rows] == [False, True]
+    assert "No version beats the current skill. Stopped:" in " ".join(lines(shown))
+    assert lines(shown)[-1] == "The skill is unchanged."
+    assert {path: path.read_bytes() for path in folder.rglob("*")} == before
+
+
+def test_refine_needs_cases(project: Project) -> None:
+    folder = skill_with_cases(project, "red")
+    (folder / "skill_meta.json").unlink()
+    status, _, error = project.run(*refine_words("http://127.0.0.1:9/v1"))
+    assert (status, "Run pytest-upskill cases first" in error) == (2, True)

@@ -1,0 +1,195 @@
+"""Killed, interrupted and finished runs, and --resume."""
+
+import json
+import os
+import signal
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill.skills.cases import load_cases
+from pytest_upskill.skills.skill import load_skill
+from pytest_upskill.teach.state import resume_state, start_state
+from support.kit import write_skill
+from support.loopback import Asked, Fault, LoopbackServer, Reply
+from support.school import (
+    COLOURS,
+    COMMAND,
+    Project,
+    School,
+    body,
+    draft,
+    generate_words,
+    in_session,
+    lines,
+)
+from support.shell import started
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="kills by signal")
+def test_a_killed_run_is_resumed_and_asks_nothing_twice(project: Project) -> None:
+    school = School([draft("red"), draft(*COLOURS[:6]), draft(*COLOURS)])
+    process: list[subprocess.Popen[str]] = []
+
+    def script(asked: Asked) -> Reply | Fault:
+        # At the second version of the skill, when all students have been heard.
+        if process and School.role(asked) == "teacher" and len(school.of("teacher")) == 1:
+            process.pop().kill()
+            return Fault("hang")
+        return school(asked)
+
+    with LoopbackServer(script) as server:
+        words = generate_words(f"{server.url}/v1")
+        with started([COMMAND, *words], stdout=subprocess.PIPE, cwd=project.folder) as killed:
+            process.append(killed)
+            shown, _ = killed.communicate()
+        assert killed.returncode == -signal.SIGKILL, shown
+        assert project.files() == []
+        before = len(school.asked)
+        assert before > 20
+        status, shown, _ = project.run(*words, "--resume")
+    assert status == 0
+    assert max(Counter(school.keys()).values()) == 1
+    assert "attempt 3 small 0% → 100% (+100) best" in lines(shown)
+    assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
+    assert not list(project.workspace.glob("tmp-*"))
+
+
+def test_an_interrupted_run_says_how_to_continue(project: Project) -> None:
+    process: list[subprocess.Popen[str]] = []
+
+    def script(_: Asked) -> Fault:
+        process[0].send_signal(signal.SIGINT)
+        return Fault("hang")
+
+    with LoopbackServer(script) as server:
+        command = [COMMAND, *generate_words(f"{server.url}/v1")]
+        with started(command, stderr=subprocess.PIPE) as lesson:
+            process.append(lesson)
+            _, error = lesson.communicate()
+    assert lesson.returncode == 130
+    assert error == (
+        "pytest-upskill: interrupted\nNothing was saved. Run it again with "
+        "--resume to continue; nothing is asked twice.\n"
+    )
+    assert project.files() == []
+
+
+def test_a_new_run_asks_the_teacher_again_and_keeps_the_old_skill(project: Project) -> None:
+    school = School()
+    with in_session(school) as url:
+        assert project.run(*generate_words(url))[0] == 0
+        asked = len(school.of("student"))
+        status, shown, _ = project.run(*generate_words(url))
+    assert status == 0
+    assert lines(shown)[-1] == "Saved to ./skills/lamp-colours-2"
+    assert load_skill(project.folder / "skills/lamp-colours-2/SKILL.md").name == "lamp-colours-2"
+    assert (len(school.of("teacher")), len(school.of("author"))) == (2, 2)
+    assert len(school.of("student")) == asked
+    kept = sorted(path.name for path in project.workspace.parent.iterdir())
+    assert kept == ["lamp-colours", "lamp-colours-2"]
+
+
+def test_an_unreachable_student_ends_the_run_and_resume_continues(project: Project) -> None:
+    school = School()
+    with in_session(school) as url:
+        words = [*generate_words(url), "--eval-base-url", "http://127.0.0.1:9/v1"]
+        status, _, error = project.run(*words)
+        assert status == 1
+        assert "can't connect to http://127.0.0.1:9" in error
+        assert "with --resume to continue" in error
+        assert project.files() == []
+        asked = len(school.asked)
+        status, _, error = project.run(*words, "--resume")
+        assert status == 1
+        assert len(school.asked) == asked
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_closed_output_does_not_end_the_run(project: Project, more: list[str]) -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    with in_session(School()) as url:
+        done = subprocess.run(
+            [COMMAND, *generate_words(url), *more],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL if more else theirs,
+            stderr=theirs if more else subprocess.PIPE,
+            check=False,
+        )
+    os.close(theirs)
+    assert (done.returncode, done.stderr or b"") == (0, b"")
+    assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
+
+
+def all_files(folder: Path) -> dict[Path, bytes]:
+    files = (file for file in folder.rglob("*") if file.is_file() and "sqlite" not in file.name)
+    return {file: file.read_bytes() for file in files}
+
+
+def test_resuming_a_finished_run_changes_nothing(
+    project: Project,
+) -> None:
+    write_skill(project.skill)
+    school = School([draft("red"), draft(*COLOURS)])
+    with in_session(school) as url:
+        words = [*generate_words(url), "--attempts", "1"]
+        assert project.run(*words)[0] == 1
+        asked, before = len(school.asked), all_files(project.folder)
+        status, shown, _ = project.run(*words, "--resume")
+        assert (status, shown) == (*(0, "Already finished: saved in skills/lamp-colours-2\n"),)
+        assert len(school.asked) == asked
+        assert all_files(project.folder) == before
+        status, shown, _ = project.run(*words, "--resume", "--json")
+        assert json.loads(shown)["finished"]
+        status, shown, _ = project.run(*generate_words(url), "--resume")  # and goes further
+    assert status == 0
+    assert lines(shown)[-1] == "Saved to ./skills/lamp-colours-2"
+    assert load_skill(project.folder / "skills/lamp-colours-2/SKILL.md").body == body(*COLOURS)
+
+
+@pytest.mark.parametrize("more", [[], ["--no-eval"]])
+def test_an_unsaved_skill_is_kept_and_resume_saves_it(project: Project, more: list[str]) -> None:
+    school = School()
+
+    def script(asked: Asked) -> Reply:
+        if School.role(asked) == "author":  # a place that was free when it was looked at
+            (project.folder / "skills").write_text("in the way")
+        return school(asked)
+
+    with LoopbackServer(script) as server:
+        words = [*generate_words(f"{server.url}/v1"), *more]
+        status, shown, error = project.run(*words)
+        assert (status, error) == (1, "")
+        *before, problem, where, how = lines(shown)
+        assert problem == "Not saved: skills/lamp-colours: can't be written: not a directory."
+        assert where == "The best version is kept in .upskill/teach/lamp-colours/attempt-1"
+        assert how.startswith("Once that is fixed, --resume saves it")
+        assert more or [line for line in before if line.startswith("Stopped after one attempt")]
+        kept = project.workspace / "attempt-1"
+        assert body(*COLOURS) in (kept / "SKILL.md").read_text()
+        assert len(load_cases(kept / "skill_meta.json")) == 12
+        (project.folder / "skills").unlink()
+        asked = len(school.asked)
+        status, _, _ = project.run(*words, "--resume")
+    assert status == 0
+    assert len(school.asked) == asked
+    assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
+
+
+def test_an_earlier_state_is_never_overwritten(tmp_path: Path) -> None:
+    one = start_state(tmp_path, "gate", "d1")
+    (one.folder / "mark").write_text("one")
+    two = start_state(tmp_path, "gate", "d1")
+    three = start_state(tmp_path, "gate", "d2")
+    assert (one.session, two.session, three.session) == (1, 2, 1)
+    names = sorted(path.name for path in one.folder.parent.iterdir())
+    assert names == ["gate", "gate.2", "gate.3"]
+    assert (one.folder.parent / "gate/mark").read_text() == "one"
+    assert resume_state(tmp_path, "d1").session == 2
+    three.rename("door")
+    assert resume_state(tmp_path, "d2").folder.name == "door"
+    (three.folder / "state.json").write_text("broken")
+    assert resume_state(tmp_path, "d1").session == 2

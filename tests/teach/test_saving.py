@@ -1,0 +1,110 @@
+"""Where a skill is saved, and what is never overwritten."""
+
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill.skills.skill import load_skill
+from pytest_upskill.teach.saving import free_name
+from support.kit import write_skill
+from support.school import (
+    COLOURS,
+    Project,
+    School,
+    body,
+    lines,
+)
+
+
+def test_a_skill_is_replaced_only_with_force(project: Project) -> None:
+    folder = write_skill(project.folder / "mine")
+    school = School()
+    status, _, error = project.generate(school, "-o", "mine")
+    assert (status, "--output mine: a skill already exists here" in error) == (2, True)
+    assert school.asked == []
+    old = (folder / "SKILL.md").read_text()
+    (folder / "extra.txt").write_text("kept too")
+    status, shown, _ = project.generate(school, "-o", "mine", "--force")
+    assert status == 0
+    assert load_skill(folder / "SKILL.md").name == "mine"
+    assert "The previous skill is kept in .upskill/teach/mine/before" in lines(shown)
+    kept = project.folder / ".upskill/teach/mine/before"
+    assert (kept / "SKILL.md").read_text() == old
+    assert (kept / "extra.txt").read_text() == "kept too"
+    assert not (folder / "extra.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["-o", "/proc/lamp"], "--output /proc/lamp: /proc is not writable"),
+        (["-o", "dangling"], "--output dangling: dangling is a broken link"),
+        (["-o", "plain/lamp"], "--output plain/lamp: plain is a file, not a folder"),
+        (["--name", "lamp"], "--name skills/lamp: skills is a file, not a folder"),
+        ([], "skills: skills is a file, not a folder\n  Make room for it, or choose another"),
+    ],
+)
+def test_an_unwritable_folder_is_found_before_the_first_call(
+    project: Project, words: list[str], told: str
+) -> None:
+    (project.folder / "dangling").symlink_to("gone")
+    for name in ("plain", "skills"):
+        (project.folder / name).write_text("a file")
+    school = School()
+    status, _, error = project.generate(school, *words)
+    assert (status, told in error) == (2, True), error
+    assert school.asked == []
+    assert project.files() == ["plain", "skills"]
+
+
+def test_a_link_to_a_skill_stays_a_link(project: Project) -> None:
+    folder = write_skill(project.folder / "elsewhere/mine")
+    (project.folder / "mine").symlink_to(folder)
+    status, _, error = project.generate(School(), "-o", "mine", "--force")
+    assert status == 0, error
+    assert (project.folder / "mine").is_symlink()
+    assert load_skill(folder / "SKILL.md").body == body(*COLOURS)
+
+
+def test_a_taken_name_gets_a_number_unless_forced(
+    project: Project,
+) -> None:
+    old = (write_skill(project.skill) / "SKILL.md").read_text()
+    status, shown, _ = project.generate(School())
+    assert status == 0
+    told = "skills/lamp-colours already exists: saved as lamp-colours-2"
+    assert told in lines(shown)
+    assert (project.skill / "SKILL.md").read_text() == old
+    status, shown, _ = project.generate(School(), "--force")
+    assert status == 0
+    assert "already exists" not in shown
+    assert lines(shown)[-1] == "Saved to ./skills/lamp-colours"
+    assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
+    begin = "The previous skill is kept in "
+    [kept] = [line.removeprefix(begin) for line in lines(shown) if line.startswith(begin)]
+    assert (project.folder / kept / "SKILL.md").read_text() == old
+
+
+def test_a_folder_that_is_no_skill_is_never_replaced(project: Project) -> None:
+    project.skill.mkdir(parents=True)
+    (project.skill / "mine.txt").write_text("precious")
+    status, shown, _ = project.generate(School(), "--force")
+    assert status == 0
+    assert lines(shown)[-1] == "Saved to ./skills/lamp-colours-2"
+    assert (project.skill / "mine.txt").read_text() == "precious"
+
+
+def test_kept_skills_stay_where_they_are(project: Project) -> None:
+    old = (write_skill(project.folder / "mine") / "SKILL.md").read_text()
+    for _ in range(2):
+        assert project.generate(School(), "-o", "mine", "--force")[0] == 0
+    kept = project.folder / ".upskill/teach"
+    assert (kept / "mine/before/SKILL.md").read_text() == old
+    assert body(*COLOURS) in (kept / "mine.2/before/SKILL.md").read_text()
+
+
+def test_free_names(tmp_path: Path) -> None:
+    assert free_name(tmp_path, "gate") == "gate"
+    (tmp_path / "gate").mkdir()
+    (tmp_path / "gate-2").mkdir()
+    assert free_name(tmp_path, "gate") == "gate-3"

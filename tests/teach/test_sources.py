@@ -1,0 +1,262 @@
+"""What generate works from: a skill, a trace, a tool, examples; and a judge."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_upskill.errors import SettingsError
+from pytest_upskill.skills.skill import load_skill
+from pytest_upskill.teach.sources import read_tool
+from support.kit import write_skill
+from support.loopback import Asked, LoopbackServer, Reply
+from support.school import (
+    COLOURS,
+    SECRETS,
+    TASK,
+    Project,
+    School,
+    body,
+    case,
+    draft,
+    generate_words,
+    in_session,
+    knows,
+    lines,
+)
+
+KEY = "sk-ant-api03-" + "Ab3" * 20
+
+
+def improvable_skill(project: Project) -> Path:
+    folder = write_skill(
+        project.folder / "skills/gate", [], body=body("red"), frontmatter="license: MIT\n"
+    )
+    (folder / "skill_meta.json").unlink()
+    (folder / "references").mkdir()
+    (folder / "references/old.md").write_text("Old but good.\n")
+    return folder
+
+
+def test_a_skill_is_improved_in_place_with_permission_and_the_old_one_is_kept(
+    project: Project,
+) -> None:
+    folder = improvable_skill(project)
+    school = School([draft(*COLOURS, name="another-name")])
+    with in_session(school) as url:
+        words = generate_words(url)
+        words.remove("--yes")
+        status, _, error = project.run(*words, "--from", "skills/gate")
+        assert status == 2
+        assert "would change the skill in place\n  Add --force" in error
+        status, shown, _ = project.run(*words, "--from", "skills/gate", "--yes")
+    assert status == 0
+    assert [line for line in lines(shown) if line.startswith("before small 0% → 12% (+12)")]
+    text = (folder / "SKILL.md").read_text()
+    assert "license: MIT" in text
+    skill = load_skill(folder / "SKILL.md")
+    assert (skill.name, skill.body) == ("gate", body(*COLOURS))
+    assert (folder / "references/old.md").read_text() == "Old but good.\n"
+    kept = project.folder / ".upskill/teach/gate/before/SKILL.md"
+    assert body("red") in kept.read_text()
+    asked = school.of("teacher")[0].question
+    assert body("red") in asked
+    assert "Old but good." in asked
+    assert TASK in asked
+
+
+def test_an_improved_skill_can_be_saved_elsewhere_with_all_its_files(project: Project) -> None:
+    folder = improvable_skill(project)
+    before = sorted(folder.rglob("*"))
+    status, _, _ = project.generate(School(), "--from", "skills/gate", "-o", "gate-two")
+    assert status == 0
+    assert sorted(folder.rglob("*")) == before
+    assert load_skill(project.folder / "gate-two/SKILL.md").body == body(*COLOURS)
+    assert (project.folder / "gate-two/references/old.md").is_file()
+
+
+def chatty(asked: Asked) -> str:
+    return f"{knows(asked)} My key is {KEY}."
+
+
+def test_secrets_are_masked_in_all_that_is_sent_and_saved(project: Project) -> None:
+    trace = project.folder / "trace.md"
+    trace.write_text(f"# User\n\nDeploy with {KEY}\n\n# Assistant\n\nDone with {KEY}.\n")
+    leaky = draft("red", body=f"{body('red')}\nUse {KEY}.")
+    school = School([leaky, draft(*COLOURS)], student=chatty)
+    with in_session(school) as url:
+        words = [*generate_words(url), "--from", "trace.md", "-e", f"in {KEY} -> out"]
+        words[1] = f"{TASK} with {KEY}"
+        status, shown, error = project.run(*words)
+    assert status == 0, error
+    sent = [json.dumps(asked.body) for _, asked in school.asked]
+    assert not [text for text in sent if KEY in text]
+    assert KEY not in shown
+    trace.unlink()
+    for file in project.folder.rglob("*"):
+        # What students said of themselves is theirs, and stays where their answers are kept.
+        if file.is_file() and file.name not in ("results.json", "answers.sqlite"):
+            assert KEY.encode() not in file.read_bytes(), file
+
+
+def test_with_a_trace_the_teacher_is_measured_in_three_arms(project: Project) -> None:
+    told = "\n".join(f"{colour} is lamp {word}" for colour, word in SECRETS.items())
+    filler = "\n".join(f"Line {number} of a log that says little." for number in range(200))
+    (project.folder / "trace.md").write_text(
+        f"# User\n\nSet the lamp.\n\n# Assistant\n\nThese are the commands:\n{told}\n\n{filler}\n"
+    )
+    school = School([draft(*COLOURS)])
+    status, shown, error = project.generate(school, "--from", "trace.md", "--json")
+    assert status == 0, error
+    data = json.loads(shown)
+    [row] = data["teacher"]
+    assert row["model"] == "big"
+    assert (row["baseline_rate"], row["previous_rate"], row["skill_rate"]) == (0, 1, 1)
+    assert data["trace_tokens"] > data["tokens"]
+    skill = f"100% with the skill ({data['tokens']:,} tokens)"
+    trace = f"100% with the trace ({data['trace_tokens']:,} tokens)"
+    assert f"With big the skill is as good as the trace: {skill}, {trace}." in data["sentences"]
+    assert "Set the lamp." in school.of("teacher")[0].question
+    assert "Trace of " in error
+
+
+def test_a_trace_of_megabytes_is_condensed(project: Project) -> None:
+    noise = "\n".join(f"line {number}: nothing to see here" for number in range(200_000))
+    text = (
+        f"# User\n\nSet the lamp.\n\n# Assistant\n\n```\n{noise}\n```\n\nType lamp zorp for red.\n"
+    )
+    (project.folder / "trace.md").write_text(text)
+    assert len(text) > 5_000_000
+    school = School()
+    status, shown, error = project.generate(school, "--from", "trace.md", "--cases", "4")
+    assert (status, error) == (1, "")  # so few cases show nothing
+    sent = school.of("teacher")[0].question
+    assert "lamp zorp" in sent
+    assert len(sent) < 50_000
+    assert [line for line in lines(shown) if line.startswith("Trace of ") and len(line) > 30]
+
+
+def test_the_teacher_gets_a_tool_and_examples(project: Project) -> None:
+    tool = {
+        "name": "set_lamp",
+        "description": "Sets the lamp to a colour.",
+        "inputSchema": {"type": "object", "properties": {"hue": {"type": "string"}}},
+    }
+    (project.folder / "tools.json").write_text(json.dumps({"tools": [tool]}))
+    school = School()
+    words = ["--tool", "tools.json#set_lamp", "-e", "red -> lamp zorp", "-e", "blue -> lamp flen"]
+    status, _, error = project.generate(school, *words)
+    assert status == 0, error
+    for asked in (school.of("teacher")[0], school.of("author")[0]):
+        assert "set_lamp" in asked.question
+        assert "hue" in asked.question
+        assert "- red -> lamp zorp\n- blue -> lamp flen" in asked.question
+    status, _, error = project.generate(school, "--tool", "tools.json#other")
+    assert status == 2
+    assert "tools.json" in error
+
+
+def test_a_judge_grades_cases(project: Project) -> None:
+    written: list[dict[str, Any]] = [
+        case(colour, expected={"judge": [f"It names {word}."]}) for colour, word in SECRETS.items()
+    ]
+    school = School(cases=[json.dumps({"cases": written})])
+
+    def script(asked: Asked) -> Reply:
+        if not asked.system.startswith("You grade"):
+            return school(asked)
+        wanted = asked.question.rpartition("It names ")[2].partition(".")[0]
+        answer = asked.question.partition("<answer")[2].partition("</answer")[0]
+        verdict = "pass" if wanted in answer else "fail"
+        one = {"criterion": 1, "quote": "", "reason": "so", "verdict": verdict}
+        return Reply(json.dumps({"verdicts": [one]}))
+
+    with LoopbackServer(script) as server:
+        words = [*generate_words(f"{server.url}/v1"), "--judge", "strict"]
+        status, shown, error = project.run(*words)
+    assert status == 0, error
+    assert "held out small 0% → 100% (+100)" in lines(shown)
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "arch": {"type": "string", "enum": ["h100", "a100"], "description": "The\n  GPU."},
+        "jobs": {"type": "integer", "default": 4},
+        "flags": {
+            "type": "array",
+            "items": {"type": "object", "properties": {"name": {"type": ["string", "null"]}}},
+        },
+    },
+    "required": ["arch"],
+}
+
+
+MCP = {"name": "build", "description": "Builds a kernel.", "inputSchema": SCHEMA}
+
+
+TOLD = """\
+tool: build
+description: Builds a kernel.
+parameters:
+  - arch (string; required; one of "h100", "a100"): The GPU.
+  - jobs (integer; default 4)
+  - flags (array of object)
+    - name (string or null)"""
+
+
+FORMS = [
+    {"tools": [MCP, {"name": "clean"}]},
+    {"jsonrpc": "2.0", "result": {"tools": [MCP, {"name": "clean"}]}},
+    [{"type": "function", "function": {**MCP, "parameters": SCHEMA, "inputSchema": None}}],
+    [{"name": "build", "description": MCP["description"], "input_schema": SCHEMA}],
+    MCP,
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_forms_of_a_tool(tmp_path: Path, form: Any) -> None:
+    file = tmp_path / "a#b.json"
+    file.write_text(json.dumps(form))
+    assert read_tool(f"{file}#build") == TOLD
+
+
+def test_the_name_of_an_only_tool_may_be_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "a#b.json"
+    file.write_text(json.dumps(MCP))
+    assert read_tool(str(file)) == TOLD
+    file.write_text('{"name": "x", "inputSchema": {}}')
+    assert read_tool(str(file)) == "tool: x\nparameters: none"
+
+
+@pytest.mark.parametrize(
+    ("text", "reference", "said"),
+    [
+        (json.dumps(FORMS[0]), "f.json", "has 2 tools"),
+        (json.dumps(FORMS[0]), "f.json#bild", "no tool 'bild' (did you mean \"build\"?)"),
+        ("{}", "f.json#x", "no tool in"),
+        ("{\n,", "f.json#x", "f.json:2 is not JSON"),
+        ("[" * 100_000, "f.json#x", "can't be read"),
+        ("{}", "other.json#x", "no such file"),
+    ],
+)
+def test_what_is_wrong_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, reference: str, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("f.json").write_text(text)
+    with pytest.raises(SettingsError) as caught:
+        read_tool(reference)
+    assert said in caught.value.problem
+    assert caught.value.where == f"--tool {reference}"
+    assert caught.value.hint
+
+
+def test_a_schema_that_holds_itself_or_no_types_is_no_trouble(tmp_path: Path) -> None:
+    deep: dict[str, Any] = {"type": "object"}
+    for _ in range(50):
+        deep = {"properties": {"x": deep, "y": None, "z": {"items": 3}}, "required": "x"}
+    file = tmp_path / "f.json"
+    file.write_text(json.dumps({"name": "t", "inputSchema": deep, "description": ["?"]}))
+    assert read_tool(str(file)).count("- x") == 4
