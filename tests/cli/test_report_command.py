@@ -59,7 +59,7 @@ def test_a_missing_shard_is_told_and_fails(
 ) -> None:
     capsys.readouterr()
     assert main(["report", shards[0], "--markdown", "one.md"]) == 0  # a run of its own
-    note = "gate on scripted:a.json: a subset: 4 of 8 cases."
+    note = "gate on scripted:a.json: ran only 4 of 8 cases."
     assert note in capsys.readouterr().out
     assert note in Path("one.md").read_text()
     data = json.loads(Path(shards[1]).read_text())
@@ -70,7 +70,7 @@ def test_a_missing_shard_is_told_and_fails(
     assert main(["report", shards[0], "less.json"]) == 1
     out = capsys.readouterr().out
     assert "incomplete: 1 case not run" in out
-    assert "upskill: gate on scripted:a.json: 1 case in none of the files" in out
+    assert "upskill: gate on scripted:a.json: 1 case missing from all files" in out
     assert main(["report", shards[0], "less.json", "--subset"]) == 0
 
 
@@ -102,7 +102,7 @@ def test_two_answers_to_one_trial_are_refused(
             made_run(cases=8, passes=good, gates=Gates(max_token_growth=0.5)),
             [],
             1,
-            "(--skill-max-token-growth)",
+            "token growth is +200% (maximum +50%)",
         ),
         (
             made_run(cases=8, passes=good, gates=Gates(max_token_growth=0.5)),

@@ -72,7 +72,7 @@ def test_a_skill_that_got_worse_does_not_pass_the_gate(
         [
             "With the skill at main: passed",
             "  since main: worse, -100 points (*",
-            "upskill: gate: gate on scripted:a.json: since main: worse, *(--skill-no-worse)",
+            "upskill: gate: gate on scripted:a.json: since main: worse, *",
         ]
     )
     assert not report(pytester)["gate"]["passed"]

@@ -79,4 +79,4 @@ def test_what_annotations_say_is_escaped(
     result = pytester.runpytest_inprocess(*args, "--skill-min-pass-rate", "0.8")
     regression, gate = [line for line in result.outlines if line.startswith("::error")]
     assert regression.startswith("::error file=a%2Cb/gate/skill_meta.json,line=1,title=")
-    assert "pass rate is 0%25, below 80%25" in gate
+    assert "pass rate is 0%25 (minimum 80%25)" in gate

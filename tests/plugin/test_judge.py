@@ -85,7 +85,7 @@ def test_a_rubric_is_judged_text_by_text(
     result.stdout.fnmatch_lines(
         [
             "*FAIL judge: 'It is polite.': as I read it*",
-            "judged by judge: 2 answers, 2 calls, 240 tokens, not in the table.",
+            "judged by judge: 2 answers, 2 calls, 240 tokens; not in the table.",
         ]
     )
 

@@ -116,7 +116,7 @@ def test_the_scripts_make_text_only_and_name_no_address() -> None:
 
 
 def test_the_head_says_when_what_and_with_what() -> None:
-    page = html_report(readable_run(), notes=["24 answers re-used."])
+    page = html_report(readable_run(), notes=["24 of 48 answers from cache."])
     for told in (
         "<title>release-notes · skill report</title>",
         "2 January 2026, 03:04 UTC",
@@ -124,7 +124,7 @@ def test_the_head_says_when_what_and_with_what() -> None:
         "3 min 14 s",
         "<code>c0ffeec0f</code>",
         "pytest-upskill 1.2.3",
-        "<li>24 answers re-used.</li>",
+        "<li>24 of 48 answers from cache.</li>",
     ):
         assert told in page
 
@@ -147,7 +147,7 @@ def test_the_verdicts_and_the_sweet_spot_are_in_the_page_without_a_script() -> N
             "Passed",
             "6 of 6 tests passed; all gates passed.",
         ),
-        (made_run(gates=Gates(min_lift=0.9)), "Failed", "below +90 (--skill-min-lift)"),
+        (made_run(gates=Gates(min_lift=0.9)), "Failed", "(minimum +90)"),
         (made_run(), "Failed", "1 test failed"),
         (replace(made_run(), records=()), "Failed", "6 tests did not run"),
         (

@@ -17,7 +17,7 @@ from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.numbers import LIFT, RATE, Measured, Number, metrics
 from pytest_upskill.reports.terminal.layout import Look
 from pytest_upskill.reports.terminal.summary_text import summary_lines
-from pytest_upskill.results.kept_run import packed, read_head
+from pytest_upskill.results.history import packed, read_head
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.to_json import results_report
 from support.made import STARTED, made_run

@@ -24,7 +24,7 @@ from pytest_upskill.reports.history.trend import ago, history_lines, moment, plo
 from pytest_upskill.reports.history.trend_page import ticks, trend_page
 from pytest_upskill.reports.numbers import metrics
 from pytest_upskill.reports.terminal.layout import ASCII_MARKS, Look, Marks
-from pytest_upskill.results.kept_run import Row
+from pytest_upskill.results.history import Row
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 LOOK = Look(80)

@@ -27,11 +27,12 @@ from pytest_upskill.results.history import (
     find,
     keep,
     newest,
+    packed,
+    read_head,
     runs,
     short_ids,
     worth_keeping,
 )
-from pytest_upskill.results.kept_run import packed, read_head
 from pytest_upskill.results.to_json import results_report, results_text
 from support.made import STARTED, made_record, made_run
 
@@ -231,10 +232,10 @@ def test_a_run_is_found_by_what_people_type(text: str, number: int) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("last~3", "last~3: there are 3 kept runs"),
-        ("20261115", "several runs are meant: 20261115T083012Z-1a2b3c, 20261115T083012Z-aaaaaa"),
-        ("", "no kept run has such an id"),
-        ("first\x1b[31m", r"first\x1b[31m: no kept run has such an id"),
+        ("last~3", "last~3: the history has 3 runs"),
+        ("20261115", "matches several runs: 20261115T083012Z-1a2b3c, 20261115T083012Z-aaaaaa"),
+        ("", "no such run in the history"),
+        ("first\x1b[31m", r"first\x1b[31m: no such run in the history"),
     ],
 )
 def test_what_names_no_run_or_several_is_told(text: str, problem: str) -> None:

@@ -71,7 +71,7 @@ def test_a_shard_that_is_missing_is_counted_unless_a_subset_is_meant() -> None:
     }
     assert {verdict.word for verdict in results.verdicts} == {"incomplete"}
     assert "2 cases not run" in results.verdicts[0].sentence
-    assert any("incomplete" in reason for reason in results.gate or ())
+    assert any("gates not evaluated" in reason for reason in results.gate or ())
     on_purpose, _ = merged([one, two], subset=True)
     assert not on_purpose.missing
 
@@ -86,7 +86,7 @@ def test_shards_by_model_are_whole() -> None:
 def test_the_same_trial_twice_counts_once() -> None:
     results, notes = merged([Source("a.json", WHOLE), Source("b.json", WHOLE)])
     assert results.records == WHOLE.records
-    assert notes == [f"{len(WHOLE.records)} trials in more than one file, counted once."]
+    assert notes == [f"{len(WHOLE.records)} trials in several files, counted once."]
 
 
 def test_the_time_is_from_the_first_start_to_the_last_end() -> None:
@@ -97,7 +97,7 @@ def test_the_time_is_from_the_first_start_to_the_last_end() -> None:
 
 def test_different_commits_are_told() -> None:
     _, notes = merged([Source("a.json", WHOLE), Source("b.json", replace(WHOLE, commit=None))])
-    assert notes[-1] == "The files are of different commits."
+    assert notes[-1] == "The files are from different commits."
 
 
 FIRST = WHOLE.records[0]
@@ -108,18 +108,18 @@ FIRST = WHOLE.records[0]
     [
         (
             {"records": (replace(FIRST, output="Otherwise."),)},
-            "b.json: case-0 of gate on haiku (arm baseline, run 1) was answered otherwise in a",
+            "b.json: case-0 of gate on haiku (arm baseline, run 1) has another answer in a",
         ),
         (
             {"skills": (replace(WHOLE.skills[0], digest="1"),)},
-            "b.json: the skill gate is another one than in a.json",
+            "b.json: the skill gate differs from a.json",
         ),
-        ({"model_ids": {"haiku": "new"}}, "b.json: the model haiku is another one than in a.json"),
-        ({"gates": Gates()}, "b.json: other gates than in a.json"),
-        ({"looks": (3, 6)}, "b.json: other numbers of runs (--skill-runs) than in a.json"),
+        ({"model_ids": {"haiku": "new"}}, "b.json: the model haiku differs from a.json"),
+        ({"gates": Gates()}, "b.json: different gates than in a.json"),
+        ({"looks": (3, 6)}, "b.json: different numbers of runs than in a.json"),
         (
             {"tests": (replace(WHOLE.tests[0], digest=""),)},
-            "b.json: the case case-0 of gate on haiku has another question or checks than in a",
+            "b.json: the case case-0 of gate on haiku has a different question or checks than in a",
         ),
     ],
 )

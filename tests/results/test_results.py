@@ -136,9 +136,9 @@ def test_a_file_of_the_first_keys_alone_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("part", "damaged", "problem"),
     [
-        (r"(?s),.*", "", "run.json:2:13: this is not JSON"),
+        (r"(?s),.*", "", "run.json:2:13: invalid JSON"),
         (r"(?s).+", "[]", "run.json:1: "),
-        (r"(?s).+", "[" * 100_000, "this can't be read"),
+        (r"(?s).+", "[" * 100_000, "unreadable"),
         ('"schema": 1', '"schema": 2', "run.json:2: schema: "),
         ('"arm": "skill"', '"arm": "leg"', "records[1].arm: "),
         (r"T03:04:05\+00:00", "", "run.json:3: started: "),
@@ -193,12 +193,12 @@ def test_a_subset_is_told_unless_its_other_cases_are_missed() -> None:
     )
     assert whole.subset_notes == []
     assert some.subset_notes == [
-        f"gate on {model}: a subset: 2 of 5 cases." for model in ("haiku", "opus")
+        f"gate on {model}: ran only 2 of 5 cases." for model in ("haiku", "opus")
     ]
     assert incomplete(some.tests) == {("gate", "haiku"): (2, 5), ("gate", "opus"): (2, 5)}
     missed = replace(some, missing={("gate", "haiku"): 3})
     assert list(missed.subsets) == [("gate", "opus")]
-    assert missed.problems[-1] == "gate on haiku: 3 cases in none of the files"
+    assert missed.problems[-1] == "gate on haiku: 3 cases missing from all files"
 
 
 def test_a_test_of_no_file_is_no_subset() -> None:

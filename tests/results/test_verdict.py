@@ -86,9 +86,9 @@ def test_what_is_open_says_what_would_settle_it() -> None:
     found = verdict(*[(0, 1)] * 3, *[(1, 0)], *[(0, 0)] * 4, tokens=(None, None))
     assert "more cases would settle it" in found.sentence
     few = verdict((0, 0), (0, 0), tokens=(None, None))
-    assert few.sentence == "0 points (-84 to +84), 2 cases can't show any lift"
+    assert few.sentence == "0 points (-84 to +84); too few cases: 2 can't show any lift"
     even = verdict(*[(0, 0)] * 10, tokens=(None, None))
-    assert even.sentence.endswith("these cases show 31 points or more")
+    assert even.sentence.endswith("; too few cases: only a lift of 31+ points would show")
 
 
 def test_runs_are_told_where_they_would_do() -> None:
@@ -119,12 +119,12 @@ def test_cases_to_look_at_come_first() -> None:
     found = verdict((1, 0), (1, 1), (0, 0), (0, 1), (0.5, 0.4))
     assert signal_lines(found) == [
         "worse with the skill: case-0, case-4",
-        "no signal, pass without it: case-1",
-        "no signal, fail with it too: case-2",
+        "pass even without the skill: case-1",
+        "fail even with the skill: case-2",
     ]
     many = verdict(*[(1, 1)] * 7)
     assert signal_lines(many) == [
-        "no signal, pass without it: case-0, case-1, case-2, case-3, case-4 and 2 more"
+        "pass even without the skill: case-0, case-1, case-2, case-3, case-4 and 2 more"
     ]
 
 
@@ -142,11 +142,11 @@ def spot(*rows: tuple[str, float, float | None]) -> str | None:
 
 def test_the_sweet_spot_is_the_cheapest_that_is_as_good_as_the_best() -> None:
     assert spot(("opus", 0.88, 0.014), ("haiku", 0.85, 0.0009), ("tiny", 0.4, 0.0001)) == (
-        "haiku with the skill (85%) is the cheapest that is as good as the best (opus, 88%): "
+        "haiku with the skill (85%) is the cheapest model as good as the best (opus, 88%): "
         "$0.90 instead of $14.00 per 1000 answers."
     )
     assert spot(("opus", 0.9, 0.01), ("haiku", 0.7, 0.001)) == (
-        "opus with the skill (90%) is the best, and none that is cheaper comes within 5% of it."
+        "opus with the skill (90%) is the best; no cheaper model comes within 5%."
     )
     assert spot(("opus", 0.7, 0.01), ("haiku", 0.9, 0.001)) == (
         "haiku with the skill (90%) is the best and the cheapest."
@@ -161,22 +161,22 @@ def test_the_sweet_spot_is_the_cheapest_that_is_as_good_as_the_best() -> None:
     [
         (Gates(), []),
         (Gates(min_lift=0.9), []),
-        (Gates(min_lift=0.91), ["lift is +90 points, below +91 (--skill-min-lift)"]),
+        (Gates(min_lift=0.91), ["lift is +90 points (minimum +91)"]),
         (Gates(min_lift=0.48, confident=True), []),
         (
             Gates(min_lift=0.6, confident=True),
-            ["lowest likely lift is +49 points, below +60 (--skill-min-lift)"],
+            ["lowest likely lift is +49 points (minimum +60)"],
         ),
         (Gates(min_pass_rate=1.0), []),
         (
             Gates(min_pass_rate=0.8, confident=True),
-            ["lowest likely pass rate is 72%, below 80% (--skill-min-pass-rate)"],
+            ["lowest likely pass rate is 72% (minimum 80%)"],
         ),
-        (Gates(min_lift=0.904), ["lift is +90.0 points, below +90.4 (--skill-min-lift)"]),
+        (Gates(min_lift=0.904), ["lift is +90.0 points (minimum +90.4)"]),
         (Gates(max_token_growth=0.5), []),
         (
             Gates(max_token_growth=0.4),
-            ["token growth is +50%, above +40% (--skill-max-token-growth)"],
+            ["token growth is +50% (maximum +40%)"],
         ),
     ],
 )
@@ -188,11 +188,11 @@ def test_a_gate_is_held_to_the_estimate_or_to_its_bound(gates: Gates, reasons: l
 def test_a_gate_that_can_not_be_decided_fails() -> None:
     gates = Gates(min_lift=-1, min_pass_rate=0.01, max_token_growth=99)
     incomplete = gate_reasons([verdict(*HELPS, errored=1)], gates)
-    assert incomplete == ["gate on haiku: incomplete (1 answer missing), so no gate can pass"]
+    assert incomplete == ["gate on haiku: gates not evaluated: 1 answer missing"]
     unknown = gate_reasons([verdict((None, 1.0), tokens=(None, None))], gates)
     assert unknown == [
-        "gate on haiku: the lift is not known without a baseline (--skill-min-lift)",
-        "gate on haiku: the token growth is not known (--skill-max-token-growth)",
+        "gate on haiku: lift unknown: there is no baseline",
+        "gate on haiku: token growth unknown",
     ]
 
 
@@ -204,7 +204,7 @@ def test_of_several_models_less_can_be_shown_and_the_sentence_says_so() -> None:
     assert (alone.word, alone.detectable_lift is None) == ("helps", False)
     for verdict in made_run(cases=5, models=("a", "b"), passes=all_gain).verdicts:
         assert verdict.word == "no effect shown"
-        assert "5 cases can't show any lift of one of 2 models" in verdict.sentence
+        assert "too few cases: 5 can't show any lift on 2 models" in verdict.sentence
         assert verdict.detectable_lift is None
     for verdict in made_run(cases=12, models=("a", "b"), passes=all_gain).verdicts:
         assert verdict.word == "helps"

@@ -15,14 +15,15 @@ from ..reports.writers import Writer
 from ..results.accepted import (
     DIGITS,
     RESULTS_NAME,
+    AcceptedComparison,
     CaseResult,
+    Compared,
     ModelResults,
     case_result,
     read_results,
     updated,
     write_results,
 )
-from ..results.regressions import AcceptedComparison, Compared
 from ..results.run import RunResults
 from ..settings import Settings
 from ..trials.plan import PlannedCase
@@ -138,13 +139,13 @@ def worse_notes(found: Sequence[AcceptedComparison]) -> list[str]:
         f"{comparison.skill} on {comparison.model}: below accepted; could be chance: "
         f"{_descriptions(chance)}."
         for comparison in found
-        if (chance := comparison.of_kind("perhaps chance"))
+        if (chance := comparison.of_kind("could be chance"))
     ]
 
 
 def _descriptions(cases: Sequence[Compared]) -> str:
     more = [f"and {len(cases) - _MOST_NAMES} more"] if len(cases) > _MOST_NAMES else []
-    return "; ".join([*(case.told for case in cases[:_MOST_NAMES]), *more])
+    return "; ".join([*(case.numbers for case in cases[:_MOST_NAMES]), *more])
 
 
 def _names(cases: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ from ..reports.export.junit_properties import case_properties, suite_properties
 from ..reports.markdown import annotations
 from ..reports.writers import Writer, report_writers
 from ..results import history
-from ..results.regressions import AcceptedComparison, Compared
+from ..results.accepted import AcceptedComparison, Compared
 from ..results.run import RunResults
 from ..settings import Settings
 from ..trials.records import dump_records

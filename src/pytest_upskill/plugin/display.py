@@ -21,7 +21,7 @@ from ..reports.terminal.layout import (
 )
 from ..reports.terminal.live import item_numbers
 from ..reports.terminal.summary_text import summary_lines
-from ..results.regressions import AcceptedComparison
+from ..results.accepted import AcceptedComparison
 from ..results.run import RunResults
 from ..settings import Settings
 from ..trials.plan import SkillInfo

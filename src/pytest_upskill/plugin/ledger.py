@@ -1,6 +1,6 @@
-"""The controller's book of a run: test reports in, records, summaries and files out.
+"""The ledger of a run in the controller: test reports in, records and results out.
 
-The same with and without xdist, since records ride on the reports of their own tests.
+It is the same with and without xdist, since records ride on the reports of their tests.
 """
 
 import json
@@ -30,11 +30,11 @@ from ..trials.records import Record, errored_record, load_records
 from ..trials.trial import Arm, Trial
 from .outcomes import ASKED_PROPERTY, RECORDS_PROPERTY
 
-CRASHED: Final = "the xdist worker that ran this test crashed. Run again, or without -n"
+CRASHED: Final = "the xdist worker of this test crashed. Run again, or without -n"
 
 
 class Ledger:
-    """What was planned, and what came of it."""
+    """The plan of a run and the records of its tests."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Ledger:
         looks: tuple[int, ...] = (),
     ) -> None:
         self.model_ids = model_ids
-        self._price_of = cache(price_of)  # asked only for a report, since it may import much
+        self._price_of = cache(price_of)  # called late, since it may import a lot
         self._looks = looks  # of frugal runs
         self._started = datetime.now(UTC)
         self._clock = monotonic()
@@ -51,7 +51,7 @@ class Ledger:
         self._planned: dict[str, PlannedCase] = {}
         self._records: dict[str, list[Record]] = {}
         self._report_ids: dict[str, Any] = {}
-        self._asked: dict[str, list[tuple[Arm, int, str, str]]] = {}  # by tests in Python
+        self._asked: dict[str, list[tuple[Arm, int, str, str]]] = {}  # by Python tests
 
     def set_plan(self, plan: Plan) -> None:
         self._skills = plan.skills
@@ -66,8 +66,8 @@ class Ledger:
                 elif name == ASKED_PROPERTY:
                     self._asked[report.nodeid] = [tuple(asked) for asked in json.loads(str(value))]
         elif report.when != "teardown" and report.nodeid in self._planned:
-            # xdist's own report of a worker that died ("???" is no phase that pytest knows);
-            # if the test had ended by then, its records stay.
+            # xdist's own report of a dead worker, with "???" for the phase. If the test had
+            # ended by then, its records stay.
             trials = self._planned[report.nodeid].trials
             lost = [errored_record(trial, CRASHED) for trial in trials if not trial.later]
             self._records.setdefault(report.nodeid, lost)
@@ -92,11 +92,11 @@ class Ledger:
         return self._records.get(nodeid, [])
 
     def report_id(self, nodeid: str) -> Any:
-        """What pytest itself calls a test that was reported."""
+        """pytest's own id of a reported test."""
         return self._report_ids[nodeid]
 
     def records(self) -> list[Record]:
-        """All records in the order of the plan, however workers finished them."""
+        """All records in the order of the plan."""
         return [record for nodeid in self._planned for record in self.priced_records_of(nodeid)]
 
     def priced_records_of(self, nodeid: str) -> list[Record]:
@@ -106,7 +106,7 @@ class Ledger:
         ]
 
     def results(self, settings: Settings, root: Path) -> RunResults:
-        """All of it, when the last report is in."""
+        """The results, when the last report is in."""
         return RunResults(
             started=self._started,
             seconds=monotonic() - self._clock,
@@ -122,7 +122,7 @@ class Ledger:
         )
 
     def _questions(self) -> dict[tuple[str, str], str]:
-        """The last turn of each case; of a test in Python all that it asked in its first trial."""
+        """The last turn of each case; for a Python test, all it asked in its first trial."""
         found: dict[tuple[str, str], str] = {}
         for nodeid, test in self._planned.items():
             first = test.trials[0]
@@ -145,7 +145,7 @@ class Ledger:
         return [f"{share} from cache (saved {saved}); --skill-fresh asks again."]
 
     def judge_notes(self, judge: str | None) -> list[str]:
-        """What judging took, apart from what the models under test did."""
+        """What the judge used, apart from the models under test."""
         judged = [record for record in self.records() if record.judge_calls]
         if not judge or not judged:
             return []
@@ -157,10 +157,10 @@ class Ledger:
         costs = [cost(self._price_of(judge), usage) for usage in usages]
         usd = None if None in costs else sum(filter(None, costs))
         calls = counted(sum(record.judge_calls for record in judged), "call")
-        told = [f"judged by {judge}: {counted(len(judged), 'answer')}, {calls}"]
-        told += [counted(tokens, "token")] if tokens is not None else []
-        told += [dollars(usd)] if usd else []
-        return [f"{', '.join(told)}, not in the table."]
+        parts = [f"judged by {judge}: {counted(len(judged), 'answer')}, {calls}"]
+        parts += [counted(tokens, "token")] if tokens is not None else []
+        parts += [dollars(usd)] if usd else []
+        return [f"{', '.join(parts)}; not in the table."]
 
     def write_recording(self, file: Path, engine: Engine) -> list[Path]:
         before = file.read_text("utf-8") if file.is_file() and not self._is_whole() else ""
@@ -168,7 +168,7 @@ class Ledger:
         return [file]
 
     def _is_whole(self) -> bool:
-        """Whether every case was planned and every planned one was answered."""
+        """Whether every case was planned, and every planned one has answers."""
         planned = Counter((test.folder, test.model) for test in self._planned.values())
         return all(
             nodeid in self._records
@@ -178,7 +178,7 @@ class Ledger:
         )
 
     def answers(self, engine: Engine) -> dict[TrialKey, list[Answer]]:
-        """What the models under test said in each trial, in the order in which it was asked."""
+        """The answers of the models under test in each trial, in order."""
         return {
             TrialKey.of(trial): [
                 reply
@@ -190,7 +190,7 @@ class Ledger:
         }
 
     def _recorded(self, engine: Engine) -> Iterator[Recorded]:
-        """Every answer that was used, those of a judge too."""
+        """Every answer that was used, including the judge's."""
         for nodeid, test in self._planned.items():
             for trial in test.trials:
                 asked = self._open_keys(nodeid, trial)
@@ -201,13 +201,13 @@ class Ledger:
                         yield Recorded(trial, step, key, reply)
 
     def _open_keys(self, nodeid: str, trial: Trial) -> list[str]:
-        """The keys of what a test in Python asked in a trial."""
+        """The keys of what a Python test asked in a trial."""
         place, known = (trial.arm, trial.run), self._asked.get(nodeid, ())
         return [key for arm, run, key, _ in known if (arm, run) == place]
 
 
 def _asked_in(trial: Trial, engine: Engine) -> Iterator[str]:
-    """The keys of all that was asked for a trial: its question, then those to the judge."""
+    """The keys of a trial's question and of those to the judge."""
     yield trial.question.key
     answer = engine.known_reply(trial.question.key)
     if trial.rubric and isinstance(answer, Answer):

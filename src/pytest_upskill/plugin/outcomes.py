@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 
 from .._util.texts import harmless
-from ..results.regressions import Standing, standing_of
+from ..results.accepted import Standing, standing_of
 from ..settings import Settings
 from ..trials.plan import Count, PlannedCase
 
@@ -36,7 +36,7 @@ def judge_present(
         return None
     if settings.accept:
         standing = Standing("accepted as failing", f"accepted as failing ({now})")
-    if standing.kind in ("accepted as failing", "perhaps chance"):
+    if standing.kind in ("accepted as failing", "could be chance"):
         item.add_marker(pytest.mark.xfail(reason=harmless(standing.reason)))
     return standing
 

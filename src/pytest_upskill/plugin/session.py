@@ -13,7 +13,7 @@ from ..models.names import PROVIDERS, Providers
 from ..models.prices import Price, parse_prices, price_of
 from ..reports.markdown import markdown_summary
 from ..reports.writers import require_apart, tried, written_line
-from ..results.regressions import AcceptedComparison
+from ..results.accepted import AcceptedComparison
 from ..results.run import RunResults
 from ..settings import Settings
 from ..skills.at_ref import require_ref

@@ -8,8 +8,7 @@ from functools import partial
 from typing import Final
 
 from .._util.texts import counted, harmless, one_line, shortened
-from ..results.accepted import case_result
-from ..results.regressions import AcceptedComparison
+from ..results.accepted import AcceptedComparison, case_result
 from ..results.run import RunResults
 from ..results.verdict import Verdict, signal_lines, sweet_spot
 from ..trials.plan import PlannedCase, SkillInfo
@@ -38,7 +37,7 @@ def markdown_summary(results: RunResults, notes: Sequence[str] = (), failed: int
     page = _Page()
     failures = [f"{counted(failed, 'test')} failed or had errors"] if failed else []
     missing = [
-        f"{skill} on {model}: {counted(number, 'case')} in none of the files"
+        f"{skill} on {model}: {counted(number, 'case')} missing from all files"
         for (skill, model), number in results.missing.items()
     ]
     reasons = [*failures, *missing, *(results.gate or ())]

@@ -1,4 +1,4 @@
-"""skill_results.json beside SKILL.md: what models reached when somebody said that it will do."""
+"""Accepted results (skill_results.json beside SKILL.md), and how a run compares with them."""
 
 import json
 import os
@@ -11,18 +11,23 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, TypeAdapter, model_validator
 
 from .._util.json_forms import FormError, Strict, json_path, line_of, read_form
-from .._util.texts import digest
+from .._util.texts import digest, one_line
 from ..errors import AcceptedError, shown
 from ..settings import Settings
 from ..skills.cases import Case
+from ..stats import drop, regressed
 from ..trials.plan import Count, Expectation, PlannedCase
 from ..trials.records import Record
 from ..trials.trial import Trial, user_text
 
 RESULTS_NAME: Final = "skill_results.json"
-PYTHON_MARK: Final = "::"  # stands in the names of tests in Python, which no file of cases lists
-DIGITS: Final = 12  # of a digest, enough to see a change by
-_HINT: Final = "Restore it, or delete it and run with --skill-accept."
+PYTHON_MARK: Final = "::"  # in the names of Python tests, which no file of cases lists
+DIGITS: Final = 12  # of a digest, enough to see a change
+_HINT: Final = "Restore it, or delete it and run pytest with --skill-accept."
+
+# Half of the 5 % false alarms that an unchanged skill may raise: the other half is for the skill
+# as a whole, as in stats.regressed.
+_LEVEL: Final = 0.025
 
 _Count = Annotated[int, Field(ge=0)]
 
@@ -44,7 +49,7 @@ class CaseResult:
 
 @dataclass(frozen=True)
 class ModelResults:
-    """What the cases of a skill reached on a model; the date is that of the last update."""
+    """What the cases of a skill reached on a model; ``date`` is that of the last update."""
 
     model_id: str
     date: str
@@ -52,7 +57,7 @@ class ModelResults:
     cases: Mapping[str, CaseResult]
 
     def expectation(self, case: str, case_digest: str) -> Expectation | None:
-        """What is accepted of a case; None if it is new, or was changed since."""
+        """The accepted result of a case; None if it is new or has changed since."""
         known = self.cases.get(case)
         if known is None or known.case_digest != case_digest:
             return None
@@ -60,6 +65,9 @@ class ModelResults:
 
 
 Results = Mapping[str, ModelResults]  # by the names of models as users write them
+
+
+# The file.
 
 
 class _CaseForm(Strict):
@@ -92,7 +100,7 @@ _FORM: Final = TypeAdapter(_FileForm)
 
 
 def read_results(folder: Path) -> Results:
-    """The accepted results of a skill; nothing if none were accepted yet."""
+    """The accepted results of a skill; empty if there is no file."""
     file = folder / RESULTS_NAME
     try:
         text = file.read_bytes().decode("utf-8-sig")
@@ -107,9 +115,9 @@ def read_results(folder: Path) -> Results:
         raise AcceptedError(where, f"{json_path(place)}: {problem}", _HINT) from None
     except json.JSONDecodeError as error:
         where = f"{shown(file)}:{error.lineno}:{error.colno}"
-        raise AcceptedError(where, f"this is not JSON: {error.msg}", _HINT) from None
+        raise AcceptedError(where, f"invalid JSON: {error.msg}", _HINT) from None
     except (RecursionError, ValueError) as error:  # not UTF-8, nested too deep
-        raise AcceptedError(file, f"this can't be read: {error}", _HINT) from None
+        raise AcceptedError(file, f"unreadable: {error}", _HINT) from None
     return {
         name: ModelResults(
             model.model_id,
@@ -124,9 +132,9 @@ def read_results(folder: Path) -> Results:
 def updated(
     results: Results, model: str, present: ModelResults, existing: Collection[str] | None = None
 ) -> Results:
-    """With the cases of this run on a model, and all else as it was.
+    """The results with the cases of this run on a model added.
 
-    ``existing`` are the cases that there still are, if all of them ran: others are dropped.
+    ``existing`` lists the cases that still exist, if all of them ran: others are dropped.
     """
     before = results[model].cases if model in results else {}
     kept = {
@@ -138,7 +146,7 @@ def updated(
 
 
 def write_results(folder: Path, results: Results) -> None:
-    """Whole or not at all: who is interrupted keeps the old file."""
+    """Write whole or not at all: an interrupt keeps the old file."""
     file = folder / RESULTS_NAME
     draft = file.with_name(f".{RESULTS_NAME}.{os.getpid()}")
     try:
@@ -149,7 +157,7 @@ def write_results(folder: Path, results: Results) -> None:
 
 
 def results_text(results: Results) -> str:
-    """Sorted, and a line for each case, so that a diff reads as what changed."""
+    """Sorted, one line per case, so that a diff shows what changed."""
     models = ",\n".join(_model_text(name, results[name]) for name in sorted(results))
     return f'{{\n "schema": 1,\n "models": {{\n{models}\n }}\n}}\n'
 
@@ -165,11 +173,14 @@ def _model_text(name: str, model: ModelResults) -> str:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=True)  # so that a lone surrogate is written too
+    return json.dumps(value, ensure_ascii=True)  # a lone surrogate can be written too
+
+
+# The cases of a run.
 
 
 def case_result(records: Sequence[Record], case_digest: str) -> CaseResult | None:
-    """What the runs of a case amount to; None if one of them was not answered."""
+    """The result of a case; None if an answer is missing."""
     with_skill = [record for record in records if record.arm == "skill"]
     if not with_skill or any(record.outcome == "errored" for record in records):
         return None
@@ -189,7 +200,7 @@ def _passes(records: Sequence[Record]) -> int:
 
 
 def case_digest(case: Case) -> str:
-    """Of what is asked and expected: an edit of it makes a case another, one of SKILL.md not."""
+    """Changes with the question and what is expected of the answer, not with SKILL.md."""
     turns = [text for message in case.earlier for text in message]
     expected = json.dumps([case.expected, case.validator], sort_keys=True, default=str)
     return short_digest(*turns, user_text(case), case.system or "", expected)
@@ -213,9 +224,9 @@ def planned_case(
     siblings: tuple[str, ...] = (),
     of: int = 0,
 ) -> PlannedCase:
-    """A case on the model of its trials; ``digest`` is given for a test in Python."""
+    """A case on the model of its trials; a Python test brings its own ``digest``."""
     first, digest = trials[0], digest or case_digest(case)
-    # What is being accepted is not held against what was.
+    # A run that accepts its results is not compared with older ones.
     of_model = None if settings.accept else (accepted or {}).get(first.model)
     expected = of_model.expectation(case.id, digest) if of_model else None
     return PlannedCase(
@@ -236,3 +247,134 @@ def planned_case(
         siblings=siblings,
         of=of,
     )
+
+
+# Compared with a run.
+
+Kind = Literal["passed", "failed", "better", "accepted as failing", "could be chance", "regressed"]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A case compared with its accepted result."""
+
+    kind: Kind
+    reason: str = ""
+
+
+def reaches(count: Count, threshold: float | None) -> bool:
+    """Whether enough runs of a case passed."""
+    return count.share > 0.5 if threshold is None else count.share >= threshold
+
+
+def standing_of(now: Count, threshold: float | None, expected: Expectation | None) -> Standing:
+    """What one case shows before the others are known.
+
+    With several runs, a regression must pass Bonferroni's level, the first step of Holm, since a
+    worker does not know the other cases. ``compare`` finds the rest.
+    """
+    good = reaches(now, threshold)
+    if expected is None:
+        return Standing("passed" if good else "failed")
+    was, date, among = expected
+    was_good = reaches(was, threshold)
+    if good:
+        return Standing("passed" if was_good else "better")
+    if not was_good:
+        return Standing("accepted as failing", f"accepted as failing on {date} ({was})")
+    numbers = f"accepted {was} on {date}, now {now}"
+    if now.runs == 1 or drop([was], [now]) <= _LEVEL / among:
+        return Standing("regressed", f"regression: {numbers}")
+    return Standing("could be chance", f"{numbers}; could be chance")
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A case that ran, with its accepted result."""
+
+    test: PlannedCase
+    result: CaseResult
+
+    @property
+    def expected(self) -> Expectation | None:
+        return self.test.expected
+
+    @property
+    def standing(self) -> Standing:
+        return standing_of(self.result.count, self.test.threshold, self.expected)
+
+    @property
+    def numbers(self) -> str:
+        """Its accepted result and the present one."""
+        name, now = one_line(self.test.case, 80), self.result.count
+        if self.expected is None:
+            return f"{name} {now}"
+        return f"{name} accepted {self.expected.was} on {self.expected.date}, now {now}"
+
+    @property
+    def dropped(self) -> bool:
+        return self.expected is not None and self.result.count.share < self.expected.was.share
+
+
+@dataclass(frozen=True)
+class AcceptedComparison:
+    """A skill on a model compared with its accepted results."""
+
+    skill: str
+    model: str
+    cases: tuple[Compared, ...]
+    worse: tuple[Compared, ...]
+    whole: bool  # the other cases together got worse too
+    p_whole: float
+
+    def of_kind(self, *kinds: Kind) -> tuple[Compared, ...]:
+        return tuple(case for case in self._rest if case.standing.kind in kinds)
+
+    @property
+    def unknown(self) -> tuple[Compared, ...]:
+        """Cases without an accepted result: new or changed."""
+        return tuple(case for case in self.cases if case.expected is None)
+
+    @property
+    def to_run_again(self) -> tuple[Compared, ...]:
+        """The cases that ``--lf`` runs after a regression."""
+        if not self.whole:
+            return self.worse
+        return tuple(case for case in self.cases if case in self.worse or case.dropped)
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why the run fails."""
+        where = f"{self.skill} on {self.model}"
+        reasons = [f"{where}: regression: {case.numbers}" for case in self.worse]
+        if self.whole:
+            what = "the other cases together" if self.worse else "the skill as a whole"
+            was, now = map(_sum, _columns(self._rest))
+            numbers = f"accepted {was} runs, now {now} (p = {self.p_whole:.2g})"
+            reasons.append(f"{where}: regression of {what}: {numbers}")
+        return reasons
+
+    @property
+    def _rest(self) -> list[Compared]:
+        return [case for case in self.cases if case not in self.worse]
+
+
+def compare(skill: str, model: str, cases: Sequence[Compared]) -> AcceptedComparison:
+    """The final comparison, when all cases of a skill on a model have run."""
+    known = [case for case in cases if case.expected]
+    found = regressed(*_columns(known))
+    by_evidence = [known[index] for index in found.cases]
+    worse = [case for case in cases if case in by_evidence or case.standing.kind == "regressed"]
+    p_rest = drop(*_columns([case for case in known if case not in worse]))
+    whole = found.whole and p_rest <= _LEVEL
+    return AcceptedComparison(skill, model, tuple(cases), tuple(worse), whole, p_rest)
+
+
+def _columns(cases: Sequence[Compared]) -> tuple[list[Count], list[Count]]:
+    """The accepted and the present result of each case."""
+    pairs = [(case.expected.was, case.result.count) for case in cases if case.expected]
+    return [was for was, _ in pairs], [now for _, now in pairs]
+
+
+def _sum(counts: Sequence[Count]) -> Count:
+    return Count(sum(count.passes for count in counts), sum(count.runs for count in counts))

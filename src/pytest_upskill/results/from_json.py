@@ -1,4 +1,4 @@
-"""A file of --skill-json read back: what its records say is worked out anew."""
+"""Read a --skill-json file back; summaries and verdicts are derived from its records."""
 
 import gzip
 import json
@@ -20,18 +20,18 @@ from ..trials.trial import Arm
 from .run import RunResults
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
-_HINT: Final = "Name a file that --skill-json or a run's history wrote."
+_HINT: Final = "Name a file written by --skill-json or by the history."
 
 
 class _Form(BaseModel):
-    """Later versions may write more than is known here; what is known has its form."""
+    """Later versions may write more keys; known ones are validated."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
 
 def _moment(text: str) -> str:
     if datetime.fromisoformat(text).tzinfo is None:
-        raise ValueError("a time without its zone")
+        raise ValueError("a time without a time zone")
     return text
 
 
@@ -156,7 +156,7 @@ _FORM: Final = TypeAdapter(_Results)
 
 
 def read_run(file: Path) -> RunResults:
-    """The results of a run, or ResultsError with the place that is wrong."""
+    """The results of a run; ResultsError with the place of the problem."""
     try:
         text = unpacked(file).decode("utf-8-sig")
         form: _Results = read_form(_FORM, json.loads(text))
@@ -168,28 +168,27 @@ def read_run(file: Path) -> RunResults:
         raise ResultsError(where, f"{json_path(place)}: {problem}", _HINT) from None
     except json.JSONDecodeError as error:
         where = f"{shown(file)}:{error.lineno}:{error.colno}"
-        raise ResultsError(where, f"this is not JSON: {error.msg}", _HINT) from None
+        raise ResultsError(where, f"invalid JSON: {error.msg}", _HINT) from None
     except (RecursionError, ValueError) as error:  # not UTF-8, nested too deep
-        raise ResultsError(file, f"this can't be read: {error}", _HINT) from None
+        raise ResultsError(file, f"unreadable: {error}", _HINT) from None
     return _run(form)
 
 
 def unpacked(file: Path) -> bytes:
-    """What is in a file, compressed or not. OSError if it can't be read, ValueError if it is
-    damaged."""
+    """The content of a file, compressed or not; OSError or ValueError if it can't be read."""
     data = file.read_bytes()
     if not data.startswith(_GZIP_MAGIC):
         return data
     try:
         return gzip.decompress(data)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ValueError(f"the compressed file is damaged: {error}") from None
+        raise ValueError(f"damaged gzip file: {error}") from None
 
 
 def _run(form: _Results) -> RunResults:
     cases = {(case.skill, case.case): case for case in form.cases}
     records = tuple(_record(record) for record in form.records)
-    # What was written before there were tests in the file is known by its records.
+    # The oldest files have no tests: their records tell.
     tests = tuple(_test(test, cases.get((test.skill, test.case))) for test in form.tests) or tuple(
         PlannedCase("", *key)
         for key in dict.fromkeys((record.skill, record.case, record.model) for record in records)

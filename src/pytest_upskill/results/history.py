@@ -1,23 +1,33 @@
-"""The runs of a project, kept in a folder: a file for each, newest known by its name."""
+"""The history of a project: one file per run in a folder, sorted by name.
 
+A file is the JSON of --skill-json, compressed. gzip has room for a comment in front of the
+compressed data: there stands what a list of runs needs, so that hundreds of runs are listed
+without unpacking them. No index can be out of step with the files, and zcat shows plain JSON.
+"""
+
+import json
 import re
 import secrets
+import struct
 import time
+import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from pydantic import AwareDatetime, FiniteFloat, TypeAdapter, ValidationError
+
+from .._util.git import Commit
 from .._util.texts import counted, one_line
 from ..engine.store import FOLDER, make_folder
 from ..errors import ResultsError
-from .kept_run import Head, Row, packed, read_head
 from .run import RunResults
-from .to_json import results_report
+from .to_json import in_bytes, results_report
 
 RUNS_FOLDER: Final = "runs"
 _SUFFIX: Final = ".json.gz"
@@ -26,11 +36,59 @@ _DRAFT: Final = re.compile(rf"\.{_ID.pattern}\.draft")
 _LAST: Final = re.compile(r"last(?:~(\d{1,9}))?")
 _DAY: Final = 86_400
 _MOST_NAMES: Final = 3
+_LIST: Final = "List the runs with `pytest-upskill runs`."
+
+# The header of gzip: magic number, deflate, with a comment, no time, any system.
+_START: Final = bytes([0x1F, 0x8B, 8, 16, 0, 0, 0, 0, 0, 255])
+_LONGEST_HEAD: Final = 8_000_000
+_LEVEL: Final = 3  # of 9: 6 takes twice as long to save a tenth of the bytes
+
+
+@dataclass(frozen=True)
+class Row:
+    """A skill on a model, as in ``summary`` of the JSON."""
+
+    skill: str
+    model: str
+    model_id: str
+    cases: int
+    runs: int
+    errored: int
+    baseline_rate: FiniteFloat | None
+    skill_rate: FiniteFloat | None
+    lift: FiniteFloat | None
+    lift_low: FiniteFloat | None
+    lift_high: FiniteFloat | None
+    baseline_tokens: FiniteFloat | None
+    skill_tokens: FiniteFloat | None
+    token_change: FiniteFloat | None
+    baseline_cost: FiniteFloat | None
+    skill_cost: FiniteFloat | None
+    verdict: str | None
+    skill_rate_low: FiniteFloat | None = None
+    skill_rate_high: FiniteFloat | None = None
+    digest: str = ""  # of the skill
+    of: int = 0  # cases of the skill; -k or --lf may have selected fewer
+
+    @property
+    def subset(self) -> bool:
+        return self.cases < self.of
+
+
+@dataclass(frozen=True)
+class Head:
+    """What a list of runs shows, known without unpacking the file."""
+
+    started: AwareDatetime
+    seconds: FiniteFloat
+    commit: Commit | None
+    passed: bool | None  # its gates; None without gates
+    rows: tuple[Row, ...]
 
 
 @dataclass(frozen=True)
 class KeptRun:
-    """A run of the history; read when it is asked for."""
+    """A run of the history; its file is read only when needed."""
 
     id: str
     path: Path
@@ -49,22 +107,25 @@ class KeptRow:
     row: Row
 
 
+# The folder.
+
+
 def default_folder(root: Path) -> Path:
-    """Where the runs of a project are kept, if nobody says where."""
+    """The default folder of a project's runs."""
     return root / FOLDER / RUNS_FOLDER
 
 
 def worth_keeping(results: RunResults) -> bool:
-    """Whether anything was answered at all."""
+    """Whether there is any answer."""
     return any(record.outcome != "errored" for record in results.records)
 
 
 def keep(results: RunResults, folder: Path, size_limit: int) -> Path:
-    """Write a run into the history and forget the oldest beyond so many bytes.
+    """Write a run into the history, and delete the oldest runs beyond ``size_limit`` bytes.
 
-    OSError or ValueError if that can't be done.
+    Raises OSError or ValueError if that fails.
     """
-    if folder.parent.name == FOLDER:  # another folder was chosen, perhaps to be committed
+    if folder.parent.name == FOLDER:  # else a folder of the user's choice, perhaps committed
         make_folder(folder.parent)
     folder.mkdir(parents=True, exist_ok=True)
     data = packed(results_report(results))
@@ -79,7 +140,7 @@ def keep(results: RunResults, folder: Path, size_limit: int) -> Path:
 
 
 def _reserved(folder: Path, started: datetime) -> tuple[Path, Path]:
-    """A name that nobody else has, and the draft that holds it until its file is there."""
+    """A unique name, and the draft file that reserves it."""
     moment = started.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
     while True:
         name = f"{moment}-{secrets.token_hex(3)}"
@@ -88,13 +149,13 @@ def _reserved(folder: Path, started: datetime) -> tuple[Path, Path]:
             draft.touch(exist_ok=False)
         except FileExistsError:
             continue
-        if not file.exists():  # looked at only now: who had the name before has no draft any more
+        if not file.exists():  # checked last: a finished run has no draft any more
             return file, draft
         draft.unlink()
 
 
 def runs(folder: Path) -> list[KeptRun]:
-    """The kept runs, newest first; none if there is no such folder. Nothing is read yet."""
+    """The runs in a folder, newest first; nothing is read yet."""
     try:
         names = [file.name for file in folder.iterdir()]
     except OSError:
@@ -107,36 +168,38 @@ def runs(folder: Path) -> list[KeptRun]:
 
 
 def short_ids(known: Sequence[KeptRun]) -> dict[str, str]:
-    """The least that names each run: the end of its id, unless another has the same."""
+    """The shortest name of each run: the end of its id, if unique."""
     ends = {run.id: run.id.rpartition("-")[2] for run in known}
     often = Counter(ends.values())
     return {run_id: end if often[end] == 1 else run_id for run_id, end in ends.items()}
 
 
 def find(known: Sequence[KeptRun], text: str) -> KeptRun:
-    """The run that somebody means by its id, the beginning or the end of it, ``last`` or
-    ``last~2``; ResultsError if there is none or more than one."""
+    """The run with this id, start or end of an id, ``last`` or ``last~2``.
+
+    Raises ResultsError if there is none, or more than one.
+    """
     if match := _LAST.fullmatch(text):
         back = int(match[1] or 0)
         if back < len(known):
             return known[back]
-        problem = f"there are {counted(len(known), 'kept run')}"
-        raise ResultsError(one_line(text, 60), problem, "pytest-upskill runs lists them.")
+        problem = f"the history has {counted(len(known), 'run')}"
+        raise ResultsError(one_line(text, 60), problem, _LIST)
     wanted = text.removesuffix(_SUFFIX)
     found = [run for run in known if wanted and run.id.startswith(wanted)]
     found = found or [run for run in known if wanted and run.id.endswith(wanted)]
     if len(found) == 1:
         return found[0]
     if not found:
-        hint = "pytest-upskill runs lists them; last and last~1 are the newest two."
-        raise ResultsError(one_line(text, 60), "no kept run has such an id", hint)
+        hint = f"{_LIST} last and last~1 are the newest two."
+        raise ResultsError(one_line(text, 60), "no such run in the history", hint)
     more = [f"and {len(found) - _MOST_NAMES} more"] if len(found) > _MOST_NAMES else []
     names = ", ".join([*(run.id for run in found[:_MOST_NAMES]), *more])
-    raise ResultsError(one_line(text, 60), f"several runs are meant: {names}", "Give more of it.")
+    raise ResultsError(one_line(text, 60), f"matches several runs: {names}", "Give more of the id.")
 
 
 def newest(folder: Path) -> dict[str, dict[str, KeptRow]]:
-    """By skill and model the newest run. Damaged files are passed by."""
+    """The newest row by skill and model; damaged files are skipped."""
     found: dict[str, dict[str, KeptRow]] = {}
     for run in runs(folder):
         with suppress(ResultsError):
@@ -146,9 +209,9 @@ def newest(folder: Path) -> dict[str, dict[str, KeptRow]]:
 
 
 def _prune(folder: Path, size_limit: int, own: Path) -> None:
-    """Forget the oldest runs beyond the size, and drafts of runs that were killed.
+    """Delete the oldest runs beyond the size limit, and drafts of killed runs.
 
-    The newest and the own run stay, however large. What others delete meanwhile is gone anyway.
+    The newest run and this one stay, however large.
     """
     total = 0
     for number, run in enumerate(runs(folder)):
@@ -160,3 +223,71 @@ def _prune(folder: Path, size_limit: int, own: Path) -> None:
         with suppress(OSError):
             if _DRAFT.fullmatch(file.name) and time.time() - file.stat().st_mtime > _DAY:
                 file.unlink()
+
+
+# A file.
+
+
+@cache
+def _form() -> TypeAdapter[Head]:
+    """Built on the first read, so that writing does not wait for it."""
+    return TypeAdapter(Head)
+
+
+def packed(report: Mapping[str, Any]) -> bytes:
+    """The file of a run, from its JSON values; ValueError if a number is infinite."""
+    # ASCII, since the comment is Latin-1 and ends at the first zero byte.
+    head = json.dumps(_head(report), allow_nan=False).encode("ascii")
+    data = in_bytes(json.dumps(report, ensure_ascii=False))
+    pack = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    end = struct.pack("<LL", zlib.crc32(data), len(data) & 0xFFFFFFFF)
+    return b"".join([_START, head, b"\0", pack.compress(data), pack.flush(), end])
+
+
+def read_head(file: Path) -> Head:
+    """The head of a run; ResultsError if it can't be read.
+
+    A file without one, such as a copy of a --skill-json file, is read whole.
+    """
+    try:
+        with file.open("rb") as stream:
+            if stream.read(len(_START)) == _START:
+                return _form().validate_json(_until_zero(stream))
+    except (OSError, ValidationError):
+        pass  # reading the whole file reports what is wrong with it
+    from .from_json import read_run  # slow to import, and seldom needed
+
+    try:
+        return _form().validate_python(_head(results_report(read_run(file))))
+    except ValidationError as error:
+        problem = f"number out of range: {error.errors()[0]['loc']}"
+        raise ResultsError(file, problem, "Delete it.") from None
+
+
+def _until_zero(stream: Any) -> bytes:
+    found = b""
+    while b"\0" not in found and len(found) < _LONGEST_HEAD:
+        more = stream.read(1 << 16)
+        if not more:
+            break
+        found += more
+    return found.partition(b"\0")[0]
+
+
+def _head(report: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a Head."""
+    digests = {skill["name"]: skill["digest"] for skill in report["skills"]}
+    sizes: dict[tuple[str, str], int] = {}
+    for test in report["tests"]:
+        pair = (test["skill"], test["model"])
+        sizes[pair] = max(sizes.get(pair, 0), test["of"])
+    rows = [
+        {
+            **{field.name: row[field.name] for field in fields(Row) if field.name in row},
+            "digest": digests[row["skill"]],
+            "of": sizes.get((row["skill"], row["model"]), 0),
+        }
+        for row in report["summary"]
+    ]
+    known = {key: report[key] for key in ("started", "seconds", "commit")}
+    return {**known, "passed": report["gate"]["passed"], "rows": rows}

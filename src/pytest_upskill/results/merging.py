@@ -1,4 +1,4 @@
-"""Several files of results made one: the shards of a CI job become one run."""
+"""Merge result files: the shards of a CI job become one run."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -12,27 +12,27 @@ from ..trials.records import Record
 from .run import RunResults, incomplete
 
 T = TypeVar("T")
-_ONE_RUN: Final = "Merge only files of one run."
+_ONE_RUN: Final = "Merge only shards of one run."
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file of results, by the name that messages call it."""
+    """A result file and its name in messages."""
 
     name: str
     results: RunResults
 
 
 def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResults, list[str]]:
-    """One run, and what there is to say of it.
+    """The merged run, and notes on it.
 
-    Cases that none of several files has count as not run, unless a ``subset`` is meant.
+    Cases in none of the files count as not run, unless ``subset`` is set.
     """
     first = sources[0].results
     if len(sources) == 1:
         return first, []
-    _same(sources, lambda run: run.looks, "other numbers of runs (--skill-runs)")
-    _same(sources, lambda run: run.gates, "other gates")
+    _same(sources, lambda run: run.looks, "different numbers of runs")
+    _same(sources, lambda run: run.gates, "different gates")
     skills = _agreed(sources, lambda run: [(skill.name, skill) for skill in run.skills], "skill")
     models = _agreed(sources, lambda run: run.model_ids.items(), "model")
     tests = _tests(sources)
@@ -55,8 +55,8 @@ def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResul
         commit=first.commit if len(commits) == 1 else None,
         missing=missing,
     )
-    notes = [f"{counted(repeated, 'trial')} in more than one file, counted once."]
-    other = ["The files are of different commits."]
+    notes = [f"{counted(repeated, 'trial')} in several files, counted once."]
+    other = ["The files are from different commits."]
     return whole, [*(notes if repeated else []), *(other if len(commits) > 1 else [])]
 
 
@@ -70,13 +70,13 @@ def _same(sources: Sequence[Source], value: Callable[[RunResults], object], what
 def _agreed(
     sources: Sequence[Source], named: Callable[[RunResults], Iterable[tuple[str, T]]], what: str
 ) -> dict[str, T]:
-    """What all files say of the same name; a skill or a model that was changed is another one."""
+    """Values by name; files that disagree are not of one run."""
     known: dict[str, tuple[T, str]] = {}
     for source in sources:
         for name, value in named(source.results):
             before, file = known.setdefault(name, (value, source.name))
             if before != value:
-                problem = f"the {what} {one_line(name, 100)} is another one than in {file}"
+                problem = f"the {what} {one_line(name, 100)} differs from {file}"
                 raise ResultsError(source.name, problem, _ONE_RUN)
     return {name: value for name, (value, _) in known.items()}
 
@@ -88,13 +88,15 @@ def _tests(sources: Sequence[Source]) -> list[PlannedCase]:
             place = (test.skill, test.case, test.model)
             before, file = known.setdefault(place, (test, source.name))
             if before.digest != test.digest:
-                problem = f"the case {_told(place)} has another question or checks than in {file}"
+                problem = (
+                    f"the case {_named(place)} has a different question or checks than in {file}"
+                )
                 raise ResultsError(source.name, problem, _ONE_RUN)
     return [test for test, _ in known.values()]
 
 
 def _records(sources: Sequence[Source]) -> tuple[list[Record], int]:
-    """Every trial once, and how many were there again; two answers to one are refused."""
+    """Every trial once, and the number of repeats; two different answers are an error."""
     known: dict[tuple[str, str, str, str, int], tuple[Record, str]] = {}
     repeated = 0
     for source in sources:
@@ -105,10 +107,8 @@ def _records(sources: Sequence[Source]) -> tuple[list[Record], int]:
                 continue
             before, file = known[place]
             if _graded(before) != _graded(record):
-                problem = f"{_told(place)} was answered otherwise in {file}"
-                raise ResultsError(
-                    source.name, problem, "Leave out one of the two: both can't count."
-                )
+                problem = f"{_named(place)} has another answer in {file}"
+                raise ResultsError(source.name, problem, "Leave out one of the two files.")
             repeated += 1
     return [record for record, _ in known.values()], repeated
 
@@ -117,7 +117,7 @@ def _graded(record: Record) -> object:
     return record.outcome, record.output, record.checks
 
 
-def _told(place: Iterable[object]) -> str:
+def _named(place: Iterable[object]) -> str:
     skill, case, model, *trial = place
-    told = f"{one_line(str(case), 100)} of {skill} on {model}"
-    return f"{told} (arm {trial[0]}, run {trial[1]})" if trial else told
+    name = f"{one_line(str(case), 100)} of {skill} on {model}"
+    return f"{name} (arm {trial[0]}, run {trial[1]})" if trial else name

@@ -1,4 +1,4 @@
-"""What there is to know of a skill without asking a model: its size, cases, last results."""
+"""What is known of a skill without asking a model: its files, cases and last results."""
 
 import os
 from collections.abc import Iterator
@@ -23,21 +23,21 @@ class SkillFile:
 
 @dataclass(frozen=True)
 class LastResult:
-    """What a skill last reached on a model, in shares of 1."""
+    """The last results of a skill on a model."""
 
     model: str
     rate: float
     baseline_rate: float | None
     date: str
-    edited_since: bool  # the skill is another one by now
+    edited_since: bool  # the skill has changed
     kind: str = "accepted"
-    cases: int = 0  # that were asked
-    of: int = 0  # that the skill had then; 0 if that is not known
+    cases: int = 0  # that ran
+    of: int = 0  # cases that the skill had; 0 is not known
 
 
 @dataclass(frozen=True)
 class SkillOverview:
-    """A skill as a list shows it; what is broken has errors and lacks the rest."""
+    """A skill in a list; a broken one has errors and lacks the rest."""
 
     folder: Path
     skill: Skill | None = None
@@ -53,7 +53,7 @@ class SkillOverview:
 
 
 def overview(file: Path) -> SkillOverview:
-    """All of the skill that a SKILL.md stands for; a part that is broken does not hide others."""
+    """The skill of a SKILL.md; a broken part does not hide the others."""
     folder, errors = file.parent, list[InputError]()
     try:
         skill = load_skill(file)
@@ -61,7 +61,7 @@ def overview(file: Path) -> SkillOverview:
     except SkillError as error:
         return SkillOverview(folder, errors=(error,))
     except OSError as error:
-        return SkillOverview(folder, errors=(SkillError(file, f"this can't be read: {error}"),))
+        return SkillOverview(folder, errors=(SkillError(file, f"unreadable: {error}"),))
     cases_file, cases, results = find_cases(folder), list[Case](), list[LastResult]()
     try:
         cases = load_cases(cases_file, folder) if cases_file else []
@@ -77,7 +77,7 @@ def overview(file: Path) -> SkillOverview:
 
 
 def accepted_results(skill: Skill) -> list[LastResult]:
-    """What was accepted of it, model by model."""
+    """Its accepted results by model."""
     found = []
     for model, accepted in read_results(skill.file.parent).items():
         counts = list(accepted.cases.values())
@@ -102,7 +102,7 @@ def accepted_results(skill: Skill) -> list[LastResult]:
 
 
 def _files(skill: Skill) -> Iterator[SkillFile]:
-    """SKILL.md first, with what of it a model reads; then all else that the skill brings."""
+    """SKILL.md first, with the tokens a model reads; then its other files."""
     root = skill.file.parent
     yield SkillFile(skill.file.name, skill.file.stat().st_size, skill.tokens)
     for folder, subfolders, names in os.walk(root):

@@ -1,4 +1,4 @@
-"""All that came of a run, as plain data: what reports are made of and what goes to disk."""
+"""The results of a run, as plain data: what reports show and what goes to disk."""
 
 import platform
 from collections import Counter
@@ -16,8 +16,7 @@ from ..settings import Gates
 from ..stats import LEVEL, plan_level
 from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
-from .accepted import case_result
-from .regressions import AcceptedComparison, Compared, compare
+from .accepted import AcceptedComparison, Compared, case_result, compare
 from .summary import Summary, summarize
 from .verdict import Verdict, gate_reasons, verdicts_of
 
@@ -27,8 +26,10 @@ _NO_GATES: Final = Gates()
 
 
 def incomplete(tests: Sequence[PlannedCase]) -> dict[Pair, tuple[int, int]]:
-    """By skill and model, how many cases of the skill's file there are tests of, and how many it
-    has; only where these differ. Tests in Python are of no file."""
+    """Where a run left out cases: by skill and model, the number it has and the number in the file.
+
+    Python tests belong to no file.
+    """
     from_file = [test for test in tests if test.of]
     have = Counter((test.skill, test.model) for test in from_file)
     whole: dict[Pair, int] = {}
@@ -40,12 +41,12 @@ def incomplete(tests: Sequence[PlannedCase]) -> dict[Pair, tuple[int, int]]:
 
 @dataclass(frozen=True)
 class RunResults:
-    """What was asked in a run and what came of it; all else follows from it."""
+    """What was asked in a run and what came of it; everything else is derived."""
 
     started: datetime
     seconds: float
     skills: tuple[SkillInfo, ...]
-    model_ids: Mapping[str, str]  # by the names that the user wrote, in their order
+    model_ids: Mapping[str, str]  # by the names that the user gave, in their order
     tests: tuple[PlannedCase, ...]
     records: tuple[Record, ...]
     questions: Mapping[tuple[str, str], str] = field(default_factory=dict)  # by skill and case
@@ -53,7 +54,7 @@ class RunResults:
     looks: tuple[int, ...] = ()  # of frugal runs
     commit: Commit | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
-    missing: Mapping[Pair, int] = field(default_factory=dict)  # cases that no shard of a run had
+    missing: Mapping[Pair, int] = field(default_factory=dict)  # cases in no shard of a run
 
     @cached_property
     def by_test(self) -> dict[tuple[str, str, str], list[Record]]:
@@ -68,7 +69,7 @@ class RunResults:
 
     @cached_property
     def summaries(self) -> list[Summary]:
-        """One per skill and model that has records, skills and models as given."""
+        """One per skill and model with records, in the given order."""
         groups: dict[Pair, list[Record]] = {}
         for record in self.records:
             groups.setdefault((record.skill, record.model), []).append(record)
@@ -93,7 +94,7 @@ class RunResults:
 
     @cached_property
     def comparisons(self) -> list[AcceptedComparison]:
-        """Of every skill and model of which something is accepted."""
+        """One per skill and model with accepted results."""
         groups: dict[Pair, list[PlannedCase]] = {}
         for test in self.tests:
             groups.setdefault((test.skill, test.model), []).append(test)
@@ -105,13 +106,12 @@ class RunResults:
 
     @cached_property
     def failed(self) -> list[PlannedCase]:
-        """Tests that were answered wrongly or not at all, though nobody expected them to fail."""
+        """Tests that failed or had errors, without expected failures."""
         return [test for test in self.tests if self._is_failed(test)]
 
     @cached_property
     def gate(self) -> list[str] | None:
-        """Why the run does not pass, by its gates and by what was accepted; None if it has
-        neither."""
+        """Why the run fails, by its gates and accepted results; None if it has neither."""
         if not self.comparisons and not self.gates.any():
             return None
         regressions = [reason for found in self.comparisons for reason in found.reasons]
@@ -119,17 +119,17 @@ class RunResults:
 
     @cached_property
     def problems(self) -> list[str]:
-        """All that keeps the run from passing, each in a line."""
+        """Why the run fails, one line each."""
         failed = [f"{counted(len(self.failed), 'test')} failed or had errors"]
         missing = [
-            f"{skill} on {model}: {counted(number, 'case')} in none of the files"
+            f"{skill} on {model}: {counted(number, 'case')} missing from all files"
             for (skill, model), number in self.missing.items()
         ]
         return [*(failed if self.failed else []), *missing, *(self.gate or ())]
 
     @cached_property
     def subsets(self) -> dict[Pair, str]:
-        """How many cases were asked, where others were left out on purpose, as by -k or --lf."""
+        """How many cases ran, where others were deselected, say by -k or --lf."""
         return {
             pair: f"{have:,} of {counted(whole, 'case')}"
             for pair, (have, whole) in incomplete(self.tests).items()
@@ -139,8 +139,8 @@ class RunResults:
     @property
     def subset_notes(self) -> list[str]:
         return [
-            f"{skill} on {model}: a subset: {told}."
-            for (skill, model), told in self.subsets.items()
+            f"{skill} on {model}: ran only {share}."
+            for (skill, model), share in self.subsets.items()
         ]
 
     def _is_failed(self, test: PlannedCase) -> bool:
@@ -150,7 +150,7 @@ class RunResults:
         return found is not None and found.standing.kind in ("failed", "regressed")
 
     def _compared(self, test: PlannedCase) -> Compared | None:
-        """A case that was answered; one with an xfail of its own is not compared."""
+        """None for a case without all answers, or with an xfail mark."""
         result = case_result(self.records_of(test), test.digest)
         if not result or not test.compared:
             return None

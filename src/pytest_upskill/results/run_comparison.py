@@ -1,7 +1,6 @@
-"""Two runs side by side: how a skill does in the one and in the other.
+"""Two runs compared, with the statistics of --skill-against.
 
-The cases are paired, only answers with the skill count, and the statistics are those of
---skill-against.
+Cases are paired, and only answers with the skill count.
 """
 
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ from .summary import Comparison, Summary, compare_arms
 
 @dataclass(frozen=True)
 class CaseChange:
-    """The share of a case's runs that passed, in both."""
+    """The pass rate of a case in both runs."""
 
     case: str
     before: float
@@ -25,7 +24,7 @@ class CaseChange:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """How many cases are in no pair, and why."""
+    """How many cases have no pair, and why."""
 
     only_before: int
     only_after: int
@@ -35,25 +34,25 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class PairComparison:
-    """A skill on a model that both runs asked."""
+    """A skill on a model that are in both runs."""
 
     skill: str
     model: str
-    cases: int  # in pairs; if there is none, nothing is known of the rates
-    before: float | None  # pass rates over these cases
+    cases: int  # in pairs
+    before: float | None  # pass rate over these cases; None without any
     after: float | None
     change: Comparison | None
     fell: tuple[CaseChange, ...]
     rose: tuple[CaseChange, ...]
     left_out: LeftOut
-    same_skill: bool  # SKILL.md and the files beside it are the same
+    same_skill: bool  # SKILL.md and the files beside it
     model_ids: tuple[str, str]
 
 
 @dataclass(frozen=True)
 class RunComparison:
     pairs: tuple[PairComparison, ...]
-    only_before: tuple[Pair, ...]  # skills and models that just one of the runs asked
+    only_before: tuple[Pair, ...]  # skills and models in only one of the runs
     only_after: tuple[Pair, ...]
 
     @property
@@ -63,7 +62,7 @@ class RunComparison:
 
 @dataclass(frozen=True)
 class _Side:
-    """A skill on a model in one of the runs."""
+    """A skill on a model in one run."""
 
     summary: Summary
     asked: Mapping[str, str]  # the digest of each case, "" if it is not known
@@ -71,7 +70,7 @@ class _Side:
 
 
 def compare_runs(before: RunResults, after: RunResults) -> RunComparison:
-    """What changed from one run to the other; models of a skill are adjusted for being several."""
+    """What changed from one run to the other, adjusted for several models of a skill."""
     old, new = _sides(before), _sides(after)
     level = max(plan_level(run.looks) if run.looks else LEVEL for run in (before, after))
     pairs: list[PairComparison] = []
@@ -89,7 +88,7 @@ def compare_runs(before: RunResults, after: RunResults) -> RunComparison:
 
 
 def _sides(run: RunResults) -> dict[Pair, _Side]:
-    # Without the other arms, a missing answer of the baseline takes no case out of the pairs.
+    # Without the other arms, a missing baseline answer removes no case from the pairs.
     skill_only = replace(run, records=tuple(r for r in run.records if r.arm == "skill"))
     digests = {skill.name: skill.digest for skill in run.skills}
     asked: dict[Pair, dict[str, str]] = {}
@@ -104,8 +103,7 @@ def _sides(run: RunResults) -> dict[Pair, _Side]:
 
 
 def _paired(old: _Side, new: _Side) -> Summary:
-    """The later summary over the cases that both runs answered, with the earlier run as the arm
-    ``earlier``."""
+    """The later summary over the cases in both runs; the other run is the arm ``earlier``."""
     known = {case.case: case for case in old.summary.by_case}
     cases = [
         replace(case, arms={"earlier": known[case.case].arm("skill"), **case.arms})

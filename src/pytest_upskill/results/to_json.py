@@ -1,4 +1,4 @@
-"""The results of a run as JSON and back: schema 1, fixed, since others are built on it."""
+"""The results of a run as JSON, schema 1. Others build on it: keys never change."""
 
 import json
 from dataclasses import asdict
@@ -13,7 +13,7 @@ from .verdict import Verdict
 
 
 def results_report(results: RunResults) -> dict[str, Any]:
-    """The whole run as JSON's own values. What is not known is null."""
+    """The whole run as JSON values; null means not known."""
     gate = results.gate
     return {
         "schema": 1,
@@ -46,7 +46,7 @@ def in_bytes(text: str) -> bytes:
 
 
 def _cases(results: RunResults) -> list[dict[str, Any]]:
-    """Each case once, on however many models it was asked."""
+    """Each case once, on any number of models."""
     once = {(test.skill, test.case): test for test in reversed(results.tests)}
     return [
         {

@@ -1,4 +1,4 @@
-"""What a summary amounts to: one word and one sentence per skill and model, and the gates."""
+"""The verdict on a skill and model: one word, one sentence, and the gates."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _FORESEEABLE: Final = 10
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is known of a skill on a model. Without a baseline there is no word for it."""
+    """The verdict on a skill and model; there is no word without a baseline."""
 
     summary: Summary
     comparisons: Mapping[Arm, Comparison]  # the skill over each other arm
@@ -40,7 +40,7 @@ class Verdict:
 
     @property
     def since(self) -> str | None:
-        """How the skill does beside itself at the ref of --skill-against."""
+        """The skill compared with itself at the ref of --skill-against, in words."""
         over = self.over("previous")
         ref = one_line(self.summary.against or "", 60)
         return f"since {ref}: {over.words}" if over else None
@@ -97,7 +97,7 @@ def _verdict(
     smallest = detectable_lift(rates, planned) if rates else None
     over = comparisons.get("baseline")
     word = _word(row, over.lift if over else None)
-    outlook = _outlook(row, smallest, planned, models)
+    outlook = _outlook(row, smallest, planned, models) if word == "no effect shown" else ""
     return Verdict(row, comparisons, word, _sentence(row, word, over, outlook), smallest)
 
 
@@ -125,64 +125,62 @@ def _sentence(row: Summary, word: Word | None, over: Comparison | None, outlook:
         parts.append(f"{rate:.0%} pass with the skill")
     if word == "not needed":
         parts.append(f"{row.arm('baseline').rate:.0%} pass without it")
-    if word == "no effect shown":
-        parts.append(outlook)
     if over and over.tokens:
         parts.append(token_words(over.tokens))
     if row.most_runs and row.runs < row.most_runs:
         parts.append(f"after {row.runs} of {counted(row.most_runs, 'run')}")
-    return ", ".join(parts)
+    return "; ".join(filter(None, [", ".join(parts), outlook]))
 
 
 def _missing(row: Summary) -> str:
     parts = [f"{counted(row.errored, 'answer')} missing"] if row.errored else []
     parts += [f"{counted(row.not_run, 'case')} not run"] if row.not_run else []
-    return " and ".join(parts) or "nothing was answered"
+    return " and ".join(parts) or "no answers"
 
 
 def _outlook(row: Summary, smallest: float | None, level: float, models: int) -> str:
-    """What it would take to know."""
+    """What it would take to show an effect."""
     rates = row.pairs("rate", over="baseline")
     if not rates:
         return ""
-    among = f" of one of {models} models" if models > 1 else ""
     if smallest is None:
-        return f"{counted(len(rates), 'case')} can't show any lift{among}"
+        on = f" on {models} models" if models > 1 else ""
+        return f"too few cases: {len(rates)} can't show any lift{on}"
     cases = cases_needed(rates, level)
     runs = runs_needed(rates, row.runs, level)
-    # An estimate that is mostly noise says nothing of how many cases it would take.
+    # A noisy estimate does not tell how many cases it would take.
     if cases is not None and len(rates) < cases <= _FORESEEABLE * len(rates):
         more = f"{counted(cases - len(rates), 'more case')}"
         more += f", or {runs} runs," if runs is not None and runs > row.runs else ""
         return f"{more} would settle it"
-    return f"these cases show {round(smallest * 100)} points or more{among}"
+    few = f"too few cases for {models} models" if models > 1 else "too few cases"
+    return f"{few}: only a lift of {round(smallest * 100)}+ points would show"
 
 
 def sweet_spot(verdicts: Sequence[Verdict]) -> str | None:
-    """Of one skill: the cheapest model that with it is as good as the best, by known prices."""
+    """Of one skill: the cheapest model that is as good as the best with it, if prices are known."""
     if not (spot := _sweet_spot(verdicts)):
         return None
     cheapest, best, is_cheapest_of_all = spot
-    told = f"{cheapest.model} with the skill ({cheapest.arm('skill').rate:.0%}) is"
+    named = f"{cheapest.model} with the skill ({_rate(cheapest):.0%})"
     if cheapest is not best:
         return (
-            f"{told} the cheapest that is as good as the best "
-            f"({best.model}, {best.arm('skill').rate:.0%}): "
+            f"{named} is the cheapest model as good as the best ({best.model}, {_rate(best):.0%}): "
             f"{_price(cheapest)} instead of {_price(best)} per 1000 answers."
         )
     if is_cheapest_of_all:
-        return f"{told} the best and the cheapest."
-    return f"{told} the best, and none that is cheaper comes within {_AS_GOOD:.0%} of it."
+        return f"{named} is the best and the cheapest."
+    return f"{named} is the best; no cheaper model comes within {_AS_GOOD:.0%}."
 
 
 def sweet_spot_model(verdicts: Sequence[Verdict]) -> str | None:
-    """The model that the sentence above names."""
+    """The model that ``sweet_spot`` names."""
     spot = _sweet_spot(verdicts)
     return spot[0].model if spot else None
 
 
 def _sweet_spot(verdicts: Sequence[Verdict]) -> tuple[Summary, Summary, bool] | None:
-    """The cheapest good one, the best one, and whether that is the cheapest of all too."""
+    """The cheapest good model, the best one, and whether the best is the cheapest of all."""
     known = [
         verdict.summary
         for verdict in verdicts
@@ -210,14 +208,14 @@ def _price(row: Summary) -> str:
 
 
 def signal_lines(verdict: Verdict) -> list[str]:
-    """Cases that tell nothing, or the wrong thing: those to look at come first."""
+    """Cases that got worse, then those that show no difference."""
     lines = []
     if verdict.worse:
         lines.append(f"worse with the skill: {_names(verdict.worse)}")
     if verdict.always_pass:
-        lines.append(f"no signal, pass without it: {_names(verdict.always_pass)}")
+        lines.append(f"pass even without the skill: {_names(verdict.always_pass)}")
     if verdict.always_fail:
-        lines.append(f"no signal, fail with it too: {_names(verdict.always_fail)}")
+        lines.append(f"fail even with the skill: {_names(verdict.always_fail)}")
     return lines
 
 
@@ -228,7 +226,7 @@ def _names(cases: Sequence[str]) -> str:
 
 
 def gate_reasons(verdicts: Sequence[Verdict], gates: Gates) -> list[str]:
-    """Why the run does not pass its gates; none if it does."""
+    """Why the run fails its gates; empty if it passes."""
     return [
         f"{verdict.summary.skill} on {verdict.summary.model}: {reason}"
         for verdict in verdicts
@@ -241,44 +239,39 @@ def _reasons(verdict: Verdict, gates: Gates) -> list[str]:
     if not gates.any():
         return []
     if verdict.word == "incomplete":
-        return [f"incomplete ({_missing(row)}), so no gate can pass"]
+        return [f"gates not evaluated: {_missing(row)}"]
     reasons = []
     if gates.min_lift is not None:
         reached = lift and (lift.low if gates.confident else lift.lift)
         if reached is None:
-            reasons.append("the lift is not known without a baseline (--skill-min-lift)")
+            reasons.append("lift unknown: there is no baseline")
         elif reached < gates.min_lift:
             have, want = _apart(reached, gates.min_lift, "+")
-            reasons.append(
-                f"{_which('lift', gates)} {have} points, below {want} (--skill-min-lift)"
-            )
+            reasons.append(f"{_which('lift', gates)} is {have} points (minimum {want})")
     if gates.min_pass_rate is not None:
         rate = skill.interval and skill.interval.low if gates.confident else skill.rate
         if rate is None or rate < gates.min_pass_rate:
             have, want = _apart(rate or 0.0, gates.min_pass_rate)
-            reasons.append(
-                f"{_which('pass rate', gates)} {have}%, below {want}% (--skill-min-pass-rate)"
-            )
+            reasons.append(f"{_which('pass rate', gates)} is {have}% (minimum {want}%)")
     if gates.max_token_growth is not None:
         over = verdict.over("baseline")
         change = over.tokens if over else None
         growth = change and (change.high if gates.confident else change.change)
         if growth is None:
-            reasons.append("the token growth is not known (--skill-max-token-growth)")
+            reasons.append("token growth unknown")
         elif growth > gates.max_token_growth:
             have, want = _apart(growth, gates.max_token_growth, "+")
             reasons.append(
-                f"{_which('token growth', gates, 'highest')} {have}%, "
-                f"above {want}% (--skill-max-token-growth)"
+                f"{_which('token growth', gates, 'highest')} is {have}% (maximum {want}%)"
             )
     since = verdict.over("previous")
     if gates.no_worse and since and since.word == "worse":
-        reasons.append(f"{verdict.since} (--skill-no-worse)")
+        reasons.append(verdict.since or "")
     return reasons
 
 
 def _apart(one: float, other: float, sign: str = "") -> tuple[str, str]:
-    """Two shares in percent or points, with so many digits that they differ."""
+    """Two shares in percent or points, with enough digits to differ."""
     for digits in range(4):
         shown = (f"{100 * one:{sign}.{digits}f}", f"{100 * other:{sign}.{digits}f}")
         if shown[0] != shown[1]:
@@ -287,4 +280,4 @@ def _apart(one: float, other: float, sign: str = "") -> tuple[str, str]:
 
 
 def _which(what: str, gates: Gates, bound: str = "lowest") -> str:
-    return f"{bound} likely {what} is" if gates.confident else f"{what} is"
+    return f"{bound} likely {what}" if gates.confident else what

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ..._util.git import Commit
 from ..._util.texts import harmless, one_line
-from ...results.kept_run import Row
+from ...results.history import Row
 from ..export.record_csv import safe_cell
 from ..numbers import Measured, Number, key_numbers
 

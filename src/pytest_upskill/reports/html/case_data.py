@@ -7,8 +7,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from ..._util.texts import digest, harmless, one_line, shortened, slug
-from ...results.accepted import case_result
-from ...results.regressions import Standing, reaches, standing_of
+from ...results.accepted import Standing, case_result, reaches, standing_of
 from ...results.run import Pair, RunResults
 from ...results.summary import CaseSummary
 from ...trials.plan import Count, PlannedCase
