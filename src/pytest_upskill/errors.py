@@ -5,31 +5,72 @@ UpskillError
 │   ├── SkillError     SKILL.md or the skill's folder
 │   ├── CasesError     skill_meta.json or another file of cases
 │   ├── AcceptedError  skill_results.json
-│   ├── ResultsError   a file of results, as --skill-json writes it
-│   ├── TraceError     a trace of an agent that a skill is to be made of
-│   └── SettingsError  an option, an ini value, the name of a model, a key
+│   ├── ResultsError   a JSON report or a kept run
+│   ├── TraceError     an agent's trace that a skill is to be made of
+│   └── SettingsError  an option, an ini value, a parameter, the name of a model
 ├── ModelError         a model gave no answer to a question
 ├── TeachError         a teacher, a student or an author of cases gave nothing to go on with
-│   ├── BudgetError    going on could pass the budget
-│   └── UnusableError  what it wrote can't be used, even after it was told what is wrong
-└── CheckError         a check could not be held to an answer
+│   ├── BudgetError    going on could exceed the budget
+│   └── UnusableError  what a model wrote can't be used, even after a second try
+└── CheckError         a check could not be applied to an answer
+
+Nothing below the edges knows a flag: messages name settings, as ``Setting``, and whoever shows
+a message spells them: pytest's options, the options of a command, parameters in Python.
 """
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+
+
+class Setting(str):
+    """The name of a setting in a message: a field of Settings, Gates or Lesson."""
+
+    __slots__ = ()
+
+
+Text = str | tuple[str, ...]  # the parts of a message, if it names settings
+Spell = Callable[[str], str]  # from a setting to what its users call it
+
+
+def spelled(text: Text, spell: Spell = str) -> str:
+    parts = (text,) if isinstance(text, str) else text
+    return "".join(spell(part) if isinstance(part, Setting) else part for part in parts)
+
+
+def spelling(names: Mapping[str, str]) -> Spell:
+    """Spell settings by a table, and in words where there is no such option."""
+    return lambda setting: names.get(setting) or f"the {setting.replace('_', ' ')}"
 
 
 class UpskillError(Exception):
     """Base of everything that pytest-upskill raises on purpose."""
 
+    def __init__(self, text: Text = "") -> None:
+        self._text = text
+        super().__init__(spelled(text))
+
+    def told(self, spell: Spell) -> str:
+        """The message, with settings as their users know them."""
+        return spelled(self._text, spell)
+
 
 class InputError(UpskillError):
-    """Says where, what is wrong, and how to fix it."""
+    """Says where something is wrong, what it is, and how to fix it."""
 
-    def __init__(self, where: str | Path, problem: str, hint: str = "") -> None:
+    def __init__(self, where: str | Path, problem: Text, hint: Text = "") -> None:
         self.where = shown(where) if isinstance(where, Path) else where
-        self.problem = problem
-        self.hint = hint
-        super().__init__(f"{self.where}: {problem}" + (f"\n  {hint}" if hint else ""))
+        self.problem = spelled(problem)
+        self.hint = spelled(hint)
+        self._problem = problem
+        self._hint = hint
+        super().__init__(self._message(str, self.where))
+
+    def told(self, spell: Spell) -> str:
+        return self._message(spell, self.where)
+
+    def _message(self, spell: Spell, where: str) -> str:
+        hint = spelled(self._hint, spell)
+        return f"{where}: {spelled(self._problem, spell)}" + (f"\n  {hint}" if hint else "")
 
 
 class SkillError(InputError):
@@ -39,7 +80,7 @@ class SkillError(InputError):
 class CasesError(InputError):
     """skill_meta.json or another file of cases.
 
-    ``problems`` is each thing that is wrong with its JSON path, where the file is JSON at all.
+    ``problems`` is each problem with its JSON path, if the file is JSON at all.
     """
 
     problems: tuple[tuple[tuple[str | int, ...], str], ...] = ()
@@ -50,31 +91,57 @@ class AcceptedError(InputError):
 
 
 class ResultsError(InputError):
-    """A file of results, as --skill-json writes it."""
+    """A JSON report or a kept run."""
 
 
 class TraceError(InputError):
-    """A trace of an agent that a skill is to be made of."""
+    """An agent's trace that a skill is to be made of."""
 
 
 class SettingsError(InputError):
-    """An option, an ini value, the name of a model, a key."""
+    """A setting has a value that can't be used.
+
+    ``origin`` is the file and the key that the value was read from, if it was no option.
+    """
+
+    def __init__(
+        self,
+        setting: str,
+        problem: Text,
+        hint: Text = "",
+        *,
+        value: object = "",
+        origin: str = "",
+    ) -> None:
+        self.setting = setting
+        self._value = str(value)
+        self._origin = origin
+        super().__init__(self._where(str), problem, hint)
+
+    def told(self, spell: Spell, origin_of: Callable[[str], str] = lambda _: "") -> str:
+        """``origin_of`` gives the file and key of a setting, if it was not given as an option."""
+        return self._message(spell, self._where(spell, origin_of(self.setting)))
+
+    def _where(self, spell: Spell, origin: str = "") -> str:
+        if origin := self._origin or origin:
+            return f"{origin}: {self._value}" if self._value else origin
+        return f"{spell(self.setting)} {self._value}".rstrip()
 
 
 class ModelError(UpskillError):
     """A model gave no answer.
 
-    ``fatal``: every other question to this model would end the same way (a wrong key, say).
-    ``unreachable``: nobody listens at the model's address.
+    ``fatal``: every other question to this model would fail in the same way (a wrong key, say).
+    ``unreachable``: nothing listens at the model's address.
     ``passing``: the same question may well be answered if it is asked again.
-    ``rate_limited``: it would have been, had less been asked; ``retry_after`` are the seconds
-    that the server wants to be left alone, if it says so.
+    ``rate_limited``: too much was asked at once; ``retry_after`` is the server's own pause in
+    seconds, if it names one.
     """
 
     def __init__(
         self,
         problem: str,
-        hint: str = "",
+        hint: Text = "",
         *,
         fatal: bool = False,
         unreachable: bool = False,
@@ -83,13 +150,21 @@ class ModelError(UpskillError):
         retry_after: float | None = None,
     ) -> None:
         self.problem = problem
-        self.hint = hint
+        self.hint = spelled(hint)
+        self._hint = hint
         self.fatal = fatal
         self.unreachable = unreachable
         self.passing = passing or unreachable or rate_limited
         self.rate_limited = rate_limited
         self.retry_after = retry_after
-        super().__init__(f"{problem}. {hint}" if hint else problem)
+        super().__init__(self._parts(""))
+
+    def told(self, spell: Spell, tries: str = "") -> str:
+        return spelled(self._parts(tries), spell)
+
+    def _parts(self, tries: str) -> Text:
+        hint = (self._hint,) if isinstance(self._hint, str) else self._hint
+        return (self.problem, tries, *((". ", *hint) if self.hint else ()))
 
 
 class CheckError(UpskillError):
@@ -101,15 +176,15 @@ class TeachError(UpskillError):
 
 
 class BudgetError(TeachError):
-    """Going on could pass the budget."""
+    """Going on could exceed the budget."""
 
 
 class UnusableError(TeachError):
-    """What a model wrote can't be used, even after it was told what is wrong."""
+    """What a model wrote can't be used, even after a second try."""
 
 
 def shown(path: Path) -> str:
-    """A path as people want to read it: relative to where they stand, if it lies below."""
+    """A path as people want to read it: relative to the current folder, if it is below."""
     try:
         return path.relative_to(Path.cwd()).as_posix()
     except ValueError:

@@ -17,7 +17,7 @@ from pytest_upskill.models.names import resolve
 from pytest_upskill.models.port import ModelName
 from pytest_upskill.models.prices import parse_prices
 from pytest_upskill.models.scripted import load_script
-from pytest_upskill.plugin.option_table import INI_KEYS, OPTIONS
+from pytest_upskill.plugin.options import INI_KEYS, OPTIONS
 from pytest_upskill.results.history import default_folder, keep
 from pytest_upskill.results.to_json import results_bytes
 from pytest_upskill.skills.cases import load_cases
@@ -251,7 +251,7 @@ def test_readme_lists_every_option_and_its_ini_key() -> None:
     readme = (ROOT / "README.md").read_text()
     for option in OPTIONS:
         assert re.search(rf"\| `{option.flag}[ `].*\| `{option.ini}` \|", readme), option.flag
-    for key in INI_KEYS:
+    for key, _, _ in INI_KEYS.values():
         assert f"| | `{key}` |" in readme
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 
-from pytest_upskill.plugin.option_table import OPTIONS
+from pytest_upskill.plugin.options import OPTIONS
 
 PAGE = (Path(__file__).parents[2] / "docs/ci.md").read_text()
 

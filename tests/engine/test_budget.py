@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.engine.budget import Budget
+from pytest_upskill.errors import spelled
 from pytest_upskill.models.prices import Price
 from pytest_upskill.trials.answer import Usage
 from pytest_upskill.trials.trial import Question
@@ -33,8 +34,8 @@ def test_question_that_can_never_fit_is_refused() -> None:
     budget = Budget(most_tokens=100)
     budget.hold(question())
     budget.settle(question(), Usage(11, 50, 0))
-    assert budget.refusal(question()) == (
-        "m: budget reached (61 of 100 tokens): raise it, or ask less"
+    assert spelled(budget.refusal(question()) or "") == (
+        "m: budget reached (61 of 100 tokens): raise it, or ask for less"
     )
 
 
@@ -49,8 +50,8 @@ def test_cost_is_reserved_at_the_price_of_the_model() -> None:
     budget = Budget(most_cost=0.00007, price_of=lambda _: Price(1.0, 1.0, 1.0))
     assert budget.hold(question())
     budget.settle(question(), Usage(11, 50, 0))
-    assert budget.refusal(question()) == (
-        "m: budget reached (<$0.001 of $0.00007): raise it, or ask less"
+    assert spelled(budget.refusal(question()) or "") == (
+        "m: budget reached (<$0.001 of $0.00007): raise it, or ask for less"
     )
 
 

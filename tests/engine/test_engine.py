@@ -71,7 +71,7 @@ def engine_of(
 
     async def open_model(name: str) -> Model:
         if name not in by_name:
-            raise SettingsError(f"--model {name}", "there is no such model")
+            raise SettingsError("models", "there is no such model", value=name)
         return by_name[name]
 
     engine = Engine(open_model, concurrency=concurrency, timeout=timeout)
@@ -188,13 +188,13 @@ def test_stop_ends_pending_retries() -> None:
 def test_model_that_cannot_be_opened_fails_all_its_questions() -> None:
     with engine_of() as engine:
         replies = texts(engine.ask([question("a", "none"), question("b", "none")]))
-    assert replies == ["--model none: there is no such model"] * 2
+    assert replies == ["models none: there is no such model"] * 2
 
 
 def test_slow_answer_times_out() -> None:
     with engine_of(("m", Recorder(held=True)), timeout=0.05) as engine:
         [reply] = texts(engine.ask([question("a")]))
-    assert reply == "m: no answer within 0.05 s. Raise --skill-timeout, or ask less"
+    assert reply == "m: no answer within 0.05 s. Raise timeout, or ask for less"
 
 
 def test_stop_drops_questions_not_asked_yet() -> None:

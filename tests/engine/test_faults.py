@@ -58,7 +58,7 @@ def test_missing_answer_ends_at_the_deadline(provider: str, kind: str) -> None:
         engine.close()
     assert isinstance(reply, NoAnswer)
     assert reply.reason.startswith(f"m: no answer from {server.url}")
-    assert reply.reason.endswith(" within 0.3 s. Raise --skill-timeout, or ask less")
+    assert reply.reason.endswith(" within 0.3 s. Raise timeout, or ask for less")
 
 
 def test_deadline_reports_the_number_of_attempts(provider: str) -> None:
@@ -70,7 +70,7 @@ def test_deadline_reports_the_number_of_attempts(provider: str) -> None:
         [reply] = engine.ask([question("a")])
         engine.close()
     assert isinstance(reply, NoAnswer)
-    assert " within 1 s (2 attempts). Raise --skill-timeout" in reply.reason
+    assert " within 1 s (2 attempts). Raise timeout" in reply.reason
 
 
 @pytest.mark.parametrize("kind", ["garbage", "empty_body", "wrong_type", "reset"])

@@ -38,7 +38,7 @@ def require(spec: ModelSpec, env: Mapping[str, str]) -> None:
 def refused(name: str, env: Mapping[str, str] | None = None) -> SettingsError:
     with pytest.raises(SettingsError) as caught:
         resolve(name, None, env or {})
-    assert caught.value.where == f"--model {name}"
+    assert caught.value.where == f"models {name}".strip()
     return caught.value
 
 
@@ -113,7 +113,7 @@ def test_a_generic_name_goes_to_the_server_given_first() -> None:
 def test_a_generic_name_without_a_server_is_refused(env: dict[str, str]) -> None:
     error = refused("generic.qwen3", env)
     assert "address of its server is not known" in error.problem
-    assert "--skill-base-url" in error.hint
+    assert "base_url URL" in error.hint
     assert "GENERIC_BASE_URL" in error.hint
 
 
@@ -179,14 +179,14 @@ def test_the_embedded_model_may_be_a_file_of_ones_own(
     ],
 )
 def test_an_unknown_name_is_refused_with_a_guess(name: str, hint: str) -> None:
-    assert refused(name).problem == f'no model of this name is known (did you mean "{hint}"?)'
+    assert refused(name).problem == f'unknown model (did you mean "{hint}"?)'
 
 
 @pytest.mark.parametrize("name", ["zzz", "", "mistral/large", "bedrock:x", "openai."])
 def test_an_unknown_name_is_refused_with_what_would_work(name: str) -> None:
     error = refused(name)
-    assert error.problem.startswith("no model of this name is known")
-    for known in ("haiku", "local", "hf:", "ollama:", "openai:", "--skill-base-url"):
+    assert error.problem.startswith("unknown model")
+    for known in ("haiku", "local", "hf:", "ollama:", "openai:", "base_url"):
         assert known in error.hint
 
 
@@ -231,7 +231,7 @@ def test_a_missing_key_is_refused_with_its_variable(
     env = {"OTHER_KEY": "sk-secret", **({} if value is None else {variable: value})}
     with pytest.raises(SettingsError) as caught:
         require(ModelSpec(f"{provider}:x", PROVIDERS[provider], "x"), env)
-    assert caught.value.where == f"--model {provider}:x"
+    assert caught.value.where == f"models {provider}:x"
     assert caught.value.problem == f"{variable} {state}"
     assert variable in caught.value.hint
     assert "sk-secret" not in str(caught.value)

@@ -141,12 +141,12 @@ def test_an_empty_reply_is_no_answer(provider: str, text: str) -> None:
 
 def test_an_empty_reply_at_the_limit_names_the_option(provider: str) -> None:
     error = trouble(provider, lambda _: Reply("", stop="length"))
-    assert "--skill-max-output" in error.hint
+    assert "max_output" in error.hint
 
 
 def test_a_hang_ends_with_the_timeout(provider: str) -> None:
     error = trouble(provider, lambda _: Fault("hang"), timeout=0.1)
-    assert "--skill-timeout" in error.hint
+    assert "timeout" in error.hint
 
 
 def test_a_reset_connection_is_told_as_one(provider: str) -> None:

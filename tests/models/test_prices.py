@@ -175,7 +175,7 @@ def test_the_ini_file_has_the_last_word_by_name_or_id() -> None:
     ],
 )
 def test_a_wrong_line_is_told(line: str, problem: str) -> None:
-    with pytest.raises(SettingsError, match=r"^skill_prices ") as caught:
+    with pytest.raises(SettingsError, match=r"^prices ") as caught:
         parse_prices(["opus 1 2", line])
     assert repr(line) in caught.value.where
     assert problem in caught.value.problem

@@ -48,7 +48,7 @@ def answered(reply: Any) -> Answer:
 def refused(name: str) -> SettingsError:
     with pytest.raises(SettingsError) as caught:
         load_script(scripted(name))
-    assert caught.value.where == f"--model scripted:{name}"
+    assert caught.value.where == f"models scripted:{name}"
     assert caught.value.hint
     return caught.value
 
@@ -139,7 +139,7 @@ def test_an_empty_answer_is_no_answer(reply: str | Answer) -> None:
 
 
 def test_an_empty_answer_that_was_cut_off_says_what_to_raise() -> None:
-    with pytest.raises(ModelError, match="--skill-max-output"):
+    with pytest.raises(ModelError, match="Raise max_output"):
         answered(Answer("", stop="length"))
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.errors import SettingsError
-from pytest_upskill.models import local
-from pytest_upskill.models.port import Progress
+from pytest_upskill.models import local, names
+from pytest_upskill.models.port import ModelName, NamedBy, Progress
 
 CONTENT = b"GGUF" + bytes(range(256)) * 40
 MEMBER = "tiny_weights/tiny.gguf"
@@ -65,9 +65,10 @@ def no_progress(_done: int, _total: int) -> None:
 
 
 def refused() -> SettingsError:
+    spec = names.resolve(ModelName("local", by=NamedBy("judge")), {})
     with pytest.raises(SettingsError) as caught:
-        local.fetch_weights(no_progress)
-    assert caught.value.where == "--model local"
+        spec.provider.require(spec, {}, lambda _: no_progress)
+    assert caught.value.where == "judge local"
     return caught.value
 
 

@@ -119,21 +119,21 @@ def test_a_broken_skill_is_asked_of_nobody(pytester: pytest.Pytester, workers: s
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--model", "hiaku"], 'no model of this name is known (did you mean "haiku"?)'),
+        (["--model", "hiaku"], '--model hiaku: unknown model (did you mean "haiku"?)'),
         (["--model", "claude-haiku-5-5"], 'did you mean "anthropic:claude-haiku-5-5"?'),
         (["--model", "haiku"], "ANTHROPIC_API_KEY is not set"),
         (["--model", "hf:a/b"], "HF_TOKEN is not set"),
         (["--model", "local:none.gguf"], "none.gguf: No such file or directory"),
         (["--model", "local:skills/gate/SKILL.md"], "is not a GGUF file"),
         (["--model", "scripted:none.json"], "No such file or directory"),
-        (["--skill-base-url", "localhost:8080", "--model", "m"], "begins with http:// or https://"),
+        (["--skill-base-url", "localhost:8080", "--model", "m"], "--skill-base-url: not the URL"),
         (["--skill-base-url", "http://localhost:8080/v1"], "Add --model NAME"),
         (["--skill-tests", "none.json", "--model", "haiku"], "there is no such file"),
         (["--skill", ""], "argument --skill: nothing is given"),
         (["--skill", "br[a]ck"], "pytest can't take a path with '[' or '::' in it"),
-        (["--skill-tests", "skills", "--model", "haiku"], "this is a folder"),
+        (["--skill-tests", "skills", "--model", "haiku"], "is a folder"),
         (["--skill-runs", "0"], "'0' is not a whole number of 1 or more"),
-        (["--skill-runs", "100000000"], "--skill-runs: at most 1,000 runs can be made"),
+        (["--skill-runs", "100000000"], "--skill-runs: 100,000,000 runs (limit 1,000)"),
         (["--skill-timeout", "soon"], "'soon' is not a number above 0"),
     ],
 )
@@ -267,7 +267,10 @@ def test_a_wrong_value_in_the_ini_file_names_file_and_key(
     ("ini", "message"),
     [
         ("skill_paths = nowhere", "tox.ini: skill_paths: nowhere: no such file or folder"),
-        ("skill_paths = skills\nskill_models = hiaku", "tox.ini: skill_models: hiaku: no model of"),
+        (
+            "skill_paths = skills\nskill_models = hiaku",
+            "tox.ini: skill_models: hiaku: unknown model",
+        ),
     ],
 )
 def test_an_error_names_the_ini_key_if_that_is_where_it_was_written(

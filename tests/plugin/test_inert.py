@@ -36,7 +36,6 @@ def test_without_skills_nothing_is_collected_loaded_or_printed(pytester: pytest.
         "pytest_upskill.plugin",
         "pytest_upskill.plugin.hookspecs",
         "pytest_upskill.plugin.option",
-        "pytest_upskill.plugin.option_table",
         "pytest_upskill.plugin.options",
         "pytest_upskill.settings",
     ]

@@ -153,4 +153,4 @@ def test_a_recording_that_is_not_there_is_a_usage_error(pytester: pytest.Pyteste
 def test_to_record_a_replay_makes_no_sense(pytester: pytest.Pytester, recorded: Path) -> None:
     assert recorded.is_file()
     result = replay(pytester, "--skill-record", "b.jsonl")
-    assert "--skill-record: this does not go with --skill-replay" in result.stderr.str()
+    assert "--skill-record: can't be combined with --skill-replay" in result.stderr.str()

@@ -56,13 +56,15 @@ def load_checked_cases(
     *,
     folder: Path | None = None,
     allow_code: bool = False,
+    allowed_by: str = "allow_code",
 ) -> list[CheckedCase]:
     """The cases of a file with their checks.
 
     ``registered`` are the kinds of a hook; ``folder`` is the skill's, for its own functions.
     """
     own = registered or {}
-    kinds = {**KINDS, **own, "python": python_kind(folder or file.parent, allowed=allow_code)}
+    python = python_kind(folder or file.parent, allowed=allow_code, allowed_by=allowed_by)
+    kinds = {**KINDS, **own, "python": python}
     cases, problems = list[CheckedCase](), list[Problem]()
     for case in load_cases(file, folder):
         try:

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, TypeAdapter
 
 from .._util.python_files import load_python_file
 from .._util.texts import one_line
-from ..errors import CheckError, SettingsError
+from ..errors import CheckError, InputError
 from ..trials.answer import Answer
 from .check import CheckContext, Kind, Result, Text, quoted
 
@@ -27,11 +27,11 @@ _HOOK: Final = "pytest_upskill_checks"
 def registered_kinds(
     returned: Iterable[Mapping[str, CheckFunction]], taken: Iterable[str]
 ) -> dict[str, Kind]:
-    """The kinds that hook implementations returned; SettingsError if a name is taken."""
+    """The kinds that hook implementations returned; InputError if a name is taken."""
     kinds = dict[str, Kind]()
     for functions in returned:
         if not isinstance(functions, Mapping):
-            raise SettingsError(_HOOK, "must return a dict", "Return names and functions.")
+            raise InputError(_HOOK, "must return a dict", "Return names and functions.")
         for name, function in functions.items():
             if name in taken:
                 problem, hint = "is a built-in check", "Choose another name."
@@ -42,7 +42,7 @@ def registered_kinds(
             else:
                 kinds[name] = _kind(name, function)
                 continue
-            raise SettingsError(_HOOK, f"{name!r} {problem}", hint)
+            raise InputError(_HOOK, f"{name!r} {problem}", hint)
     return kinds
 
 
@@ -96,13 +96,16 @@ def _result(name: str, function: Callable[..., Any], *given: Any) -> Result:
     raise CheckError(f"check {name} returned {got}. Return True, False, or (bool, reason)")
 
 
-def python_kind(folder: Path, *, allowed: bool) -> Kind:
-    """``"python": "checks.py:function"`` of a skill in ``folder``."""
+def python_kind(folder: Path, *, allowed: bool, allowed_by: str = "allow_code") -> Kind:
+    """``"python": "checks.py:function"`` of a skill in ``folder``.
+
+    ``allowed_by`` is what its users call the setting that allows it.
+    """
     load = cache(load_python_file)  # once for all cases of the skill
 
     def function_of(written: str) -> tuple[str, Callable[[Any], Any]]:
         if not allowed:
-            raise ValueError("runs code from the skill's folder; allow it with --skill-allow-code")
+            raise ValueError(f"runs code from the skill's folder; allow it with {allowed_by}")
         return written, _function(folder, written, load)
 
     def evaluate(context: CheckContext) -> Iterator[Result]:

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any, Final, Protocol, cast
 
 from .. import __version__
+from ..errors import Spell, spelling
 
 _USAGE: Final = "2 usage or input error"
 _PYTEST: Final = "as pytest (0 passed, 1 failed, 4 usage error), 2 no such skill"
@@ -157,8 +158,17 @@ def make_parser(whole: Collection[str] = tuple(BY_NAME)) -> argparse.ArgumentPar
         if command.name in whole:
             module = cast(CommandModule, import_module(f".commands.{command.name}", __package__))
             module.add_arguments(own)
-            own.set_defaults(run=module.run)
+            own.set_defaults(run=module.run, spell=_spelling_of(own))
     return parser
+
+
+def _spelling_of(parser: argparse.ArgumentParser) -> Spell:
+    """Settings by the options of a command: an option's ``dest`` is the setting's name."""
+    names = {"prices": "skill_prices"}  # of pytest's ini file
+    for action in parser._actions:
+        flags = [flag for flag in action.option_strings if flag.startswith("--")]
+        names.setdefault(action.dest, flags[0] if flags else str(action.metavar or action.dest))
+    return spelling(names)
 
 
 def add_command(commands: Any, command: Command) -> argparse.ArgumentParser:

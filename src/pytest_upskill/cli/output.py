@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final, TextIO
 
-from ..errors import SettingsError
+from ..errors import InputError
 from ..reports.terminal.layout import Look, marks_for
 
 _CODES: Final = {"bold": 1, "faint": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
@@ -52,7 +52,7 @@ def write(text: str) -> None:
         forget_output()
     except OSError as error:  # a full disk
         forget_output()
-        raise SettingsError("the output", f"this can't be written: {error}") from None
+        raise InputError("the output", f"this can't be written: {error}") from None
 
 
 def tell(stream: TextIO, text: str) -> None:

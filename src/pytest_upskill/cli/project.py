@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from ..errors import SettingsError, shown
+from ..errors import InputError, shown
 from ..results.history import default_folder
 from ..skills.upskill_config import read_config
 
@@ -88,7 +88,7 @@ def runs_folder(given: Path | None, start: Path) -> Path:
     pytest or in upskill.config.yaml; else the nearest, here or above."""
     if given is not None:
         if not given.is_dir():
-            raise SettingsError(f"--dir {given}", "there is no such folder", "Check the path.")
+            raise InputError(f"--dir {given}", "there is no such folder", "Check the path.")
         return given
     named = [*ini_paths(start, "skill_runs_dir"), read_config(start, os.environ).runs_dir]
     if chosen := next(filter(None, named), None):
@@ -103,16 +103,16 @@ def find_skill(written: str, env: Mapping[str, str]) -> Path:
     """A path as it is; a bare name may be that of a skill in skills_dir."""
     path = Path(written)
     if not written.strip():  # an unset variable of a CI job, most often
-        raise SettingsError("SKILL", "nothing is given", "Name a skill, or its folder.")
+        raise InputError("SKILL", "nothing is given", "Name a skill, or its folder.")
     if os.path.exists(path):  # noqa: PTH110 (does not raise at a name that is too long)
         return path
     if path.name != written:
-        raise SettingsError(written, "there is no such file or folder", "Check the path.")
+        raise InputError(written, "there is no such file or folder", "Check the path.")
     config = read_config(Path.cwd(), env)
     kept = config.skills_dir or Path.cwd() / _DEFAULT_SKILLS
     if os.path.isdir(kept / written):  # noqa: PTH112
         return kept / written
-    raise SettingsError(
+    raise InputError(
         written,
         f"there is no such folder, and no skill of this name in {shown(kept)}",
         "Check the name; pytest-upskill list shows those that there are.",

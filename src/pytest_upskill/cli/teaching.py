@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from .._util.texts import dollars
-from ..errors import SettingsError, TeachError, shown
+from ..errors import InputError, TeachError, shown
 from ..models.prices import parse_prices
 from ..skills.upskill_config import UpskillConfig, read_config
 from ..teach.estimate import Estimate
@@ -109,6 +109,7 @@ def run_teaching(
                 agree=consent,
                 only_unfinished=True,
                 prices=parse_prices(ini_lines(Path.cwd(), "skill_prices")),
+                spell=given.spell,
                 **context,
             )
         )
@@ -126,7 +127,7 @@ def run_teaching(
             raise
         raise KeyboardInterrupt(_HOW_TO_CONTINUE) from None
     except TeachError as error:
-        raise TeachError(f"{error}\n{_HOW_TO_CONTINUE}") from None
+        raise TeachError(f"{error.told(given.spell)}\n{_HOW_TO_CONTINUE}") from None
     report = report_lines(taught, width)
     for line in [*([""] if report else []), *report, *result_lines(taught)]:
         screen.line(line)
@@ -153,7 +154,7 @@ class _Consent:
 
     def _ask(self, guess: Estimate) -> bool:
         if not (sys.stdin.isatty() and self.stream.isatty()):
-            raise SettingsError("not a terminal", f"add --yes to {guess.spending}")
+            raise InputError("not a terminal", f"add --yes to {guess.spending}")
         return ask(self.stream, "Continue?")
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from .._util.texts import dollars, plain
+from ..errors import Text
 from ..models.prices import Price, cost
 from ..skills.skill import estimated_tokens
 from ..trials.answer import Usage
@@ -23,7 +24,7 @@ class Budget:
         most_tokens: int | None = None,
         most_cost: float | None = None,
         price_of: Callable[[str], Price | None] = lambda _: None,
-        hint: str = "raise it, or ask less",
+        hint: Text = "raise it, or ask for less",
     ) -> None:
         self._most_tokens = most_tokens
         self._most_cost = most_cost
@@ -36,7 +37,7 @@ class Budget:
         self._held: dict[str, _Amount] = {}
         self.refused = False  # whether any question was refused
 
-    def refusal(self, question: Question) -> str | None:
+    def refusal(self, question: Question) -> Text | None:
         """Why there is no money for a question even with nothing in flight; None if there is."""
         tokens, usd = self._at_most(question)
         if self._most_tokens is not None and self._tokens + tokens > self._most_tokens:
@@ -80,5 +81,6 @@ class Budget:
             return 0.0
         return cost(self._price_of(question.model), usage) or 0.0
 
-    def _reached(self, question: Question, spent: str, limit: str) -> str:
-        return f"{question.model}: budget reached ({spent} of {limit}): {self._hint}"
+    def _reached(self, question: Question, spent: str, limit: str) -> Text:
+        hint = (self._hint,) if isinstance(self._hint, str) else self._hint
+        return (f"{question.model}: budget reached ({spent} of {limit}): ", *hint)

@@ -18,8 +18,9 @@ from typing import Final
 
 from .._util.texts import one_line, plain
 from ..checks.judging import first_questions, is_worth_keeping
-from ..errors import ModelError, UpskillError
+from ..errors import ModelError, Spell, UpskillError, spelled
 from ..models import Model
+from ..models.sdk import MORE_TIME
 from ..trials.answer import Answer, NoAnswer, Reply
 from ..trials.plan import Plan
 from ..trials.trial import Question, Rubric
@@ -27,7 +28,6 @@ from .budget import Budget
 from .lane import Job, Lane, Limit, pause
 from .store import KnownAnswers
 
-_MORE_TIME: Final = "Raise --skill-timeout, or ask less"
 STOPPED: Final = "not asked: the run was stopped"
 
 OpenModel = Callable[[str], Awaitable[Model]]
@@ -44,12 +44,14 @@ class Engine:
         timeout: float,
         answers: KnownAnswers | None = None,
         budget: Budget | None = None,
+        spell: Spell = str,
     ) -> None:
         self._open_model = open_model
-        self._budget = budget or Budget()
+        self.budget = budget or Budget()
         self._answers = answers or KnownAnswers()
         self._concurrency = concurrency
         self._timeout = timeout
+        self._spell = spell
         self._jobs: dict[str, Job] = {}
         self._settled: list[Job] = []
         self._lanes: dict[str, Lane] = {}
@@ -189,10 +191,10 @@ class Engine:
             if not ready:
                 return
             lane = min(ready, key=lambda lane: lane.waiting[0].number)
-            if refusal := self._budget.refusal(lane.waiting[0].question):
-                lane.waiting.popleft().settle(NoAnswer(refusal))
+            if refusal := self.budget.refusal(lane.waiting[0].question):
+                lane.waiting.popleft().settle(NoAnswer(spelled(refusal, self._spell)))
                 continue
-            if not self._budget.hold(lane.waiting[0].question):
+            if not self.budget.hold(lane.waiting[0].question):
                 return  # until a call in flight ends, which may spend less than it reserved
             self._in_flight += 1
             self._begin(self._run(lane, lane.take()))
@@ -208,9 +210,9 @@ class Engine:
             limit = Limit(self._concurrency)
             lane.limit = self._limits.setdefault(lane.model.endpoint, limit)
         except ModelError as error:
-            lane.dead = f"{lane.name}: {error}"
+            lane.dead = f"{lane.name}: {error.told(self._spell)}"
         except UpskillError as error:
-            lane.dead = str(error)
+            lane.dead = error.told(self._spell)
         except Exception as bug:
             lane.dead = _adapter_error(lane, bug)
         self._pump()
@@ -223,7 +225,7 @@ class Engine:
         lane.give_back()
         self._in_flight -= 1
         usage = reply.usage if isinstance(reply, Answer) else None
-        self._budget.settle(job.question, usage)
+        self.budget.settle(job.question, usage)
         if reply is not None:
             lane.tried = True
             job.settle(reply)
@@ -245,7 +247,7 @@ class Engine:
             lane.limit.failed()
             at = f" from {lane.model.address}" if lane.model.address else ""
             problem = f"no answer{at} within {plain(self._timeout)} s"
-            return self._failed(lane, job, ModelError(problem, _MORE_TIME))
+            return self._failed(lane, job, ModelError(problem, MORE_TIME))
         except ModelError as error:
             return self._failed(lane, job, error)
         except Exception as bug:
@@ -272,7 +274,7 @@ class Engine:
             asyncio.get_running_loop().call_later(wait, self._ask_again, lane, job)
             return None
         tries = f" ({job.attempts} attempts)" if job.attempts > 1 else ""
-        reason = f"{lane.name}: {error.problem}{tries}" + (f". {error.hint}" if error.hint else "")
+        reason = f"{lane.name}: {error.told(self._spell, tries)}"
         # No server has answered so far: the other questions would fail the same way.
         if error.fatal or (error.unreachable and not lane.answered):
             lane.dead = reason

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ..errors import SettingsError, shown
+from ..errors import Setting, SettingsError, shown
 from ..trials.answer import Answer, NoAnswer, Reply
 from ..trials.trial import Question, Trial
 from .store import KnownAnswers
@@ -57,13 +57,13 @@ def _line(recorded: Recorded) -> dict[str, Any]:
     }
 
 
-def load_recording(file: Path, flag: str = "--skill-replay") -> dict[str, Answer]:
+def load_recording(file: Path, setting: str = "replay_file") -> dict[str, Answer]:
     """The answers of a recording, by the key of their question."""
-    where = f"{flag} {shown(file)}"
     try:
         text = file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(where, f"can't be read: {error}", "Check the path.") from None
+        problem = f"can't be read: {error}"
+        raise SettingsError(setting, problem, "Check the path.", value=shown(file)) from None
     answers = {}
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -73,9 +73,10 @@ def load_recording(file: Path, flag: str = "--skill-replay") -> dict[str, Answer
             answers[str(data["key"])] = Answer.from_json(data, stored=True)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise SettingsError(
-                f"{where}:{number}",
+                setting,
                 f"not a recorded answer ({type(error).__name__}: {error})",
-                "Write the file again with --skill-record.",
+                ("Write the file again with ", Setting("record_file"), "."),
+                value=f"{shown(file)}:{number}",
             ) from None
     return answers
 

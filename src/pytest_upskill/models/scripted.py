@@ -16,7 +16,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from .._util.python_files import load_python_file
-from ..errors import ModelError, SettingsError
+from ..errors import ModelError
 from ..skills.skill import estimated_tokens
 from ..trials.answer import Answer, Usage
 from ..trials.trial import Question
@@ -100,23 +100,21 @@ def _tokens_in(question: Question) -> int:
 
 def load_script(spec: ModelSpec) -> Script:
     """The script that a name points at, or SettingsError."""
-    where = f"--model {spec.name}"
     if spec.model_id.endswith(".json"):
-        return _script_of_file(where, Path(spec.model_id))
+        return _script_of_file(spec, Path(spec.model_id))
     source, colon, function = spec.model_id.rpartition(":")
     if not colon:
-        raise SettingsError(
-            where,
+        raise spec.error(
             "this is neither a .json file nor a function",
             "Write scripted:FILE.json or scripted:FILE.py:FUNCTION.",
         )
     try:
         module = _import(source)
     except Exception as error:
-        raise SettingsError(where, f"can't be loaded: {error!r}", "Check the path.") from error
+        raise spec.error(f"can't be loaded: {error!r}", "Check the path.") from error
     script: object = getattr(module, function, None)
     if not callable(script):
-        raise SettingsError(where, f"{source} has no function {function!r}", "Check its name.")
+        raise spec.error(f"{source} has no function {function!r}", "Check its name.")
     return script
 
 
@@ -126,16 +124,15 @@ def _import(source: str) -> object:
     return importlib.import_module(source)
 
 
-def _script_of_file(where: str, file: Path) -> Script:
+def _script_of_file(spec: ModelSpec, file: Path) -> Script:
     try:
         rules = _RULES.validate_json(file.read_bytes())
     except OSError as error:
-        raise SettingsError(where, error.strerror or str(error), "Check the path.") from None
+        raise spec.error(error.strerror or str(error), "Check the path.") from None
     except ValidationError as error:
         first = error.errors()[0]
         place = "".join(f"[{part!r}]" for part in first["loc"])
-        raise SettingsError(
-            where,
+        raise spec.error(
             f"{file}{place}: {first['msg']}",
             f"The form is {json.dumps([{'question': 'text in it', 'answer': 'the answer'}])}.",
         ) from None

@@ -18,15 +18,16 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from .._util.texts import one_line
-from ..errors import ModelError
+from ..errors import ModelError, Setting
 from .port import ModelSpec
 
 _SHOWN: Final = 200
 # A proxy may quote the key that it uses itself, which nobody here knows.
 _FOREIGN_KEY: Final = re.compile(r"(?<![A-Za-z0-9])sk-[A-Za-z0-9_-]{16,}")
-# A server that does not take a connection within this many seconds is asked again; the answer
-# itself has all of --skill-timeout.
+# A server that accepts no connection within this many seconds is asked again; the answer itself
+# may take all of the timeout.
 CONNECT_SECONDS: Final = 10.0
+MORE_TIME: Final = ("Raise ", Setting("timeout"), ", or ask for less")
 
 
 def client_options(sdk: ModuleType, spec: ModelSpec, timeout: float) -> dict[str, Any]:
@@ -95,7 +96,7 @@ def empty_reply(stop: str) -> ModelError:
     if stop == "length":
         return ModelError(
             "its reply is empty: all of the allowed output went into reasoning",
-            "Raise --skill-max-output",
+            ("Raise ", Setting("max_output")),
         )
     return ModelError("its reply is empty", "Run again, or ask another model", passing=True)
 
@@ -127,8 +128,8 @@ def _status_error(error: Any, spec: ModelSpec, key: str) -> ModelError:
         return ModelError(problem, "The question and the skill are too long for this model")
     wait = retry_after_seconds(error.response.headers.get("retry-after"), datetime.now(UTC))
     if status in (429, 529):
-        hint = "Lower --skill-concurrency, or wait"
-        return ModelError(problem, hint, rate_limited=True, retry_after=wait)
+        lower = ("Lower ", Setting("concurrency"), ", or wait")
+        return ModelError(problem, lower, rate_limited=True, retry_after=wait)
     if status in (408, 409) or status >= 500:
         hint = "The server is in trouble: run again later"
         return ModelError(problem, hint, passing=True, retry_after=wait)
@@ -158,7 +159,7 @@ def _connection_error(error: BaseException, spec: ModelSpec, key: str) -> ModelE
     what = clean(str(causes[-1]) or type(causes[-1]).__name__, key)
     if isinstance(met, aiohttp.SocketTimeoutError):
         problem = f"no answer from {spec.address} in time"
-        return ModelError(problem, "Raise --skill-timeout, or ask less", passing=True)
+        return ModelError(problem, MORE_TIME, passing=True)
     if isinstance(met, aiohttp.ConnectionTimeoutError):
         what = "it takes no connection in time"
     if isinstance(met, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):

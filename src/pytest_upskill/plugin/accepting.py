@@ -76,7 +76,7 @@ def writer(settings: Settings, ledger: Ledger, notes: list[str]) -> Iterator[Wri
         return []
 
     if settings.accept:
-        yield "--skill-accept", write
+        yield "accept", write
 
 
 def accept(ledger: Ledger) -> list[str]:

@@ -32,19 +32,19 @@ def reports(
 
 
 def report_paths(settings: Settings) -> dict[str, Path | None]:
-    """The path of each report, by its option."""
+    """The path of each report, by its setting."""
     return {
-        "--skill-json": settings.json_file,
-        "--skill-csv": settings.csv_file,
-        "--skill-markdown": settings.markdown_file,
-        "--skill-html": settings.html_file,
-        "--skill-benchmark": settings.benchmark_folder,
+        "json_file": settings.json_file,
+        "csv_file": settings.csv_file,
+        "markdown_file": settings.markdown_file,
+        "html_file": settings.html_file,
+        "benchmark_folder": settings.benchmark_folder,
     }
 
 
 def recording(settings: Settings, ledger: Ledger, engine: Engine) -> Iterator[Writer]:
     if settings.record_file:
-        yield "--skill-record", partial(ledger.write_recording, settings.record_file, engine)
+        yield "record_file", partial(ledger.write_recording, settings.record_file, engine)
 
 
 def keep(settings: Settings, results: RunResults, root: Path) -> str | None:

@@ -27,6 +27,7 @@ from ..trials.records import Grade, Record, dump_records, errored_record, graded
 from ..trials.trial import Prompt, Question, Trial, open_trials
 from .hooks import prompts
 from .nodes import Run, info_of, relative
+from .options import told
 from .outcomes import ASKED_PROPERTY, RECORDS_PROPERTY, NotAnswered, judge_present
 
 Messages = tuple[tuple[Role, str], ...]
@@ -184,9 +185,8 @@ class MarkedTests:
                 skill = with_previous(load_skill(file), self._run.settings.against)
                 accepted = read_results(file.parent)
             except InputError as error:
-                where = error.where.replace("--skill ", "mark skill ", 1)
-                text = f"{node.nodeid}: {InputError(where, error.problem, error.hint)}"
-                raise pytest.Collector.CollectError(text) from None
+                reason = f"{node.nodeid}: {told(error, node.config)}"
+                raise pytest.Collector.CollectError(reason) from None
             shown = relative(file.parent, node.config.rootpath)
             info = info_of(skill, self._label_of(file.parent), shown, self._run.settings)
             self._skills[folder] = _Known(skill, file.parent, info, accepted)

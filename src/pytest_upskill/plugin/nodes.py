@@ -36,6 +36,7 @@ from ..trials.records import Record, dump_records
 from ..trials.trial import Arm, Prompt, Question, Trial, trials_of
 from .display import screen_of
 from .hooks import call, prompts
+from .options import spell, told
 from .outcomes import RECORDS_PROPERTY, NotAnswered, WrongAnswer, judge_present
 
 _NO_JUDGE: Final = "this needs a judge; add --skill-judge MODEL"
@@ -165,7 +166,7 @@ class SkillFile(pytest.File):
             cases = self._load_cases()
             self.accepted = read_results(self.source.folder)
         except InputError as error:
-            raise self.CollectError(str(error)) from None
+            raise self.CollectError(told(error, self.config)) from None
         for line, text in skill.warnings:
             warnings.warn_explicit(
                 SkillWarning(text), None, str(self.source.skill_file), lineno=line
@@ -208,6 +209,7 @@ class SkillFile(pytest.File):
             registered_kinds(registered, TAKEN),
             folder=folder,
             allow_code=self.run.settings.allow_code,
+            allowed_by=spell("allow_code"),
         )
         if not self.run.settings.judge:
             judged = [case.place for case, checks in cases if rubric_of(checks).texts]

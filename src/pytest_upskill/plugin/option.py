@@ -126,12 +126,17 @@ def written(config: pytest.Config, key: str, kind: Kind) -> Any:
 class Option:
     """One option of the command line and its twin in the ini file."""
 
+    setting: str  # a field of Settings or of Gates
     flag: str
-    ini: str
     kind: Kind
     metavar: str | None
     help: str
     default: Any = None
+    ini: str = ""  # made from the flag if empty
+
+    def __post_init__(self) -> None:
+        ini = self.ini or self.flag.removeprefix("--").replace("-", "_")
+        object.__setattr__(self, "ini", ini)
 
     @property
     def dest(self) -> str:
@@ -149,12 +154,14 @@ class Option:
         )
 
     def value(self, config: pytest.Config) -> Any:
-        """What the command line says, else the ini file, else the default."""
+        """The value of the command line, else of the ini file, else the default."""
         given, base = config.getoption(self.dest), config.invocation_params.dir
         if given is None:
             given = self.written(config)
             base = config.inipath.parent if config.inipath else config.rootpath
-        if given is None:
+        if self.kind == "switch":
+            return bool(given)
+        if given is None or (self.kind == "text" and not given):
             return self.default
         if self.kind == "paths":
             return [absolute(base, path) for path in given]

@@ -6,12 +6,12 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from ..errors import SettingsError, shown
+from ..errors import SettingsError, SkillError, shown
 from ..settings import Settings
 from ..skills.skill import find_skills
 from .nodes import SkillSource, relative, sources_of
 from .option import absolute
-from .option_table import SKILL
+from .options import SKILL
 
 Guarded = dict[Path, list[SkillSource]]
 
@@ -24,12 +24,19 @@ def ini_folder(config: pytest.Config) -> Path:
 def sources_wanted(config: pytest.Config, settings: Settings) -> list[SkillSource]:
     """The skills of --skill or skill_paths, each once, with the file that its cases are in."""
     wanted = wanted_by_args(config, settings.skill_paths)
-    found = [file for path in wanted for file in find_skills(path)]
+    found = [file for path in wanted for file in _skills_of(path)]
     tests_file = settings.tests_file
     if tests_file and not tests_file.is_file():
-        what = "this is a folder" if tests_file.is_dir() else "there is no such file"
-        raise SettingsError(f"--skill-tests {tests_file}", what, "Name a file of cases.")
+        what = "is a folder" if tests_file.is_dir() else "there is no such file"
+        raise SettingsError("tests_file", what, "Give a file of cases.", value=tests_file)
     return sources_of(list(dict.fromkeys(found)), tests_file, config.rootpath)
+
+
+def _skills_of(path: Path) -> list[Path]:
+    try:
+        return find_skills(path)
+    except SkillError as error:
+        raise SettingsError("skill_paths", error.problem, error.hint, value=error.where) from None
 
 
 def add_to_args(config: pytest.Config, sources: Sequence[SkillSource]) -> Guarded:
@@ -96,9 +103,10 @@ def _arg_for(config: pytest.Config, file: Path) -> str:
     arg = relative(file, config.invocation_params.dir)
     if "[" in arg or "::" in arg:
         raise SettingsError(
-            f"--skill {shown(file.parent)}",
+            "skill_paths",
             "pytest can't take a path with '[' or '::' in it",
             "Rename the folder, or change into it and run --skill . there.",
+            value=shown(file.parent),
         )
     return arg
 
@@ -107,7 +115,7 @@ def _path_of(config: pytest.Config, arg: str) -> Path:
     return absolute(config.invocation_params.dir, arg.partition("[")[0].split("::")[0])
 
 
-def require_writable(flag: str, file: Path) -> None:
+def require_writable(setting: str, file: Path) -> None:
     """Find out before the run, not after it, that its report can't be written."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -117,18 +125,16 @@ def require_writable(flag: str, file: Path) -> None:
         if not there:
             file.unlink()  # an empty report would only mislead, should the run be killed
     except OSError as error:
-        problem = f"this can't be written: {error.strerror or error}"
-        raise SettingsError(
-            f"{flag} {file}", problem, "Name a file in a folder of yours."
-        ) from None
+        problem, hint = f"can't be written: {error.strerror or error}", "Check the path."
+        raise SettingsError(setting, problem, hint, value=file) from None
 
 
-def require_folder(flag: str, folder: Path) -> None:
+def require_folder(setting: str, folder: Path) -> None:
     """The same for a report that is a folder."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=folder):
             pass
     except OSError as error:
-        problem = f"this can't be written: {error.strerror or error}"
-        raise SettingsError(f"{flag} {folder}", problem, "Name a folder of yours.") from None
+        problem, hint = f"can't be written: {error.strerror or error}", "Check the path."
+        raise SettingsError(setting, problem, hint, value=folder) from None

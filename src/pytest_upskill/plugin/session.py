@@ -8,9 +8,9 @@ import pytest
 
 from ..engine import Engine
 from ..errors import InputError
-from ..models import ModelSpec
-from ..models.names import PROVIDERS, Providers
-from ..models.prices import Price, parse_prices, price_of
+from ..measure.assembly import Assembly, Specs
+from ..models.names import PROVIDERS
+from ..models.prices import parse_prices
 from ..reports.markdown import markdown_summary
 from ..reports.writers import require_apart, tried, written_line
 from ..results.accepted import AcceptedComparison
@@ -26,8 +26,7 @@ from .calls import FrugalRuns, collected_line, looks_of, plan_of
 from .functions import MarkedTests
 from .ledger import Ledger
 from .nodes import CaseItem, SkillFile, SkillFolder, SkillSource, relative
-from .option_table import MODEL
-from .options import as_written, read_settings
+from .options import MODEL, read_settings, spell, told
 from .otel import OtelExport
 from .outcomes import NotAnswered
 from .status_line import Tally
@@ -50,11 +49,10 @@ class UpskillRun:
         self._session: pytest.Session | None = None
         self._sources: dict[Path, SkillSource] = {}
         self._guarded: paths.Guarded = {}
-        self._providers: Providers = PROVIDERS
-        self._specs: dict[str, ModelSpec] = {}  # the models under test
-        self._judges: dict[str, ModelSpec] = {}
+        self._models = Assembly()
+        self._specs: Specs = {}  # the models under test
+        self._judges: Specs = {}
         self.model_ids = {}
-        self._price_overrides: dict[str, Price] = {}
         self._asking = Asking(config, None, self._begin)
         self._ledger: Ledger | None = None
         self._frugal: FrugalRuns | None = None
@@ -86,7 +84,7 @@ class UpskillRun:
             if not hasattr(self._config, "workerinput"):
                 self._prepare_models()
         except InputError as error:
-            raise pytest.UsageError(as_written(error, self._config)) from None
+            raise pytest.UsageError(told(error, self._config)) from None
         return (yield)
 
     def _find_skills(self) -> None:
@@ -102,25 +100,28 @@ class UpskillRun:
                 require_ref(self.settings.against, source.folder.resolve())
 
     def _name_models(self) -> None:
-        names = self.settings.models or ("local",)
-        self._providers = {**PROVIDERS, **hooks.providers(self._config)}
-        self._specs = prepare.resolve_models(names, self.settings, self._providers)
+        providers = {**PROVIDERS, **hooks.providers(self._config)}
+        self._models = Assembly(parse_prices(self.settings.prices), providers)
+        self._specs = self._models.add_models(self.settings)
         self.model_ids = {name: spec.model_id for name, spec in self._specs.items()}
 
     def _prepare_models(self) -> None:
         settings = self.settings
-        self._judges = prepare.resolve_judge(settings, self._providers)
-        self._price_overrides = parse_prices(settings.prices)
+        self._judges = self._models.add_judge(settings)
         if not self.asks:
             return
         if self._sources:  # or no model may be needed at all
             self._require_models()
-        asked = {**self._specs, **self._judges}
-        engine = prepare.make_engine(
-            asked, settings, self._config, self._price_of, self._problems.append
+        engine = self._models.engine(
+            settings,
+            self._config.rootpath,
+            self._problems.append,
+            spell=spell,
+            budget_hint="raise it, or select fewer tests with -k",
+            how_to_record=prepare.command_that_records(self._config, settings.replay_file),
         )
         self._asking = Asking(self._config, engine, self._begin)
-        self._ledger = Ledger(self.model_ids, self._price_of, looks_of(settings))
+        self._ledger = Ledger(self.model_ids, self._models.price_of, looks_of(settings))
         lines = display.ItemLines(self._config, settings.against)
         self._config.pluginmanager.register(lines, "upskill-item-lines")
         ledger = self._ledger
@@ -128,13 +129,11 @@ class UpskillRun:
         self._config.pluginmanager.register(export, "upskill-otel")
 
     def _require_models(self) -> None:
-        asked = {**self._specs, **self._judges}
-        prepare.require_all(asked, self.settings, self._config)
-        prepare.require_prices(asked, self.settings, self._price_of)
+        if self.settings.replay_file is None:  # a replay asks nobody, and needs no key
+            self._models.require(display.download_bar(self._config))
+        prepare.require_outputs(self.settings)
+        self._models.require_prices(self.settings.max_cost)
         self._required = True
-
-    def _price_of(self, name: str) -> Price | None:
-        return price_of({**self._specs, **self._judges}[name], self._price_overrides)
 
     def _label_of(self, folder: Path) -> str:
         """The label of a skill that a test in Python names: the same as for --skill."""
@@ -194,7 +193,9 @@ class UpskillRun:
             if plan.tests:
                 only_cases = all(isinstance(item, CaseItem) for item in session.items)
                 self._begin(plan, nothing_else_runs=only_cases)
-        with self._asking.progress_shown(lambda engine: Tally(engine, cache(self._price_of))):
+        with self._asking.progress_shown(
+            lambda engine: Tally(engine, cache(self._models.price_of))
+        ):
             return (yield)
 
     def _begin(self, plan: Plan, *, nothing_else_runs: bool = False) -> None:
@@ -209,7 +210,7 @@ class UpskillRun:
             if not self._required:
                 self._require_models()
         except InputError as error:
-            self._asking.stop(f"not asked: {as_written(error, self._config)}")
+            self._asking.stop(f"not asked: {told(error, self._config)}")
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         return self._asking.ask(questions)
@@ -258,7 +259,7 @@ class UpskillRun:
             accepting.run_again_by_lf(self._compared, ledger, self._config)
             artifacts.add_to_suite(results, self._config)
         except InputError as error:
-            self._problems.append(str(error))
+            self._problems.append(told(error, self._config))
             return False
         done = [tried(accepting.writer(self.settings, ledger, self._accepted))]
         notes = [*accepting.notes(results, self._config), *self._accepted]
@@ -270,7 +271,7 @@ class UpskillRun:
         self._written = [path for one in done for path in one.written]
         problems = [problem for one in done for problem in one.problems]
         self._problems += [
-            *map(str, problems),
+            *(told(problem, self._config) for problem in problems),
             *(artifacts.write_job_summary(text) if results.verdicts else []),
         ]
         if problem := artifacts.keep(self.settings, results, self._config.rootpath):

@@ -9,13 +9,13 @@ from functools import partial
 from pathlib import Path
 
 from .._util.texts import one_line
-from ..errors import InputError, SettingsError, shown
+from ..errors import InputError, Setting, SettingsError, shown
 from ..results.run import RunResults
 from ..results.to_json import results_bytes
 from .export.benchmark_folder import benchmark_places
 from .export.record_csv import csv_text
 
-# What is written, by its option, and how; that tells where it went.
+# The setting that wants something written, and how to write it; that returns where it went.
 Writer = tuple[str, Callable[[], Sequence[Path]]]
 
 
@@ -30,13 +30,13 @@ class Tried:
 def tried(writers: Iterable[Writer]) -> Tried:
     """Write each, whatever became of those before."""
     done = Tried()
-    for what, how in writers:
+    for setting, how in writers:
         try:
             done.written += how()
         except InputError as error:
             done.problems.append(error)
         except OSError as error:
-            done.problems.append(SettingsError(what, f"this can't be written: {error}"))
+            done.problems.append(SettingsError(setting, f"can't be written: {error}"))
     return done
 
 
@@ -47,13 +47,13 @@ def written_line(paths: Sequence[Path]) -> str:
 def require_apart(wanted: Mapping[str, Path | None]) -> None:
     """Two reports in one file would leave one of them."""
     known: dict[Path, str] = {}
-    for option, path in wanted.items():
+    for setting, path in wanted.items():
         if path is None or path.parts[:2] == ("/", "dev"):
             continue
-        first = known.setdefault(path.resolve(), option)
-        if first != option:
-            problem = f"{first} goes to the same file"
-            raise SettingsError(f"{option} {shown(path)}", problem, "Name two files.")
+        first = known.setdefault(path.resolve(), setting)
+        if first != setting:
+            problem = (Setting(first), " writes to the same file")
+            raise SettingsError(setting, problem, "Give two files.", value=shown(path))
 
 
 def report_writers(
@@ -62,21 +62,21 @@ def report_writers(
     notes: Sequence[str],
     wanted: Mapping[str, Path | None],
 ) -> Iterator[Writer]:
-    """``wanted`` says where each goes, by its option, which ends with the kind of report."""
-    for option, path in wanted.items():
+    """``wanted`` is where each report goes, by its setting."""
+    for setting, path in wanted.items():
         if path is None:
             continue
-        match option.rpartition("-")[2]:
-            case "json":
-                yield option, partial(replace_file, path, results_bytes(results))
-            case "csv":
-                yield option, partial(replace_file, path, _encoded(csv_text(results)))
-            case "markdown":
-                yield option, partial(replace_file, path, _encoded(markdown))
-            case "html":
-                yield option, partial(replace_file, path, _page(results, notes))
-            case "benchmark":
-                yield option, partial(add_benchmark, path, results)
+        match setting:
+            case "json_file":
+                yield setting, partial(replace_file, path, results_bytes(results))
+            case "csv_file":
+                yield setting, partial(replace_file, path, _encoded(csv_text(results)))
+            case "markdown_file":
+                yield setting, partial(replace_file, path, _encoded(markdown))
+            case "html_file":
+                yield setting, partial(replace_file, path, _page(results, notes))
+            case "benchmark_folder":
+                yield setting, partial(add_benchmark, path, results)
 
 
 def _page(results: RunResults, notes: Sequence[str]) -> bytes:

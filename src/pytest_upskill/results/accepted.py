@@ -12,7 +12,7 @@ from pydantic import Field, TypeAdapter, model_validator
 
 from .._util.json_forms import FormError, Strict, json_path, line_of, read_form
 from .._util.texts import digest, one_line
-from ..errors import AcceptedError, shown
+from ..errors import AcceptedError, Setting, shown
 from ..settings import Settings
 from ..skills.cases import Case
 from ..stats import drop, regressed
@@ -23,7 +23,7 @@ from ..trials.trial import Trial, user_text
 RESULTS_NAME: Final = "skill_results.json"
 PYTHON_MARK: Final = "::"  # in the names of Python tests, which no file of cases lists
 DIGITS: Final = 12  # of a digest, enough to see a change
-_HINT: Final = "Restore it, or delete it and run pytest with --skill-accept."
+_HINT: Final = ("Restore it, or delete it and run pytest with ", Setting("accept"), ".")
 
 # Half of the 5 % false alarms that an unchanged skill may raise: the other half is for the skill
 # as a whole, as in stats.regressed.

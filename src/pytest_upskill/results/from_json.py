@@ -20,7 +20,7 @@ from ..trials.trial import Arm
 from .run import RunResults
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
-_HINT: Final = "Name a file written by --skill-json or by the history."
+_HINT: Final = "Give a JSON report of a run, or a run from the history."
 
 
 class _Form(BaseModel):

@@ -53,4 +53,4 @@ def _git(ref: str, folder: Path, *args: str, may_fail: int = 0) -> bytes:
 
 
 def _wrong(ref: str, problem: str, hint: str) -> SettingsError:
-    return SettingsError(f"--skill-against {one_line(ref, 100)}", problem, hint)
+    return SettingsError("against", problem, hint, value=one_line(ref, 100))

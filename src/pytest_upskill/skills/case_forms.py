@@ -159,7 +159,7 @@ class SharedForm(Strict):
         None,
         ge=1,
         le=MOST_RUNS,
-        description="Runs of each arm, instead of --skill-runs.",
+        description="Runs of each arm of this case, instead of the number set for all.",
     )
     threshold: float | None = Field(
         None,

@@ -11,7 +11,7 @@ from typing import Any, Final
 import yaml
 
 from .._util.texts import guess, slug
-from ..errors import SettingsError, SkillError, shown
+from ..errors import SkillError, shown
 
 SKILL_NAMES: Final = ("SKILL.md", "skill.md")
 CASES_NAME: Final = "skill_meta.json"
@@ -60,19 +60,19 @@ def estimated_tokens(text: str) -> int:
 def find_skills(path: Path) -> list[Path]:
     """The SKILL.md files of a path: a file, a skill's folder, or a folder of skills."""
     if not path.exists():
-        raise SettingsError(f"--skill {shown(path)}", "no such file or folder", "Check the path.")
+        raise SkillError(path, "no such file or folder", "Check the path.")
     if path.is_file():
         if path.name in SKILL_NAMES:
             return [path]
-        raise SettingsError(
-            f"--skill {shown(path)}",
+        raise SkillError(
+            path,
             "not a SKILL.md",
             "Name the skill's folder, its SKILL.md, or a folder of skills.",
         )
     found = sorted(_walk_for_skills(path, set()))
     if not found:
-        raise SettingsError(
-            f"--skill {shown(path)}",
+        raise SkillError(
+            path,
             "no SKILL.md in this folder or below",
             "A skill is a folder with a SKILL.md: frontmatter with name and description, "
             "then the instructions for the model.",

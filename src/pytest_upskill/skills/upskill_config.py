@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import yaml
 
-from ..errors import SettingsError, shown
+from ..errors import InputError, shown
 
 CONFIG_NAME: Final = "upskill.config.yaml"
 CONFIG_VARIABLE: Final = "UPSKILL_CONFIG"
@@ -51,23 +51,23 @@ def _read(file: Path, hint: str) -> dict[str, Any]:
     try:
         raw = file.read_bytes()
         if len(raw) > _MAX_BYTES:
-            raise SettingsError(file, f"more than {_MAX_BYTES:,} bytes", hint)
+            raise InputError(file, f"more than {_MAX_BYTES:,} bytes", hint)
         data = yaml.safe_load(raw.decode("utf-8-sig"))
     except OSError as error:
-        raise SettingsError(file, (error.strerror or str(error)).lower(), hint) from None
+        raise InputError(file, (error.strerror or str(error)).lower(), hint) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"{shown(file)}:{mark.line + 1}:{mark.column + 1}" if mark else file
         problem = f"invalid YAML: {error.problem or error.context}"
-        raise SettingsError(where, problem, "Write one 'key: value' per line.") from None
+        raise InputError(where, problem, "Write one 'key: value' per line.") from None
     except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
         deep = isinstance(error, RecursionError)
         problem = "nested too deeply" if deep else str(error).partition("\n")[0]
-        raise SettingsError(file, f"invalid YAML: {problem}", "Save it as UTF-8.") from None
+        raise InputError(file, f"invalid YAML: {problem}", "Save it as UTF-8.") from None
     if data is None:
         return {}
     if not isinstance(data, dict):
-        raise SettingsError(file, "must be a mapping", "Write one 'key: value' per line.")
+        raise InputError(file, "must be a mapping", "Write one 'key: value' per line.")
     return data
 
 
@@ -99,5 +99,5 @@ def _at_home(path: str) -> str:
     return os.path.expanduser(path)  # noqa: PTH111 (Path.expanduser raises without a home)
 
 
-def _wrong(file: Path, key: str, wanted: str, example: str) -> SettingsError:
-    return SettingsError(f"{shown(file)}: {key}", f"must be {wanted}", f"Write '{example}'.")
+def _wrong(file: Path, key: str, wanted: str, example: str) -> InputError:
+    return InputError(f"{shown(file)}: {key}", f"must be {wanted}", f"Write '{example}'.")

@@ -2,13 +2,12 @@
 
 import asyncio
 import os
-import re
 from collections.abc import Callable, Coroutine, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial, wraps
 from pathlib import Path
-from typing import Any, Final, ParamSpec, TypedDict, TypeVar, Unpack
+from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack
 
 from ..errors import SettingsError
 from ..measure.evaluate import evaluate_cases
@@ -21,7 +20,7 @@ from .case_file import read_case_file
 from .classroom import Classroom
 from .outcome import Taught
 from .progress_lines import Screen
-from .teach_settings import DEFAULT_CASES, FLAGS, TeachCommand, TeachSettings, defaults_of
+from .teach_settings import DEFAULT_CASES, TeachCommand, TeachSettings, defaults_of
 from .workflow import TeachContext
 
 Given = ParamSpec("Given")
@@ -31,30 +30,6 @@ Tell = Callable[[str], None]
 
 AnyPath = str | os.PathLike[str]
 Names = str | Sequence[str]  # one name, or several
-
-_PARAMETERS: Final = {
-    **{flag: name for name, flag in FLAGS.items()},
-    "-o": "output",
-    "--force": "force=True",
-}
-_OPTION: Final = re.compile(r"(?<![\w-])(?:-o|--[a-z][a-z-]*)(?![\w-])")
-
-
-def _told_in_python(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """The same, with errors that name parameters and not options."""
-
-    def name(option: re.Match[str]) -> str:
-        return _PARAMETERS.get(option[0], option[0].lstrip("-").replace("-", "_"))
-
-    @wraps(function)
-    def told(*args: Given.args, **kwargs: Given.kwargs) -> Result:
-        try:
-            return function(*args, **kwargs)
-        except SettingsError as error:
-            parts = (error.where, error.problem, error.hint)
-            raise SettingsError(*(_OPTION.sub(name, part) for part in parts)) from None
-
-    return told
 
 
 class TeachOptions(TypedDict, total=False):
@@ -84,7 +59,6 @@ class TeachOptions(TypedDict, total=False):
     resume: bool
 
 
-@_told_in_python
 def generate_skill(
     task: str,
     *,
@@ -104,7 +78,6 @@ def generate_skill(
     return workflow.generate(settings, _context(folder, tell, prices, in_place=settings.force))
 
 
-@_told_in_python
 def refine(
     skill: AnyPath,
     *,
@@ -119,7 +92,6 @@ def refine(
     return workflow.refine(Path(skill), settings, _context(folder, tell, prices))
 
 
-@_told_in_python
 def generate_cases(
     skill: AnyPath,
     number: int = DEFAULT_CASES,
@@ -135,7 +107,6 @@ def generate_cases(
     return workflow.add_cases(Path(skill), settings, _context(folder, tell, prices))
 
 
-@_told_in_python
 def evaluate(
     skill: AnyPath,
     *,

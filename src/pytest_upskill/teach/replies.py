@@ -224,7 +224,7 @@ def answered(room: Classroom, reply: Reply) -> str:
 
 def no_answer(room: Classroom, reason: str) -> TeachError:
     """The error for a question without an answer; servers may quote keys in their reasons."""
-    shown = masked(reason).replace("--skill-", "--")
+    shown = masked(reason)
     return BudgetError(shown) if room.out_of_budget else TeachError(shown)
 
 

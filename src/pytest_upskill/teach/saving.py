@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from .._util.texts import slug
-from ..errors import SettingsError, shown
+from ..errors import InputError, Setting, SettingsError, shown
 from ..skills.skill import CASES_NAME, SKILL_NAMES, load_skill
 from .case_file import CaseFile, case_file_text
 from .drafts import Draft
@@ -17,22 +17,23 @@ from .secrets import masked
 from .state import TeachState, write_whole
 
 _LONGEST_NAME: Final = 64
-_ELSEWHERE: Final = "Make room for it, or choose another folder with --output."
+_ELSEWHERE: Final = ("Make room for it, or choose another folder with ", Setting("output"), ".")
 _VERSION: Final = "1.0"  # of the format, as upskill writes it
 
 
-def checked_name(flag: str, name: str) -> str:
+def checked_name(setting: str, name: str) -> str:
     """The name if it is valid; SettingsError with a valid one if not."""
     if name != slug(name, _LONGEST_NAME):
         raise SettingsError(
-            f"{flag} {name}",
+            setting,
             "a skill's name has only lowercase letters, digits and single hyphens",
             f"For example: {slug(name, _LONGEST_NAME) or 'my-skill'}",
+            value=name,
         )
     return name
 
 
-def require_free(flag: str, folder: Path, *, force: bool) -> None:
+def require_free(setting: str, folder: Path, *, force: bool) -> None:
     """SettingsError unless the folder is free, or a skill that may be replaced."""
     if not folder.exists():
         return
@@ -40,33 +41,33 @@ def require_free(flag: str, folder: Path, *, force: bool) -> None:
         if force or not is_skill(folder):
             return
         raise SettingsError(
-            f"{flag} {shown(folder)}",
+            setting,
             "a skill already exists here",
-            "Choose another name, or add --force (the old one is kept).",
+            ("Choose another name, or add ", Setting("force"), " (the old one is kept)."),
+            value=shown(folder),
         )
-    raise SettingsError(
-        f"{flag} {shown(folder)}", "this exists and is not a skill", "Choose another folder."
-    )
+    problem, hint = "this exists and is not a skill", "Choose another folder."
+    raise SettingsError(setting, problem, hint, value=shown(folder))
 
 
 def is_skill(folder: Path) -> bool:
     return any((folder / name).is_file() for name in SKILL_NAMES)
 
 
-def require_writable(where: str, folder: Path) -> None:
-    """SettingsError if a folder can't be written to: found before anything is paid for."""
+def require_writable(folder: Path) -> None:
+    """InputError if a folder can't be written to: found before anything is paid for."""
     there = folder
     while not os.path.lexists(there):
         there = there.parent
     if not there.is_dir():
         kind = "a broken link" if there.is_symlink() else "a file, not a folder"
-        raise SettingsError(where, f"{shown(there)} is {kind}", _ELSEWHERE)
+        raise InputError(folder, f"{shown(there)} is {kind}", _ELSEWHERE)
     try:
         with tempfile.TemporaryDirectory(prefix=".upskill-", dir=there):
             pass
     except OSError as error:
         problem = f"{shown(there)} is not writable: {_reason(error)}"
-        raise SettingsError(where, problem, _ELSEWHERE) from None
+        raise InputError(folder, problem, _ELSEWHERE) from None
 
 
 def free_name(parent: Path, name: str) -> str:
@@ -113,7 +114,7 @@ def save(draft: Draft, cases: str | None, folder: Path, state: TeachState) -> Pa
         new.rename(folder)
     except OSError as error:
         problem = f"can't be written: {_reason(error)}"
-        raise SettingsError(shown(folder), problem, "Make room.") from None
+        raise InputError(folder, problem, "Make room.") from None
     return kept
 
 

@@ -1,8 +1,9 @@
 """What a teacher gets besides the task: examples, a trace, a tool, a skill to improve."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -73,15 +74,17 @@ def gather(settings: TeachSettings, provider: str) -> Material:
 def _skill_file(path: Path) -> Path | None:
     """The SKILL.md of a path; None if it is another file."""
     if not path.exists():
-        raise SettingsError(f"--from {shown(path)}", "no such file or folder", "Check the path.")
+        problem = "no such file or folder"
+        raise SettingsError("source", problem, "Check the path.", value=shown(path))
     if path.is_file():
         return path if path.name in SKILL_NAMES else None
     found = [path / name for name in SKILL_NAMES if (path / name).is_file()]
     if not found:
         raise SettingsError(
-            f"--from {shown(path)}",
+            "source",
             "no SKILL.md in this folder",
             "Give the folder of a skill, or the file of a trace.",
+            value=shown(path),
         )
     return found[0]
 
@@ -122,19 +125,17 @@ def read_tool(reference: str) -> str:
     The name is optional if the file has only one tool.
     """
     file, name = _file_and_name(reference)
-    where = f"--tool {reference}"
-    tools = {_tool_name(tool): tool for tool in _tools(_document(file, where)) if _tool_name(tool)}
+    error = partial(SettingsError, "tool", value=reference)
+    tools = {_tool_name(tool): tool for tool in _tools(_document(file, error)) if _tool_name(tool)}
     if not tools:
-        raise SettingsError(where, f"no tool in {shown(file)}", _TOOL_FORMS)
+        raise error(f"no tool in {shown(file)}", _TOOL_FORMS)
     if not name and len(tools) > 1:
-        raise SettingsError(
-            where,
+        raise error(
             f"{shown(file)} has {len(tools)} tools",
             f"Name one, for example {shown(file)}#{next(iter(tools))}.",
         )
     if name and name not in tools:
-        raise SettingsError(
-            where,
+        raise error(
             f"{shown(file)} has no tool {name!r}{guess(name, tools)}",
             f"It has: {', '.join(list(tools)[:20])}.",
         )
@@ -149,16 +150,16 @@ def _file_and_name(reference: str) -> tuple[Path, str]:
     return Path(file), name
 
 
-def _document(file: Path, where: str) -> Any:
+def _document(file: Path, error: Callable[[str, str], SettingsError]) -> Any:
     try:
         return json.loads(file.read_bytes().decode("utf-8-sig"))
     except FileNotFoundError:
-        raise SettingsError(where, f"no such file: {shown(file)}", "Check the path.") from None
-    except json.JSONDecodeError as error:
-        problem = f"{shown(file)}:{error.lineno} is not JSON: {error.msg}"
-        raise SettingsError(where, problem, _TOOL_FORMS) from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise SettingsError(where, f"{shown(file)} can't be read: {error}", _TOOL_FORMS) from None
+        raise error(f"no such file: {shown(file)}", "Check the path.") from None
+    except json.JSONDecodeError as bad:
+        problem = f"{shown(file)}:{bad.lineno} is not JSON: {bad.msg}"
+        raise error(problem, _TOOL_FORMS) from None
+    except (OSError, ValueError, RecursionError) as bad:
+        raise error(f"{shown(file)} can't be read: {bad}", _TOOL_FORMS) from None
 
 
 def _tools(value: Any) -> Iterator[Mapping[str, Any]]:

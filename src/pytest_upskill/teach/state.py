@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..engine.store import FOLDER, make_folder
-from ..errors import SettingsError, shown
+from ..errors import InputError, Setting, SettingsError
 from ..results.run import RunResults
 from ..results.to_json import results_bytes
 from ..skills.skill import CASES_NAME
@@ -92,10 +92,10 @@ def resume_state(root: Path, digest: str) -> TeachState:
     if not same:
         known = ", ".join(sorted(folder.name for folder, _ in _all(top)))
         raise SettingsError(
-            "--resume",
+            "resume",
             "no run with this task and these models was started here"
             + (f" (there is {known})" if known else ""),
-            "Use the same task, models and files as before, or drop --resume.",
+            ("Use the same task, models and files as before, or drop ", Setting("resume"), "."),
         )
     folder = max(same)[1]
     for left in folder.glob("tmp-*"):  # left by a killed run
@@ -131,4 +131,4 @@ def write_whole(file: Path, data: bytes) -> None:
         os.replace(new, file)  # noqa: PTH105 (says what it does)
     except OSError as error:
         told = (error.strerror or str(error)).lower()
-        raise SettingsError(shown(file), f"this can't be written: {told}", "Make room.") from None
+        raise InputError(file, f"can't be written: {told}", "Make room.") from None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .._util.texts import counted, one_line, slug
-from ..errors import BudgetError, TeachError
+from ..errors import BudgetError, Setting, TeachError
 from .attempts import Attempt, AttemptLoop, best_of, measure, passed_by_all
 from .case_file import CaseFile, held_out, split_of
 from .case_writing import HOLDOUT, LEARN, Author, RejectedCase, UsableCase
@@ -73,11 +73,11 @@ class Steps:
         self.screen.done(counts)
         if len(cases) < max(fewest, FEWEST_CASES - len(known)):
             reasons = "; ".join(f"{one.question!r}: {one.why}" for one in written.rejected[-3:])
-            raise TeachError(
+            problem = (
                 f"{self.room.author}: only {len(cases)} of {counted(number, 'case')} usable. "
-                f"Rejected: {one_line(reasons, 400)}\n  Try a stronger model with --test-model, "
-                "or describe the task more precisely."
+                f"Rejected: {one_line(reasons, 400)}\n  Try a stronger model with "
             )
+            raise TeachError((problem, Setting("author"), ", or describe the task more precisely."))
         return cases, tuple(sorted(no_signal))
 
     def write_adversarial_cases(

@@ -325,6 +325,6 @@ def check(settings: TeachSettings, *, fewest_cases: int = 0) -> None:
         least = max(least, fewest_cases) if name == "cases" else least
         if not least <= value <= most:
             problem = f"not between {least:,} and {most:,}"
-            raise SettingsError(f"{option.flag} {value:g}", problem)
+            raise SettingsError(name, problem, value=f"{value:g}")
     if not settings.task.strip():
-        raise SettingsError("TASK", "it is empty", "Say in words what the skill is for.")
+        raise SettingsError("task", "it is empty", "Say in words what the skill is for.")

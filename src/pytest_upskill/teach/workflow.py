@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .._util.texts import digest, slug
-from ..errors import SettingsError, TeachError, shown
+from ..errors import InputError, Setting, SettingsError, Spell, TeachError, shown
 from ..models.prices import Price
 from ..skills.skill import SKILL_NAMES, fields_of, load_skill
 from . import saving
@@ -48,6 +48,7 @@ class TeachContext:
     prices: Mapping[str, Price] = field(default_factory=dict)  # in place of the known ones
     agree: Callable[[Estimate], bool] = lambda _: True
     opened: Callable[[Classroom], None] = lambda _: None
+    spell: Spell = str  # what the user calls a setting
 
 
 def generate(settings: TeachSettings, context: TeachContext) -> Taught:
@@ -55,10 +56,10 @@ def generate(settings: TeachSettings, context: TeachContext) -> Taught:
     check(settings, fewest_cases=FEWEST_CASES)
     parent = context.skills or context.root / "skills"
     if settings.output:
-        name = saving.checked_name("--output", settings.output.resolve().name)
+        name = saving.checked_name("output", settings.output.resolve().name)
         settings = replace(settings, name=name)
     elif settings.name:
-        saving.checked_name("--name", settings.name)
+        saving.checked_name("name", settings.name)
     with classroom(settings, context) as room:
         material = gather(settings, room.provider)
         start = material.start
@@ -68,19 +69,21 @@ def generate(settings: TeachSettings, context: TeachContext) -> Taught:
         in_place = start is not None and settings.output is None and settings.name is None
         if in_place and not context.in_place:
             raise SettingsError(
-                f"--from {shown(settings.source or parent)}",
+                "source",
                 "this would change the skill in place",
-                "Add --force (the old version is kept), or choose another folder with --output.",
+                (
+                    *("Add ", Setting("force"), " (the old version is kept), "),
+                    *("or choose another folder with ", Setting("output"), "."),
+                ),
+                value=shown(settings.source or parent),
             )
         target = settings.output or (parent / settings.name if settings.name else None)
         if target:
-            flag = "--output" if settings.output else "--name"
-            saving.require_free(flag, target, force=settings.force)
-            place = target.resolve().parent if target.is_dir() else target
-            saving.require_writable(f"{flag} {shown(target)}", place)
+            setting = "output" if settings.output else "name"
+            saving.require_free(setting, target, force=settings.force)
+            saving.require_writable(target.resolve().parent if target.is_dir() else target)
         else:
-            place = start.base if in_place and start and start.base else parent
-            saving.require_writable(shown(place), place)
+            saving.require_writable(start.base if in_place and start and start.base else parent)
         missing = max(0, settings.cases - len(known.cases))
         guess = estimate(settings, room, material, missing, len(known.cases), drafts=True)
         _require_consent(context, _with_warning(guess, known, missing, settings, room))
@@ -117,9 +120,8 @@ def refine(path: Path, settings: TeachSettings, context: TeachContext) -> Taught
     check(settings)
     start, known = _skill_with_cases(path)
     if len(known.cases) < 2:
-        raise SettingsError(
-            shown(path), "this skill has too few cases", "Run pytest-upskill cases first."
-        )
+        problem = "this skill has too few cases"
+        raise InputError(path, problem, "Run pytest-upskill cases first.")
     if settings.adversary:
         require_growable(known)
     _require_writable(start)
@@ -144,7 +146,7 @@ def add_cases(path: Path, settings: TeachSettings, context: TeachContext) -> Tau
     require_growable(known)
     if settings.cases < 1 or settings.cases + len(known.cases) < FEWEST_CASES:
         problem = f"a skill needs at least {FEWEST_CASES} cases"
-        raise SettingsError(f"{settings.cases} cases for {shown(path)}", problem, "Write more.")
+        raise SettingsError("cases", problem, "Write more.", value=settings.cases)
     _require_writable(start)
     with classroom(settings, context) as room:
         material = gather(settings, room.provider)
@@ -165,7 +167,7 @@ def add_cases(path: Path, settings: TeachSettings, context: TeachContext) -> Tau
 @contextmanager
 def classroom(settings: TeachSettings, context: TeachContext) -> Iterator[Classroom]:
     """All models of a run; their engine is closed at the end."""
-    room = Classroom(settings, context.root, context.screen.line, context.prices)
+    room = Classroom(settings, context.root, context.screen.line, context.prices, context.spell)
     context.opened(room)
     try:
         yield room
@@ -178,7 +180,7 @@ def classroom(settings: TeachSettings, context: TeachContext) -> Iterator[Classr
 
 def _require_writable(skill: Draft) -> None:
     if skill.base:
-        saving.require_writable(shown(skill.base), skill.base)
+        saving.require_writable(skill.base)
 
 
 def _require_consent(context: TeachContext, guess: Estimate) -> None:
@@ -247,9 +249,9 @@ def _saved(
     taught = replace(taught, cost=spent, notes=_notes(taught, room))
     try:
         kept = saving.save(taught.best.draft, text, folder, state)
-    except SettingsError as error:
-        return replace(taught, unsaved=_unsaved(error, taught.best, text, state))
-    with suppress(SettingsError):  # the skill is saved, and that is what counts
+    except InputError as error:
+        return replace(taught, unsaved=_unsaved(error, taught.best, text, steps))
+    with suppress(InputError):  # the skill is saved, and that is what counts
         state.save(
             saved=str(folder.absolute()),
             cost=spent,
@@ -259,13 +261,14 @@ def _saved(
     return replace(taught, folder=folder, kept=kept)
 
 
-def _unsaved(error: SettingsError, best: Attempt, cases: str, state: TeachState) -> str:
+def _unsaved(error: InputError, best: Attempt, cases: str, steps: Steps) -> str:
     """Why the skill was not saved, and where its best version is."""
     text = f"Not saved: {error.where}: {error.problem}."
-    with suppress(SettingsError, OSError):
-        kept = state.keep_unsaved(best.number, best.draft, cases)
+    with suppress(InputError, OSError):
+        kept = steps.state.keep_unsaved(best.number, best.draft, cases)
         text += f"\nThe best version is kept in {shown(kept)}"
-    return f"{text}\nOnce that is fixed, --resume saves it without asking anything again."
+    resume = steps.room.spell("resume")
+    return f"{text}\nOnce that is fixed, {resume} saves it without asking anything again."
 
 
 def _notes(taught: Taught, room: Classroom) -> tuple[str, ...]:

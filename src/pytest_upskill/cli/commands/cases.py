@@ -3,7 +3,7 @@
 import argparse
 import os
 
-from ...errors import SettingsError, shown
+from ...errors import InputError, shown
 from ...skills.skill import SKILL_NAMES, find_cases, load_skill
 from ...teach import workflow
 from ..project import find_skill
@@ -23,7 +23,7 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     skill = load_skill(file)
     there = find_cases(skill.file.parent)
     if there and given.add is None:
-        raise SettingsError(shown(there), "this skill has cases already", "Add more with --add N.")
+        raise InputError(shown(there), "this skill has cases already", "Add more with --add N.")
     given.cases = given.cases if given.add is None else given.add
     students = tuple(given.students or ())  # cases can be written without, whatever is configured
     task = given.task or skill.description

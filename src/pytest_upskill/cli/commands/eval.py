@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from typing import Final
 
-from ...errors import SettingsError, shown
+from ...errors import InputError, shown
 from ..output import forget_output, write
 from ..project import find_skill
 
@@ -65,7 +65,7 @@ def pytest_arguments(given: argparse.Namespace, env: Mapping[str, str]) -> list[
     """The same for pytest."""
     for flag, hint in _NO_COUNTERPART.items():
         if getattr(given, flag.strip("-").replace("-", "_")) is not None:
-            raise SettingsError(flag, "pytest-upskill has no such flag", hint)
+            raise InputError(flag, "pytest-upskill has no such flag", hint)
     words = ["--skill", shown(find_skill(given.skill, env))]
     for model in given.models:
         words += ["--model", model]

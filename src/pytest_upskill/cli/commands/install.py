@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from ..._util.texts import counted, one_line
-from ...errors import SettingsError, SkillError, shown
+from ...errors import InputError, SkillError, shown
 from ...lint.skill_rules import lint_skill_file
 from ...skills.skill import find_skills, is_taught
 
@@ -153,7 +153,7 @@ def write_copy(files: Mapping[str, Path], target: Path, root: Path) -> None:
     skills = target.parent
     # A link on the way would have it written to who knows where.
     if not Path(os.path.realpath(skills)).is_relative_to(os.path.realpath(root)):
-        raise SettingsError(
+        raise InputError(
             shown(skills),
             f"this leads out of {shown(root)}",
             "Remove the link, or copy the skill by hand.",
@@ -167,7 +167,7 @@ def write_copy(files: Mapping[str, Path], target: Path, root: Path) -> None:
         finally:
             shutil.rmtree(new, ignore_errors=True)
     except OSError as error:
-        raise SettingsError(shown(target), f"this can't be written: {error}") from None
+        raise InputError(shown(target), f"this can't be written: {error}") from None
 
 
 def _fill(folder: Path, files: Mapping[str, Path]) -> None:
@@ -251,7 +251,7 @@ def _home() -> Path:
     try:
         return Path.home()
     except RuntimeError:
-        raise SettingsError("--user", "your home folder is not known", "Set HOME.") from None
+        raise InputError("--user", "your home folder is not known", "Set HOME.") from None
 
 
 def _agents(names: list[str] | None, root: Path, *, user: bool) -> list[Agent]:
@@ -260,7 +260,7 @@ def _agents(names: list[str] | None, root: Path, *, user: bool) -> list[Agent]:
     used = [agent for agent in AGENTS if agent.is_used(root, user=user, env=os.environ)]
     if not used:
         place = "your home" if user else "this folder"
-        raise SettingsError(
+        raise InputError(
             "--agent",
             f"nothing in {place} tells which agents it is used with",
             f"Name some: {' '.join(f'--agent {name}' for name in AGENTS_BY_NAME)}",
@@ -269,10 +269,7 @@ def _agents(names: list[str] | None, root: Path, *, user: bool) -> list[Agent]:
 
 
 def _skill_files(path: Path) -> list[Path]:
-    try:
-        return find_skills(path)
-    except SettingsError as error:
-        raise SettingsError(shown(path), error.problem, error.hint) from None
+    return find_skills(path)
 
 
 def _lint_errors(file: Path) -> list[str]:
@@ -293,7 +290,7 @@ def _install(file: Path, agent: Agent, root: Path, given: argparse.Namespace) ->
         files = files_of(source)
         state, changed = state_of(files, target)
     except OSError as error:
-        raise SettingsError(shown(target), f"this can't be read: {error}") from None
+        raise InputError(shown(target), f"this can't be read: {error}") from None
     if os.path.realpath(target) == str(source):
         state, changed = "same", []
     if state == "changed" and not given.force:

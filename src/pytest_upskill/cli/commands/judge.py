@@ -2,7 +2,7 @@
 
 import argparse
 import json
-import os
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,15 +14,13 @@ from tabulate import tabulate
 from ..._util.json_forms import FormError, Strict, read_form
 from ..._util.texts import counted, one_line
 from ...checks.judging import JUDGE_MAX_OUTPUT, Rulings, judge
-from ...engine.budget import Budget
-from ...errors import SettingsError, shown
-from ...measure.assembly import assemble, stored_answers
-from ...models.names import resolve
-from ...models.port import ModelName
+from ...errors import InputError, SettingsError, shown
+from ...measure.assembly import Assembly, announced
 from ...settings import Settings
 from ...stats import cohens_kappa
 from ...trials.answer import Answer
 from ...trials.trial import Question, Rubric
+from ..output import tell
 
 
 class LabelledForm(Strict):
@@ -65,7 +63,7 @@ class Agreement:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="labelled answers, JSON lines")
-    parser.add_argument("--model", required=True, metavar="NAME", help="the judge")
+    parser.add_argument("--model", dest="judge", required=True, metavar="NAME", help="the judge")
     parser.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible server")
     parser.add_argument("--votes", type=int, default=1, metavar="N", help="votes on each (1)")
     parser.add_argument("--json", action="store_true", help="as JSON")
@@ -73,16 +71,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> tuple[str, int]:
     if given.votes < 1:
-        raise SettingsError(f"--votes {given.votes}", "this is not 1 or more", "Use 1, 3 or 5.")
+        raise SettingsError("votes", "not 1 or more", "Use 1, 3 or 5.", value=given.votes)
     examples = load_labelled(given.file)
     trouble: list[str] = []
-    rulings = _ask_judge(examples, given.model, given.base_url, given.votes, trouble)
+    rulings = _ask_judge(examples, given, trouble)
     found = compared(examples, rulings)
     if given.json:
-        data = {"model": given.model, "votes": given.votes, **asdict(found), "trouble": trouble}
+        data = {"model": given.judge, "votes": given.votes, **asdict(found), "trouble": trouble}
         text = json.dumps(data, indent=2)
     else:
-        text = "\n".join([*trouble, _text(given.model, found)])
+        text = "\n".join([*trouble, _text(given.judge, found)])
     return text, 0 if found.labels else 1
 
 
@@ -91,15 +89,13 @@ def load_labelled(file: Path) -> list[Labelled]:
     try:
         lines = file.read_text("utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(
-            shown(file), f"this can't be read: {error}", "Check the path."
-        ) from None
+        raise InputError(file, f"can't be read: {error}", "Check the path.") from None
     examples = []
     for number, line in enumerate(lines, start=1):
         if line.strip():
             examples.append(_labelled(f"{shown(file)}:{number}", line))
     if not examples:
-        raise SettingsError(shown(file), "there are no examples", _EXAMPLE)
+        raise InputError(file, "there are no examples", _EXAMPLE)
     return examples
 
 
@@ -113,28 +109,28 @@ def _labelled(place: str, line: str) -> Labelled:
     try:
         form: LabelledForm = read_form(_FORM, json.loads(line))
     except (ValueError, RecursionError):
-        raise SettingsError(place, "this line is not JSON", _EXAMPLE) from None
+        raise InputError(place, "this line is not JSON", _EXAMPLE) from None
     except FormError as error:
-        raise SettingsError(place, str(error), _EXAMPLE) from None
+        raise InputError(place, str(error), _EXAMPLE) from None
     texts = [form.judge] if isinstance(form.judge, str) else form.judge
     passed = [form.passed] if isinstance(form.passed, bool) else form.passed
     if not texts or len(texts) != len(passed):
         problem = f"{counted(len(texts), 'text')} and {counted(len(passed), 'label')}"
-        raise SettingsError(place, problem, "Give one label for each text of the rubric.")
+        raise InputError(place, problem, "Give one label for each text of the rubric.")
     return Labelled(place, form.question, form.answer, tuple(texts), tuple(passed))
 
 
 def _ask_judge(
-    examples: Sequence[Labelled], name: str, base_url: str | None, votes: int, trouble: list[str]
+    examples: Sequence[Labelled], given: argparse.Namespace, trouble: list[str]
 ) -> list[Rulings]:
-    spec = resolve(ModelName(name, base_url), os.environ)
-    spec.provider.require(spec, os.environ, lambda _what: lambda _done, _total: None)
-    specs = {name: spec}
-    answers = stored_answers(specs, Path.cwd(), trouble.append, fresh=False)
-    engine = assemble(specs, Settings(), answers, Budget())
+    settings = Settings(judge=given.judge, base_url=given.base_url)
+    models = Assembly()
+    models.add_judge(settings)
+    models.require(announced(lambda line: tell(sys.stderr, f"{line}\n")))
+    engine = models.engine(settings, Path.cwd(), trouble.append, spell=given.spell)
     to_judge = [
         (
-            Rubric(name, example.texts, votes, JUDGE_MAX_OUTPUT),
+            Rubric(given.judge, example.texts, given.votes, JUDGE_MAX_OUTPUT),
             Question("", "", (("user", example.question),), 0, 1),
             Answer(example.answer),
         )

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Final
 
 from ..._util.texts import counted, harmless, one_line
-from ...errors import SettingsError, shown
 from ...lint import Finding, lint_skill
 from ...skills.skill import CASES_NAME, EVALS_NAME, SKILL_NAMES, find_skills
 from ..project import INI_FILES
@@ -69,11 +68,7 @@ def _skill_files(paths: Iterable[Path]) -> Iterator[Path]:
     """The SKILL.md files of the skills, each once; pre-commit names every file that changed."""
     seen = set[Path]()
     for path in paths:
-        try:
-            files = find_skills(_skill_of(path))
-        except SettingsError as error:
-            raise SettingsError(shown(path), error.problem, error.hint) from None
-        for file in files:
+        for file in find_skills(_skill_of(path)):
             if (real := file.resolve()) not in seen:
                 seen.add(real)
                 yield file

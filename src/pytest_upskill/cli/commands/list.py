@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from ...errors import SettingsError, shown
+from ...errors import InputError, shown
 from ...reports.terminal.skill_tree import total_line, tree_lines
 from ...results.history import KeptRow, newest
 from ...results.overview import LastResult, SkillOverview, overview
@@ -80,15 +80,12 @@ def default_folders() -> list[Path]:
     config = read_config(here, os.environ)
     if config.file and config.skills_dir and not config.skills_dir.exists():
         where = f"{shown(config.file)}: skills_dir: {shown(config.skills_dir)}"
-        raise SettingsError(where, "there is no such folder", "Name a folder: list DIR.")
+        raise InputError(where, "there is no such folder", "Name a folder: list DIR.")
     return [config.skills_dir or here]
 
 
 def _skill_files(folder: Path) -> list[Path]:
-    try:
-        return find_skills(folder)
-    except SettingsError as error:
-        raise SettingsError(shown(folder), error.problem, error.hint) from None
+    return find_skills(folder)
 
 
 def _text(found: Sequence[tuple[Path, Sequence[SkillOverview]]], preview: bool) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tabulate import tabulate
 
-from ...errors import SettingsError
+from ...errors import InputError
 from ...models import Provider, local
 from ...models.names import ALIASES, HOSTED
 from ...models.port import shown_address
@@ -56,7 +56,7 @@ def _provider_data(name: str, env: Mapping[str, str]) -> dict[str, Any]:
     provider = HOSTED[name]
     try:
         url = HOSTED[name].base_url_in(env)
-    except SettingsError:
+    except InputError:
         url = None
     return {
         "name": name,
@@ -72,7 +72,7 @@ def _address(name: str, env: Mapping[str, str]) -> str:
     variable = HOSTED[name].base_url_env
     try:
         url = HOSTED[name].base_url_in(env)
-    except SettingsError as error:
+    except InputError as error:
         return f"{variable}: {error.problem}"
     if not url:
         return f"set {variable}"

@@ -19,11 +19,11 @@ from ...settings import Gates
 from ..output import stdout_look
 
 _KINDS: Final = {
-    "json": ("FILE", "all of it as JSON"),
-    "html": ("FILE", "a page to look at"),
-    "markdown": ("FILE", "a comment for a pull request"),
-    "csv": ("FILE", "a row for each answer"),
-    "benchmark": ("DIR", "skill-creator's layout"),
+    "json_file": ("FILE", "all of it as JSON"),
+    "html_file": ("FILE", "a page to look at"),
+    "markdown_file": ("FILE", "a comment for a pull request"),
+    "csv_file": ("FILE", "a row for each answer"),
+    "benchmark_folder": ("DIR", "skill-creator's layout"),
 }
 _GATES: Final = {
     "--min-lift": (-1.0, 1.0),
@@ -37,8 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "files", type=Path, nargs="+", metavar="FILE", help="of --skill-json, or kept runs"
     )
-    for kind, (metavar, what) in _KINDS.items():
-        parser.add_argument(f"--{kind}", type=Path, metavar=metavar, help=f"write {what}")
+    for setting, (metavar, what) in _KINDS.items():
+        flag = f"--{setting.partition('_')[0]}"
+        parser.add_argument(flag, dest=setting, type=Path, metavar=metavar, help=f"write {what}")
     for flag, (low, high) in _GATES.items():
         number = partial(_number, low=low, high=high)
         parser.add_argument(flag, type=number, metavar="R", help="a gate, in place of the run's")
@@ -61,7 +62,7 @@ def _number(text: str, *, low: float, high: float) -> float:
 
 def run(given: argparse.Namespace) -> tuple[str, int]:
     gates = _gates(given)
-    wanted = {f"--{kind}": getattr(given, kind) for kind in _KINDS}
+    wanted = {setting: getattr(given, setting) for setting in _KINDS}
     require_apart(wanted)
     sources = [Source(shown(file), _with_gates(read_run(file), gates)) for file in given.files]
     results, notes = merged(sources, subset=given.subset)

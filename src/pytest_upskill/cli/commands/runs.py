@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..._util.texts import counted, one_line
-from ...errors import ResultsError, SettingsError, shown
+from ...errors import InputError, ResultsError, shown
 from ...reports.history.entries import Entry, entry_data, history_csv
 from ...reports.history.run_lines import comparison_lines, run_lines
 from ...reports.history.trend import history_lines, plot_lines
@@ -131,7 +131,7 @@ def _write(file: Path, text: str) -> None:
         file.write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
         problem = f"this can't be written: {error.strerror or error}"
-        raise SettingsError(shown(file), problem, "Name a file in a folder of yours.") from None
+        raise InputError(shown(file), problem, "Name a file in a folder of yours.") from None
 
 
 def _count(text: str) -> int:

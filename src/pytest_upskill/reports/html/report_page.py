@@ -113,7 +113,7 @@ def _cases(content: Fitted) -> str:
     if content.cut:
         cut = (
             f"To keep this file small, {content.cut:,} of {counted(content.answers, 'answer')} "
-            "are cut, those of failed cases last. <code>--skill-json</code> writes all."
+            "are cut, those of failed cases last. The JSON report has all."
         )
     return (
         '<section id="cases"><h2>Cases</h2>'

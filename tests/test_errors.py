@@ -1,0 +1,115 @@
+"""Errors name settings; each edge writes its own flag, ini key or parameter."""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+import pytest_upskill
+from pytest_upskill.errors import (
+    InputError,
+    ModelError,
+    Setting,
+    SettingsError,
+    TeachError,
+    spelling,
+)
+from pytest_upskill.plugin.options import FLAGS, OPTIONS
+from pytest_upskill.settings import Gates, Settings
+from pytest_upskill.teach.teach_settings import TeachSettings
+
+SOURCE = Path(pytest_upskill.__file__).parent
+# Options of other programs that are called (git, bash, pip), and the one table from which the
+# commands of teach/ get their options.
+NOT_OURS = {"_util/git.py", "skills/at_ref.py", "checks/parsers.py", "models/local.py"}
+TABLES = {"teach/teach_settings.py"}
+NAMES = {field.name for kind in (Settings, Gates, TeachSettings) for field in fields(kind)}
+
+spell = spelling({"max_cost": "--max-cost", "models": "--model"})
+
+
+def test_a_message_is_spelled_by_who_shows_it() -> None:
+    error = InputError("a.json", ("no ", Setting("max_cost")), ("Raise ", Setting("timeout")))
+    assert str(error) == "a.json: no max_cost\n  Raise timeout"
+    assert error.told(spell) == "a.json: no --max-cost\n  Raise the timeout"
+
+
+def test_a_text_that_looks_like_a_setting_is_left_alone() -> None:
+    assert (
+        InputError("max_cost", "models", "{models}").told(spell) == "max_cost: models\n  {models}"
+    )
+    assert TeachError(("{models} ", Setting("models"))).told(spell) == "{models} --model"
+
+
+def test_a_setting_is_told_with_its_value_or_with_the_file_it_is_from() -> None:
+    error = SettingsError("models", "unknown", value="x")
+    assert str(error) == "models x: unknown"
+    assert error.told(spell) == "--model x: unknown"
+    assert error.told(spell, lambda name: f"a.ini: my_{name}") == "a.ini: my_models: x: unknown"
+    error = SettingsError("models", "unknown", value="x", origin="a.yaml: eval_model")
+    assert error.told(spell, lambda _: "a.ini: m") == str(error) == "a.yaml: eval_model: x: unknown"
+    assert SettingsError("max_cost", "wrong").told(spell) == "--max-cost: wrong"
+    assert SettingsError("max_cost", "wrong").told(spell, lambda _: "a.ini: m") == "a.ini: m: wrong"
+
+
+def test_a_model_error_has_its_attempts_before_its_hint() -> None:
+    error = ModelError("no answer", ("Raise ", Setting("max_cost")))
+    assert error.told(spell, " (2 attempts)") == "no answer (2 attempts). Raise --max-cost"
+    assert str(error) == f"no answer. {error.hint}" == "no answer. Raise max_cost"
+    assert ModelError("no answer").told(spell) == "no answer"
+
+
+def below_the_edges() -> Iterator[tuple[str, ast.Module]]:
+    for file in sorted(SOURCE.rglob("*.py")):
+        name = file.relative_to(SOURCE).as_posix()
+        if not name.startswith(("plugin/", "cli/")):
+            yield name, ast.parse(file.read_text("utf-8"))
+
+
+def texts(tree: ast.Module) -> Iterator[str]:
+    """The string literals of a module, but for docstrings."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docs = {id(node.body[0]) for node in ast.walk(tree) if isinstance(node, documented)}
+    parts = [
+        node for node in ast.walk(tree) if not (isinstance(node, ast.Expr) and id(node) in docs)
+    ]
+    for node in parts:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Constant) and isinstance(child.value, str):
+                yield child.value
+
+
+def test_no_flag_is_written_below_the_edges() -> None:
+    flags = {
+        name: found
+        for name, tree in below_the_edges()
+        if (found := [text for text in texts(tree) if re.search(r"(?<![\w-])--[a-z]", text)])
+    }
+    assert set(flags) == NOT_OURS | TABLES
+    ours = [text for name in NOT_OURS for text in flags[name] if "skill" in text or " " in text]
+    assert ours == []
+
+
+def named(tree: ast.Module) -> Iterator[str]:
+    """The settings that the errors of a module name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+            first = node.args[0]
+            is_name = node.func.id in ("Setting", "SettingsError", "NamedBy")
+            if is_name and isinstance(first, ast.Constant):
+                yield str(first.value)
+
+
+def test_errors_name_settings_that_there_are() -> None:
+    found = {name for _, tree in below_the_edges() for name in named(tree)}
+    assert {"max_cost", "base_url", "judge", "source"} <= found
+    assert found - NAMES == set()
+
+
+def test_every_option_of_pytest_is_a_setting_and_is_spelled() -> None:
+    settings = [option.setting for option in OPTIONS]
+    assert len(set(settings)) == len(settings)
+    assert set(FLAGS) - NAMES == set()
+    apart = {"models_folder", "models_file", "first_runs", "gates"}  # made from the others
+    assert NAMES - {field.name for field in fields(TeachSettings)} - set(FLAGS) == apart
