@@ -22,7 +22,7 @@ from pytest_upskill.teach.teach_settings import TeachSettings
 SOURCE = Path(pytest_upskill.__file__).parent
 # Options of other programs that are called (git, bash, pip), and the one table from which the
 # commands of teach/ get their options.
-NOT_OURS = {"_util/git.py", "skills/at_ref.py", "checks/parsers.py", "models/local.py"}
+NOT_OURS = {"_util/git.py", "skills/at_ref.py", "checks/languages.py", "models/local.py"}
 TABLES = {"teach/teach_settings.py"}
 NAMES = {field.name for kind in (Settings, Gates, TeachSettings) for field in fields(kind)}
 

@@ -128,7 +128,7 @@ def test_a_broken_file_is_told(
 
 def test_there_must_be_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["judge", "nowhere.jsonl", "--model", "haiku"]) == 2
-    assert "nowhere.jsonl: this can't be read" in capsys.readouterr().err
+    assert "nowhere.jsonl: can't be read" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

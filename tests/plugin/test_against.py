@@ -161,4 +161,6 @@ def test_no_worse_needs_something_to_compare_with(pytester: pytest.Pytester) -> 
     write_skill(pytester.path / "skills/gate")
     result = pytester.runpytest_inprocess("--skill", "skills", "--skill-no-worse")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: --skill-no-worse: worse than what is not said", "*REF."])
+    result.stderr.fnmatch_lines(
+        ["ERROR: --skill-no-worse: there is nothing to compare with", "*REF."]
+    )

@@ -202,7 +202,7 @@ def test_without_a_model_they_are_skipped(pytester: pytest.Pytester, model: str)
     [
         (
             '@pytest.mark.skill("skills/nowhere")',
-            "*: mark skill *skills/nowhere: no such file or folder*",
+            "test_gate.py::test_opens: skills/nowhere: no such file or folder*",
         ),
         (
             '@pytest.mark.skill("skills")',

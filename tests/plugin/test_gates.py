@@ -95,4 +95,4 @@ def test_a_gate_that_needs_a_baseline_is_refused_before_the_first_call(
     args = ["--skill", "skills", "--model", model, "--skill-no-baseline", gate, "0.5"]
     result = pytester.runpytest_inprocess(*args)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"ERROR: {gate}: this does not go with --skill-no-baseline"])
+    result.stderr.fnmatch_lines([f"ERROR: {gate}: can't be combined with --skill-no-baseline"])

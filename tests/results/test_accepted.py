@@ -111,7 +111,7 @@ def test_a_broken_file_is_one_clear_message(tmp_path: Path, text: str, problem: 
     with pytest.raises(AcceptedError) as caught:
         read_results(tmp_path)
     assert problem in str(caught.value)
-    assert "--skill-accept" in caught.value.hint
+    assert "run with accept" in caught.value.hint
 
 
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:

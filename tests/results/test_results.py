@@ -154,7 +154,7 @@ def test_what_is_no_such_file_is_told_with_the_place(
     with pytest.raises(ResultsError) as caught:
         read_run(file)
     assert problem in str(caught.value)
-    assert "--skill-json" in str(caught.value)
+    assert "Give a JSON report" in str(caught.value)
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:

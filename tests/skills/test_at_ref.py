@@ -61,7 +61,7 @@ def test_another_failure_of_git_is_told(tmp_path: Path) -> None:
     skill = load_skill(skill_with_a_past(tmp_path, old=OLD) / "SKILL.md")
     require_ref("main", skill.file.resolve().parent)
     shutil.rmtree(tmp_path / ".git/objects")
-    with pytest.raises(SettingsError, match="--skill-against main: git failed in"):
+    with pytest.raises(SettingsError, match="against main: git failed in"):
         with_previous(skill, "main")
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.errors import SettingsError
+from pytest_upskill.errors import SkillError
 from pytest_upskill.skills.skill import MAX_FILE_BYTES, Skill, find_skills, load_skill
 from support.kit import refused, skill_or_error, write_skill, write_skill_md
 
@@ -136,8 +136,8 @@ def test_path_without_a_skill_is_rejected_with_a_hint(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty" / "sub").mkdir(parents=True)
     (tmp_path / "README.md").touch()
-    with pytest.raises(SettingsError) as caught:
+    with pytest.raises(SkillError) as caught:
         find_skills(tmp_path / path)
-    assert caught.value.where == f"--skill {path}"
+    assert caught.value.where == path
     assert problem in caught.value.problem
     assert caught.value.hint

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.errors import SettingsError
+from pytest_upskill.errors import InputError
 from pytest_upskill.skills.upskill_config import CONFIG_NAME, UpskillConfig, read_config
 
 
@@ -30,7 +30,7 @@ def test_models_that_write_skills_and_cases_are_read(tmp_path: Path) -> None:
     config = read_config(tmp_path, {})
     assert (config.teacher, config.test_model) == ("opus", "haiku")
     written(tmp_path, "test_gen_model: [haiku]")
-    with pytest.raises(SettingsError, match="test_gen_model: must be a model name"):
+    with pytest.raises(InputError, match="test_gen_model: must be a model name"):
         read_config(tmp_path, {})
 
 
@@ -56,7 +56,7 @@ def test_environment_may_name_another_file(
     other.write_text("skills_dir: mine")
     config = read_config(tmp_path / "project", {"UPSKILL_CONFIG": str(other)})
     assert config == UpskillConfig(other, (), tmp_path / "project/mine")
-    with pytest.raises(SettingsError, match=r"no such file.*\n  Check the path in UPSKILL_CONFIG"):
+    with pytest.raises(InputError, match=r"no such file.*\n  Check the path in UPSKILL_CONFIG"):
         read_config(tmp_path, {"UPSKILL_CONFIG": "gone.yaml"})
 
 
@@ -79,7 +79,7 @@ def test_environment_may_name_another_file(
 )
 def test_broken_file_is_one_clear_error(tmp_path: Path, text: str | bytes, told: str) -> None:
     written(tmp_path, text)
-    with pytest.raises(SettingsError) as caught:
+    with pytest.raises(InputError) as caught:
         read_config(tmp_path, {})
     assert told in str(caught.value)
 
@@ -92,14 +92,14 @@ def test_broken_file_is_one_clear_error(tmp_path: Path, text: str | bytes, told:
         st.recursive(st.none() | st.integers() | st.text(), st.lists, max_leaves=4),
     ).map(lambda data: json.dumps(data).encode())
 )
-def test_any_content_loads_or_raises_settings_error(
+def test_any_content_loads_or_raises_input_error(
     tmp_path_factory: pytest.TempPathFactory, data: bytes
 ) -> None:
     folder = tmp_path_factory.mktemp("any")
     written(folder, data)
     try:
         config = read_config(folder, {})
-    except SettingsError:
+    except InputError:
         return
     assert all(isinstance(name, str) and name.strip() for name in config.eval_models)
     assert all(path is None or path.is_absolute() for path in (config.skills_dir, config.runs_dir))

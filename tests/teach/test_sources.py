@@ -249,7 +249,7 @@ def test_what_is_wrong_is_told(
     with pytest.raises(SettingsError) as caught:
         read_tool(reference)
     assert said in caught.value.problem
-    assert caught.value.where == f"--tool {reference}"
+    assert caught.value.where == f"tool {reference}"
     assert caught.value.hint
 
 

@@ -129,9 +129,9 @@ class UpskillRun:
         self._config.pluginmanager.register(export, "upskill-otel")
 
     def _require_models(self) -> None:
+        prepare.require_outputs(self.settings)
         if self.settings.replay_file is None:  # a replay asks nobody, and needs no key
             self._models.require(display.download_bar(self._config))
-        prepare.require_outputs(self.settings)
         self._models.require_prices(self.settings.max_cost)
         self._required = True
 
