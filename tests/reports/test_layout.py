@@ -5,15 +5,19 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_upskill.reports.terminal.layout import (
+    ASCII_MARKS,
+    Marks,
     cut,
     cut_middle,
     distinct_names,
+    marks_for,
     padded,
     side_by_side,
     split_name,
     text_width,
     wrapped,
 )
+from support.made import LONG_MODEL, lines, made_summary
 
 NOT_ALL_ALIKE = ["…good.json", "…poor.json", "haiku"]
 texts = st.text(alphabet="ab -/_:.日本é\u0301🎉", max_size=60)
@@ -148,3 +152,13 @@ def test_blocks_stand_side_by_side_whatever_their_characters() -> None:
         "a     │ c",
         "      │ d",
     ]
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "no-such-encoding"])
+def test_a_terminal_without_blocks_gets_ascii(encoding: str) -> None:
+    assert marks_for(encoding) == ASCII_MARKS
+    assert "\n".join(lines(made_summary(LONG_MODEL), marks=marks_for(encoding))).isascii()
+
+
+def test_a_terminal_with_blocks_gets_them() -> None:
+    assert marks_for("utf-8") == Marks()

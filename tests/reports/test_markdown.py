@@ -31,7 +31,6 @@ HOSTILE = (
 )
 
 OURS = {"h2", "h3", "p", "strong", "ul", "li", "table", "thead", "tbody", "tr", "th", "td"}
-
 OURS |= {"details", "summary", "pre", "code"}
 
 

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from statistics import fmean
 from typing import Any, Final
 
 from pytest_upskill._util.git import Commit
+from pytest_upskill.reports.history.entries import Entry
 from pytest_upskill.reports.terminal.layout import Look
 from pytest_upskill.reports.terminal.summary_text import summary_lines
+from pytest_upskill.results.history import Row
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.summary import ArmSummary, CaseSummary, Summary
 from pytest_upskill.results.verdict import verdicts_of
@@ -184,3 +186,35 @@ def lines(
     skills = [GATE, *(SkillInfo(n, f"skills/{n}", "1" * 64, 99) for n in names if n != "gate")]
     terminal = Look(**{"width": 120, **look})
     return summary_lines(skills, verdicts_of(rows), terminal, notes, subsets or {})
+
+
+NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
+
+
+def made_row(lift: float | None = 0.5, **more: Any) -> Row:
+    """A skill on a model as the history keeps it."""
+    rate = None if lift is None else max(0.0, lift)
+    values: dict[str, Any] = {
+        **{"skill": "wick", "model": "haiku", "model_id": "id", "cases": 12, "runs": 3},
+        **{"errored": 0, "baseline_rate": 0.25, "skill_rate": rate, "lift": lift},
+        **{"lift_low": lift and lift - 0.1, "lift_high": lift and lift + 0.1},
+        **{"baseline_tokens": 50.0, "skill_tokens": 1150.4, "token_change": 2.0},
+        **{"baseline_cost": 0.0005, "skill_cost": 0.0015, "verdict": "helps", "of": 12},
+    }
+    return Row(**{**values, **more})
+
+
+def made_entry(
+    days_ago: float, row: Row, commit: str | None = None, *, dirty: bool = False
+) -> Entry:
+    short = f"{int(days_ago * 10):06x}"
+    known = Commit(commit, dirty) if commit else None
+    return Entry(f"2026-{short}", short, NOW - timedelta(days=days_ago), known, row)
+
+
+ENTRIES = [
+    made_entry(0, made_row(0.7), "c0ffee123456"),
+    made_entry(0, made_row(0.6, model=LONG_MODEL), "c0ffee123456"),
+    made_entry(3, made_row(0.5, cases=5), "abcdef123456", dirty=True),
+    made_entry(30, made_row(None, baseline_rate=None, verdict=None)),
+]

@@ -7,6 +7,7 @@ import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -260,3 +261,37 @@ def large_run(cases: int = 200) -> RunResults:
     ]
     questions = {key: " ".join(luck.choices(words, k=25)) for key in made.questions}
     return replace(made, records=tuple(records), questions=questions)
+
+
+class Elements(HTMLParser):
+    """Every element with its attributes and texts; fails if one is not closed."""
+
+    VOID = frozenset({"meta", "link", "br", "img", "input"})
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, list[str]] = {}
+        self.text = ""
+        self._open: list[str] = []
+        self.feed(page)
+        assert self._open == []
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        """The attributes of each element with this tag."""
+        return [attributes for name, attributes in self.found if name == tag]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+        self.texts.setdefault(self._open[-1] if self._open else "", []).append(data)

@@ -1,0 +1,26 @@
+"""Entries of the history as CSV."""
+
+import csv
+import io
+
+from pytest_upskill.reports.history.entries import entry_data, history_csv
+from pytest_upskill.reports.numbers import metrics
+from support.made import ENTRIES, made_entry, made_row
+
+METRICS = metrics()
+
+
+def test_csv_has_a_line_for_each_entry_and_nothing_that_a_spreadsheet_reckons() -> None:
+    entries = [*ENTRIES, made_entry(1, made_row(-0.5, skill="=1+1", model="@\x1bx"), "c0ffee")]
+    rows = list(csv.DictReader(io.StringIO(history_csv(entries, METRICS["cost"]))))
+    assert len(rows) == 5
+    assert rows[0]["commit"] == "c0ffee123456"
+    assert (rows[0]["metric"], rows[0]["value"], rows[0]["low"]) == ("cost", "1.5", "")
+    assert (rows[2]["dirty"], rows[3]["commit"], rows[3]["lift"]) == ("True", "", "")
+    assert (rows[4]["skill"], rows[4]["model"]) == ("'=1+1", "'@\\x1bx")
+    assert float(rows[4]["lift"]) == -0.5
+    assert list(rows[0])[:4] == list(entry_data(ENTRIES[0]))[:4]
+
+
+def test_csv_of_nothing_is_empty() -> None:
+    assert history_csv([], METRICS["lift"]).strip() == ""

@@ -1,0 +1,146 @@
+"""The page of a run, as text: what is in it, and what can't get into it."""
+
+import re
+from dataclasses import replace
+from html import unescape
+
+import pytest
+
+from pytest_upskill.reports.html import html_report
+from pytest_upskill.reports.terminal.layout import Look
+from pytest_upskill.reports.terminal.summary_tables import skill_table
+from pytest_upskill.results.run import RunResults
+from pytest_upskill.settings import Gates
+from pytest_upskill.trials.records import Grade
+from pytest_upskill.trials.trial import Arm
+from support.made import accepted_count, made_run
+from support.pages import PAYLOADS, Elements, hostile_run, readable_run
+
+RUNS = {
+    "one model": made_run(),
+    "many": made_run(skills=[f"skill-{n}" for n in range(22)], models=("a", "b"), runs=2),
+    "no baseline": made_run(arms=("skill",)),
+    "previous": made_run(arms=("baseline", "previous", "skill")),
+    "nothing": made_run(cases=0),
+    "not run": replace(made_run(), records=()),
+    "hostile": hostile_run(),
+    "readable": readable_run(),
+}
+
+
+@pytest.mark.parametrize("results", RUNS.values(), ids=RUNS)
+def test_nothing_runs_or_loads_but_the_script_and_style_of_the_page(results: RunResults) -> None:
+    page = html_report(results, notes=PAYLOADS)
+    found = Elements(page).found
+    tags = [tag for tag, _ in found]
+    assert (tags.count("script"), tags.count("style"), tags.count("link")) == (2, 1, 1)
+    known = "html head meta title link style body header p h1 time code nav a main section h2 ul li"
+    known += " span div b small figure figcaption svg desc circle line text path i table thead tr"
+    known += " th tbody td noscript footer script"
+    assert set(tags) <= set(known.split())
+    for tag, attributes in found:
+        assert not [
+            name for name in attributes if name.startswith("on") or name in ("style", "src")
+        ]
+        for name in ("href", "xlink:href"):
+            assert (attributes.get(name) or "#").startswith(("#", "data:image/svg+xml,")), tag
+
+
+def test_the_head_says_when_what_and_with_what() -> None:
+    page = html_report(readable_run(), notes=["24 of 48 answers from cache."])
+    for told in (
+        "<title>release-notes · skill report</title>",
+        "2 January 2026, 03:04 UTC",
+        "48 tests on 4 models",
+        "3 min 14 s",
+        "<code>c0ffeec0f</code>",
+        "pytest-upskill 1.2.3",
+        "<li>24 of 48 answers from cache.</li>",
+    ):
+        assert told in page
+
+
+def test_the_verdicts_and_the_sweet_spot_are_in_the_page_without_a_script() -> None:
+    results = readable_run()
+    page = unescape(html_report(results))
+    for verdict in results.verdicts:
+        assert verdict.sentence in page
+    assert "Sweet spot:" in page
+    assert "worse with the skill: two-issues" in page
+
+
+@pytest.mark.parametrize(
+    ("results", "title", "told"),
+    [
+        (made_run(passes=lambda *_: True), "Passed", "6 of 6 tests passed; no gates were set."),
+        (
+            made_run(passes=lambda *_: True, gates=Gates(min_pass_rate=0.5)),
+            "Passed",
+            "6 of 6 tests passed; all gates passed.",
+        ),
+        (made_run(gates=Gates(min_lift=0.9)), "Failed", "(minimum +90)"),
+        (made_run(), "Failed", "1 test failed"),
+        (replace(made_run(), records=()), "Failed", "6 tests did not run"),
+        (
+            made_run(accepted={n: accepted_count(int(n != 4)) for n in range(6)}),
+            "Passed",
+            "5 of 6 tests passed, the others were expected to fail; all gates passed.",
+        ),
+        (made_run(accepted={4: accepted_count(1)}), "Failed", "regression: case-4"),
+    ],
+)
+def test_the_outcome_stands_at_the_top(results: RunResults, title: str, told: str) -> None:
+    page = html_report(results)
+    (outcome,) = re.findall(r'<section class="outcome \w+">(.*?)</section>', page)
+    assert f"<h2>{title}</h2>" in outcome
+    assert told in outcome
+
+
+def test_links_to_skills_lead_to_their_sections() -> None:
+    page = html_report(RUNS["many"])
+    links = re.findall(r'<th scope="row"[^>]*><a href="#([^"]+)">', page)
+    assert len(set(links)) == 22
+    assert all(page.count(f'id="{link}"') == 1 for link in links)
+
+
+def test_checks_are_those_of_an_answer_as_in_the_terminal() -> None:
+    made = made_run(cases=5, passes=lambda number, *_: number < 2)
+    records = [
+        replace(record, checks=(*record.checks, Grade("max_words", True, "short")))
+        for record in made.records
+    ]
+    results = replace(made, records=tuple(records))
+    lines = skill_table(results.verdicts, Look(160))
+    assert " 1.4/2 " in lines[-1]
+    assert re.findall(r'data-name="checks">([^<]*/[^<]*)</td>', html_report(results)) == ["1.4/2"]
+
+
+def test_without_checks_nothing_is_told_of_them() -> None:
+    made = made_run(cases=1)
+    records = [replace(record, checks=()) for record in made.records]
+    page = html_report(replace(made, records=tuple(records)))
+    assert re.findall(r'data-name="checks">([^<]*)</td>', page) == ["–"]
+
+
+@pytest.mark.parametrize(
+    ("arms", "against", "keys"),
+    [
+        (("baseline", "skill"), None, ["without the skill", "with it"]),
+        (("skill",), None, ["with the skill"]),
+        (
+            ("baseline", "previous", "skill"),
+            "v1",
+            ["without the skill", "with it at v1", "with it"],
+        ),
+        (("previous", "skill"), "v1", ["with the skill at v1", "with the skill"]),
+    ],
+)
+def test_the_legend_has_the_arms_that_are_drawn(
+    arms: tuple[Arm, ...], against: str | None, keys: list[str]
+) -> None:
+    made = made_run(arms=arms)
+    skills = tuple(replace(skill, against=against) for skill in made.skills)
+    page = html_report(replace(made, skills=skills))
+    legend, _ = re.findall(r'<p class="legend">(.*?)</p>', page)
+    assert re.findall(r"</i>(.*?)</span>", legend) == [*keys, "95 % interval"]
+    assert ("<title>Pass rate without" in page) == ("baseline" in arms)
