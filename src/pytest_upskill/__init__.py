@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from .results.run import RunResults
     from .results.summary import Summary
     from .results.verdict import Verdict
-    from .skills.cases import Case
+    from .skills.case import Case
     from .teach import (
         Taught,
         evaluate,
@@ -76,7 +76,7 @@ _HOMES: Final = {
     "results.run": ["RunResults"],
     "results.summary": ["Summary"],
     "results.verdict": ["Verdict"],
-    "skills.cases": ["Case"],
+    "skills.case": ["Case"],
     "trials.answer": ["Answer", "AnswerFile", "Usage"],
     "trials.records": ["Grade", "Record"],
     "trials.transcript": ["Turn"],

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_upskill.checks import Check, CheckContext, grade, python_kind, registered_kinds
-from pytest_upskill.skills.cases import Case
+from pytest_upskill.skills.case import Case
 from pytest_upskill.trials.answer import Answer
 
 ANSWER = Answer("gate up")

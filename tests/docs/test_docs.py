@@ -20,7 +20,7 @@ from pytest_upskill.models.scripted import load_script
 from pytest_upskill.plugin.options import INI_KEYS, OPTIONS
 from pytest_upskill.results.history import default_folder, keep
 from pytest_upskill.results.to_json import results_bytes
-from pytest_upskill.skills.cases import load_cases
+from pytest_upskill.skills.case import load_cases
 from pytest_upskill.trials.trial import Arm
 from support import wick_school
 from support.kit import commit_all

@@ -12,7 +12,7 @@ from pytest_upskill.errors import ModelError, SettingsError
 from pytest_upskill.models import ModelSpec, names
 from pytest_upskill.models.port import ModelName
 from pytest_upskill.models.scripted import ScriptedModel, load_script
-from pytest_upskill.skills.cases import Role
+from pytest_upskill.skills.case import Role
 from pytest_upskill.skills.skill import estimated_tokens
 from pytest_upskill.trials.answer import Answer, Usage
 from pytest_upskill.trials.trial import Question

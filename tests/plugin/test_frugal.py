@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_upskill.settings import Settings
-from pytest_upskill.skills.cases import Case
+from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.stats import look_plan, paired_lift, plan_level
 from pytest_upskill.trials.plan import Plan, PlannedCase

@@ -22,7 +22,7 @@ from pytest_upskill.results.accepted import (
     updated,
     write_results,
 )
-from pytest_upskill.skills.cases import Case
+from pytest_upskill.skills.case import Case
 from pytest_upskill.trials.plan import Count, Expectation
 from pytest_upskill.trials.records import Record
 

@@ -8,7 +8,7 @@ import pytest
 from pytest_upskill.errors import SettingsError
 from pytest_upskill.settings import Settings
 from pytest_upskill.skills.at_ref import require_ref, with_previous
-from pytest_upskill.skills.cases import Case
+from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.trials.trial import trials_of
 from support.kit import BODY, commit_all, skill_with_a_past, write_skill

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_upskill.checks import load_checked_cases
 from pytest_upskill.errors import CasesError
-from pytest_upskill.skills.cases import Case, load_cases
+from pytest_upskill.skills.case import Case, load_cases
 from support.kit import case, write_skill
 
 TALK = [

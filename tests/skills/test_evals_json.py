@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_upskill.errors import CasesError
-from pytest_upskill.skills.cases import Case, load_cases
+from pytest_upskill.skills.case import Case, load_cases
 
 
 def write_evals(skill: Path, evals: Any, **more: Any) -> Path:

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from pytest_upskill.skills.cases import Case, load_cases
+from pytest_upskill.skills.case import Case, load_cases
 from pytest_upskill.skills.skill import load_skill
 from support.loopback import Asked, Reply
 from support.school import School

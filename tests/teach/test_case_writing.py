@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.checks import KINDS, parse_checks
-from pytest_upskill.skills.cases import load_cases
+from pytest_upskill.skills.case import load_cases
 from pytest_upskill.teach.case_file import held_out
 from pytest_upskill.teach.case_writing import UsableCase, try_cases
 from pytest_upskill.teach.replies import (

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from pytest_upskill.skills.cases import load_cases
+from pytest_upskill.skills.case import load_cases
 from pytest_upskill.skills.skill import load_skill
 from support.kit import write_skill
 from support.school import (

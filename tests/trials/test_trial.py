@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.settings import Settings
-from pytest_upskill.skills.cases import Case
+from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.skill import Skill, load_skill
 from pytest_upskill.trials.plan import Plan, PlannedCase
 from pytest_upskill.trials.trial import Question, Trial, skill_system, trials_of, user_text

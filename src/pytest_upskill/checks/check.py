@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, 
 
 from .._util.texts import one_line
 from ..errors import CheckError
-from ..skills.cases import Case
+from ..skills.case import Case
 from ..trials.answer import Answer
 
 # Passed or not, and the reason. None means undecided: it fails, also inside of a "not".

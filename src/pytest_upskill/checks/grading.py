@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..errors import CheckError
-from ..skills.cases import Case
+from ..skills.case import Case
 from ..trials.answer import Answer, NoAnswer, Reply
 from ..trials.records import Grade, Record, errored_record, graded_record, with_judge
 from ..trials.trial import Rubric, Trial

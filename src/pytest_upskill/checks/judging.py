@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from .._util.texts import digest, one_line, shortened
-from ..skills.cases import Role
+from ..skills.case import Role
 from ..trials.answer import Answer, AnswerFile, NoAnswer, Reply, Usage, total_usage
 from ..trials.trial import Question, Rubric
 from .check import TEXTS, AnyCheck, CheckContext, Kind, Result, walk

@@ -15,7 +15,7 @@ from pydantic import Field, TypeAdapter
 from .._util.json_forms import FormError, Location, Problem, Strict, cases_error, read_form
 from .._util.texts import guess
 from ..settings import MOST_RUNS
-from ..skills.cases import Case, load_cases
+from ..skills.case import Case, load_cases
 from . import code_checks, data_checks, judging, text_checks
 from .check import AnyCheck, Check, Combined, Kind
 from .judging import JUDGE, ToJudge, rubric_of

@@ -20,7 +20,7 @@ from ..checks.languages import BrokenError, parse_python
 from ..checks.parse import RESERVED
 from ..checks.python_checks import place_of_function
 from ..errors import CasesError, CheckError, shown
-from ..skills.cases import Case, load_cases
+from ..skills.case import Case, load_cases
 from ..skills.skill import read_skill_file
 from ..stats.power import cases_for_lift
 from ..trials.answer import Answer, Usage

@@ -5,7 +5,7 @@ import os
 from typing import TYPE_CHECKING, Any, Final
 
 from .._util.texts import digest
-from ..skills.cases import Role
+from ..skills.case import Role
 from ..trials.answer import Answer, Usage
 from ..trials.trial import Question
 from .port import ModelSpec

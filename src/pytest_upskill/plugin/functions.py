@@ -19,7 +19,7 @@ from ..errors import InputError
 from ..results.accepted import Results, planned_case, read_results, short_digest
 from ..settings import Settings
 from ..skills.at_ref import with_previous
-from ..skills.cases import Case, Role, read_messages
+from ..skills.case import Case, Role, read_messages
 from ..skills.skill import Skill, find_skills, load_skill
 from ..trials.answer import Answer, NoAnswer, joined
 from ..trials.plan import Count, PlannedCase, SkillInfo

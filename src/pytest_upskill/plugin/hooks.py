@@ -17,7 +17,7 @@ from ..models import Model, ModelSpec, Provider
 from ..models.names import ALIASES, PROVIDERS
 from ..models.port import ModelName
 from ..results.run import RunResults
-from ..skills.cases import Case
+from ..skills.case import Case
 from ..skills.skill import Skill
 from ..trials.trial import BASE_SYSTEM, Arm, Prompt, default_prompt, text_in_arm
 

@@ -28,7 +28,7 @@ from ..reports.terminal.layout import Look
 from ..results.accepted import Results, case_result, planned_case, read_results
 from ..settings import Settings
 from ..skills.at_ref import with_previous
-from ..skills.cases import Case, how_to_add_cases
+from ..skills.case import Case, how_to_add_cases
 from ..skills.skill import CASES_NAME, Skill, find_cases, load_skill
 from ..trials.answer import Reply
 from ..trials.plan import PlannedCase, SkillInfo

@@ -14,7 +14,7 @@ from .._util.json_forms import FormError, Strict, json_path, line_of, read_form
 from .._util.texts import digest, one_line
 from ..errors import AcceptedError, Setting, shown
 from ..settings import Settings
-from ..skills.cases import Case
+from ..skills.case import Case
 from ..stats import drop, regressed
 from ..trials.plan import Count, Expectation, PlannedCase
 from ..trials.records import Record

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean
 
 from ..errors import InputError, SkillError
-from ..skills.cases import Case, load_cases
+from ..skills.case import Case, load_cases
 from ..skills.skill import Skill, estimated_tokens, find_cases, is_taught, load_skill
 from .accepted import DIGITS, read_results
 

@@ -16,8 +16,8 @@ from ..checks.grading import rubric_for
 from ..checks.judging import Ask, judge
 from ..errors import CasesError, CheckError
 from ..lint.case_rules import leaked_texts, near_duplicates, written_checks
+from ..skills.case import Case
 from ..skills.case_forms import CaseTag
-from ..skills.cases import Case
 from ..trials.answer import Answer, Usage
 from ..trials.trial import Question, user_text
 from .classroom import Classroom

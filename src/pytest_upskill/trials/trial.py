@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from .._util.texts import digest
 from ..settings import Settings
-from ..skills.cases import Case, Role
+from ..skills.case import Case, Role
 from ..skills.skill import Skill
 
 # ``previous`` is the skill at a git ref; ``trace``, in teach, is a trace in place of the skill's

@@ -8,7 +8,7 @@ from typing import Final
 
 from ..._util.texts import counted, harmless, one_line, percent
 from ...results.overview import LastResult, SkillFile, SkillOverview
-from ...skills.cases import Case
+from ...skills.case import Case
 from .layout import Look, Marks, distinct_names
 
 _FILES_SHOWN: Final = 12

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-import pytest_upskill.skills.cases as cases_module
+import pytest_upskill.skills.case as cases_module
 from pytest_upskill.checks import load_checked_cases, walk
 from pytest_upskill.errors import CasesError
-from pytest_upskill.skills.cases import Case, load_cases
+from pytest_upskill.skills.case import Case, load_cases
 from support.kit import case
 
 GATE = case("How do I open the gate?", "gate up")
