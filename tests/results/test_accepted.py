@@ -1,4 +1,4 @@
-"""skill_results.json: what is written, what is kept, what is refused."""
+"""Accepted results: the file, and how a run compares with it."""
 
 import json
 from dataclasses import replace
@@ -16,15 +16,19 @@ from pytest_upskill.results.accepted import (
     Results,
     case_digest,
     case_result,
+    planned_case,
     read_results,
     results_text,
     standing_of,
     updated,
     write_results,
 )
+from pytest_upskill.settings import Settings
 from pytest_upskill.skills.case import Case
-from pytest_upskill.trials.plan import Count, Expectation
+from pytest_upskill.trials.plan import Count, Expectation, PlannedCase
 from pytest_upskill.trials.records import Record
+from pytest_upskill.trials.trial import Arm, Question, Trial
+from support.made import made_records
 
 A = CaseResult(5, 5, 1, 640, "0123456789ab")
 B = CaseResult(1, 5, None, None, "ba9876543210")
@@ -86,7 +90,7 @@ def test_what_was_written_is_read(
     assert [file.name for file in folder.iterdir()] == [RESULTS_NAME]
 
 
-def test_no_file_is_nothing_accepted(tmp_path: Path) -> None:
+def test_without_a_file_nothing_is_accepted(tmp_path: Path) -> None:
     assert read_results(tmp_path) == {}
 
 
@@ -114,7 +118,7 @@ def test_a_broken_file_is_one_clear_message(tmp_path: Path, text: str, problem: 
     assert "run with accept" in caught.value.hint
 
 
-def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+def test_a_binary_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / RESULTS_NAME).write_bytes(b"\xff\xfe")
     with pytest.raises(AcceptedError, match="unreadable"):
         read_results(tmp_path)
@@ -144,7 +148,7 @@ def test_a_changed_case_has_no_accepted_result() -> None:
 CASE = Case("a", "How?", expected={"contains": ["x"], "lang": "en"}, line=3)
 
 
-def test_the_digest_of_a_case_is_of_what_is_asked_and_expected() -> None:
+def test_the_digest_of_a_case_changes_with_its_question_and_checks() -> None:
     same = replace(CASE, expected={"lang": "en", "contains": ["x"]}, line=9, tags=("t",), runs=3)
     assert case_digest(same) == case_digest(CASE)
     others = [
@@ -158,31 +162,26 @@ def test_the_digest_of_a_case_is_of_what_is_asked_and_expected() -> None:
     assert len({case_digest(case) for case in [CASE, *others]}) == len(others) + 1
 
 
-def record(arm: str, run: int, outcome: str, tokens: int | None = 10) -> Record:
-    data = {"arm": arm, "run": run, "outcome": outcome, "checks": []}
-    usage = {"input_tokens": tokens, "output_tokens": 1}
-    return Record.from_json({"skill": "s", "case": "c", "model": "m", **data, **usage})
+def record(arm: Arm, outcome: str, tokens: int | None = 10) -> Record:
+    (made,) = made_records({arm: outcome}, input_tokens=tokens, output_tokens=1)
+    return made
 
 
 def test_the_result_of_a_case_counts_both_arms() -> None:
     runs = [
-        record("skill", 1, "passed"),
-        record("skill", 2, "failed", 13),
-        record("baseline", 1, "failed"),
-        record("baseline", 2, "failed"),
+        record("skill", "P"),
+        record("skill", "F", 13),
+        record("baseline", "F"),
+        record("baseline", "F"),
     ]
     assert case_result(runs, "d") == CaseResult(1, 2, 0, 12, "d")
     assert case_result(runs[:2], "d") == CaseResult(1, 2, None, 12, "d")
-    assert case_result([record("skill", 1, "passed", None)], "d") == CaseResult(
-        1, 1, None, None, "d"
-    )
+    assert case_result([record("skill", "P", None)], "d") == CaseResult(1, 1, None, None, "d")
 
 
-def test_a_case_that_was_not_wholly_answered_has_no_result() -> None:
+def test_a_case_without_all_answers_has_no_result() -> None:
     assert case_result([], "d") is None
-    assert (
-        case_result([record("skill", 1, "passed"), record("baseline", 1, "errored")], "d") is None
-    )
+    assert case_result([record("skill", "P"), record("baseline", "E")], "d") is None
 
 
 @pytest.mark.parametrize(
@@ -197,7 +196,9 @@ def test_a_case_that_was_not_wholly_answered_has_no_result() -> None:
         ((2, 4), (2, 4), "accepted as failing"),  # half is not enough
     ],
 )
-def test_what_a_case_is_by_itself(was: tuple[int, int], now: tuple[int, int], kind: str) -> None:
+def test_one_case_compared_with_its_accepted_result(
+    was: tuple[int, int], now: tuple[int, int], kind: str
+) -> None:
     expected = Expectation(Count(*was), "2026-01-02", 12)
     assert standing_of(Count(*now), None, expected).kind == kind
 
@@ -208,7 +209,26 @@ def test_among_many_cases_one_needs_more_evidence() -> None:
     assert kinds == ["regressed", "could be chance"]
 
 
-def test_a_threshold_says_what_passing_is() -> None:
+def test_a_threshold_decides_what_passes() -> None:
     expected = Expectation(Count(3, 5), "2026-01-02", 1)
     assert standing_of(Count(3, 5), 0.8, expected).kind == "accepted as failing"
     assert standing_of(Count(3, 5), 0.6, expected).kind == "passed"
+
+
+def plan(case: Case, *, accept: bool = False, digest: str = "") -> PlannedCase:
+    accepted = {"m": ModelResults("id", "2026-01-02", "s", {"a": CaseResult(1, 1, 0, 9, "d")})}
+    trial = Trial("gate", case.id, "m", "skill", 1, Question("m", "", (), 9, 1))
+    settings = Settings(case_threshold=0.7, accept=accept)
+    return planned_case("n", case, [trial], settings, accepted=accepted, digest=digest)
+
+
+def test_a_planned_case_knows_its_accepted_result() -> None:
+    known = plan(Case("a", "?", line=4, tags=("t",)), digest="d")
+    assert (known.skill, known.case, known.model, known.line) == ("gate", "a", "m", 4)
+    assert (known.expected, known.new) == (Expectation(Count(1, 1), "2026-01-02", 1), False)
+    assert (known.threshold, known.tags, known.digest) == (0.7, ("t",), "d")
+    changed = plan(Case("a", "?", threshold=0.9))
+    assert (changed.expected, changed.new, changed.threshold) == (None, True, 0.9)
+    assert changed.digest == case_digest(Case("a", "?"))
+    accepting = plan(Case("a", "?"), accept=True, digest="d")
+    assert (accepting.expected, accepting.new) == (None, False)

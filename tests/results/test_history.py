@@ -47,7 +47,7 @@ def kept(folder: Path, count: int, size_limit: int = BIG) -> list[str]:
     return [run.id for run in runs(folder)]
 
 
-def test_a_kept_run_is_named_by_its_start_and_reads_back_whole(tmp_path: Path) -> None:
+def test_a_run_is_named_by_its_start_and_reads_back_whole(tmp_path: Path) -> None:
     zone = timezone(timedelta(hours=2))
     results = made_run(started=datetime(2026, 11, 15, 10, 30, 12, tzinfo=zone))
     file = keep(results, tmp_path / "runs", BIG)
@@ -57,7 +57,7 @@ def test_a_kept_run_is_named_by_its_start_and_reads_back_whole(tmp_path: Path) -
     assert [entry.name for entry in file.parent.iterdir()] == [file.name]
 
 
-def test_a_list_needs_only_the_beginning_of_a_file(tmp_path: Path) -> None:
+def test_a_list_reads_only_the_head_of_a_file(tmp_path: Path) -> None:
     results = made_run(models=("haiku", "local"), cases=50, commit=Commit("abc", True))
     file = keep(results, tmp_path, BIG)
     data = file.read_bytes()
@@ -71,14 +71,14 @@ def test_a_list_needs_only_the_beginning_of_a_file(tmp_path: Path) -> None:
         read_run(file)
 
 
-def test_a_run_of_some_of_the_cases_is_known_as_such(tmp_path: Path) -> None:
+def test_a_run_of_a_subset_is_marked(tmp_path: Path) -> None:
     whole = made_run(cases=6)
     some = replace(whole, tests=whole.tests[:2], records=whole.records[:4])
     heads = [read_head(keep(run, tmp_path, BIG)) for run in (whole, some)]
     assert [head.rows[0].subset for head in heads] == [False, True]
 
 
-def test_a_file_without_a_head_is_read_as_a_whole(tmp_path: Path) -> None:
+def test_a_file_without_a_head_is_read_whole(tmp_path: Path) -> None:
     results = made_run()
     file = keep(results, tmp_path, BIG)
     head = read_head(file)
@@ -88,7 +88,7 @@ def test_a_file_without_a_head_is_read_as_a_whole(tmp_path: Path) -> None:
 
 
 @given(st.binary(max_size=300), st.integers(0, len(PACKED)), st.integers(0, 50))
-def test_whatever_happens_to_a_file_is_told_as_damage_at_worst(
+def test_a_damaged_file_is_a_results_error(
     tmp_path_factory: pytest.TempPathFactory, junk: bytes, at: int, lost: int
 ) -> None:
     file = tmp_path_factory.mktemp("damaged") / "run.json.gz"
@@ -98,7 +98,7 @@ def test_whatever_happens_to_a_file_is_told_as_damage_at_worst(
             read(file)
 
 
-def test_a_number_without_bounds_is_damage_and_nothing_more(tmp_path: Path) -> None:
+def test_an_infinite_number_is_a_results_error(tmp_path: Path) -> None:
     whole = keep(made_run(), tmp_path, BIG)
     data, changed = re.subn(rb'"lift": [\d.]+', b'"lift": Infinity', whole.read_bytes(), count=1)
     assert changed
@@ -115,7 +115,7 @@ def test_a_number_without_bounds_is_damage_and_nothing_more(tmp_path: Path) -> N
 
 
 @given(st.text(min_size=1), st.text(min_size=1))
-def test_any_names_are_kept(
+def test_any_names_of_skills_and_models_are_kept(
     tmp_path_factory: pytest.TempPathFactory, skill: str, model: str
 ) -> None:
     results = made_run(skills=(skill + "\ud800\0",), models=(model,), cases=1)
@@ -123,7 +123,7 @@ def test_any_names_are_kept(
     assert [(row.skill, row.model) for row in head.rows] == [(skill + "\ud800\0", model)]
 
 
-def test_names_are_unique_although_the_clock_stands_still(
+def test_names_are_unique_even_at_the_same_second(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     marks = iter(["aaaaaa", "aaaaaa", "aaaaaa", "bbbbbb", "cccccc"])
@@ -135,14 +135,14 @@ def test_names_are_unique_although_the_clock_stands_still(
     assert [len(read_run(file).tests) for file in (first, second)] == [1, 2]
 
 
-def test_two_writers_at_once_lose_nothing(tmp_path: Path) -> None:
+def test_two_writers_at_once_lose_no_run(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         files = list(pool.map(lambda n: keep(made_run(cases=n), tmp_path, BIG), range(1, 25)))
     assert [len(read_run(file).tests) for file in files] == list(range(1, 25))
     assert len(list(tmp_path.iterdir())) == 24
 
 
-def test_two_processes_at_once_prune_and_lose_none_of_their_own(tmp_path: Path) -> None:
+def test_two_processes_that_prune_keep_their_own_runs(tmp_path: Path) -> None:
     script = (
         "import sys; sys.path.insert(0, sys.argv[2])\n"
         "from pathlib import Path\n"
@@ -158,13 +158,13 @@ def test_two_processes_at_once_prune_and_lose_none_of_their_own(tmp_path: Path) 
     assert all(run.head.rows for run in left)
 
 
-def test_the_oldest_are_forgotten_beyond_the_size(tmp_path: Path) -> None:
+def test_the_oldest_runs_beyond_the_size_limit_are_deleted(tmp_path: Path) -> None:
     size = keep(made_run(), tmp_path / "one", BIG).stat().st_size
     ids = kept(tmp_path / "runs", 6, size_limit=3 * size + size // 2)
     assert [int(run_id[11:13]) for run_id in ids] == [9, 8, 7]  # of minutes 4 to 9
 
 
-def test_the_newest_and_the_own_run_stay_however_large(tmp_path: Path) -> None:
+def test_the_newest_run_and_this_one_stay_however_large(tmp_path: Path) -> None:
     assert len(kept(tmp_path, 3, size_limit=1)) == 1
     older = keep(made_run(started=STARTED), tmp_path, 1)
     left = [run.path for run in runs(tmp_path)]
@@ -172,7 +172,7 @@ def test_the_newest_and_the_own_run_stay_however_large(tmp_path: Path) -> None:
     assert older in left
 
 
-def test_nothing_but_runs_is_ever_deleted(tmp_path: Path) -> None:
+def test_only_runs_are_deleted(tmp_path: Path) -> None:
     others = ["notes.json.gz", "20260102T030405Z-xyz.json.gz", "keep.draft", ".other.draft"]
     for name in others:
         (tmp_path / name).write_bytes(b"x" * 9999)
@@ -181,7 +181,7 @@ def test_nothing_but_runs_is_ever_deleted(tmp_path: Path) -> None:
     assert {file.name for file in tmp_path.iterdir()} > set(others)
 
 
-def test_drafts_of_killed_runs_go_after_a_day(tmp_path: Path) -> None:
+def test_drafts_of_killed_runs_are_deleted_after_a_day(tmp_path: Path) -> None:
     stale, fresh = (tmp_path / f".20260102T030405Z-{mark}.draft" for mark in ("aaaaaa", "bbbbbb"))
     for file, age in ((stale, 100_000), (fresh, 100)):
         file.touch()
@@ -190,14 +190,14 @@ def test_drafts_of_killed_runs_go_after_a_day(tmp_path: Path) -> None:
     assert (stale.exists(), fresh.exists()) == (False, True)
 
 
-def test_what_was_deleted_by_hand_is_gone_and_nothing_else(tmp_path: Path) -> None:
+def test_a_run_can_be_deleted_by_hand(tmp_path: Path) -> None:
     ids = kept(tmp_path, 3)
     runs(tmp_path)[1].path.unlink()
     assert [run.id for run in runs(tmp_path)] == [ids[0], ids[2]]
     assert runs(tmp_path / "nowhere") == []
 
 
-def test_git_is_told_to_ignore_the_folder_of_a_project_alone(tmp_path: Path) -> None:
+def test_only_the_default_folder_has_a_gitignore(tmp_path: Path) -> None:
     keep(made_run(), default_folder(tmp_path), BIG)
     assert default_folder(tmp_path) == tmp_path / ".upskill/runs"
     assert "*" in (tmp_path / ".upskill/.gitignore").read_text().splitlines()
@@ -225,7 +225,7 @@ KNOWN = some_runs("20261115T083012Z-1a2b3c", "20261115T083012Z-aaaaaa", "2026111
         ("20261115T083012Z-1a2b3c.json.gz", 0),
     ],
 )
-def test_a_run_is_found_by_what_people_type(text: str, number: int) -> None:
+def test_a_run_is_found_by_id_or_last(text: str, number: int) -> None:
     assert find(KNOWN, text) is KNOWN[number]
 
 
@@ -238,19 +238,19 @@ def test_a_run_is_found_by_what_people_type(text: str, number: int) -> None:
         ("first\x1b[31m", r"first\x1b[31m: no such run in the history"),
     ],
 )
-def test_what_names_no_run_or_several_is_told(text: str, problem: str) -> None:
+def test_an_unknown_or_ambiguous_id_is_an_error(text: str, problem: str) -> None:
     with pytest.raises(ResultsError) as caught:
         find(KNOWN, text)
     assert problem in str(caught.value)
 
 
-def test_a_short_id_is_the_end_unless_two_have_the_same() -> None:
+def test_a_short_id_is_the_end_of_the_id_if_unique() -> None:
     known = some_runs("20260101T000000Z-aaaaaa", "20260102T000000Z-aaaaaa", KNOWN[0].id)
     assert list(short_ids(known).values()) == [known[0].id, known[1].id, "1a2b3c"]
     assert all(find(known, short).id == run_id for run_id, short in short_ids(known).items())
 
 
-def test_the_last_results_of_a_skill_are_the_newest_of_each_model(tmp_path: Path) -> None:
+def test_the_last_results_are_the_newest_of_each_model(tmp_path: Path) -> None:
     for minutes, models in enumerate((["haiku", "opus"], ["haiku"], ["haiku"])):
         started = STARTED + timedelta(minutes=minutes)
         keep(made_run(skills=("gate", "door"), models=models, started=started), tmp_path, BIG)
@@ -262,7 +262,7 @@ def test_the_last_results_of_a_skill_are_the_newest_of_each_model(tmp_path: Path
     assert "window" not in newest(tmp_path)
 
 
-def test_a_run_that_got_no_answer_is_not_worth_keeping() -> None:
+def test_a_run_without_answers_is_not_kept() -> None:
     lost = made_record("gate", "case-0", "haiku", "skill", 1, outcome="errored", error="no key")
     answered = made_record("gate", "case-0", "haiku", "baseline", 1, passed=False)
     assert not worth_keeping(made_run(records=()))

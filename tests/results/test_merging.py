@@ -50,7 +50,7 @@ def shards(results: RunResults, of: Callable[[PlannedCase], int], number: int) -
 
 
 @given(st.lists(st.integers(0, 3), min_size=len(WHOLE.tests), max_size=len(WHOLE.tests)))
-def test_however_tests_were_dealt_out_the_verdict_is_that_of_one_run(dealt: list[int]) -> None:
+def test_merged_shards_have_the_verdict_of_one_run(dealt: list[int]) -> None:
     by_test = dict(zip((test.nodeid for test in WHOLE.tests), dealt, strict=True))
     again, notes = merged(shards(WHOLE, lambda test: by_test[test.nodeid], 4))
     order = {test.nodeid: number for number, test in enumerate(WHOLE.tests)}
@@ -63,7 +63,7 @@ def test_however_tests_were_dealt_out_the_verdict_is_that_of_one_run(dealt: list
     assert not notes
 
 
-def test_a_shard_that_is_missing_is_counted_unless_a_subset_is_meant() -> None:
+def test_cases_of_a_missing_shard_count_as_not_run() -> None:
     one, two, _ = shards(WHOLE, lambda test: int(test.case[-1]) % 3, 3)
     results, _ = merged([one, two])
     assert results.missing == {
@@ -76,7 +76,7 @@ def test_a_shard_that_is_missing_is_counted_unless_a_subset_is_meant() -> None:
     assert not on_purpose.missing
 
 
-def test_shards_by_model_are_whole() -> None:
+def test_shards_can_be_split_by_model() -> None:
     sources = shards(WHOLE, lambda test: test.model == "local", 2)
     results, _ = merged(sources)
     assert not results.missing
@@ -89,13 +89,13 @@ def test_the_same_trial_twice_counts_once() -> None:
     assert notes == [f"{len(WHOLE.records)} trials in several files, counted once."]
 
 
-def test_the_time_is_from_the_first_start_to_the_last_end() -> None:
+def test_the_time_spans_all_shards() -> None:
     late = replace(WHOLE, started=WHOLE.started + timedelta(seconds=30), seconds=10)
     results, _ = merged([Source("a.json", late), Source("b.json", WHOLE)])
     assert (results.started, results.seconds) == (WHOLE.started, 40)
 
 
-def test_different_commits_are_told() -> None:
+def test_different_commits_are_noted() -> None:
     _, notes = merged([Source("a.json", WHOLE), Source("b.json", replace(WHOLE, commit=None))])
     assert notes[-1] == "The files are from different commits."
 
@@ -123,7 +123,7 @@ FIRST = WHOLE.records[0]
         ),
     ],
 )
-def test_what_can_not_be_one_run_is_refused(other: dict[str, object], problem: str) -> None:
+def test_files_of_different_runs_are_an_error(other: dict[str, object], problem: str) -> None:
     changed = replace(WHOLE, **other)  # type: ignore[arg-type]
     with pytest.raises(ResultsError) as caught:
         merged([Source("a.json", WHOLE), Source("b.json", changed)])

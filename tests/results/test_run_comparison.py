@@ -36,13 +36,13 @@ def test_a_change_has_the_statistics_of_a_lift() -> None:
     assert compare_runs(run(range(1, 12)), run(range(3))).worse
 
 
-def test_a_drop_that_may_be_luck_is_not_worse() -> None:
+def test_a_drop_that_could_be_chance_is_not_worse() -> None:
     found = compare_runs(run(range(12)), run(range(10)))
     assert [pair.change and pair.change.word for pair in found.pairs] == ["no change shown"]
     assert not found.worse
 
 
-def test_models_are_adjusted_for_being_several() -> None:
+def test_p_values_are_adjusted_for_several_models() -> None:
     models = ("haiku", "opus", "local")
     one, two = run(range(4), models=models), run(range(10), models=models)
     alone = paired_lift([(float(n < 4), float(n < 10)) for n in range(12)], 1).p_value
@@ -50,7 +50,7 @@ def test_models_are_adjusted_for_being_several() -> None:
     assert [change and change.p_value for change in changes] == holm([alone] * 3)
 
 
-def test_only_cases_that_are_the_same_and_answered_make_pairs() -> None:
+def test_only_unchanged_cases_with_answers_are_paired() -> None:
     one, two = run(range(12)), run(range(12), cases=14)
     edited = replace(two.tests[3], digest="another")
     lost = made_record("gate", "case-5", "haiku", "skill", 1, outcome="errored", error="busy")
@@ -64,7 +64,7 @@ def test_only_cases_that_are_the_same_and_answered_make_pairs() -> None:
     assert pair.cases == 9
 
 
-def test_a_missing_answer_of_the_baseline_takes_no_case_out() -> None:
+def test_a_missing_baseline_answer_removes_no_case() -> None:
     one, two = run(range(12)), run(range(12), arms=("skill",))
     one = replace(
         one, records=tuple(r for r in one.records if r.arm == "skill" or r.case > "case-4")
@@ -82,7 +82,7 @@ def test_tokens_are_compared_too() -> None:
     assert pair.change.tokens.change == pytest.approx(1.0)
 
 
-def test_what_only_one_of_them_asked_is_named_and_not_compared() -> None:
+def test_skills_and_models_in_one_run_only_are_not_compared() -> None:
     one = run(range(3), skills=("gate", "door"), models=("haiku",))
     two = run(range(3), skills=("gate",), models=("haiku", "opus"))
     found = compare_runs(one, two)
@@ -91,7 +91,7 @@ def test_what_only_one_of_them_asked_is_named_and_not_compared() -> None:
     assert found.only_after == (("gate", "opus"),)
 
 
-def test_an_edited_skill_and_a_model_that_moved_are_known() -> None:
+def test_an_edited_skill_and_a_new_model_version_are_detected() -> None:
     one = run(range(3))
     two = replace(
         one,
@@ -103,7 +103,7 @@ def test_an_edited_skill_and_a_model_that_moved_are_known() -> None:
     assert pair.model_ids == ("id-of-haiku", "newer")
 
 
-def test_runs_that_looked_more_than_once_are_held_to_their_level() -> None:
+def test_frugal_runs_have_a_stricter_level() -> None:
     one, two = run(range(3), runs=3, looks=(3, 6)), run(range(1, 12), runs=3)
     (pair,) = compare_runs(one, two).pairs
     pairs = [(float(n < 3), float(n >= 1)) for n in range(12)]

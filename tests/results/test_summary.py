@@ -8,20 +8,13 @@ import pytest
 
 from pytest_upskill.models.prices import FREE, Price, cost
 from pytest_upskill.results.summary import Summary, summarize
-from pytest_upskill.trials.records import Grade, Outcome, Record
+from pytest_upskill.trials.records import Grade, Record
 from pytest_upskill.trials.trial import Arm
-
-OUTCOMES: dict[str, Outcome] = {"P": "passed", "F": "failed", "E": "errored"}
+from support.made import made_records
 
 
 def records(case: str, baseline: str, skill: str, **more: Any) -> list[Record]:
-    """The records of a case, a letter a run: passed, failed or errored."""
-    arms: list[tuple[Arm, str]] = [("baseline", baseline), ("skill", skill)]
-    return [
-        Record("gate", case, "haiku", arm, run, OUTCOMES[letter], **more)
-        for arm, letters in arms
-        for run, letter in enumerate(letters, start=1)
-    ]
+    return made_records({"baseline": baseline, "skill": skill}, case, **more)
 
 
 def record(arm: Arm, case: str = "a", **more: Any) -> Record:
@@ -72,14 +65,14 @@ def test_an_errored_trial_takes_its_partner_with_it(baseline: str, skill: str) -
     assert rates(records("a", baseline, skill)) == (0, 1, 1)
 
 
-def test_a_case_of_which_every_pair_is_broken_is_left_out_of_the_rates() -> None:
+def test_a_case_without_a_complete_pair_is_left_out_of_the_rates() -> None:
     rows = [*records("a", "F", "P"), *records("b", "E", "F"), *records("c", "P", "E")]
     summary = summed(rows)
     assert (summary.arm("baseline").rate, summary.arm("skill").rate, summary.lift) == (0, 1, 1)
     assert (summary.cases, summary.errored) == (3, 2)
 
 
-def test_a_trial_whose_partner_is_not_there_is_left_out_of_the_rates() -> None:
+def test_a_trial_without_its_partner_is_left_out_of_the_rates() -> None:
     assert rates([*records("a", "F", "P"), *records("b", "", "F")]) == (0, 1, 1)
 
 
@@ -97,7 +90,7 @@ def test_an_errored_trial_takes_the_tokens_and_seconds_of_its_partner_too() -> N
 
 
 @pytest.mark.parametrize("rows", [[], records("a", "E", "E"), records("a", "P", "E")])
-def test_without_a_whole_pair_nothing_is_known(rows: list[Record]) -> None:
+def test_without_a_complete_pair_nothing_is_known(rows: list[Record]) -> None:
     summary = summed(rows)
     assert rates(rows) == (None, None, None)
     assert (
@@ -109,7 +102,7 @@ def test_without_a_whole_pair_nothing_is_known(rows: list[Record]) -> None:
     assert summary.arm("baseline").seconds is summary.arm("skill").seconds is None
 
 
-def test_a_baseline_that_always_errors_is_not_taken_for_none() -> None:
+def test_a_baseline_that_always_errors_is_not_a_missing_one() -> None:
     rows = [*records("a", "E", "P"), *records("b", "E", "P")]
     assert rates(rows) == (None, None, None)
     assert summed(rows).errored == 2
@@ -144,7 +137,7 @@ def test_tokens_are_means_of_one_answer_and_their_change() -> None:
 
 
 @pytest.mark.parametrize("arm", ["baseline", "skill"])
-def test_usage_that_one_answer_does_not_tell_makes_the_mean_unknown(arm: Arm) -> None:
+def test_unknown_usage_of_one_answer_makes_the_mean_unknown(arm: Arm) -> None:
     rows = [record("baseline"), record("skill")]
     known = {"input_tokens": 10, "output_tokens": 5, "seconds": 1.0}
     rows += [record("baseline", "b", **known), record("skill", "b", **known)]
@@ -158,7 +151,7 @@ def test_usage_that_one_answer_does_not_tell_makes_the_mean_unknown(arm: Arm) ->
     assert (unknown, whole, summary.token_change) == (None, 15, None)
 
 
-def test_costs_are_means_of_one_answer_over_whole_pairs() -> None:
+def test_costs_are_means_of_one_answer_over_complete_pairs() -> None:
     price = Price(input=1, output=10, cached=0.1)
     rows = [
         record("baseline", input_tokens=80, output_tokens=20),
@@ -173,7 +166,7 @@ def test_costs_are_means_of_one_answer_over_whole_pairs() -> None:
     assert summary.arm("skill").cost == pytest.approx((80 + 10 + 200 + 480) / 2 / 1e6)
 
 
-def test_a_cost_is_not_known_without_a_price_or_without_usage() -> None:
+def test_a_cost_is_unknown_without_a_price_or_usage() -> None:
     rows = [record("baseline"), record("skill", input_tokens=10, output_tokens=5)]
     assert summed(rows).arm("baseline").cost is summed(rows).arm("skill").cost is None
     summary = summed(priced(rows, Price(1, 10, 1)))
@@ -192,7 +185,7 @@ def test_a_baseline_of_no_tokens_has_no_change() -> None:
     assert (summary.arm("baseline").tokens, summary.token_change) == (0, None)
 
 
-def test_checks_are_those_of_every_answer_with_the_skill() -> None:
+def test_checks_are_counted_over_every_answer_of_an_arm() -> None:
     good, bad = Grade("contains", True, ""), Grade("contains", False, "")
     rows = [
         record("baseline", checks=(bad, bad, bad)),
@@ -231,7 +224,7 @@ def test_records_of_other_skills_and_models_do_not_count() -> None:
     assert summed([*others, *own]) == summed(own)
 
 
-def test_what_the_run_knows_is_passed_on() -> None:
+def test_facts_of_the_run_are_passed_on() -> None:
     summary = summed([*records("a", "FF", "PP"), *records("b", "F", "P")], not_run=3)
     assert (summary.skill, summary.model, summary.model_id) == ("gate", "haiku", "claude-haiku")
     assert (summary.runs, summary.not_run) == (2, 3)

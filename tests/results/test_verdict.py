@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.results.summary import Summary
+from pytest_upskill.results.summary import Summary, summarize
 from pytest_upskill.results.verdict import (
     Verdict,
     gate_reasons,
@@ -15,7 +15,7 @@ from pytest_upskill.results.verdict import (
     verdicts_of,
 )
 from pytest_upskill.settings import Gates
-from support.made import Pair, made_run, made_summary
+from support.made import Pair, made_records, made_run, made_summary
 
 Cases = Sequence[Pair]
 
@@ -60,7 +60,7 @@ def test_one_word(cases: Cases, word: str | None) -> None:
         ({"errored": 1, "not_run": 3}, "1 answer missing and 3 cases not run, +90 points"),
     ],
 )
-def test_what_is_missing_makes_it_incomplete(more: dict[str, int], told: str) -> None:
+def test_missing_answers_and_cases_make_it_incomplete(more: dict[str, int], told: str) -> None:
     found = verdict(*HELPS, **more)
     assert found.word == "incomplete"
     assert found.sentence.startswith(told)
@@ -82,7 +82,7 @@ def test_one_sentence(cases: Cases, tokens: Any, sentence: str) -> None:
     assert verdict(*cases, tokens=tokens).sentence == sentence
 
 
-def test_what_is_open_says_what_would_settle_it() -> None:
+def test_no_effect_shown_says_what_would_settle_it() -> None:
     found = verdict(*[(0, 1)] * 3, *[(1, 0)], *[(0, 0)] * 4, tokens=(None, None))
     assert "more cases would settle it" in found.sentence
     few = verdict((0, 0), (0, 0), tokens=(None, None))
@@ -91,14 +91,14 @@ def test_what_is_open_says_what_would_settle_it() -> None:
     assert even.sentence.endswith("; too few cases: only a lift of 31+ points would show")
 
 
-def test_runs_are_told_where_they_would_do() -> None:
+def test_more_runs_are_suggested_where_they_would_do() -> None:
     rates: Cases = [(0.33, 0.67), (0.67, 0.67), (0.33, 0.33), (0.33, 1), (0.67, 0.33), (0.33, 1)]
     found = verdict(*rates, runs=3, tokens=(None, None))
     assert found.word == "no effect shown"
     assert re.search(r"\d+ more cases, or \d+ runs, would settle it$", found.sentence)
 
 
-def test_several_models_are_held_to_a_stricter_level() -> None:
+def test_several_models_have_a_stricter_level() -> None:
     borderline: Cases = [(0, 1)] * 6 + [(1, 1)] * 4
     assert verdict(*borderline).word == "helps"
     several = verdicts_of([summary(*borderline, model=f"m{n}") for n in range(5)])
@@ -115,7 +115,7 @@ def test_models_of_other_skills_do_not_count() -> None:
     assert {found.word for found in verdicts_of(rows)} == {"helps"}
 
 
-def test_cases_to_look_at_come_first() -> None:
+def test_cases_that_got_worse_come_first() -> None:
     found = verdict((1, 0), (1, 1), (0, 0), (0, 1), (0.5, 0.4))
     assert signal_lines(found) == [
         "worse with the skill: case-0, case-4",
@@ -140,7 +140,7 @@ def spot(*rows: tuple[str, float, float | None]) -> str | None:
     )
 
 
-def test_the_sweet_spot_is_the_cheapest_that_is_as_good_as_the_best() -> None:
+def test_the_sweet_spot_is_the_cheapest_model_as_good_as_the_best() -> None:
     assert spot(("opus", 0.88, 0.014), ("haiku", 0.85, 0.0009), ("tiny", 0.4, 0.0001)) == (
         "haiku with the skill (85%) is the cheapest model as good as the best (opus, 88%): "
         "$0.90 instead of $14.00 per 1000 answers."
@@ -180,12 +180,12 @@ def test_the_sweet_spot_is_the_cheapest_that_is_as_good_as_the_best() -> None:
         ),
     ],
 )
-def test_a_gate_is_held_to_the_estimate_or_to_its_bound(gates: Gates, reasons: list[str]) -> None:
+def test_a_gate_checks_the_estimate_or_its_bound(gates: Gates, reasons: list[str]) -> None:
     found = gate_reasons([verdict(*HELPS)], gates)
     assert found == [f"gate on haiku: {reason}" for reason in reasons]
 
 
-def test_a_gate_that_can_not_be_decided_fails() -> None:
+def test_a_gate_that_can_not_be_evaluated_fails() -> None:
     gates = Gates(min_lift=-1, min_pass_rate=0.01, max_token_growth=99)
     incomplete = gate_reasons([verdict(*HELPS, errored=1)], gates)
     assert incomplete == ["gate on haiku: gates not evaluated: 1 answer missing"]
@@ -196,7 +196,7 @@ def test_a_gate_that_can_not_be_decided_fails() -> None:
     ]
 
 
-def test_of_several_models_less_can_be_shown_and_the_sentence_says_so() -> None:
+def test_several_models_can_show_less_and_the_sentence_says_so() -> None:
     def all_gain(_case: int, _model: str, arm: str, _run: int) -> bool:
         return arm == "skill"
 
@@ -208,3 +208,57 @@ def test_of_several_models_less_can_be_shown_and_the_sentence_says_so() -> None:
         assert verdict.detectable_lift is None
     for verdict in made_run(cases=12, models=("a", "b"), passes=all_gain).verdicts:
         assert verdict.word == "helps"
+
+
+def changed(**arms: str) -> Verdict:
+    """The verdict on cases with one run, a letter each, against the ref main."""
+    records = [
+        record
+        for arm, letters in arms.items()
+        for number, letter in enumerate(letters)
+        for record in made_records(
+            {arm: letter},  # type: ignore[dict-item]
+            str(number),
+            input_tokens=90 if arm == "skill" else 100,
+            output_tokens=0,
+        )
+    ]
+    row = summarize(records, "gate", "haiku", model_id="m", not_run=0, against="main")
+    (found,) = verdicts_of([row])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("previous", "skill", "sentence", "fails"),
+    [
+        ("FFFFFFFF", "PPPPPPPP", "since main: better, +100 points (", False),
+        ("PPPPPPPP", "FFFFFFFF", "since main: worse, -100 points (", True),
+        ("PPPPPPPP", "PPPPPPPF", "since main: no change shown, -12 points (", False),
+    ],
+)
+def test_a_change_since_a_ref_is_one_word_with_its_interval(
+    previous: str, skill: str, sentence: str, fails: bool
+) -> None:
+    found = changed(previous=previous, skill=skill)
+    assert found.since
+    assert found.since.startswith(sentence)
+    assert found.since.endswith(", 10% fewer tokens")
+    assert found.lift is None
+    assert bool(gate_reasons([found], Gates(no_worse=True))) is fails
+
+
+def test_only_runs_with_all_three_arms_count() -> None:
+    found = changed(baseline="FFE", previous="PPF", skill="PEP")
+    assert [case.case for case in found.summary.by_case] == ["0"]
+    assert (found.summary.arm("previous").rate, found.summary.lift) == (1, 1)
+    assert found.summary.errored == 2
+    assert gate_reasons([found], Gates(no_worse=True))
+
+
+def test_each_arm_is_compared_with_the_skill_by_itself() -> None:
+    found = changed(baseline="F" * 9, trace="P" * 9, skill="P" * 9)
+    assert {arm: over.word for arm, over in found.comparisons.items()} == {
+        "baseline": "better",
+        "trace": "no change shown",
+    }
+    assert found.since is None  # a trace is no git ref

@@ -16,10 +16,11 @@ from pytest_upskill.results.summary import ArmSummary, CaseSummary, Summary
 from pytest_upskill.results.verdict import verdicts_of
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials.plan import Count, Expectation, PlannedCase, SkillInfo
-from pytest_upskill.trials.records import Grade, Record
+from pytest_upskill.trials.records import Grade, Outcome, Record
 from pytest_upskill.trials.trial import ARMS, Arm
 
 STARTED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+_OUTCOMES: Final[dict[str, Outcome]] = {"P": "passed", "F": "failed", "E": "errored"}
 REASONS = ('"gate up" is not in the answer', '"gate up" is in the answer')
 
 Passes = Callable[[int, str, Arm, int], bool]  # number of the case, model, arm, run
@@ -45,6 +46,15 @@ def made_record(
         "cost": 0.0015 if arm == "skill" else 0.0005,
     }
     return Record(skill, case, model, arm, run, **{**values, **more})
+
+
+def made_records(arms: Mapping[Arm, str], case: str = "a", **more: Any) -> list[Record]:
+    """Bare records of a case, one letter a run: passed, failed or errored."""
+    return [
+        Record("gate", case, "haiku", arm, run, _OUTCOMES[letter], **more)
+        for arm, letters in arms.items()
+        for run, letter in enumerate(letters, start=1)
+    ]
 
 
 def made_run(

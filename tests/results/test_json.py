@@ -1,4 +1,4 @@
-"""The results of a run: what follows from its records, and the file that it is written to."""
+"""The JSON of a run: schema 1 written, and files of any age read back."""
 
 import json
 import re
@@ -9,17 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill._util.git import Commit, commit_of
 from pytest_upskill.errors import ResultsError
 from pytest_upskill.results.from_json import read_run
-from pytest_upskill.results.run import RunResults, incomplete
+from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.to_json import results_bytes, results_text
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials.records import Record
-from support.kit import commit_all, write_skill
+from pytest_upskill.trials.trial import Arm
 from support.made import accepted_count, made_record, made_run
 
-# The first keys of each are those that others are built on; what was added stands behind them.
+# The first keys of each are the oldest, which others build on; later keys follow them.
 SCHEMA = {
     "": "schema started seconds skills summary records gate "
     "cases tests gates looks commit versions",
@@ -51,7 +50,7 @@ def written(results: RunResults, folder: Path) -> Path:
     return file
 
 
-def test_the_file_has_exactly_the_keys_of_its_schema() -> None:
+def test_the_report_has_exactly_the_keys_of_its_schema() -> None:
     results = made_run(accepted={0: accepted_count(1)})
     report = json.loads(results_text(replace(results, seconds=1.23456)))
     assert (report["schema"], report["seconds"]) == (1, 1.235)
@@ -73,7 +72,7 @@ def test_the_file_has_exactly_the_keys_of_its_schema() -> None:
     }
 
 
-def test_the_file_has_the_numbers_of_each_case_and_of_the_scores() -> None:
+def test_the_report_has_the_numbers_of_each_case_and_of_the_scores() -> None:
     (shown,) = json.loads(results_text(made_run(cases=2, runs=4, passes=half)))["summary"]
     first, second = shown["by_case"]
     assert first["pass_hat_k"] == pytest.approx([0.5, 1 / 6, 0.0, 0.0])
@@ -81,6 +80,15 @@ def test_the_file_has_the_numbers_of_each_case_and_of_the_scores() -> None:
     assert shown["score_lift"] == 0.5
     assert shown["normalised_gain"] == pytest.approx(0.5)
     assert shown["skill_rate_low"] < 0.5 < shown["skill_rate_high"]
+
+
+@pytest.mark.parametrize("third", ["previous", "trace"])
+def test_the_third_arm_has_one_place_in_the_schema(third: Arm) -> None:
+    results = made_run(arms=("baseline", third, "skill"), passes=lambda *trial: trial[2] == third)
+    (row,) = json.loads(results_text(results))["summary"]
+    assert (row["baseline_rate"], row["previous_rate"], row["skill_rate"]) == (0, 1, 0)
+    assert (row["previous_tokens"], row["previous_cost"]) == (50, pytest.approx(0.0005))
+    assert (row["change"], row["change_verdict"]) == (-1, "worse")
 
 
 @pytest.mark.parametrize(
@@ -91,10 +99,11 @@ def test_the_file_has_the_numbers_of_each_case_and_of_the_scores() -> None:
         made_run(arms=("skill",), gates=Gates(min_pass_rate=0.5)),
         made_run(accepted={0: accepted_count(1), 5: accepted_count(0)}),
         made_run(gates=Gates(min_lift=0.9, confident=True), looks=(3, 6), commit=None),
+        made_run(arms=("baseline", "previous", "skill")),
         made_run(cases=0),
     ],
 )
-def test_what_is_read_back_amounts_to_the_same(results: RunResults, tmp_path: Path) -> None:
+def test_a_report_is_read_back_with_the_same_verdicts(results: RunResults, tmp_path: Path) -> None:
     again = read_run(written(results, tmp_path))
     assert again.verdicts == results.verdicts
     assert again.gate == results.gate
@@ -104,7 +113,7 @@ def test_what_is_read_back_amounts_to_the_same(results: RunResults, tmp_path: Pa
 
 
 @given(st.text(), st.text(), st.lists(st.text()))
-def test_any_text_is_read_back_as_it_was(
+def test_any_text_is_read_back_unchanged(
     tmp_path_factory: pytest.TempPathFactory, answer: str, question: str, tags: list[str]
 ) -> None:
     made = made_run(cases=1)
@@ -121,7 +130,7 @@ def test_any_text_is_read_back_as_it_was(
     assert again.tests[0].tags == tuple(tags)
 
 
-def test_a_file_of_the_first_keys_alone_is_read(tmp_path: Path) -> None:
+def test_a_file_with_only_the_oldest_keys_is_read(tmp_path: Path) -> None:
     report = json.loads(results_text(made_run(cases=7, runs=3)))
     old = {key: report[key] for key in SCHEMA[""].split()[:7]}
     for record in old["records"]:
@@ -145,7 +154,7 @@ def test_a_file_of_the_first_keys_alone_is_read(tmp_path: Path) -> None:
         ('"run": 1', '"run": "one"', "records[0].run: must be a whole number"),
     ],
 )
-def test_what_is_no_such_file_is_told_with_the_place(
+def test_an_invalid_file_is_an_error_with_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str, damaged: str, problem: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -157,52 +166,6 @@ def test_what_is_no_such_file_is_told_with_the_place(
     assert "Give a JSON report" in str(caught.value)
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="No such file"):
         read_run(tmp_path / "run.json")
-
-
-def test_cases_that_no_shard_had_are_not_run() -> None:
-    results = made_run(missing={("gate", "haiku"): 2})
-    assert results.summaries[0].not_run == 2
-    assert results.verdicts[0].word == "incomplete"
-
-
-def test_the_commit_and_whether_something_is_not_committed(tmp_path: Path) -> None:
-    assert commit_of(tmp_path) is None
-    skill = write_skill(tmp_path / "skills/gate")
-    commit_all(tmp_path)
-    clean = commit_of(tmp_path, ["skills/gate"])
-    assert clean
-    assert len(clean.id) == 40
-    assert not clean.dirty
-    (tmp_path / "report.html").write_text("new, but of no skill")
-    assert commit_of(tmp_path, ["skills/gate"]) == clean
-    (skill / "more.md").write_text("new")
-    assert commit_of(tmp_path, ["skills/gate"]) == Commit(clean.id, True)
-    (skill / "more.md").unlink()
-    (skill / "SKILL.md").write_text("changed")
-    assert commit_of(tmp_path) == Commit(clean.id, True)
-
-
-def test_a_subset_is_told_unless_its_other_cases_are_missed() -> None:
-    whole = made_run(skills=("gate", "door"), models=("haiku", "opus"), cases=5)
-    some = replace(
-        whole,
-        tests=tuple(t for t in whole.tests if t.skill == "door" or t.case in ("case-0", "case-3")),
-    )
-    assert whole.subset_notes == []
-    assert some.subset_notes == [
-        f"gate on {model}: ran only 2 of 5 cases." for model in ("haiku", "opus")
-    ]
-    assert incomplete(some.tests) == {("gate", "haiku"): (2, 5), ("gate", "opus"): (2, 5)}
-    missed = replace(some, missing={("gate", "haiku"): 3})
-    assert list(missed.subsets) == [("gate", "opus")]
-    assert missed.problems[-1] == "gate on haiku: 3 cases missing from all files"
-
-
-def test_a_test_of_no_file_is_no_subset() -> None:
-    (test, *_) = made_run(cases=1).tests
-    in_python = replace(test, of=0)
-    assert incomplete([in_python]) == {}
-    assert incomplete([in_python, replace(test, of=2)]) == {("gate", "haiku"): (1, 2)}
