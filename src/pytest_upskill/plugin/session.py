@@ -12,7 +12,7 @@ from ..measure.assembly import Assembly, Specs
 from ..models.names import PROVIDERS
 from ..models.prices import parse_prices
 from ..reports.markdown import markdown_summary
-from ..reports.writers import require_apart, tried, written_line
+from ..reports.writers import require_apart, write_all, written_line
 from ..results.accepted import AcceptedComparison
 from ..results.run import RunResults
 from ..settings import Settings
@@ -261,14 +261,14 @@ class UpskillRun:
         except InputError as error:
             self._problems.append(told(error, self._config))
             return False
-        done = [tried(accepting.writer(self.settings, ledger, self._accepted))]
+        done = [write_all(accepting.writer(self.settings, ledger, self._accepted))]
         notes = [*accepting.notes(results, self._config), *self._accepted]
         failed = self._session.testsfailed if self._session else 0
         text = markdown_summary(results, notes, failed)
         all_notes = self._notes(results, ledger, engine)
-        done.append(tried(artifacts.reports(self.settings, results, text, all_notes)))
-        done.append(tried(artifacts.recording(self.settings, ledger, engine)))
-        self._written = [path for one in done for path in one.written]
+        done.append(write_all(artifacts.reports(self.settings, results, text, all_notes)))
+        done.append(write_all(artifacts.recording(self.settings, ledger, engine)))
+        self._written = [path for one in done for path in one.paths]
         problems = [problem for one in done for problem in one.problems]
         self._problems += [
             *(told(problem, self._config) for problem in problems),

@@ -1,4 +1,4 @@
-"""Reports written to disk: whole or not at all, each whatever becomes of the others."""
+"""Reports written to disk, each whole or not at all; one that fails does not stop the others."""
 
 import os
 import re
@@ -20,19 +20,19 @@ Writer = tuple[str, Callable[[], Sequence[Path]]]
 
 
 @dataclass
-class Tried:
-    """What was written, and what could not be."""
+class Written:
+    """The files that were written, and the problems with others."""
 
-    written: list[Path] = field(default_factory=list)
+    paths: list[Path] = field(default_factory=list)
     problems: list[InputError] = field(default_factory=list)
 
 
-def tried(writers: Iterable[Writer]) -> Tried:
-    """Write each, whatever became of those before."""
-    done = Tried()
+def write_all(writers: Iterable[Writer]) -> Written:
+    """Write each, even if one before it failed."""
+    done = Written()
     for setting, how in writers:
         try:
-            done.written += how()
+            done.paths += how()
         except InputError as error:
             done.problems.append(error)
         except OSError as error:
@@ -45,7 +45,7 @@ def written_line(paths: Sequence[Path]) -> str:
 
 
 def require_apart(wanted: Mapping[str, Path | None]) -> None:
-    """Two reports in one file would leave one of them."""
+    """Two reports in one file would overwrite each other."""
     known: dict[Path, str] = {}
     for setting, path in wanted.items():
         if path is None or path.parts[:2] == ("/", "dev"):
@@ -80,7 +80,7 @@ def report_writers(
 
 
 def _page(results: RunResults, notes: Sequence[str]) -> bytes:
-    from .html import html_report  # what few runs want is loaded for them alone
+    from .html import html_report  # loaded only if needed
 
     return html_report(results, notes).encode()
 
@@ -108,7 +108,7 @@ def replace_file(file: Path, content: bytes) -> list[Path]:
 
 
 def add_benchmark(folder: Path, results: RunResults) -> list[Path]:
-    """A new iteration, with the same number for all that the run has; none is written over."""
+    """Add an iteration, with the same number for all skills and models; overwrite none."""
     places = {folder / place.folder: place.files for place in benchmark_places(results)}
     number = 1 + max(map(_last_iteration, places), default=0)
     for place, files in places.items():
@@ -129,6 +129,6 @@ def _add_folder(folder: Path, files: Mapping[str, str]) -> None:
             file = draft / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(_encoded(text))
-        draft.rename(folder)  # fails where another run took the number meanwhile
+        draft.rename(folder)  # fails if another run took the number meanwhile
     finally:
         shutil.rmtree(draft, ignore_errors=True)

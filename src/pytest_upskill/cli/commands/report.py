@@ -11,7 +11,7 @@ from ..._util.texts import harmless
 from ...errors import shown
 from ...reports.markdown import markdown_summary
 from ...reports.terminal.summary_text import summary_lines
-from ...reports.writers import report_writers, require_apart, tried, written_line
+from ...reports.writers import report_writers, require_apart, write_all, written_line
 from ...results.from_json import read_run
 from ...results.merging import Source, merged
 from ...results.run import RunResults
@@ -69,10 +69,10 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     notes = [*results.subset_notes, *notes]
     problems = [f"upskill: {harmless(line)}" for line in results.problems]
     text = markdown_summary(results, notes, len(results.failed))
-    done = tried(report_writers(results, text, notes, wanted))
+    done = write_all(report_writers(results, text, notes, wanted))
     if done.problems:
         raise done.problems[0]
-    written = [written_line(done.written)] if done.written else []
+    written = [written_line(done.paths)] if done.paths else []
     lines = summary_lines(results.skills, results.verdicts, stdout_look(), notes)
     return "\n".join([*lines, *written, *problems]), 1 if problems else 0
 
