@@ -68,7 +68,7 @@ def test_a_report_that_can_not_be_written_does_not_keep_others_from_it(
     assert result.ret == 1
     result.assert_outcomes(passed=1)
     for flag in broken:
-        result.stdout.fnmatch_lines([f"upskill: {flag}: this can't be written: *No space left*"])
+        result.stdout.fnmatch_lines([f"upskill: {flag}: can't be written: *No space left*"])
     assert (pytester.path / "bench/iteration-1/benchmark.json").is_file()
     assert (pytester.path / "answers.jsonl").is_file()
     assert not list(pytester.path.glob(".r.*"))
@@ -145,7 +145,7 @@ def test_a_page_that_can_not_be_written_is_told(pytester: pytest.Pytester) -> No
     args = ["--skill", "skills", "--model", model, "--skill-html", "nowhere/page.html"]
     result = pytester.runpytest_inprocess(*args)
     assert result.ret == 4  # before the first call
-    result.stderr.fnmatch_lines(["ERROR: --skill-html *nowhere/page.html: this can't be written*"])
+    result.stderr.fnmatch_lines(["ERROR: --skill-html *nowhere/page.html: can't be written*"])
 
 
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])
