@@ -115,7 +115,7 @@ def test_a_broken_file_is_one_clear_message(tmp_path: Path, text: str, problem: 
     with pytest.raises(AcceptedError) as caught:
         read_results(tmp_path)
     assert problem in str(caught.value)
-    assert "run with accept" in caught.value.hint
+    assert "run pytest with accept" in caught.value.hint
 
 
 def test_a_binary_file_is_an_error(tmp_path: Path) -> None:
