@@ -1,4 +1,4 @@
-"""A skill against itself as it is at a git ref."""
+"""--skill-against: a skill compared with itself at a git ref."""
 
 import json
 import shutil
@@ -40,7 +40,7 @@ def report(pytester: pytest.Pytester) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
-def test_old_and_new_are_asked_in_pairs_and_the_change_is_told(
+def test_old_and_new_are_asked_in_pairs_and_compared(
     pytester: pytest.Pytester, workers: str
 ) -> None:
     changed_skill(pytester.path)
@@ -78,7 +78,7 @@ def test_a_skill_that_got_worse_does_not_pass_the_gate(
     assert not report(pytester)["gate"]["passed"]
 
 
-def test_without_a_baseline_old_and_new_are_asked(pytester: pytest.Pytester) -> None:
+def test_without_a_baseline_old_and_new_are_compared(pytester: pytest.Pytester) -> None:
     changed_skill(pytester.path)
     result = against(pytester, "--skill-no-baseline")
     result.stdout.fnmatch_lines(["upskill: up to 18 calls: 9 tests × 2 arms × 1 run"])
@@ -94,7 +94,7 @@ def test_what_did_not_change_is_asked_once(pytester: pytest.Pytester) -> None:
     assert len(server.asked) == 18
 
 
-def test_a_skill_that_is_new_since_has_nothing_to_be_compared_with(
+def test_a_skill_that_is_new_since_the_ref_is_not_compared(
     pytester: pytest.Pytester,
 ) -> None:
     changed_skill(pytester.path)
@@ -134,9 +134,7 @@ def test_tests_in_python_run_with_the_previous_text_too(pytester: pytest.Pyteste
         ("--help", "--help: not a git ref"),
     ],
 )
-def test_a_wrong_ref_is_told_before_the_run(
-    pytester: pytest.Pytester, ref: str, problem: str
-) -> None:
+def test_a_wrong_ref_is_a_usage_error(pytester: pytest.Pytester, ref: str, problem: str) -> None:
     changed_skill(pytester.path)
     args = ["--skill", "skills", "--model", "haiku", f"--skill-against={ref}"]
     result = pytester.runpytest_inprocess(*args)
@@ -144,7 +142,7 @@ def test_a_wrong_ref_is_told_before_the_run(
     assert f"ERROR: --skill-against {problem}" in result.stderr.str()
 
 
-def test_a_skill_outside_of_git_is_told_before_the_run(
+def test_a_skill_outside_of_git_is_a_usage_error(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(pytester.path.parent))
@@ -157,7 +155,7 @@ def test_a_skill_outside_of_git_is_told_before_the_run(
     result.stderr.fnmatch_lines(["*--skill-against other: can't run git: *"])
 
 
-def test_no_worse_needs_something_to_compare_with(pytester: pytest.Pytester) -> None:
+def test_no_worse_needs_against(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
     result = pytester.runpytest_inprocess("--skill", "skills", "--skill-no-worse")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

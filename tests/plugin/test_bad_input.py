@@ -1,4 +1,4 @@
-"""Everything a person or a server can get wrong: one clear message each, never a traceback."""
+"""Mistakes of people and servers: one clear message each, never a traceback."""
 
 import json
 import socket
@@ -95,7 +95,7 @@ def test_broken_cases(pytester: pytest.Pytester, text: str, message: str) -> Non
     assert "skills/gate/skill_meta.json" in shown
 
 
-def test_a_skill_without_cases_is_told_how_to_add_some(pytester: pytest.Pytester) -> None:
+def test_a_skill_without_cases_gets_a_hint(pytester: pytest.Pytester) -> None:
     (write_skill(pytester.path / "skills/gate") / "skill_meta.json").unlink()
     shown = collection_error(pytester)
     assert "skills/gate: this skill has no cases" in shown
@@ -103,7 +103,7 @@ def test_a_skill_without_cases_is_told_how_to_add_some(pytester: pytest.Pytester
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
-def test_a_broken_skill_is_asked_of_nobody(pytester: pytest.Pytester, workers: str) -> None:
+def test_a_broken_skill_makes_no_calls(pytester: pytest.Pytester, workers: str) -> None:
     write_skill(pytester.path / "skills/gate")
     (write_skill(pytester.path / "skills/door") / "skill_meta.json").write_text("[")
     with LoopbackServer(lambda _: Reply("gate up")) as server:
@@ -145,7 +145,7 @@ def test_a_wrong_option_is_a_usage_error(
     assert message in usage_error(pytester, *args)
 
 
-def test_an_empty_key_counts_as_none(
+def test_an_empty_key_counts_as_missing(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "")
@@ -153,7 +153,7 @@ def test_an_empty_key_counts_as_none(
     assert "ANTHROPIC_API_KEY is empty" in usage_error(pytester, "--model", "haiku")
 
 
-def test_the_embedded_model_without_its_packages_says_how_to_get_them(
+def test_the_embedded_model_needs_its_packages(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pytest_upskill.models.local.installed", lambda: False)
@@ -163,7 +163,7 @@ def test_the_embedded_model_without_its_packages_says_how_to_get_them(
 
 @pytest.mark.parametrize("workers", ["0", "2"])
 @pytest.mark.parametrize("model", ["haiku", "openai:gpt-5.4-mini"])
-def test_a_wrong_key_is_asked_once_and_not_once_per_case(
+def test_a_wrong_key_costs_one_call_not_one_per_case(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, model: str, workers: str
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
@@ -204,7 +204,7 @@ def test_a_server_that_is_down(pytester: pytest.Pytester) -> None:
         (Reply(""), "its reply is empty"),
     ],
 )
-def test_a_reply_that_is_none(
+def test_an_invalid_reply_is_an_error(
     pytester: pytest.Pytester, reply: Reply | Fault, message: str
 ) -> None:
     write_skill(pytester.path / "skills/gate")
@@ -229,9 +229,7 @@ def test_a_reply_of_five_megabytes_is_graded_and_shown_shortened(
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
-def test_terminal_escapes_in_a_reply_are_made_harmless(
-    pytester: pytest.Pytester, workers: str
-) -> None:
+def test_terminal_escapes_in_a_reply_are_escaped(pytester: pytest.Pytester, workers: str) -> None:
     write_skill(pytester.path / "skills/gate")
     nasty = "\x1b]0;owned\x07 \x1b[2J \u202egnorw\u2066 \x9b31m \x00 \ud800"
     pytester.makepyfile(fake=f"def answer(question): return {nasty!a}")
@@ -273,7 +271,7 @@ def test_a_wrong_value_in_the_ini_file_names_file_and_key(
         ),
     ],
 )
-def test_an_error_names_the_ini_key_if_that_is_where_it_was_written(
+def test_an_error_names_the_ini_key_if_it_comes_from_there(
     pytester: pytest.Pytester, ini: str, message: str
 ) -> None:
     write_skill(pytester.path / "skills/gate")
@@ -305,7 +303,7 @@ def test_a_failing_case_works_without_a_plugin_of_pytest(
     assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
 
 
-def test_a_mistake_is_not_told_as_no_skill(pytester: pytest.Pytester) -> None:
+def test_a_mistake_is_not_reported_as_no_skill(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate", [{"input": "q", "expected": {"contians": "x"}}])
     model = write_script(pytester.path / "a.json")
     for args in ([], ["-k", "nothing"]):

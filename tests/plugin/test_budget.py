@@ -31,8 +31,8 @@ def test_a_run_stops_asking_before_its_budget_is_passed(
         result = pytester.runpytest_inprocess(*args, "-n", workers, "--skill-json", "r.json")
         assert 9 <= len(server.asked) <= 10
         result.assert_outcomes(passed=len(server.asked) // 2, errors=10 - len(server.asked) // 2)
-        told = "m: budget reached (* of *): raise it, or select fewer tests with -k"
-        result.stdout.fnmatch_lines([told])
+        message = "m: budget reached (* of *): raise it, or select fewer tests with -k"
+        result.stdout.fnmatch_lines([message])
         again = pytester.runpytest_inprocess(*args)  # stored answers are free: it goes on
         assert again.parseoutcomes()["passed"] > len(server.asked) // 4
     records = json.loads((pytester.path / "r.json").read_text())["records"]

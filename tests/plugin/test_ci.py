@@ -17,7 +17,7 @@ def args(pytester: pytest.Pytester) -> list[str]:
 
 
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])
-def test_the_summary_of_a_job_is_added_once_to_what_is_there(
+def test_the_job_summary_is_appended_once(
     pytester: pytest.Pytester, args: list[str], monkeypatch: pytest.MonkeyPatch, workers: str
 ) -> None:
     summary = pytester.path / "summary.md"
@@ -34,7 +34,7 @@ def test_the_summary_of_a_job_is_added_once_to_what_is_there(
     assert lines.count("## Skills") == 1
 
 
-def test_a_summary_that_can_not_be_written_is_told_and_nothing_more(
+def test_a_job_summary_that_cannot_be_written_is_reported(
     pytester: pytest.Pytester, args: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(pytester.path))
@@ -46,7 +46,7 @@ def test_a_summary_that_can_not_be_written_is_told_and_nothing_more(
 
 
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])
-def test_a_regression_is_an_annotation_where_its_case_stands(
+def test_a_regression_is_an_annotation_at_its_case(
     pytester: pytest.Pytester, args: list[str], monkeypatch: pytest.MonkeyPatch, workers: str
 ) -> None:
     pytester.runpytest_inprocess(*args, "--skill-accept")
@@ -68,7 +68,7 @@ def test_a_regression_is_an_annotation_where_its_case_stands(
     assert result.outlines[-1].startswith("upskill: gate: ")
 
 
-def test_what_annotations_say_is_escaped(
+def test_annotations_are_escaped(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")

@@ -1,4 +1,4 @@
-"""Gates decide the exit status, and say why as the last thing of all."""
+"""--skill-min-lift and the other gates decide the exit status."""
 
 import json
 from typing import Any
@@ -53,7 +53,7 @@ def test_without_gates_nothing_is_decided(pytester: pytest.Pytester, model: str)
     assert gate(pytester) == {"passed": None, "reasons": []}
 
 
-def test_a_run_that_stopped_early_passes_no_gate(pytester: pytest.Pytester, model: str) -> None:
+def test_a_run_that_stopped_early_fails_its_gates(pytester: pytest.Pytester, model: str) -> None:
     cases = [case("q?", "nowhere", id="bad"), case("Question?", "gate up", id="good")]
     write_skill(pytester.path / "skills/gate", cases)
     args = ["--skill", "skills", "--model", model, "-x", "--skill-min-pass-rate", "0.1"]
@@ -63,7 +63,7 @@ def test_a_run_that_stopped_early_passes_no_gate(pytester: pytest.Pytester, mode
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (["--skill-min-pass-rate", "2"], "'2' is not above 0 and at most 1"),
         (["--skill-min-lift", "x"], "'x' is not a number"),
@@ -72,11 +72,11 @@ def test_a_run_that_stopped_early_passes_no_gate(pytester: pytest.Pytester, mode
     ],
 )
 def test_a_wrong_number_is_a_usage_error(
-    pytester: pytest.Pytester, model: str, options: list[str], told: str
+    pytester: pytest.Pytester, model: str, options: list[str], message: str
 ) -> None:
     result = pytester.runpytest_inprocess("--skill", "skills", "--model", model, *options)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert told in result.stderr.str()
+    assert message in result.stderr.str()
 
 
 @pytest.mark.parametrize(("threshold", "outcome"), [("0.3", "passed"), ("0.34", "failed")])

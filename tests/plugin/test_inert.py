@@ -1,4 +1,4 @@
-"""Installed but not asked for, the plugin does nothing; asked for, it loads only what it needs."""
+"""The plugin does nothing until a skill is given, and loads only what it needs."""
 
 import json
 
@@ -58,12 +58,12 @@ def test_no_sdk_is_loaded_before_a_model_needs_it(
     assert not set(loaded(pytester)) & heavy
 
 
-def test_an_option_without_a_skill_says_that_nothing_is_tested(pytester: pytest.Pytester) -> None:
+def test_an_option_without_a_skill_is_reported_as_ignored(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_other(): pass")
     result = pytester.runpytest_inprocess("--skill-json", "r.json", "--skill-runs", "2")
     result.assert_outcomes(passed=1)
-    told = "upskill: --skill-runs, --skill-json ignored: add --skill PATH"
-    assert told in result.outlines
+    message = "upskill: --skill-runs, --skill-json ignored: add --skill PATH"
+    assert message in result.outlines
     for workers in ("0", "2"):
         result = pytester.runpytest_inprocess("--model", "haiku", "-n", workers)
         result.assert_outcomes(passed=1)

@@ -1,4 +1,4 @@
-"""Every option has a twin in the ini file, in each of pytest's forms; a few keys have no option."""
+"""Every option has a key in the ini file, in each of pytest's formats."""
 
 import json
 
@@ -80,7 +80,7 @@ TOML = """
 """
 
 
-def test_these_are_all_the_twins() -> None:
+def test_every_option_has_an_ini_key_under_test() -> None:
     written = {line.split("=")[0].strip() for line in INI.splitlines() if "=" in line}
     # A replay does not go with a recording, these gates not without a baseline: see below.
     apart = {"skill_replay", "skill_min_lift", "skill_max_token_growth"}
@@ -91,9 +91,7 @@ def test_these_are_all_the_twins() -> None:
 
 
 @pytest.mark.parametrize("form", ["ini", "toml"])
-def test_the_ini_file_says_what_the_command_line_does_not(
-    pytester: pytest.Pytester, form: str
-) -> None:
+def test_the_ini_file_is_used_without_an_option(pytester: pytest.Pytester, form: str) -> None:
     write_skill(pytester.path / "skills/gate")
     (pytester.path / "more.json").write_text(json.dumps([case("Open?", "yes", id="from-file")]))
     with LoopbackServer(lambda _: Reply("yes", delay=0.01)) as server:
@@ -135,7 +133,7 @@ def test_a_file_in_the_name_of_a_model_is_relative_to_the_ini_file(
     pytester.runpytest_inprocess().assert_outcomes(passed=1)
 
 
-def test_the_command_line_has_the_last_word(pytester: pytest.Pytester) -> None:
+def test_the_command_line_overrides_the_ini_file(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
     pytester.makeini("[pytest]\nskill_runs = 5\nskill_models = haiku")
     args = ["--skill", "skills", "--model", "opus", "--skill-runs", "2", "--collect-only"]
@@ -151,7 +149,7 @@ def test_the_command_line_has_the_last_word(pytester: pytest.Pytester) -> None:
         ("skill_max_token_growth = 0.1", "token growth is *"),
     ],
 )
-def test_gates_of_the_ini_file_count(
+def test_gates_can_be_in_the_ini_file(
     pytester: pytest.Pytester, written: str, reason: str | None
 ) -> None:
     write_skill(pytester.path / "skills/gate")
@@ -164,7 +162,7 @@ def test_gates_of_the_ini_file_count(
         result.stdout.fnmatch_lines([f"upskill: gate: gate on scripted:a.json: {reason}"])
 
 
-def test_a_replay_of_the_ini_file_counts(pytester: pytest.Pytester) -> None:
+def test_a_replay_can_be_in_the_ini_file(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
     (pytester.path / "none.jsonl").write_text("")
     pytester.makeini(

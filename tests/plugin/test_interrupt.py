@@ -1,4 +1,4 @@
-"""Ctrl-C in the middle of a run: it ends at once, tells what it has, and leaves nothing behind."""
+"""Ctrl-C: a run ends at once, reports what it has, and leaves nothing behind."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""--junitxml: what programs that read JUnit's files are told of skills."""
+"""--junitxml: what JUnit files say about skills."""
 
 import json
 from pathlib import Path
@@ -51,7 +51,7 @@ def run(pytester: pytest.Pytester, *args: str) -> Path:
 
 
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])
-def test_a_consumer_reads_results_and_numbers(pytester: pytest.Pytester, workers: str) -> None:
+def test_a_junit_parser_reads_results_and_numbers(pytester: pytest.Pytester, workers: str) -> None:
     cases, suite = read(run(pytester, workers, "--skill-min-lift", "0.9"))
     kinds = {name: [type(found).__name__ for found in test.result] for name, test in cases.items()}
     assert kinds == {
@@ -88,7 +88,7 @@ def test_a_consumer_reads_results_and_numbers(pytester: pytest.Pytester, workers
 
 
 @pytest.mark.parametrize("family", ["xunit1", "xunit2"])
-def test_elements_stand_in_the_order_of_the_schema(pytester: pytest.Pytester, family: str) -> None:
+def test_elements_are_in_the_order_of_the_schema(pytester: pytest.Pytester, family: str) -> None:
     root = ElementTree.parse(run(pytester, "-o", f"junit_family={family}")).getroot()
     (suite,) = root
     assert [child.tag for child in suite] == ["properties", *["testcase"] * 4]
@@ -118,7 +118,7 @@ def test_a_failure_that_was_accepted_is_skipped_and_a_regression_a_failure(
     assert "right accepted 1 of 1" in suite["upskill_gate_reason_1"]
 
 
-def test_tests_in_python_and_other_tests_stand_beside_them(pytester: pytest.Pytester) -> None:
+def test_tests_in_python_and_other_tests_are_included(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
     pytester.makepyfile(
         test_both="""

@@ -47,7 +47,7 @@ def test_benchmark_folder_of_a_run(pytester: pytest.Pytester, workers: str) -> N
     ]
 
 
-def test_a_report_that_can_not_be_written_does_not_keep_others_from_it(
+def test_a_report_that_cannot_be_written_does_not_stop_the_others(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_skill(pytester.path / "skills/gate")
@@ -74,7 +74,7 @@ def test_a_report_that_can_not_be_written_does_not_keep_others_from_it(
     assert not list(pytester.path.glob(".r.*"))
 
 
-def test_a_folder_that_can_not_be_made_is_told_before_the_first_call(
+def test_a_folder_that_cannot_be_made_is_a_usage_error(
     pytester: pytest.Pytester,
 ) -> None:
     write_skill(pytester.path / "skills/gate")
@@ -138,7 +138,7 @@ def test_the_option_writes_the_page(pytester: pytest.Pytester, workers: str) -> 
     assert answers == {"baseline": "No idea.", "skill": "Type gate up."}
 
 
-def test_a_page_that_can_not_be_written_is_told(pytester: pytest.Pytester) -> None:
+def test_a_page_that_cannot_be_written_is_a_usage_error(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
     model = write_script(pytester.path / "a.json")
     (pytester.path / "nowhere").touch()

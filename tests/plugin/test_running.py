@@ -1,4 +1,4 @@
-"""What a run does and shows: passed, failed, errored, the summary, the files."""
+"""A run from its questions to its summary, files and exit status."""
 
 import json
 import re
@@ -85,7 +85,7 @@ def test_the_headline_of_several_runs_begins_with_how_many_passed(
     assert failure.get("message") == '0 of 2 runs passed: "gate up" is not in the answer'
 
 
-def test_no_answer_is_an_error_and_not_a_failure(pytester: pytest.Pytester) -> None:
+def test_no_answer_is_an_error_not_a_failure(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
     (pytester.path / "a.json").write_text('[{"system": "gate up", "answer": "gate up"}]')
     result = pytester.runpytest_inprocess("--skill", "skills", "--model", "scripted:a.json")
@@ -218,7 +218,7 @@ def test_no_more_calls_are_in_flight_than_allowed(pytester: pytest.Pytester) -> 
     assert server.most_in_flight == 3
 
 
-def test_the_summary_is_left_out_when_that_is_asked(pytester: pytest.Pytester, model: str) -> None:
+def test_no_summary_leaves_out_the_summary(pytester: pytest.Pytester, model: str) -> None:
     result = pytester.runpytest_inprocess("--skill", "skills", "--model", model, "--no-summary")
     result.stdout.no_fnmatch_line("*lift*")
 
@@ -241,7 +241,7 @@ def test_colour_only_on_demand(pytester: pytest.Pytester, model: str) -> None:
     assert re.search(r"\x1b\[32m(\x1b\[1m)?\+100", result.stdout.str())
 
 
-def test_a_report_that_can_not_be_written_is_told_before_the_run(
+def test_a_report_that_cannot_be_written_is_a_usage_error(
     pytester: pytest.Pytester, model: str, tmp_path: Path
 ) -> None:
     args = ["--skill", "skills", "--model", model, "--skill-json", str(tmp_path)]
@@ -250,7 +250,7 @@ def test_a_report_that_can_not_be_written_is_told_before_the_run(
     result.stderr.fnmatch_lines([f"ERROR: --skill-json {tmp_path}: this can't be written: *"])
 
 
-def test_two_skills_of_one_name_are_told_apart(pytester: pytest.Pytester) -> None:
+def test_two_skills_of_the_same_name_are_labelled_by_path(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "old/gate", body="Not known.")
     write_skill(pytester.path / "new/gate")
     model = write_script(pytester.path / "a.json")
@@ -262,7 +262,7 @@ def test_two_skills_of_one_name_are_told_apart(pytester: pytest.Pytester) -> Non
 
 
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])
-def test_what_was_written_is_told_and_what_could_not_be_comes_last(
+def test_written_files_are_listed_and_problems_come_last(
     pytester: pytest.Pytester, workers: str
 ) -> None:
     write_skill(pytester.path / "skills/gate")

@@ -1,4 +1,4 @@
-"""What a second run asks: nothing that was answered before, with and without xdist."""
+"""--skill-fresh and stored answers: nothing is asked twice, with and without xdist."""
 
 import json
 import subprocess
@@ -91,7 +91,7 @@ def test_fresh_asks_again_and_replaces(pytester: pytest.Pytester) -> None:
     assert {record["output"] for record in records} == {"gate up 2"}
 
 
-def test_errors_and_scripted_answers_are_not_kept(pytester: pytest.Pytester) -> None:
+def test_errors_and_scripted_answers_are_not_stored(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
     with LoopbackServer(lambda _: Fault("status", 400, message="no")) as server:
         run(pytester, server).assert_outcomes(errors=1)
@@ -134,7 +134,7 @@ def test_after_a_kill_exactly_the_rest_is_asked(pytester: pytest.Pytester, worke
     result.stdout.fnmatch_lines(["7 of 20 answers from cache *"])
 
 
-def test_a_broken_store_is_told_and_the_run_goes_on(
+def test_a_broken_store_is_reported_and_the_run_goes_on(
     pytester: pytest.Pytester, server: LoopbackServer
 ) -> None:
     write_skill(pytester.path / "skills/gate")

@@ -7,7 +7,7 @@ from support.kit import write_script, write_skill
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
-def test_eval_model_is_the_default_and_the_header_says_so(
+def test_eval_model_is_the_default_and_shown_in_the_header(
     pytester: pytest.Pytester, workers: str
 ) -> None:
     write_skill(pytester.path / "skills/gate")
@@ -54,7 +54,7 @@ def test_file_is_not_read_unless_a_skill_is_tested(
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("eval_model: hiku", "upskill.config.yaml: eval_model: hiku: no model of this name*"),
         ("eval_model: haiku", "upskill.config.yaml: eval_model: haiku: ANTHROPIC_API_KEY is not*"),
@@ -63,10 +63,10 @@ def test_file_is_not_read_unless_a_skill_is_tested(
     ],
 )
 def test_mistake_in_the_file_is_a_usage_error(
-    pytester: pytest.Pytester, text: str, told: str
+    pytester: pytest.Pytester, text: str, message: str
 ) -> None:
     write_skill(pytester.path / "skills/gate")
     (pytester.path / CONFIG_NAME).write_text(text)
     result = pytester.runpytest_inprocess("--skill", "skills")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"ERROR: {told}"])
+    result.stderr.fnmatch_lines([f"ERROR: {message}"])

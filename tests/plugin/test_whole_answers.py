@@ -1,4 +1,4 @@
-"""Answers with files and a transcript go the whole way: asked, checked, recorded, reported."""
+"""Answers with files and a transcript: asked, checked, recorded, reported."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The same run over several processes: same results, one engine, nothing lost."""
+"""xdist: the same results, one engine, nothing lost."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What a case may say beside its question and its checks, and what a run makes of it."""
+"""Keys of a case besides its question and checks: system, skip, xfail, runs, models, tags."""
 
 import json
 from typing import Any
@@ -15,7 +15,7 @@ TALK = [
 ]
 
 
-def test_the_arms_of_a_talk_with_a_system_text_differ_by_the_skill_only(
+def test_arms_with_messages_and_a_system_text_differ_by_the_skill_only(
     pytester: pytest.Pytester,
 ) -> None:
     files = {"files": {"a.txt": "one"}}
@@ -85,7 +85,7 @@ def test_a_skipped_case_is_not_asked(
     assert {record["case"] for record in report(pytester)["records"]} == {"asked", "not-so"}
 
 
-def test_a_failure_is_told_with_the_line_of_its_case(
+def test_a_failure_is_reported_at_the_line_of_its_case(
     pytester: pytest.Pytester, args: list[str]
 ) -> None:
     data = {"cases": [case("a", "gate up"), case("b", "never")]}
@@ -106,7 +106,7 @@ def test_a_run_of_skipped_cases_only_asks_nothing(
 
 
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]])
-def test_an_expected_failure_fails_or_passes_as_such(
+def test_an_xfail_case_xfails_or_xpasses(
     pytester: pytest.Pytester, args: list[str], workers: list[str]
 ) -> None:
     cases = [
@@ -195,7 +195,7 @@ def test_a_case_is_for_the_models_that_fit_its_patterns(
         result.stdout.fnmatch_lines([f"PASSED *::q?{name}?"])
 
 
-def test_cases_that_are_all_for_other_models_are_told(
+def test_a_skill_without_cases_for_the_model_is_a_warning(
     pytester: pytest.Pytester, args: list[str]
 ) -> None:
     write_skill(pytester.path / "skills/gate", [case("q", "yes", models="claude-*")])

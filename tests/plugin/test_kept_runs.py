@@ -1,4 +1,4 @@
-"""Every run that got answers is kept, once, whoever ran the tests."""
+"""--skill-no-history and --skill-runs-dir: every run with answers is kept, once."""
 
 import gzip
 from pathlib import Path
@@ -45,7 +45,7 @@ def test_failed_runs_and_replays_are_kept_too(pytester: pytest.Pytester, args: l
 
 
 @pytest.mark.parametrize("more", [["--collect-only"], ["--setup-plan"], ["--skill-no-history"]])
-def test_a_look_and_a_run_without_history_are_not_kept(
+def test_collect_only_and_no_history_keep_nothing(
     pytester: pytest.Pytester, args: list[str], more: list[str]
 ) -> None:
     assert pytester.runpytest_inprocess(*args, *more).ret == 0
@@ -77,7 +77,7 @@ def test_no_key_is_in_any_kept_file(
     assert SECRET.encode() not in data + gzip.decompress(data)
 
 
-def test_the_folder_can_be_chosen_and_is_seen_from_where_it_is_written(
+def test_the_folder_can_be_chosen_in_both_places(
     pytester: pytest.Pytester, args: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytester.makeini("[pytest]\nskill_runs_dir = of-ini")
@@ -91,7 +91,7 @@ def test_the_folder_can_be_chosen_and_is_seen_from_where_it_is_written(
     assert not folder(pytester).exists()
 
 
-def test_the_size_of_the_history_is_held(pytester: pytest.Pytester, args: list[str]) -> None:
+def test_the_size_of_the_history_is_limited(pytester: pytest.Pytester, args: list[str]) -> None:
     folder(pytester).mkdir(parents=True)
     old = folder(pytester) / "20200101T000000Z-aaaaaa.json.gz"
     for size, stays in ((1_500_000, True), (2_500_000, False)):
@@ -103,14 +103,14 @@ def test_the_size_of_the_history_is_held(pytester: pytest.Pytester, args: list[s
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
-def test_a_folder_that_cannot_be_written_is_told_and_changes_no_colour(
+def test_a_folder_that_cannot_be_written_does_not_fail_the_run(
     pytester: pytest.Pytester, args: list[str], workers: str
 ) -> None:
     (pytester.path / "file").write_text("no folder")
     result = pytester.runpytest_inprocess(*args, "-n", workers, "--skill-runs-dir", "file")
     assert result.ret == 0
-    told = [line for line in result.outlines if "could not keep this run in file: " in line]
-    assert len(told) == 1
+    message = [line for line in result.outlines if "could not keep this run in file: " in line]
+    assert len(message) == 1
     assert (pytester.path / "file").read_text() == "no folder"
 
 

@@ -1,4 +1,4 @@
-"""The line that tells how far a run has come: what it says, and that it never mixes."""
+"""The progress line: what it says, and that it never mixes with pytest's output."""
 
 import io
 import os
@@ -22,7 +22,7 @@ HALF: Final = Progress(34, 1200, 16, 12, 41200, 0.123, 100)
 CASES: Final = [case(f"Question {number}?", "yes", id=f"case-{number}") for number in range(12)]
 
 
-def test_questions_that_wait_for_a_limit_are_counted(
+def test_questions_that_wait_for_a_rate_limit_are_counted(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def script(asked: Asked) -> Reply | Fault:
@@ -43,14 +43,14 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_it_is_drawn_only_where_somebody_looks() -> None:
+def test_it_is_drawn_only_on_a_terminal() -> None:
     assert can_draw(Terminal(), {"TERM": "xterm"})
     assert not can_draw(Terminal(), {"TERM": "dumb"})
     assert not can_draw(Terminal(), {"TERM": "xterm", "CI": "true"})
     assert not can_draw(io.StringIO(), {"TERM": "xterm"})
 
 
-def test_a_line_is_wiped_before_anything_is_written() -> None:
+def test_a_line_is_cleared_before_anything_is_written() -> None:
     file = GuardedFile(io.StringIO())
     file.write("test_x.py .")
     file.draw("LINE")
@@ -61,7 +61,7 @@ def test_a_line_is_wiped_before_anything_is_written() -> None:
     assert shown[:2] == ["test_x.py ..F", ""]
 
 
-def test_a_line_of_a_log_has_a_line_of_its_own() -> None:
+def test_a_line_in_a_log_is_on_its_own() -> None:
     file = GuardedFile(io.StringIO())
     file.write("test_x.py .")
     file.log("LINE")
@@ -122,9 +122,9 @@ def test_in_a_log_there_is_a_plain_line_now_and_then(
     address = ["--model", "m", "--skill-base-url", f"{slow_server.url}/v1", "--skill-fresh"]
     result = pytester.runpytest_inprocess("--skill", "skills", *address, *options)
     result.assert_outcomes(passed=12)
-    told = [line for line in result.outlines if "in flight" in line]
-    assert told
-    assert all(re.fullmatch(r"upskill: \d+ of 24 answers, .* tokens?", line) for line in told)
+    lines = [line for line in result.outlines if "in flight" in line]
+    assert lines
+    assert all(re.fullmatch(r"upskill: \d+ of 24 answers, .* tokens?", line) for line in lines)
     assert "\x1b" not in result.stdout.str()
 
 
@@ -158,7 +158,7 @@ class FakeConfig:
         return self.writer
 
 
-def test_nothing_is_told_while_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_shown_while_nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(status_line, "LOG_EVERY", 0.001)
     config, tally = FakeConfig(), FakeTally()
     written = config.writer._file

@@ -1,4 +1,4 @@
-"""Frugal runs: a few first, more only where the verdict is open."""
+"""--skill-runs 3..12: a few runs first, more only while the verdict is open."""
 
 import json
 from collections.abc import Callable
@@ -67,11 +67,11 @@ def test_runs_go_on_only_while_the_verdict_is_open(
     (row,) = report["summary"]
     assert (row["runs"], row["verdict"]) == (runs, word)
     result.stdout.fnmatch_lines([f"gate · * · 12 cases × {runs} runs", f"m: {word}: *"])
-    told = f"after {runs} of 12 runs" in " ".join(result.stdout.str().split())
-    assert told is (runs < 12)
+    stopped_early = f"after {runs} of 12 runs" in " ".join(result.stdout.str().split())
+    assert stopped_early is (runs < 12)
 
 
-def test_the_interval_is_of_the_level_that_allows_for_several_looks(
+def test_the_interval_allows_for_several_looks(
     pytester: pytest.Pytester,
 ) -> None:
     write_cases(pytester)
@@ -83,7 +83,7 @@ def test_the_interval_is_of_the_level_that_allows_for_several_looks(
     assert (row["lift_low"], row["lift_high"]) == pytest.approx((lift.low, lift.high))
 
 
-def test_before_it_is_told_how_much_there_may_be(pytester: pytest.Pytester) -> None:
+def test_collect_only_shows_the_most_calls_there_may_be(pytester: pytest.Pytester) -> None:
     write_cases(pytester)
     args = ["--skill", "skills", "--model", "haiku", "--skill-runs", "3..12", "--collect-only"]
     result = pytester.runpytest_inprocess(*args)
@@ -91,9 +91,7 @@ def test_before_it_is_told_how_much_there_may_be(pytester: pytest.Pytester) -> N
 
 
 @workers_0_and_2
-def test_an_answer_that_is_missing_ends_the_looking(
-    pytester: pytest.Pytester, workers: str
-) -> None:
+def test_a_missing_answer_ends_the_run_of_looks(pytester: pytest.Pytester, workers: str) -> None:
     write_cases(pytester)
 
     def answer(asked: Asked) -> Reply | Fault:
@@ -106,7 +104,7 @@ def test_an_answer_that_is_missing_ends_the_looking(
     assert (report["summary"][0]["verdict"], report["summary"][0]["errored"]) == ("incomplete", 6)
 
 
-def test_each_skill_and_each_model_is_decided_by_itself(pytester: pytest.Pytester) -> None:
+def test_each_skill_and_model_is_decided_on_its_own(pytester: pytest.Pytester) -> None:
     write_cases(pytester)
     write_skill(pytester.path / "skills/door", [case("Open?", "yes", id="c", skip="not now")])
     with LoopbackServer(lambda asked: answers(12 if asked.model == "m" else 8)(asked)) as server:
@@ -116,7 +114,7 @@ def test_each_skill_and_each_model_is_decided_by_itself(pytester: pytest.Pyteste
     assert "c11" not in {record["case"] for record in report["records"]}
 
 
-def test_a_case_with_a_number_of_its_own_keeps_it(pytester: pytest.Pytester) -> None:
+def test_a_case_with_its_own_number_of_runs_keeps_it(pytester: pytest.Pytester) -> None:
     write_cases(pytester, runs=4)
     with LoopbackServer(answers(8)) as server:
         _, report = run(pytester, server)
@@ -174,9 +172,7 @@ def test_tests_in_python_get_the_first_number_of_runs(pytester: pytest.Pytester)
 
 
 @pytest.mark.parametrize("text", ["3..", "..3", "0..3", "a..b", "3...5", "3-5", "-1..4", ""])
-def test_anything_else_than_one_or_two_numbers_is_refused(
-    pytester: pytest.Pytester, text: str
-) -> None:
+def test_only_one_or_two_numbers_are_accepted(pytester: pytest.Pytester, text: str) -> None:
     result = pytester.runpytest_inprocess("--skill", "skills", f"--skill-runs={text}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     wanted = "a whole number of 1 or more, or two of them as in '3..12'"
@@ -199,7 +195,7 @@ def test_without_a_baseline_there_is_no_verdict_to_wait_for(pytester: pytest.Pyt
     "written",
     ['[tool.pytest]\nskill_runs = "3..12"', '[tool.pytest.ini_options]\nskill_runs = "3..12"'],
 )
-def test_the_ini_file_may_say_so(pytester: pytest.Pytester, written: str) -> None:
+def test_the_ini_file_may_have_a_range(pytester: pytest.Pytester, written: str) -> None:
     write_skill(pytester.path / "skills/gate")
     pytester.makepyprojecttoml(written)
     args = ["--skill", "skills", "--model", "haiku", "--collect-only"]

@@ -1,4 +1,4 @@
-"""Which items a command line gives, and how they are named."""
+"""--skill and --skill-tests: which items there are, and their node ids."""
 
 import json
 import shutil
@@ -67,7 +67,7 @@ def test_one_case_can_be_named_on_the_command_line(pytester: pytest.Pytester) ->
     assert collected(pytester, node, *args) == [node]
 
 
-def test_skill_paths_stand_beside_testpaths(pytester: pytest.Pytester) -> None:
+def test_skill_paths_are_collected_with_testpaths(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / ".claude/skills/gate")
     file = pytester.makepyfile("def test_other(): pass").name
     pytester.makeini("[pytest]\nskill_paths = .claude/skills\nskill_models = haiku")
@@ -177,7 +177,7 @@ def test_a_conftest_inside_a_skill_is_not_run(pytester: pytest.Pytester, model: 
         (["--deselect", "skills/gate/skill_meta.json::lift"], ["open"]),
     ],
 )
-def test_cases_are_chosen_as_any_tests_are(
+def test_cases_are_selected_like_any_tests(
     pytester: pytest.Pytester, args: list[str], names: list[str]
 ) -> None:
     cases = [case("open?", "x", id="open"), case("lift?", "x", id="lift", tags=["slow"])]
@@ -186,7 +186,7 @@ def test_cases_are_chosen_as_any_tests_are(
     assert nodes == [f"skills/gate/skill_meta.json::{name}[haiku]" for name in names]
 
 
-def test_collecting_says_how_many_calls_a_run_would_make(pytester: pytest.Pytester) -> None:
+def test_collect_only_shows_how_many_calls_a_run_would_make(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate", [case("a", "x"), case("b", "x")])
     args = ["--collect-only", "--skill", "skills", "--model", "haiku", "--skill-runs", "3"]
     result = pytester.runpytest_inprocess(*args)

@@ -1,4 +1,4 @@
-"""Accepted results: what --skill-accept writes, and what later runs make of it."""
+"""--skill-accept, and what later runs make of accepted results."""
 
 import json
 from pathlib import Path
@@ -56,7 +56,7 @@ def workers(request: pytest.FixtureRequest) -> str:
     return f"-n{request.param}"
 
 
-def test_accepting_writes_what_was_reached_and_exits_well(project: Project, workers: str) -> None:
+def test_accept_writes_the_results_and_passes(project: Project, workers: str) -> None:
     project.write("b", "a")
     result = project.run({"a": 5, "b": 1}, "--skill-accept", workers, runs=5)
     assert result.parseoutcomes() == {"passed": 1, "xfailed": 1}
@@ -74,7 +74,7 @@ def test_accepting_writes_what_was_reached_and_exits_well(project: Project, work
     assert list(numbers.items()) == [("a", (5, 5, 0, True)), ("b", (1, 5, 0, True))]
 
 
-def test_what_was_accepted_as_failing_is_expected(project: Project, workers: str) -> None:
+def test_a_case_accepted_as_failing_xfails(project: Project, workers: str) -> None:
     project.write("a", "b")
     project.run({"a": 5, "b": 1}, "--skill-accept", runs=5)
     result = project.run({"a": 5, "b": 0}, workers, "-rx", runs=5)
@@ -84,18 +84,20 @@ def test_what_was_accepted_as_failing_is_expected(project: Project, workers: str
     result.stdout.no_fnmatch_line("upskill: gate: *")
 
 
-def test_one_run_that_fails_where_it_passed_is_a_regression(project: Project, workers: str) -> None:
+def test_a_single_run_that_fails_after_passing_is_a_regression(
+    project: Project, workers: str
+) -> None:
     project.write("a", "b")
     project.run({"a": 1, "b": 1}, "--skill-accept")
     result = project.run({"a": 0, "b": 1}, workers, "--skill-json", "r.json")
     assert result.parseoutcomes() == {"passed": 1, "failed": 1}
     assert result.ret == 1
-    told = "accepted 1 of 1 on 20??-??-??, now 0 of 1"
+    message = "accepted 1 of 1 on 20??-??-??, now 0 of 1"
     result.stdout.fnmatch_lines(
         [
-            f'regression: {told}: "yes" is not in the answer',
+            f'regression: {message}: "yes" is not in the answer',
             "FAILED *::a* - regression: *",
-            f"upskill: gate: gate on {MODEL}: regression: a {told}",
+            f"upskill: gate: gate on {MODEL}: regression: a {message}",
         ]
     )
     gate = json.loads((project.pytester.path / "r.json").read_text())["gate"]
@@ -103,14 +105,14 @@ def test_one_run_that_fails_where_it_passed_is_a_regression(project: Project, wo
     assert len(gate["reasons"]) == 1
 
 
-def test_a_flaky_case_is_no_regression_but_is_told(project: Project, workers: str) -> None:
+def test_a_flaky_case_is_reported_but_is_no_regression(project: Project, workers: str) -> None:
     project.write("a", "b")
     project.run({"a": 5, "b": 5}, "--skill-accept", runs=5)
     result = project.run({"a": 2, "b": 5}, workers, "-rx", "--skill-json", "r.json", runs=5)
     assert result.parseoutcomes() == {"passed": 1, "xfailed": 1}
     assert result.ret == 0
-    told = "accepted 5 of 5 on 20??-??-??, now 2 of 5"
-    result.stdout.fnmatch_lines([f"XFAIL *::a* - {told}; could be chance"])
+    message = "accepted 5 of 5 on 20??-??-??, now 2 of 5"
+    result.stdout.fnmatch_lines([f"XFAIL *::a* - {message}; could be chance"])
     result.stdout.fnmatch_lines(["*below accepted; could be chance*"])
     gate = json.loads((project.pytester.path / "r.json").read_text())["gate"]
     assert gate == {"passed": True, "reasons": []}
@@ -127,7 +129,7 @@ def test_a_case_that_fell_by_evidence_fails_in_its_worker(project: Project, work
 NAMES = [f"c{number}" for number in range(12)]
 
 
-def test_what_only_all_cases_together_show_makes_the_run_red_and_is_run_again(
+def test_a_regression_over_all_cases_fails_the_run_and_lf_reruns_it(
     project: Project, workers: str
 ) -> None:
     """One case of twelve broke: too little for its own test, enough for Holm with Tarone."""
@@ -149,7 +151,7 @@ def test_what_only_all_cases_together_show_makes_the_run_red_and_is_run_again(
     assert fixed.ret == 0
 
 
-def test_a_skill_that_got_worse_as_a_whole_is_red(project: Project, workers: str) -> None:
+def test_a_skill_that_got_worse_overall_fails_the_run(project: Project, workers: str) -> None:
     project.write(*NAMES)
     project.run(dict.fromkeys(NAMES, 5), "--skill-accept", runs=5)
     result = project.run({**dict.fromkeys(NAMES, 4), "c1": 5}, workers, runs=5)
@@ -162,7 +164,7 @@ def test_a_skill_that_got_worse_as_a_whole_is_red(project: Project, workers: str
     assert again.parseoutcomes()["passed"] == 11
 
 
-def test_without_the_cache_a_regression_is_told_all_the_same(project: Project) -> None:
+def test_a_regression_is_reported_without_the_cache_plugin(project: Project) -> None:
     project.write(*NAMES)
     well = dict.fromkeys(NAMES, 5)
     project.run(well, "--skill-accept", runs=5)
@@ -170,7 +172,7 @@ def test_without_the_cache_a_regression_is_told_all_the_same(project: Project) -
     assert result.ret == 1
 
 
-def test_better_than_accepted_says_how_to_accept_it(project: Project, workers: str) -> None:
+def test_better_results_show_how_to_accept_them(project: Project, workers: str) -> None:
     project.write("a", "b")
     project.run({"a": 1, "b": 0}, "--skill-accept")
     result = project.run({"a": 1, "b": 1}, workers)
@@ -197,7 +199,7 @@ def test_new_and_changed_cases_have_no_accepted_result(project: Project, workers
     assert "regression" not in result.stdout.str()
 
 
-def test_an_edit_of_the_skill_keeps_what_was_accepted(project: Project) -> None:
+def test_editing_the_skill_keeps_accepted_results(project: Project) -> None:
     project.write("a")
     project.run({"a": 1}, "--skill-accept")
     (project.folder / "SKILL.md").write_text(
@@ -206,7 +208,7 @@ def test_an_edit_of_the_skill_keeps_what_was_accepted(project: Project) -> None:
     assert "regression" in project.run({"a": 0}).stdout.str()
 
 
-def test_a_subset_says_so_and_accepts_only_itself(project: Project, workers: str) -> None:
+def test_a_subset_accepts_only_its_own_cases(project: Project, workers: str) -> None:
     project.write("apple", "pear", "plum")
     project.run({"apple": 1, "pear": 1, "plum": 0}, "--skill-accept")
     before = project.accepted()["cases"]
@@ -219,7 +221,7 @@ def test_a_subset_says_so_and_accepts_only_itself(project: Project, workers: str
     assert "ran only" not in project.run(worse).stdout.str()
 
 
-def test_other_models_keep_theirs_and_cases_that_are_gone_go(project: Project) -> None:
+def test_other_models_are_kept_and_deleted_cases_are_dropped(project: Project) -> None:
     project.write("a", "b")
     other = write_script(project.pytester.path / "other.json", knows="no")
     project.run({"a": 1, "b": 1}, "--skill-accept", "--model", other)
@@ -229,7 +231,7 @@ def test_other_models_keep_theirs_and_cases_that_are_gone_go(project: Project) -
     assert set(project.accepted(other)["cases"]) == {"a", "b"}
 
 
-def test_what_was_not_answered_is_not_accepted(pytester: pytest.Pytester) -> None:
+def test_unanswered_cases_are_not_accepted(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate", [case(n, "yes", id=n) for n in ("good", "bad")])
     rules = [{"question": "good", "answer": "yes"}]
     (pytester.path / "a.json").write_text(json.dumps(rules))
@@ -243,7 +245,7 @@ def test_what_was_not_answered_is_not_accepted(pytester: pytest.Pytester) -> Non
     assert "not accepted: bad" in " ".join(result.outlines)
 
 
-def test_a_case_with_an_xfail_of_its_own_is_left_to_it(project: Project) -> None:
+def test_a_case_with_its_own_xfail_is_not_compared(project: Project) -> None:
     project.write("a")
     project.run({"a": 1}, "--skill-accept")
     project.write("a", xfail="known")
@@ -251,7 +253,7 @@ def test_a_case_with_an_xfail_of_its_own_is_left_to_it(project: Project) -> None
     assert (result.parseoutcomes(), result.ret) == ({"xfailed": 1}, 0)
 
 
-def test_runxfail_shows_what_was_accepted_as_failing(project: Project) -> None:
+def test_runxfail_shows_failures_that_were_accepted(project: Project) -> None:
     project.write("a")
     project.run({"a": 0}, "--skill-accept")
     project.run({"a": 0}, "--runxfail").assert_outcomes(failed=1)
@@ -266,7 +268,7 @@ def test_a_broken_file_of_results_is_one_message(project: Project, workers: str)
     result.stdout.no_fnmatch_line("*Traceback*")
 
 
-def test_nothing_is_written_where_nothing_is_accepted(project: Project) -> None:
+def test_nothing_is_written_without_accept(project: Project) -> None:
     project.write("a")
     project.run({"a": 1})
     project.run({"a": 1}, "--skill-accept", "--collect-only")
@@ -298,7 +300,7 @@ def test_tests_in_python_are_accepted_too(project: Project, workers: str) -> Non
     assert accepted.ret == 0
 
 
-def test_a_folder_that_can_not_be_written_is_told(
+def test_a_folder_that_cannot_be_written_is_reported(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project.write("a")

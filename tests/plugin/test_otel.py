@@ -1,4 +1,4 @@
-"""OpenTelemetry: a span for each trial, sent to whom the environment names, and to nobody else."""
+"""OpenTelemetry: a span for each trial, if the environment asks for it."""
 
 import socket
 import time
@@ -39,12 +39,12 @@ def args(pytester: pytest.Pytester) -> list[str]:
         ({"OTEL_SERVICE_NAME": "x"}, []),
     ],
 )
-def test_the_environment_says_whether_and_to_whom(env: dict[str, str], wanted: list[str]) -> None:
+def test_the_environment_chooses_the_exporters(env: dict[str, str], wanted: list[str]) -> None:
     assert exporters_wanted(env) == wanted
 
 
 @pytest.mark.parametrize("value", ["", "false", "no_content", "event_only"])
-def test_content_is_sent_only_if_that_is_said(value: str) -> None:
+def test_content_is_sent_only_if_enabled(value: str) -> None:
     name = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
     assert not captures_content({name: value})
     assert captures_content({name: "True"})
@@ -83,7 +83,7 @@ def test_a_collector_reads_a_span_for_each_trial(
     assert "Type gate up." not in str(collector.requests)
 
 
-def test_where_a_model_is_and_how_long_it_took_is_told(
+def test_spans_have_the_address_and_the_duration(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_skill(pytester.path / "skills/gate")
@@ -125,7 +125,7 @@ def free_port() -> int:
 
 
 @pytest.mark.parametrize("problem", ["gone", "refusing", "unknown"])
-def test_an_exporter_that_fails_is_one_note_and_no_failure(
+def test_an_exporter_that_fails_is_a_note_not_a_failure(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, problem: str
 ) -> None:
     write_skill(pytester.path / "skills/gate")
@@ -142,16 +142,16 @@ def test_an_exporter_that_fails_is_one_note_and_no_failure(
     result.assert_outcomes(passed=1)
     notes = [line for line in result.outlines if "trace" in line.lower()]
     assert len(notes) == 1
-    told = (
+    message = (
         "has no exporter 'zipkin'"
         if problem == "unknown"
         else "sent by otlp_proto_http to http://127.0.0.1:"
     )
-    assert told in notes[0]
+    assert message in notes[0]
     assert result.errlines == []
 
 
-def test_without_the_packages_it_says_what_to_install(
+def test_without_the_packages_a_note_says_what_to_install(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_skill(pytester.path / "skills/gate")
@@ -160,9 +160,9 @@ def test_without_the_packages_it_says_what_to_install(
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
     result = pytester.runpytest_subprocess(*args)
     assert result.ret == 0
-    told = " ".join(result.outlines)
-    assert told.count("No trace was sent: OpenTelemetry is not installed.") == 1
-    assert 'pip install "pytest-upskill[otel]"' in told
+    message = " ".join(result.outlines)
+    assert message.count("No trace was sent: OpenTelemetry is not installed.") == 1
+    assert 'pip install "pytest-upskill[otel]"' in message
 
 
 def test_the_extra_names_what_is_imported() -> None:

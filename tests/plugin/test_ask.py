@@ -1,4 +1,4 @@
-"""Tests of a skill that are written in Python."""
+"""Tests in Python: the mark ``skill`` and the fixture ``ask``."""
 
 import json
 from pathlib import Path
@@ -65,7 +65,7 @@ def test_the_skill_arm_fails_as_any_test_fails(pytester: pytest.Pytester, model:
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
-def test_no_answer_is_an_error_and_no_failure(pytester: pytest.Pytester, workers: str) -> None:
+def test_no_answer_is_an_error_not_a_failure(pytester: pytest.Pytester, workers: str) -> None:
     write_skill(pytester.path / "skills/gate")
     (pytester.path / "none.json").write_text("[]")
     pytester.makepyfile(
@@ -221,7 +221,7 @@ def test_a_wrong_skill_is_an_error_of_collection(
     assert "Traceback" not in result.stdout.str()
 
 
-def test_a_test_without_a_mark_is_told(pytester: pytest.Pytester, model: str) -> None:
+def test_a_test_without_a_mark_fails(pytester: pytest.Pytester, model: str) -> None:
     pytester.makepyfile("def test_it(ask): pass")
     result = pytester.runpytest_inprocess("--model", model)
     result.assert_outcomes(errors=1)
@@ -229,7 +229,7 @@ def test_a_test_without_a_mark_is_told(pytester: pytest.Pytester, model: str) ->
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
-def test_a_missing_key_is_told_only_where_a_test_needs_it(
+def test_a_missing_key_is_an_error_only_if_a_test_needs_it(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, model: str, workers: str
 ) -> None:
     del model
@@ -243,7 +243,9 @@ def test_a_missing_key_is_told_only_where_a_test_needs_it(
     result.stdout.fnmatch_lines(["not asked: *ANTHROPIC_API_KEY*"])
 
 
-def test_skips_go_through_and_looking_asks_nothing(pytester: pytest.Pytester, model: str) -> None:
+def test_skips_pass_through_and_collect_only_asks_nothing(
+    pytester: pytest.Pytester, model: str
+) -> None:
     pytester.makepyfile(
         test_gate="""
         import pytest
@@ -263,27 +265,27 @@ def test_skips_go_through_and_looking_asks_nothing(pytester: pytest.Pytester, mo
     assert "test_gate.py::test_skips[scripted:answers.json]" in result.outlines
 
 
-def test_an_async_test_is_told(pytester: pytest.Pytester, model: str) -> None:
+def test_an_async_test_fails(pytester: pytest.Pytester, model: str) -> None:
     pytester.makepyfile(test_gate=TEST.replace("def test_opens", "async def test_opens"))
     result = pytester.runpytest_inprocess("--model", model)
     result.stdout.fnmatch_lines(["ask does not work in async tests"])
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("asked", "message"),
     [
         ("3", "ask takes a string or a list of messages: "),
         ('""', "ask takes a string or a list of messages: [[]0].content: must not be empty"),
         ('[{"role": "robot", "content": "x"}]', "ask takes a string or a list of messages: "),
     ],
 )
-def test_a_question_that_is_none_is_told_where_it_is_asked(
-    pytester: pytest.Pytester, model: str, asked: str, told: str
+def test_a_wrong_question_fails_where_it_is_asked(
+    pytester: pytest.Pytester, model: str, asked: str, message: str
 ) -> None:
     pytester.makepyfile(test_gate=TEST.replace('"How do I open the gate?"', asked))
     result = pytester.runpytest_inprocess("--model", model, "--skill-json", "r.json")
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines([f"E *TypeError: {told}*"])
+    result.stdout.fnmatch_lines([f"E *TypeError: {message}*"])
     assert "functions.py" not in result.stdout.str()
     assert [r["outcome"] for r in report(pytester.path)["records"]] == ["errored", "errored"]
 
@@ -303,7 +305,7 @@ def test_a_test_that_asks_nothing_is_an_error(pytester: pytest.Pytester, model: 
     result.stdout.fnmatch_lines(["this test never called ask, so it says nothing about the skill"])
 
 
-def test_who_expects_a_failure_does_not_expect_no_answer(pytester: pytest.Pytester) -> None:
+def test_an_xfail_does_not_expect_a_missing_answer(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
     (pytester.path / "none.json").write_text("[]")
     pytester.makepyfile(test_gate=TEST.replace("@pytest", "@pytest.mark.xfail\n    @pytest", 1))

@@ -1,4 +1,4 @@
-"""What people see of a run: the summary by verbosity, the numbers on the line of a test."""
+"""-v, -q and the terminal: the summary, and the numbers on the line of a test."""
 
 import os
 import re
@@ -81,7 +81,7 @@ def test_a_test_in_python_has_its_numbers_too(pytester: pytest.Pytester) -> None
     result.stdout.fnmatch_lines(["*::test_other PASSED  *"])
 
 
-def test_the_numbers_at_a_git_ref_are_told(pytester: pytest.Pytester) -> None:
+def test_the_numbers_at_a_git_ref_are_shown(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
     model = write_script(pytester.path / "a.json")
     commit_all(pytester.path)
@@ -124,7 +124,7 @@ def shown_on_terminal(folder: Path, columns: int, *args: str) -> list[str]:
 
 
 @pytest.mark.parametrize("columns", [80, 120])
-def test_the_percentage_stands_at_the_end_of_a_terminal_line(
+def test_the_percentage_is_at_the_end_of_a_terminal_line(
     pytester: pytest.Pytester, args: list[str], columns: int
 ) -> None:
     shown = shown_on_terminal(pytester.path, columns, *args, "-v")
@@ -138,7 +138,7 @@ def test_the_percentage_stands_at_the_end_of_a_terminal_line(
 
 
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])
-def test_the_answers_of_both_arms_stand_side_by_side_on_a_broad_terminal(
+def test_both_answers_are_side_by_side_on_a_wide_terminal(
     pytester: pytest.Pytester, workers: str
 ) -> None:
     write_skill(pytester.path / "skills/gate")
@@ -167,7 +167,7 @@ def test_q_is_one_line_right_below_the_dots(
 
 
 @pytest.mark.parametrize("quiet", ["-qq", "--no-summary"])
-def test_who_wants_no_summary_gets_none_but_is_told_why_a_gate_fails(
+def test_a_failed_gate_is_reported_without_a_summary_too(
     pytester: pytest.Pytester, args: list[str], quiet: str
 ) -> None:
     result = pytester.runpytest_inprocess(*args, quiet, "-k", "opens", "--skill-min-lift", "0.9")
@@ -176,15 +176,15 @@ def test_who_wants_no_summary_gets_none_but_is_told_why_a_gate_fails(
     assert not any("→" in line or "= skills =" in line for line in result.outlines)
 
 
-@pytest.mark.parametrize(("quiet", "told"), [("-q", True), ("-qq", False)])
-def test_qq_says_nothing_of_how_much_is_asked(
-    pytester: pytest.Pytester, args: list[str], quiet: str, told: bool
+@pytest.mark.parametrize(("quiet", "shown"), [("-q", True), ("-qq", False)])
+def test_qq_does_not_show_how_many_calls_there_are(
+    pytester: pytest.Pytester, args: list[str], quiet: str, shown: bool
 ) -> None:
     result = pytester.runpytest_inprocess(*args, quiet)
-    assert any("up to 4 calls: " in line for line in result.outlines) is told
+    assert any("up to 4 calls: " in line for line in result.outlines) is shown
 
 
-def test_q_tells_of_trouble(pytester: pytest.Pytester) -> None:
+def test_q_reports_problems(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
     (pytester.path / "a.json").write_text('[{"system": "gate up", "answer": "gate"}]')
     args = ["--skill", "skills", "--model", "scripted:a.json", "-q"]
@@ -246,7 +246,7 @@ EVIL = "\x1b]8;;http://a\x07gate\x1b]8;;\x07 \x1b[2J\u202egate\x9b"
 
 
 @pytest.mark.parametrize("more", [[], ["-q"], ["-vv"], ["-v", "-rA", "-n2"]])
-def test_nothing_from_outside_reaches_the_terminal_unharmed(
+def test_untrusted_text_is_escaped_on_the_terminal(
     pytester: pytest.Pytester, more: list[str]
 ) -> None:
     wrong = [case(EVIL, f"no {EVIL}", id=name) for name in ("a", "b", "c", "d")]

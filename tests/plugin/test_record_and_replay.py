@@ -1,4 +1,4 @@
-"""Record the answers of a run, and answer another from that file alone."""
+"""--skill-record and --skill-replay."""
 
 import json
 import shutil
@@ -69,7 +69,7 @@ def test_a_replay_loads_no_sdk(pytester: pytest.Pytester, recorded: Path) -> Non
     assert "AssertionError" not in result.stderr.str()
 
 
-def test_a_question_that_was_not_recorded_says_how_to_record_it(
+def test_an_unrecorded_question_shows_how_to_record_it(
     pytester: pytest.Pytester, recorded: Path
 ) -> None:
     assert recorded.is_file()
@@ -94,9 +94,7 @@ def record(pytester: pytest.Pytester, server: LoopbackServer, *more: str) -> lis
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
-def test_a_run_that_is_not_whole_keeps_what_was_recorded(
-    pytester: pytest.Pytester, workers: str
-) -> None:
+def test_a_partial_run_keeps_what_was_recorded(pytester: pytest.Pytester, workers: str) -> None:
     write_skill(pytester.path / "skills/gate", CASES)
     broken: list[bool] = []
 
@@ -113,7 +111,7 @@ def test_a_run_that_is_not_whole_keeps_what_was_recorded(
         assert record(pytester, server, "-n", workers) == ["c2", "c2"]
 
 
-def test_what_is_no_recording_is_not_written_over(
+def test_another_file_is_not_overwritten_by_a_recording(
     pytester: pytest.Pytester, recorded: Path
 ) -> None:
     recorded.write_text("my notes")
@@ -145,12 +143,12 @@ def test_a_broken_recording_is_a_usage_error(
     assert message in result.stderr.str()
 
 
-def test_a_recording_that_is_not_there_is_a_usage_error(pytester: pytest.Pytester) -> None:
+def test_a_missing_recording_is_a_usage_error(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
     assert "--skill-replay a.jsonl: can't be read" in replay(pytester).stderr.str()
 
 
-def test_to_record_a_replay_makes_no_sense(pytester: pytest.Pytester, recorded: Path) -> None:
+def test_record_and_replay_exclude_each_other(pytester: pytest.Pytester, recorded: Path) -> None:
     assert recorded.is_file()
     result = replay(pytester, "--skill-record", "b.jsonl")
     assert "--skill-record: can't be combined with --skill-replay" in result.stderr.str()

@@ -1,0 +1,89 @@
+"""--skill-allow-code: checks in a file beside the skill."""
+
+from pathlib import Path
+
+import pytest
+
+from support.hook_runs import records, run_case, workers
+
+OWN = """
+import dataclasses
+from pathlib import Path
+
+@dataclasses.dataclass
+class Limit:
+    most: int = 20
+
+def short(answer):
+    return len(answer.text) <= Limit().most, "short"
+
+def wrong(answer):
+    assert "door" in answer.text, "no door"
+
+number = 3
+Path(__file__).with_name("run").touch()
+"""
+
+
+def write_own(pytester: pytest.Pytester, text: str = OWN) -> Path:
+    folder = pytester.path / "skills/gate"
+    folder.mkdir(parents=True)
+    (folder / "checks.py").write_text(text)
+    return folder
+
+
+@workers
+def test_a_function_beside_the_skill_runs_if_allowed(
+    pytester: pytest.Pytester, workers: str
+) -> None:
+    folder = write_own(pytester)
+    expected = {"python": "checks.py:short"}
+    result = run_case(pytester, expected, "--skill-allow-code", "-n", workers)
+    result.assert_outcomes(passed=1)
+    assert records(pytester)[1]["checks"][0]["reason"] == "checks.py:short: short"
+    assert (folder / "run").exists()
+    assert not (folder / "__pycache__").exists()
+
+
+def test_a_function_may_fail_by_an_assert(pytester: pytest.Pytester) -> None:
+    write_own(pytester)
+    result = run_case(pytester, {"python": "checks.py:wrong"}, "--skill-allow-code")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*FAIL python: checks.py:wrong: no door"])
+
+
+def test_a_function_that_is_not_allowed_is_not_even_loaded(pytester: pytest.Pytester) -> None:
+    folder = write_own(pytester)
+    result = run_case(pytester, {"any_of": [{"python": "checks.py:short"}]})
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    message = "*[[]0].python: runs code from the skill's folder; allow it with --skill-allow-code"
+    result.stdout.fnmatch_lines([message])
+    assert not (folder / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("checks.py", 'must have the form "checks.py:function"'),
+        ("checks.txt:short", 'must have the form "checks.py:function"'),
+        ("checks.py:a.b", 'must have the form "checks.py:function"'),
+        ("checks.py:long", "\"checks.py\" has no function 'long'"),
+        ("checks.py:number", "\"checks.py\" has no function 'number'"),
+        ("none.py:f", '"none.py" can\'t be read: No such file or directory'),
+        ("../../conftest.py:f", '"../../conftest.py" is outside the skill\'s folder'),
+        ("broken.py:f", "\"broken.py\" can't be loaded: SyntaxError: '(' was never closed"),
+        ("exits.py:f", '"exits.py" can\'t be loaded: SystemExit: 3'),
+        ("imports.py:f", "can't be loaded: ModuleNotFoundError: No module named 'nothing_such'"),
+    ],
+)
+def test_a_missing_function_is_an_error_of_collection(
+    pytester: pytest.Pytester, written: str, message: str
+) -> None:
+    folder = write_own(pytester)
+    pytester.makeconftest("")
+    (folder / "broken.py").write_text("(")
+    (folder / "exits.py").write_text("raise SystemExit(3)")
+    (folder / "imports.py").write_text("import nothing_such")
+    result = run_case(pytester, {"python": written}, "--skill-allow-code")
+    assert message in result.stdout.str()
+    assert result.ret == pytest.ExitCode.INTERRUPTED

@@ -1,0 +1,68 @@
+"""pytest_upskill_finished: what is done with the results of a run."""
+
+import csv
+
+import pytest
+
+from support.hook_runs import example, records, run, workers
+
+
+@workers
+def test_the_example_of_finished_results(pytester: pytest.Pytester, workers: str) -> None:
+    pytester.makeconftest(example("def pytest_upskill_finished"))
+    result = run(pytester, "-n", workers)
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["lifts.csv has 1 more"])
+    rows = list(csv.reader((pytester.path / "lifts.csv").read_text().splitlines()))
+    assert [row[:2] for row in rows] == [["gate", "scripted:answers.json"]]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("raise KeyError('x')", "conftest.py:2: pytest_upskill_finished raised KeyError: 'x'"),
+        ("return 3", "pytest_upskill_finished: returned 3"),
+        ("return [3]", "pytest_upskill_finished: returned [3]"),
+    ],
+)
+@workers
+def test_finished_results_outlive_a_broken_hook(
+    pytester: pytest.Pytester, body: str, message: str, workers: str
+) -> None:
+    pytester.makeconftest(
+        f"""
+        def pytest_upskill_finished(results):
+            {body}
+
+        class Other:
+            def pytest_upskill_finished(self):
+                return "still here"
+
+        def pytest_configure(config):
+            config.pluginmanager.register(Other())
+        """
+    )
+    result = run(pytester, "-n", workers)
+    result.assert_outcomes(passed=1)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert f"upskill: {message}" in result.stdout.str()
+    assert "still here" in result.outlines
+    assert len(records(pytester)) == 2
+
+
+@pytest.mark.parametrize("args", [["--collect-only"], ["-k", "nothing"]])
+def test_nothing_is_finished_where_nothing_is_asked(
+    pytester: pytest.Pytester, args: list[str]
+) -> None:
+    pytester.makeconftest("def pytest_upskill_finished(): raise ValueError")
+    result = run(pytester, *args)
+    assert "ValueError" not in result.stdout.str()
+
+
+@pytest.mark.parametrize("hook", ["checks", "models", "prompt", "finished"])
+def test_each_hook_is_typed_and_has_a_docstring_with_an_example(hook: str) -> None:
+    from pytest_upskill.plugin import hookspecs
+
+    spec = getattr(hookspecs, f"pytest_upskill_{hook}")
+    assert "return" in spec.__annotations__
+    assert f"def pytest_upskill_{hook}(" in spec.__doc__

@@ -1,0 +1,143 @@
+"""pytest_upskill_models: models of a conftest.py."""
+
+import pytest
+
+from support.hook_runs import example, records, run, workers
+from support.kit import BODY
+
+
+@workers
+def test_the_example_of_a_model(pytester: pytest.Pytester, workers: str) -> None:
+    pytester.makeconftest(example("class Parrot"))
+    result = run(pytester, "-n", workers, model="parrot:polly")
+    result.assert_outcomes(passed=1)
+    baseline, skill = records(pytester)
+    assert baseline["output"].startswith("polly says: You are a helpful assistant. How do I")
+    assert BODY in skill["output"]
+    assert skill["input_tokens"] == 40
+
+
+def test_a_model_of_a_hook_is_named_by_its_prefix_alone_too(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(example("class Parrot"))
+    result = run(pytester, "--collect-only", model="parrot")
+    result.stdout.fnmatch_lines(["upskill: a run would make up to 2 calls*", "*open-gate?parrot?*"])
+
+
+def test_answers_of_a_model_of_a_hook_are_stored(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(example("class Parrot"))
+    for stored in (False, True):
+        run(pytester, model="parrot:polly").assert_outcomes(passed=1)
+        assert [record["stored"] for record in records(pytester)] == [stored] * 2
+
+
+@workers
+def test_the_example_of_a_provider(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: str
+) -> None:
+    pytester.makeconftest(example("class AcmeProvider"))
+    result = run(pytester, "-n", workers, model="acme:large")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: *acme:large: ACME_KEY is not set"])
+    monkeypatch.setenv("ACME_KEY", "key")
+    run(pytester, "-n", workers, model="acme:large").assert_outcomes(passed=1)
+    assert [record["output"] for record in records(pytester)] == ["Type gate up."] * 2
+
+
+JUDGE = """
+    import json
+    from pytest_upskill import Answer, Model
+
+    class Kind(Model):
+        async def ask(self, question):
+            ruling = {"criterion": 1, "quote": "up", "reason": "it is", "verdict": "pass"}
+            return Answer(json.dumps({"verdicts": [ruling]}))
+
+    def pytest_upskill_models():
+        return {"kind": lambda name: Kind()}
+"""
+
+
+@workers
+def test_a_model_of_a_hook_can_judge(pytester: pytest.Pytester, workers: str) -> None:
+    pytester.makeconftest(JUDGE)
+    case = {"input": "How?", "expected": {"judge": "It is polite."}}
+    run(pytester, "--skill-judge", "kind", "-n", workers, case=case).assert_outcomes(passed=1)
+    assert [record["judge_calls"] for record in records(pytester)] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        ("[print]", "returned [print]"),
+        ("{'Acme Inc': print}", "'Acme Inc' can't be a prefix"),
+        ("{1: print}", "1 can't be a prefix"),
+        ("{'openai': print}", "'openai' is taken"),
+        ("{'haiku': print}", "'haiku' is taken"),
+        ("{'acme': 3}", "returned {'acme': 3}"),
+    ],
+)
+def test_wrong_models_are_a_usage_error(
+    pytester: pytest.Pytester, returned: str, message: str
+) -> None:
+    pytester.makeconftest(f"def pytest_upskill_models(): return {returned}")
+    result = run(pytester)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    message = message.replace("print", "<built-in function print>")
+    assert f"ERROR: pytest_upskill_models: {message}" in result.stderr.str()
+
+
+@pytest.mark.parametrize("raised", ["ValueError('no\\nway')", "pytest.fail('no way')"])
+def test_a_models_hook_that_raises_is_a_usage_error(pytester: pytest.Pytester, raised: str) -> None:
+    pytester.makeconftest(f"import pytest\n\ndef pytest_upskill_models():\n    raise {raised}")
+    result = run(pytester)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    message = r"ERROR: conftest.py:4: pytest_upskill_models raised (ValueError|Failed): no way"
+    result.stderr.re_match_lines([message])
+
+
+BROKEN = """
+    from pytest_upskill import Answer, Model
+
+    class Good(Model):
+        async def ask(self, question):
+            return Answer("Type gate up.")
+
+    class Silent(Model):
+        async def ask(self, question):
+            pass
+
+    class Raising(Model):
+        async def ask(self, question):
+            raise KeyError("oops")
+
+    class Stuck(Good):
+        async def close(self):
+            raise OSError("can't close")
+
+    def pytest_upskill_models():
+        return {"good": lambda name: Good(), "none": lambda name: None,
+                "silent": lambda name: Silent(), "raising": lambda name: Raising(),
+                "stuck": lambda name: Stuck()}
+"""
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("none", "none: pytest_upskill_models: 'none' made None, not a Model."),
+        ("silent", "silent: the adapter raised TypeError('ask returned None, not an Answer')"),
+        ("raising", "raising: the adapter raised KeyError('oops')"),
+    ],
+)
+def test_a_broken_model_errs_alone(pytester: pytest.Pytester, model: str, message: str) -> None:
+    pytester.makeconftest(BROKEN)
+    result = run(pytester, "--model", "good", model=model)
+    result.assert_outcomes(passed=1, errors=1)
+    assert message in result.stdout.str()
+    assert [record["outcome"] for record in records(pytester)][2:] == ["passed"] * 2
+
+
+def test_a_model_that_cannot_close_loses_no_results(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(BROKEN)
+    run(pytester, model="stuck").assert_outcomes(passed=1)
+    assert len(records(pytester)) == 2
