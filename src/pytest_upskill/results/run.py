@@ -31,11 +31,10 @@ def incomplete(tests: Sequence[PlannedCase]) -> dict[Pair, tuple[int, int]]:
     Python tests belong to no file.
     """
     from_file = [test for test in tests if test.of]
-    have = Counter((test.skill, test.model) for test in from_file)
+    have = Counter(test.pair for test in from_file)
     whole: dict[Pair, int] = {}
     for test in from_file:
-        pair = (test.skill, test.model)
-        whole[pair] = max(whole.get(pair, 0), test.of)
+        whole[test.pair] = max(whole.get(test.pair, 0), test.of)
     return {pair: (have[pair], whole[pair]) for pair in have if have[pair] < whole[pair]}
 
 
@@ -97,7 +96,7 @@ class RunResults:
         """One per skill and model with accepted results."""
         groups: dict[Pair, list[PlannedCase]] = {}
         for test in self.tests:
-            groups.setdefault((test.skill, test.model), []).append(test)
+            groups.setdefault(test.pair, []).append(test)
         return [
             compare(skill, model, [found for test in tests if (found := self._compared(test))])
             for (skill, model), tests in groups.items()
@@ -157,7 +156,7 @@ class RunResults:
         return Compared(test, result)
 
     def _not_run(self, skill: str, model: str) -> int:
-        planned = [test for test in self.tests if (test.skill, test.model) == (skill, model)]
+        planned = [test for test in self.tests if test.pair == (skill, model)]
         lost = sum(not self.records_of(test) for test in planned)
         return lost + self.missing.get((skill, model), 0)
 

@@ -140,13 +140,8 @@ def open_trials(label: str, skill: Skill, case: str, model: str, settings: Setti
 
 
 def _arms(skill: Skill, settings: Settings) -> list[Arm]:
-    asked = {
-        "baseline": settings.baseline,
-        "previous": skill.previous is not None,
-        "trace": skill.trace is not None,
-        "skill": True,
-    }
-    return [arm for arm in ARMS if asked[arm]]
+    with_text = [arm for arm in ARMS if text_in_arm(skill, arm) is not None]
+    return ["baseline", *with_text] if settings.baseline else with_text
 
 
 def user_text(case: Case) -> str:
