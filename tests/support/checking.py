@@ -1,4 +1,4 @@
-"""What the tests of checks share: an answer held to what ``expected`` says."""
+"""What the tests of checks share: answers graded by an ``expected``."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def reason(answer: str | Answer, **expected: Any) -> str:
 
 
 def refused(expected: Any) -> str:
-    """What is said of an ``expected`` that is wrong."""
+    """The error for an invalid ``expected``."""
     with pytest.raises(FormError) as caught:
         parse_checks(expected, KINDS, ())
     return str(caught.value)
