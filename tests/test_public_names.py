@@ -1,6 +1,7 @@
 """Users import from ``pytest_upskill`` alone; this is all there is."""
 
 import ast
+import asyncio
 import re
 import subprocess
 import sys
@@ -61,6 +62,26 @@ def test_type_checkers_see_every_public_name() -> None:
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level]
     seen = {alias.name for node in imports for alias in node.names}
     assert seen == set(PUBLIC) - {"__version__"}
+
+
+class Echo(pytest_upskill.Model):
+    """Also type-checked: nothing but ``ask`` is abstract."""
+
+    async def ask(self, question: pytest_upskill.Question) -> pytest_upskill.Answer:
+        return pytest_upskill.Answer(question.messages[-1][1])
+
+
+def test_a_model_needs_nothing_but_ask() -> None:
+    async def use(model: pytest_upskill.Model) -> str:
+        question = pytest_upskill.Question("echo", "", (("user", "How?"),), 10, 1)
+        answer = await model.ask(question)
+        await model.close()
+        return answer.text
+
+    one, other = Echo(), Echo()
+    assert asyncio.run(use(one)) == "How?"
+    assert (one.address, one.most_in_flight) == ("", None)
+    assert one.endpoint != other.endpoint
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -42,6 +42,7 @@ class Model(Protocol):
 
     async def close(self) -> None:
         """Free what the model holds, at the end of the run."""
+        return  # or type checkers would take the method for an abstract one
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from ..results.run import RunResults
 from ..settings import Settings
 from ..trials.records import dump_records
 from .ledger import Ledger
-from .nodes import relative
 from .outcomes import RECORDS_PROPERTY
+from .paths import relative
 
 
 def reports(

@@ -26,9 +26,10 @@ from ..trials.plan import Count, PlannedCase, SkillInfo
 from ..trials.records import Grade, Record, dump_records, errored_record, graded_record
 from ..trials.trial import Prompt, Question, Trial, open_trials
 from .hooks import prompts
-from .nodes import Run, info_of, relative
+from .nodes import Run, info_of
 from .options import told
 from .outcomes import ASKED_PROPERTY, RECORDS_PROPERTY, NotAnswered, judge_present
+from .paths import relative
 
 Messages = tuple[tuple[Role, str], ...]
 

@@ -1,9 +1,8 @@
 """Skills and their cases as pytest nodes: folder, file, item."""
 
-import os
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -29,7 +28,7 @@ from ..results.accepted import Results, case_result, planned_case, read_results
 from ..settings import Settings
 from ..skills.at_ref import with_previous
 from ..skills.case import Case, how_to_add_cases
-from ..skills.skill import CASES_NAME, Skill, find_cases, load_skill
+from ..skills.skill import CASES_NAME, Skill, load_skill
 from ..trials.answer import Reply
 from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record, dump_records
@@ -38,6 +37,7 @@ from .display import screen_of
 from .hooks import call, prompts
 from .options import spell, told
 from .outcomes import RECORDS_PROPERTY, NotAnswered, WrongAnswer, judge_present
+from .paths import SkillSource, relative
 
 _NO_JUDGE: Final = "this needs a judge; add --skill-judge MODEL"
 
@@ -58,43 +58,6 @@ class Run(Protocol):
 
 class SkillWarning(pytest.PytestWarning):
     """A skill is valid, but something about it looks wrong."""
-
-
-@dataclass(frozen=True)
-class SkillSource:
-    """Where a skill and its cases are; pytest collects ``file``."""
-
-    label: str
-    skill_file: Path
-    cases_file: Path | None
-
-    @property
-    def folder(self) -> Path:
-        return self.skill_file.parent
-
-    @property
-    def file(self) -> Path:
-        inside = self.cases_file and self.cases_file.is_relative_to(self.folder)
-        return self.cases_file if inside and self.cases_file else self.skill_file
-
-
-def sources_of(
-    skill_files: Sequence[Path], tests_file: Path | None, root: Path
-) -> list[SkillSource]:
-    """The skills of a run; skills of the same name are labelled by their paths."""
-    names = [file.parent.name for file in skill_files]
-    sources = []
-    for file, name in zip(skill_files, names, strict=True):
-        label = name if names.count(name) == 1 else relative(file.parent, root)
-        sources.append(SkillSource(label, file, tests_file or find_cases(file.parent)))
-    return sources
-
-
-def relative(path: Path, root: Path) -> str:
-    try:
-        return Path(os.path.relpath(path, root)).as_posix()
-    except ValueError:  # another drive on Windows
-        return path.as_posix()
 
 
 def info_of(skill: Skill, label: str, path: str, settings: Settings) -> SkillInfo:

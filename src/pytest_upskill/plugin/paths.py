@@ -1,6 +1,8 @@
 """Where skills meet pytest's own arguments, and where reports may be written."""
 
+import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -8,10 +10,47 @@ import pytest
 
 from ..errors import SettingsError, SkillError, shown
 from ..settings import Settings
-from ..skills.skill import find_skills
-from .nodes import SkillSource, relative, sources_of
+from ..skills.skill import find_cases, find_skills
 from .option import absolute
 from .options import SKILL
+
+
+@dataclass(frozen=True)
+class SkillSource:
+    """Where a skill and its cases are; pytest collects ``file``."""
+
+    label: str
+    skill_file: Path
+    cases_file: Path | None
+
+    @property
+    def folder(self) -> Path:
+        return self.skill_file.parent
+
+    @property
+    def file(self) -> Path:
+        inside = self.cases_file and self.cases_file.is_relative_to(self.folder)
+        return self.cases_file if inside and self.cases_file else self.skill_file
+
+
+def sources_of(
+    skill_files: Sequence[Path], tests_file: Path | None, root: Path
+) -> list[SkillSource]:
+    """The skills of a run; skills of the same name are labelled by their paths."""
+    names = [file.parent.name for file in skill_files]
+    sources = []
+    for file, name in zip(skill_files, names, strict=True):
+        label = name if names.count(name) == 1 else relative(file.parent, root)
+        sources.append(SkillSource(label, file, tests_file or find_cases(file.parent)))
+    return sources
+
+
+def relative(path: Path, root: Path) -> str:
+    try:
+        return Path(os.path.relpath(path, root)).as_posix()
+    except ValueError:  # another drive on Windows
+        return path.as_posix()
+
 
 Guarded = dict[Path, list[SkillSource]]
 

@@ -25,10 +25,11 @@ from .asking import Asking
 from .calls import FrugalRuns, collected_line, looks_of, plan_of
 from .functions import MarkedTests
 from .ledger import Ledger
-from .nodes import CaseItem, SkillFile, SkillFolder, SkillSource, relative
+from .nodes import CaseItem, SkillFile, SkillFolder
 from .options import MODEL, read_settings, spell, told
 from .otel import OtelExport
 from .outcomes import NotAnswered
+from .paths import SkillSource, relative
 from .status_line import Tally
 
 _NO_SKILL = (
