@@ -40,7 +40,7 @@ def test_without_a_browser_ci_fails_and_a_developer_skips(monkeypatch: pytest.Mo
         chromium()
 
 
-def test_filters_leave_what_they_say(page: Page, report: Path) -> None:
+def test_filters_keep_matching_rows(page: Page, report: Path) -> None:
     results = rows_of(readable_run())
     page.open(report)
     assert len(rows(page)) == len(results) == 48
@@ -113,7 +113,7 @@ def test_text_is_found_in_questions_and_answers(page: Page, report: Path) -> Non
     assert 0 < len(wanted) < 48
 
 
-def test_headers_sort_and_say_so(page: Page, report: Path) -> None:
+def test_headers_sort_and_announce_the_order(page: Page, report: Path) -> None:
     page.open(report)
     in_order = rows(page)
     page.click(".cases th:nth-child(1) button")
@@ -137,12 +137,12 @@ def test_headers_sort_and_say_so(page: Page, report: Path) -> None:
     assert sorts[6] == "ascending"
 
 
-def test_a_case_opens_by_click_with_all_there_is_to_say(page: Page, report: Path) -> None:
+def test_a_click_opens_a_case_with_all_its_details(page: Page, report: Path) -> None:
     page.open(report)
     page.click(f"#{LINKED} .open")
     opened = f"#{LINKED} + .detail"
     (text,) = page.texts(opened)
-    for told in (
+    for words in (
         "skills/release-notes/skill_meta.json:67",
         "regression: accepted 12 of 12 on 2026-01-01, now 0 of 3",
         "Mind: two-issues.",
@@ -154,7 +154,7 @@ def test_a_case_opens_by_click_with_all_there_is_to_say(page: Page, report: Path
         "from cache",
         "two-issues, run 1: Here are the release notes",
     ):
-        assert told.casefold() in text.casefold(), told
+        assert words.casefold() in text.casefold(), words
     assert page.js("location.hash") == f"#{LINKED}"
     page.click(f"{opened} .share button")
     page.wait("document.querySelector('.share [role=status]').textContent")
@@ -167,7 +167,7 @@ def test_a_case_opens_by_click_with_all_there_is_to_say(page: Page, report: Path
     page.assert_quiet()
 
 
-def test_the_diff_shows_what_is_gone_and_what_is_new(page: Page, tmp_path: Path) -> None:
+def test_the_diff_shows_deletions_and_insertions(page: Page, tmp_path: Path) -> None:
     made = made_run(cases=1)
     old = "One line stays.\nThe quick brown fox jumps over the lazy dog.\nGone.\nLast."
     new = "One line stays.\nThe quick red fox jumps over the lazy dog.\nLast.\nNew."
@@ -181,7 +181,7 @@ def test_the_diff_shows_what_is_gone_and_what_is_new(page: Page, tmp_path: Path)
     assert shown.startswith("One line stays.\nThe quick ")
 
 
-def test_a_case_opens_by_keyboard_alone(page: Page, report: Path) -> None:
+def test_a_case_opens_by_keyboard(page: Page, report: Path) -> None:
     page.open(report)
     page.press("/")
     assert page.js("document.activeElement.type") == "search"
@@ -198,7 +198,7 @@ def test_a_case_opens_by_keyboard_alone(page: Page, report: Path) -> None:
         )
 
 
-def test_a_link_opens_its_case_and_wins_over_filters(page: Page, report: Path) -> None:
+def test_a_link_opens_its_case_and_overrides_filters(page: Page, report: Path) -> None:
     page.open(report, f"#{LINKED}")
     (row,) = page.boxes(f"#{LINKED}")
     assert 0 <= row["top"] < 200
@@ -234,7 +234,7 @@ def test_three_arms_are_compared_two_at_a_time(page: Page, tmp_path: Path) -> No
     assert page.texts(".card h3")[0].startswith("With the skill at v1.2")
 
 
-def test_what_stands_for_the_cases_gives_way_to_them(page: Page, report: Path) -> None:
+def test_cases_replace_the_placeholder(page: Page, report: Path) -> None:
     page.open(report)
     assert "Loading" not in page.js("document.getElementById('cases').textContent")
     file = report.with_name("broken.html")
@@ -245,7 +245,7 @@ def test_what_stands_for_the_cases_gives_way_to_them(page: Page, report: Path) -
     assert len(page.texts("#table")) == 1
 
 
-def test_without_a_script_the_page_does_not_promise_the_cases(page: Page, report: Path) -> None:
+def test_without_javascript_the_page_says_so(page: Page, report: Path) -> None:
     page.open_without_script(report)
     (shown,) = page.texts("#cases")
     assert "needs JavaScript" in shown
@@ -253,7 +253,7 @@ def test_without_a_script_the_page_does_not_promise_the_cases(page: Page, report
     assert page.js("document.querySelector('#table').textContent") == "Loading the cases…"
 
 
-def test_costs_are_written_as_everywhere_else(page: Page, tmp_path: Path) -> None:
+def test_costs_are_formatted_as_in_python(page: Page, tmp_path: Path) -> None:
     costs = [2e-7, 0.0000524, 0.0000999, 0.0015, 0.1234, 2.5]
     made = made_run(cases=len(costs))
     records = [

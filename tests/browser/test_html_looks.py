@@ -110,7 +110,7 @@ def test_names_in_the_plot_of_six_models_do_not_collide(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_stands_out_from_what_is_behind_it(page: Page, report: Path, scheme: str) -> None:
+def test_text_has_enough_contrast(page: Page, report: Path, scheme: str) -> None:
     page.media(scheme=scheme)
     page.open(report, f"#{LINKED}")
     page.click(f"#{LINKED} + .detail [data-show=diff]")
@@ -142,7 +142,7 @@ def wide_run() -> RunResults:
 
 
 @pytest.mark.parametrize("width", [360, 390, 1000, 1280])
-def test_tables_of_five_models_can_be_seen_whole(page: Page, tmp_path: Path, width: int) -> None:
+def test_tables_of_five_models_fit(page: Page, tmp_path: Path, width: int) -> None:
     page.size(width)
     page.open(write_page(wide_run(), tmp_path))
     cells = page.boxes(":is(.numbers, .matrix) :is(th, td, .word)")
@@ -160,7 +160,7 @@ def test_tables_of_five_models_can_be_seen_whole(page: Page, tmp_path: Path, wid
     page.screenshot(SCREENSHOTS / f"skills-{width}-light.png")
 
 
-def test_a_table_that_scrolls_shows_it_and_keeps_its_names(page: Page, tmp_path: Path) -> None:
+def test_a_scrolling_table_has_a_shadow_and_sticky_names(page: Page, tmp_path: Path) -> None:
     page.size(760)
     page.open(write_page(wide_run(), tmp_path))
     found = "document.querySelector('.numbers').parentElement"
@@ -174,7 +174,7 @@ def test_a_table_that_scrolls_shows_it_and_keeps_its_names(page: Page, tmp_path:
     assert table["right"] == pytest.approx(box["right"], abs=1)
 
 
-def test_printed_it_has_the_opened_case_and_no_controls(page: Page, report: Path) -> None:
+def test_printing_keeps_opened_cases_and_hides_controls(page: Page, report: Path) -> None:
     page.size(700)  # a sheet of A4 without its margins
     page.open(report, f"#{LINKED}")
     page.media(kind="print")

@@ -56,7 +56,7 @@ def aggregated(iteration: Path) -> dict[str, dict[str, list[float]]]:
 
 
 def viewed(iteration: Path) -> list[dict[str, Any]]:
-    """The runs that the viewer shows: folders with outputs, told about by files beside them."""
+    """The runs that the viewer shows: folders with outputs, described by files next to them."""
     runs = []
     for outputs in iteration.glob("**/outputs"):
         run = outputs.parent
@@ -74,7 +74,7 @@ def read(file: Path) -> Any:
     return json.loads(file.read_bytes().decode("ascii"))
 
 
-def test_one_skill_on_one_model_is_just_that_layout(tmp_path: Path) -> None:
+def test_one_skill_on_one_model_has_no_subfolders(tmp_path: Path) -> None:
     iteration = written(made_run(cases=1, runs=2), tmp_path)
     names = sorted(str(f.relative_to(tmp_path)) for f in tmp_path.rglob("*") if f.is_file())
     one = [
@@ -110,7 +110,7 @@ def test_one_skill_on_one_model_is_just_that_layout(tmp_path: Path) -> None:
     assert (run / "outputs/answer.md").read_text() == "Type gate up."
 
 
-def test_the_aggregator_finds_the_numbers_that_stand_in_benchmark_json(tmp_path: Path) -> None:
+def test_the_aggregator_finds_the_numbers_of_benchmark_json(tmp_path: Path) -> None:
     results = made_run(cases=7, runs=3)
     iteration = written(results, tmp_path)
     summary = read(iteration / "benchmark.json")["run_summary"]
@@ -133,7 +133,7 @@ def test_the_aggregator_finds_the_numbers_that_stand_in_benchmark_json(tmp_path:
     }
 
 
-def test_the_viewer_has_all_that_it_reads(tmp_path: Path) -> None:
+def test_the_viewer_finds_all_files(tmp_path: Path) -> None:
     results = made_run(cases=12, runs=2)
     iteration = written(results, tmp_path)
     runs = viewed(iteration)
@@ -173,7 +173,7 @@ def test_the_viewer_has_all_that_it_reads(tmp_path: Path) -> None:
     assert benchmark["notes"][0].startswith("helps: ")
 
 
-def test_assertions_are_the_same_text_in_every_run_and_each_its_own(tmp_path: Path) -> None:
+def test_assertions_are_distinct_and_the_same_in_every_run(tmp_path: Path) -> None:
     def record(arm: Any, *passed: bool) -> Any:
         names = [("contains", "up"), ("contains", "up"), ("judge", "It is kind.")]
         grades = [
@@ -191,7 +191,7 @@ def test_assertions_are_the_same_text_in_every_run_and_each_its_own(tmp_path: Pa
     assert [run["result"]["pass_rate"] for run in runs] == [0.6667, 0.3333]
 
 
-def test_a_trial_without_a_grade_is_in_no_number_and_in_the_notes(tmp_path: Path) -> None:
+def test_an_ungraded_trial_is_only_in_the_notes(tmp_path: Path) -> None:
     made = made_run(cases=2)
     lost = replace(made.records[0], outcome="errored", output=None, checks=(), error="no network")
     iteration = written(replace(made, records=(lost, *made.records[1:])), tmp_path)
@@ -204,7 +204,7 @@ def test_a_trial_without_a_grade_is_in_no_number_and_in_the_notes(tmp_path: Path
     assert "case-0, without_skill, run 1: no network" in benchmark["notes"][-1]
 
 
-def test_what_a_server_does_not_tell_is_left_out(tmp_path: Path) -> None:
+def test_unknown_usage_is_left_out(tmp_path: Path) -> None:
     made = made_run(cases=1)
     records = tuple(replace(record, input_tokens=None) for record in made.records)
     iteration = written(replace(made, records=records), tmp_path)
@@ -222,7 +222,9 @@ def test_what_a_server_does_not_tell_is_left_out(tmp_path: Path) -> None:
         (("baseline", "previous", "skill"), ["with_skill", "without_skill", "old_skill"], None),
     ],
 )
-def test_arms_have_their_names(tmp_path: Path, arms: Any, names: list[str], delta: Any) -> None:
+def test_each_arm_has_its_configuration(
+    tmp_path: Path, arms: Any, names: list[str], delta: Any
+) -> None:
     iteration = written(made_run(arms=arms), tmp_path)
     summary = read(iteration / "benchmark.json")["run_summary"]
     assert list(summary) == [*names, "delta"]
@@ -238,11 +240,11 @@ def test_arms_have_their_names(tmp_path: Path, arms: Any, names: list[str], delt
         ({"skills": ("a", "b"), "models": ("c", "d")}, ["a/c", "a/d", "b/c", "b/d"]),
     ],
 )
-def test_several_skills_or_models_have_a_folder_each(more: Any, folders: list[str]) -> None:
+def test_each_skill_and_model_has_a_folder(more: Any, folders: list[str]) -> None:
     assert [place.folder for place in benchmark_places(made_run(**more))] == folders
 
 
-def test_an_iteration_is_never_written_over(tmp_path: Path) -> None:
+def test_an_iteration_is_never_overwritten(tmp_path: Path) -> None:
     for number, results in enumerate([made_run(), made_run(models=("a", "b")), made_run()], 1):
         add_benchmark(tmp_path, results)
         assert (tmp_path / "iteration-2").exists() == (number == 3)
@@ -259,7 +261,7 @@ def test_an_iteration_is_never_written_over(tmp_path: Path) -> None:
     assert (tmp_path / "b/iteration-8").is_dir()
 
 
-def test_what_can_not_be_written_leaves_nothing_behind(
+def test_a_failed_write_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = Path.write_bytes
@@ -277,7 +279,7 @@ def test_what_can_not_be_written_leaves_nothing_behind(
 
 @settings(deadline=None)
 @given(st.lists(st.text(), unique=True, max_size=8))
-def test_folders_of_names_are_all_different_and_plain(names: list[str]) -> None:
+def test_folder_names_are_distinct_and_plain(names: list[str]) -> None:
     folders = folder_names(names)
     assert list(folders) == names
     assert len(set(folders.values())) == len(names)

@@ -31,7 +31,7 @@ def passing(*flags: str) -> RunResults:
     return made_run(cases=len(flags), runs=3, passes=passes)
 
 
-def test_states_are_what_their_words_say() -> None:
+def test_states_match_their_definitions() -> None:
     results = passing("000 111", "111 111", "000 000", "110 111", "111 110", "111 000", "011 100")
     assert states(results) == {
         "case-0": [],
@@ -60,7 +60,7 @@ def test_a_threshold_of_the_case_decides_what_failed() -> None:
     assert [row.states for row in rows_of(replace(made, tests=tuple(loose)))] == [["flaky"]] * 2
 
 
-def test_errored_regressed_and_not_run_are_told() -> None:
+def test_errored_regressed_and_not_run_are_states() -> None:
     made = made_run(accepted={4: accepted_count(1)})
     lost = made_record("gate", "case-1", "haiku", "baseline", 1, outcome="errored", error="late")
     records = [r for r in made.records if r.case not in ("case-1", "case-5")]
@@ -70,7 +70,7 @@ def test_errored_regressed_and_not_run_are_told() -> None:
     assert found["case-5"] == ["not run"]
 
 
-def test_a_link_to_a_case_hangs_on_names_alone() -> None:
+def test_a_link_to_a_case_depends_on_names_only() -> None:
     first = data_of(html_report(made_run(models=("haiku", "hf:org/name"))))
     later = data_of(html_report(made_run(models=("hf:org/name", "haiku"), cases=3, runs=2)))
     ids = {test["id"] for test in first["tests"]}
@@ -79,7 +79,7 @@ def test_a_link_to_a_case_hangs_on_names_alone() -> None:
     assert first["tests"][0]["id"] == "case-gate-case-0-haiku-8efa165acf"
 
 
-def test_what_is_packed_is_what_was_asked_and_answered() -> None:
+def test_packed_data_has_questions_and_answers() -> None:
     results = readable_run()
     data = data_of(html_report(results))
     assert [case["question"][0] for case in data["cases"]] == list(results.questions.values())
@@ -93,7 +93,7 @@ def test_what_is_packed_is_what_was_asked_and_answered() -> None:
     assert data["tests"][28]["accepted"] == "12 of 12 on 2026-01-01"
 
 
-def test_what_a_reader_can_not_see_is_written_out_in_the_data() -> None:
+def test_invisible_characters_are_escaped_in_the_data() -> None:
     made = made_run(cases=1)
     answer = "one\r\n\ttwo \u202eeerht \x1b[31m\x07\x00"
     records = [replace(record, output=answer, error="\u202e") for record in made.records]
@@ -115,7 +115,7 @@ def large() -> tuple[RunResults, str]:
 
 
 def shown_lengths(results: RunResults, page: str) -> tuple[list[int], list[int]]:
-    """How much is shown of each answer, of cases that failed and of others; every cut is told."""
+    """How much is shown of each answer, of failed cases and of others; each cut has a note."""
     ordinary: list[int] = []
     telling: list[int] = []
     data = data_of(page)
@@ -150,7 +150,7 @@ def test_files_and_transcripts_are_cut_like_answers() -> None:
     assert "answers are cut" not in page
 
 
-def test_a_large_run_stays_below_a_megabyte_and_says_what_is_cut(
+def test_a_large_run_is_cut_to_less_than_a_megabyte(
     large: tuple[RunResults, str],
 ) -> None:
     results, page = large
@@ -159,9 +159,9 @@ def test_a_large_run_stays_below_a_megabyte_and_says_what_is_cut(
     assert 700_000 < size < 950_000
     ordinary, telling = shown_lengths(results, page)
     assert max(ordinary) < min(telling)
-    (told,) = re.findall(r"small, ([\d,]+) of 3,600 answers are cut", page)
+    (number,) = re.findall(r"small, ([\d,]+) of 3,600 answers are cut", page)
     trials = [trial for test in data_of(page)["tests"] for trial in test["trials"]]
-    assert int(told.replace(",", "")) == sum(len(trial["answer"]) > 1 for trial in trials)
+    assert int(number.replace(",", "")) == sum(len(trial["answer"]) > 1 for trial in trials)
 
 
 def test_a_run_that_fits_is_not_cut() -> None:
@@ -171,7 +171,7 @@ def test_a_run_that_fits_is_not_cut() -> None:
     assert all(len(t["answer"]) == 1 for test in data_of(page)["tests"] for t in test["trials"])
 
 
-def test_answers_of_megabytes_and_questions_too_are_cut_to_fit() -> None:
+def test_huge_answers_and_questions_are_cut_to_fit() -> None:
     made = large_run(cases=2)
     words = " ".join(record.output or "" for record in made.records)
     records = [replace(record, output=words[n:] * 40) for n, record in enumerate(made.records)]

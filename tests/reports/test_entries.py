@@ -10,7 +10,7 @@ from support.made import ENTRIES, made_entry, made_row
 METRICS = metrics()
 
 
-def test_csv_has_a_line_for_each_entry_and_nothing_that_a_spreadsheet_reckons() -> None:
+def test_csv_has_a_line_for_each_entry_and_no_formulas() -> None:
     entries = [*ENTRIES, made_entry(1, made_row(-0.5, skill="=1+1", model="@\x1bx"), "c0ffee")]
     rows = list(csv.DictReader(io.StringIO(history_csv(entries, METRICS["cost"]))))
     assert len(rows) == 5

@@ -72,7 +72,7 @@ def test_a_failure_is_harmless() -> None:
     assert text.count("\\x1b[2J\\u202e\\x9b\\ud800") == 5
 
 
-def test_a_long_failure_is_shortened_unless_it_is_wanted_whole() -> None:
+def test_a_long_failure_is_shortened_except_with_vv() -> None:
     question, answer = "q" * 2_600, "a" * 11_600
     short = failure_text(question, [record(output=answer)])
     assert "[… 2,000 characters left out …]" in short
@@ -88,7 +88,7 @@ def test_a_long_failure_is_shortened_unless_it_is_wanted_whole() -> None:
 
 
 @pytest.mark.parametrize(("longer", "is_cut"), [(39, False), (199, False), (200, True)])
-def test_nothing_is_cut_that_saves_no_room(longer: int, is_cut: bool) -> None:
+def test_text_is_not_cut_if_that_saves_little(longer: int, is_cut: bool) -> None:
     text = failure_text("q" * (600 + longer), [record(output="a" * (1600 + longer))])
     assert text.count(f"[… {longer} characters left out …]") == 2 * is_cut
 
@@ -105,7 +105,7 @@ def titles(text: str) -> list[str]:
     return [line for line in text.split("\n") if line.startswith("Run ")]
 
 
-def test_of_several_runs_one_that_failed_and_one_that_passed_are_shown() -> None:
+def test_one_failed_and_one_passed_run_are_shown() -> None:
     text = failure_text("How?", [*runs("pffp"), *runs("pppf", "baseline")])
     assert text.startswith('2 of 4 runs passed: "gate up" is not in the answer\n')
     assert "With the skill: 2 of 4 runs passed. Without it: 3 of 4." in text
@@ -118,7 +118,7 @@ def test_of_several_runs_one_that_failed_and_one_that_passed_are_shown() -> None
     assert text.endswith("\n\n2 more runs not shown: -v shows more, -vv all.")
 
 
-def test_a_headline_may_begin_with_more_than_how_many_runs_passed() -> None:
+def test_a_standing_replaces_the_count_in_the_headline() -> None:
     text = failure_text("How?", runs("pffp"), standing="regression: now\x1b 2 of 4")
     headline = 'regression: now\\x1b 2 of 4: "gate up" is not in the answer'
     assert text.split("\n")[0] == headline
@@ -143,7 +143,7 @@ def test_how_many_runs_are_shown(
     assert text.split("\n")[-1] == left if left else "not shown" not in text
 
 
-def test_from_110_columns_on_both_answers_stand_side_by_side() -> None:
+def test_answers_are_side_by_side_from_110_columns_on() -> None:
     answers = ["A\tB " * 30 + "end", "門" * 70]
     records = [record(output=answers[0]), record("baseline", output=answers[1], outcome="passed")]
     narrow = failure_text("How?", records, look=Look(width=109))
@@ -194,7 +194,7 @@ def found_gate(answer: str) -> list[tuple[int, int]]:
     return [(n, n + 4) for n in range(len(answer)) if answer.startswith("gate", n)]
 
 
-def test_what_checks_found_is_marked() -> None:
+def test_found_text_is_marked() -> None:
     records = [record(output="a gate\nand gate")]
     text = failure_text("gate?", records, expected={"contains": "x"}, found=found_gate)
     assert "  | a »gate«\n  | and »gate«" in text
@@ -205,7 +205,7 @@ def test_what_checks_found_is_marked() -> None:
     assert "Expected:" in plain
 
 
-def test_a_mark_is_not_torn_and_what_is_cut_out_is_told() -> None:
+def test_marks_survive_a_cut_and_hidden_ones_are_mentioned() -> None:
     answer = "gate" + "." * 1193 + "gate" + "." * 5000 + "gate" + "." * 394 + "gate"
     text = failure_text("How?", [record(output=answer)], found=found_gate)
     assert text.count("»") == text.count("«") == 4

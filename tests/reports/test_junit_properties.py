@@ -10,25 +10,25 @@ from pytest_upskill.settings import Gates
 from support.made import accepted_count, made_record, made_run
 
 
-def test_what_only_all_cases_together_show_is_told_of_the_suite() -> None:
+def test_a_regression_of_the_whole_skill_is_in_the_suite() -> None:
     made = made_run(
         cases=12,
         runs=5,
         passes=lambda _number, _model, arm, run: arm == "skill" and run > 2,
         accepted={number: accepted_count(5, 5, 12) for number in range(12)},
     )
-    told = dict(suite_properties(made))
-    assert told["upskill_gate"] == "not passed"
-    assert any("as a whole" in value for value in told.values())
+    properties = dict(suite_properties(made))
+    assert properties["upskill_gate"] == "not passed"
+    assert any("as a whole" in value for value in properties.values())
 
 
-def test_without_gates_nothing_is_said_of_one() -> None:
-    told = dict(suite_properties(made_run()))
-    assert not any(name.startswith("upskill_gate") for name in told)
+def test_without_gates_there_is_no_gate_property() -> None:
+    properties = dict(suite_properties(made_run()))
+    assert not any(name.startswith("upskill_gate") for name in properties)
     assert dict(suite_properties(made_run(gates=Gates(min_lift=0))))["upskill_gate"] == "passed"
 
 
-def test_a_cost_that_is_not_known_is_left_out() -> None:
+def test_an_unknown_cost_is_left_out() -> None:
     known = made_record("gate", "a", "haiku", "skill", 1)
     unknown = made_record("gate", "a", "haiku", "skill", 2, cost=None)
     assert dict(case_properties([known]))["upskill_cost"] == "0.0015"
@@ -37,7 +37,7 @@ def test_a_cost_that_is_not_known_is_left_out() -> None:
 
 @settings(deadline=None)
 @given(st.text(st.characters(codec="utf-8")), st.text())
-def test_names_of_properties_can_stand_in_xml(skill: str, model: str) -> None:
+def test_property_names_are_valid_xml(skill: str, model: str) -> None:
     made = made_run(skills=(skill,), models=(model,), cases=1)
     element = ElementTree.Element("properties")
     for name, _ in suite_properties(made):

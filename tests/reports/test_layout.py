@@ -27,17 +27,17 @@ texts = st.text(alphabet="ab -/_:.日本é\u0301🎉", max_size=60)
     ("text", "columns"),
     [("", 0), ("gate", 4), ("é", 1), ("e\u0301", 1), ("日本", 4), ("ｇ", 2), ("🎉", 2), ("→█", 2)],
 )
-def test_a_text_takes_the_columns_that_a_terminal_gives_it(text: str, columns: int) -> None:
+def test_width_is_counted_in_terminal_columns(text: str, columns: int) -> None:
     assert text_width(text) == columns
 
 
-def test_blanks_are_put_before_or_behind() -> None:
+def test_padding_goes_left_or_right() -> None:
     assert padded("日本", 6) == "日本  "
     assert padded("e\u0301", 3, right=True) == "  e\u0301"
     assert padded("long", 2) == "long"
 
 
-def test_a_text_that_is_too_broad_is_cut_at_its_end_or_inside() -> None:
+def test_wide_text_is_cut_at_the_end_or_in_the_middle() -> None:
     assert cut("gate up", 7, "…") == "gate up"
     assert cut("gate up", 5, "…") == "gate…"
     assert cut("日本語", 4, "…") == "日…"
@@ -46,7 +46,7 @@ def test_a_text_that_is_too_broad_is_cut_at_its_end_or_inside() -> None:
 
 
 @given(texts, st.integers(4, 30))
-def test_what_is_cut_is_never_broader_than_it_may_be(text: str, width: int) -> None:
+def test_cut_text_fits_the_width(text: str, width: int) -> None:
     for shown in (cut(text, width, "…"), cut_middle(text, width, "…"), cut(text, width, "~")):
         assert text_width(shown) <= width
     if text_width(text) <= width:
@@ -69,14 +69,14 @@ def test_what_is_cut_is_never_broader_than_it_may_be(text: str, width: int) -> N
         ("a»日本語«", ("»", "«"), ["a»日本", "語«"]),
     ],
 )
-def test_marks_stay_whole_and_beside_what_they_mark(
+def test_marks_are_never_split_from_their_passage(
     line: str, marks: tuple[str, str], shown: list[str]
 ) -> None:
     assert wrapped(line, 8, around=marks) == shown
 
 
 @given(st.text(alphabet="ab <>日\u0301", max_size=60), st.integers(6, 30))
-def test_lines_with_marks_are_wrapped_without_a_loss(text: str, width: int) -> None:
+def test_wrapping_lines_with_marks_loses_nothing(text: str, width: int) -> None:
     lines = wrapped(text, width, first="> ", rest="| ", around=(">>", "<<"))
     assert all(text_width(line) <= width for line in lines)
     assert "".join(line[2:] for line in lines).replace(" ", "") == text.replace(" ", "")
@@ -90,7 +90,7 @@ def test_lines_with_marks_are_wrapped_without_a_loss(text: str, width: int) -> N
     st.integers(8, 30),
     st.sampled_from("…~"),
 )
-def test_different_names_never_look_equal(names: list[str], width: int, mark: str) -> None:
+def test_different_names_never_look_the_same(names: list[str], width: int, mark: str) -> None:
     shown = distinct_names(names, width, mark)
     assert list(shown) == names
     assert len(set(shown.values())) == len(names)
@@ -112,14 +112,12 @@ def test_different_names_never_look_equal(names: list[str], width: int, mark: st
         ([], 9, []),
     ],
 )
-def test_names_lose_first_what_they_have_in_common(
-    names: list[str], width: int, shown: list[str]
-) -> None:
+def test_names_first_lose_what_they_share(names: list[str], width: int, shown: list[str]) -> None:
     assert list(distinct_names(names, width, "…").values()) == shown
 
 
 @given(texts, st.integers(6, 30))
-def test_lines_and_names_are_wrapped_without_a_loss(text: str, width: int) -> None:
+def test_wrapping_loses_nothing(text: str, width: int) -> None:
     lines = wrapped(text, width, first="> ", rest="    ")
     assert all(text_width(line) <= width for line in lines)
     whole = lines[0][2:] + "".join(line[4:] for line in lines[1:])
@@ -142,11 +140,11 @@ def test_a_very_long_line_is_wrapped_in_one_pass() -> None:
     assert len(wrapped("ä" * 200_000, 50)) == 4_000
 
 
-def test_a_name_is_broken_where_it_has_a_mark() -> None:
+def test_a_name_is_split_at_its_punctuation() -> None:
     assert split_name("unsloth/GLM-4.7-Flash", 10) == ["unsloth/", "GLM-4.7-", "Flash"]
 
 
-def test_blocks_stand_side_by_side_whatever_their_characters() -> None:
+def test_blocks_of_wide_characters_line_up_side_by_side() -> None:
     assert side_by_side([["日本", "a"], ["b", "c", "d"]], 6, "│ ") == [
         "日本  │ b",
         "a     │ c",
@@ -155,10 +153,10 @@ def test_blocks_stand_side_by_side_whatever_their_characters() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "no-such-encoding"])
-def test_a_terminal_without_blocks_gets_ascii(encoding: str) -> None:
+def test_other_terminals_get_ascii(encoding: str) -> None:
     assert marks_for(encoding) == ASCII_MARKS
     assert "\n".join(lines(made_summary(LONG_MODEL), marks=marks_for(encoding))).isascii()
 
 
-def test_a_terminal_with_blocks_gets_them() -> None:
+def test_a_unicode_terminal_gets_block_characters() -> None:
     assert marks_for("utf-8") == Marks()

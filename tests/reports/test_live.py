@@ -11,14 +11,14 @@ HALF: Final = Progress(
 )
 
 
-def test_the_line_says_all_that_is_known() -> None:
+def test_the_line_has_all_numbers() -> None:
     assert progress_line(HALF, 120) == (
         "upskill: 34 of 1,200 answers, 16 in flight, about 2 min left, 12 from cache, "
         "41,200 tokens, $0.12"
     )
 
 
-def test_the_line_says_that_questions_wait() -> None:
+def test_the_line_counts_waiting_questions() -> None:
     line = progress_line(Progress(1, 40, 0, 0, 0, None, None, pausing=16), 79)
     assert line == "upskill: 1 of 40 answers, 0 in flight, 16 waiting to retry, 0 tokens"
 

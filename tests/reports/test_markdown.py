@@ -83,7 +83,7 @@ def hostile(text: str, results: RunResults | None = None) -> RunResults:
     return replace(made, records=tuple(records), questions=dict.fromkeys(made.questions, text))
 
 
-def test_the_verdict_comes_first_then_the_table_then_what_got_worse() -> None:
+def test_the_outcome_comes_first_then_tables_then_regressions() -> None:
     text = markdown_summary(regressed(), ["a note"], failed=2)
     assert text.startswith(f"{MARKER}\n## Skills\n\n**Failed:**\n\n- 2 tests failed")
     page = Page(text)
@@ -99,7 +99,7 @@ def test_the_verdict_comes_first_then_the_table_then_what_got_worse() -> None:
     assert text.index("| haiku |") < text.index("a note") < text.index("<details>")
 
 
-def test_single_cases_to_look_at_are_told_below_the_verdict() -> None:
+def test_notable_cases_are_listed_below_the_verdict() -> None:
     def passes(number: int, _model: str, arm: str, _run: int) -> bool:
         return number == 1 or (arm == "baseline") == (number == 0 or number == 2)
 
@@ -110,17 +110,17 @@ def test_single_cases_to_look_at_are_told_below_the_verdict() -> None:
     assert "\n  - pass even without the skill: case-1\\*\n" in text
     assert Page(text).tags["ul"] == 2
     details = Page(markdown_summary(made)).texts["details"]
-    assert ["Without the skill: passed 3 of 3 runs." in told for told in details] == [True, True]
+    assert ["Without the skill: passed 3 of 3 runs." in words for words in details] == [True, True]
 
 
-def test_without_a_baseline_nothing_is_told_of_it() -> None:
+def test_without_a_baseline_there_are_no_baseline_numbers() -> None:
     text = markdown_summary(made_run(cases=1, passes=lambda *_: False, arms=("skill",)))
     assert "<details>" in text
     assert "ithout the skill" not in text
 
 
 @pytest.mark.parametrize(("cost", "shown"), [(None, False), (0.0, False), (0.001, True)])
-def test_a_column_of_costs_is_left_out_where_it_says_nothing(
+def test_the_cost_column_is_shown_only_if_something_costs_money(
     cost: float | None, shown: bool
 ) -> None:
     made = made_run(models=("a", "b"))
@@ -137,12 +137,12 @@ def test_a_run_that_passes_has_nothing_folded() -> None:
     assert "**Nothing was tested.**" in markdown_summary(made_run(cases=0))
 
 
-def test_cases_that_no_shard_has_are_a_reason_not_to_pass() -> None:
+def test_cases_missing_from_all_shards_fail_the_comment() -> None:
     text = markdown_summary(made_run(missing={("gate", "haiku"): 2}))
     assert "**Failed:**\n\n- gate on haiku: 2 cases missing from all files" in text
 
 
-def test_a_case_that_was_not_answered_says_why() -> None:
+def test_a_case_without_an_answer_shows_the_error() -> None:
     made = made_run(cases=2, passes=lambda *_: True)
     lost = made_record("gate", "case-0", "haiku", "baseline", 1, outcome="errored", output=None)
     records = (replace(lost, checks=(), error="no network"), *made.records[1:])
@@ -151,12 +151,12 @@ def test_a_case_that_was_not_answered_says_why() -> None:
     assert "no network" in page.texts["details"][0]
 
 
-def test_what_was_accepted_as_failing_is_not_shown_again() -> None:
+def test_accepted_failures_are_not_listed() -> None:
     made = made_run(passes=lambda *_: False, accepted={n: accepted_count(0) for n in range(6)})
     assert "<details>" not in markdown_summary(made)
 
 
-def test_the_name_of_the_skill_is_told_where_there_are_several() -> None:
+def test_cases_name_their_skill_if_there_are_several() -> None:
     made = made_run(skills=("gate", "door"), cases=1, passes=lambda *_: False)
     assert Page(markdown_summary(made)).texts["summary"] == [
         "gate: case-0 on haiku: passed 0 of 1",
@@ -192,7 +192,7 @@ def test_a_fence_holds_any_text(text: str) -> None:
 
 @settings(deadline=None)
 @given(st.text())
-def test_words_are_one_plain_paragraph(text: str) -> None:
+def test_escaped_text_is_one_plain_paragraph(text: str) -> None:
     assert set(Page(f"x {escaped(text)}").tags) <= {"p"}
     assert set(Page(f"- {escaped(text)}").tags) <= {"ul", "li"}
     summary = Page(f"<summary>{in_html(text, 100)}</summary>")
@@ -215,7 +215,7 @@ def test_nothing_calls_people_or_refers_to_issues(text: str) -> None:
     ],
     ids=["models", "skills", "names"],
 )
-def test_tables_of_hundreds_of_rows_are_cut_and_say_so(results: RunResults) -> None:
+def test_tables_of_hundreds_of_rows_are_cut(results: RunResults) -> None:
     notes = ["<" * 3000] * 300
     text = markdown_summary(results, notes, failed=1)
     assert len(text) < LIMIT
@@ -237,7 +237,7 @@ def test_details_are_dropped_whole_from_the_end_and_counted(answer: str) -> None
     assert text.endswith(f"\n\nFailed cases: no room for {300 - shown} more.\n")
 
 
-def test_regressions_have_their_room_before_other_failures() -> None:
+def test_regressions_come_before_other_failures() -> None:
     accepted = {number: accepted_count(1) for number in range(200)}
     made = hostile("No. " * 900, made_run(cases=400, passes=lambda *_: False, accepted=accepted))
     text = markdown_summary(made)
@@ -279,7 +279,7 @@ def test_no_text_leaves_its_cell(text: str) -> None:
     assert "<" not in shown
 
 
-def test_a_job_in_which_tests_failed_did_not_pass() -> None:
+def test_failed_tests_fail_the_comment() -> None:
     assert "**Passed.**" in markdown_summary(made_run())
     failed = markdown_summary(made_run(), failed=2)
     assert "**Failed:**\n\n- 2 tests failed or had errors" in failed

@@ -16,7 +16,7 @@ from support.pages import Elements, data_of
 
 
 @pytest.mark.parametrize("script", [True, False])
-def test_the_policy_names_the_hashes_of_what_is_inlined_and_nothing_else(script: bool) -> None:
+def test_the_policy_allows_only_the_hashes_of_script_and_style(script: bool) -> None:
     page = html_report(made_run()) if script else shell("A title", "<p>Plain</p>")
     (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
     rules = dict(rule.split(" ", 1) for rule in unescape(policy).split("; "))
@@ -37,7 +37,7 @@ def test_the_policy_names_the_hashes_of_what_is_inlined_and_nothing_else(script:
     assert page.index("Content-Security-Policy") < page.index("<title>")
 
 
-def test_the_scripts_make_text_only_and_name_no_address() -> None:
+def test_the_scripts_only_set_text_and_have_no_addresses() -> None:
     for name in ("diff.js", "case.js", "table.js"):
         text = resource(name)
         assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(", text)

@@ -100,9 +100,7 @@ def test_one_entry_adds_a_column_to_the_csv_and_a_metric(gain: Number, tmp_path:
     assert bar.split()[-1] == "75%"
 
 
-def test_where_there_is_no_room_a_new_column_is_the_first_to_go(
-    gain: Number, tmp_path: Path
-) -> None:
+def test_a_new_column_is_dropped_first(gain: Number, tmp_path: Path) -> None:
     results = made_run()
     for width in range(60, 130):
         look = replace(WIDE, width=width)

@@ -12,7 +12,7 @@ from support.made import made_run
 from support.pages import readable_run
 
 
-def test_the_efficient_frontier_has_what_nothing_is_cheaper_and_better_than() -> None:
+def test_no_point_beats_the_efficient_frontier() -> None:
     def point(x: float, rate: float) -> Point:
         return Point("m", "skill", x, rate)
 
@@ -20,7 +20,7 @@ def test_the_efficient_frontier_has_what_nothing_is_cheaper_and_better_than() ->
     assert efficient(found) == [point(1, 0.2), point(3, 0.9)]
 
 
-def test_cost_is_drawn_where_prices_are_known_else_tokens() -> None:
+def test_cost_is_drawn_if_prices_are_known_else_tokens() -> None:
     known = points_of(readable_run().verdicts)
     assert known
     assert known[1].is_cost
@@ -38,7 +38,7 @@ def test_cost_is_drawn_where_prices_are_known_else_tokens() -> None:
 
 @given(st.lists(st.floats(1e-4, 1e6), min_size=1, max_size=8), st.booleans())
 @settings(deadline=None, max_examples=50)
-def test_any_amounts_have_a_scale_with_some_round_numbers(costs: list[float], free: bool) -> None:
+def test_any_amounts_get_round_ticks(costs: list[float], free: bool) -> None:
     """Also where answers without the skill cost nothing."""
     models = [f"model-{n}" for n in range(len(costs))]
     prices = dict(zip(models, costs, strict=True))

@@ -28,7 +28,7 @@ def one_row(**more: object) -> dict[str, str]:
     return row
 
 
-def test_a_row_has_all_there_is_to_know_of_a_record() -> None:
+def test_a_row_has_all_fields_of_a_record() -> None:
     grades = (
         Grade("contains", True, "fine"),
         Grade("words", False, "no"),
@@ -65,7 +65,7 @@ def test_the_form_is_that_of_rfc_4180() -> None:
     assert not csv_text(made_run(cases=0)).removeprefix(",".join(COLUMNS) + "\r\n")
 
 
-def test_what_is_not_known_is_empty() -> None:
+def test_unknown_values_are_empty() -> None:
     row = one_row(input_tokens=None, cost=None, seconds=None, score=None, error="no network")
     assert [row[name] for name in ("input_tokens", "cost", "seconds", "score")] == [""] * 4
     assert row["error"] == "no network"
@@ -82,7 +82,7 @@ def test_numbers_of_ours_are_left_alone() -> None:
 
 
 @pytest.mark.parametrize("letter", ["x", "🎉"])
-def test_an_answer_fits_into_a_cell_and_says_what_was_cut(letter: str) -> None:
+def test_a_long_answer_is_cut_to_fit_a_cell(letter: str) -> None:
     answer = one_row(output=letter * 40_000)["answer"]
     kept = answer.count(letter)
     assert len(answer.encode("utf-16-le")) // 2 < 32_767

@@ -29,7 +29,7 @@ RUNS = {
 
 
 @pytest.mark.parametrize("results", RUNS.values(), ids=RUNS)
-def test_nothing_runs_or_loads_but_the_script_and_style_of_the_page(results: RunResults) -> None:
+def test_the_page_has_only_its_own_script_and_style(results: RunResults) -> None:
     page = html_report(results, notes=PAYLOADS)
     found = Elements(page).found
     tags = [tag for tag, _ in found]
@@ -46,9 +46,9 @@ def test_nothing_runs_or_loads_but_the_script_and_style_of_the_page(results: Run
             assert (attributes.get(name) or "#").startswith(("#", "data:image/svg+xml,")), tag
 
 
-def test_the_head_says_when_what_and_with_what() -> None:
+def test_the_head_has_date_size_commit_and_versions() -> None:
     page = html_report(readable_run(), notes=["24 of 48 answers from cache."])
-    for told in (
+    for words in (
         "<title>release-notes · skill report</title>",
         "2 January 2026, 03:04 UTC",
         "48 tests on 4 models",
@@ -57,7 +57,7 @@ def test_the_head_says_when_what_and_with_what() -> None:
         "pytest-upskill 1.2.3",
         "<li>24 of 48 answers from cache.</li>",
     ):
-        assert told in page
+        assert words in page
 
 
 def test_the_verdicts_and_the_sweet_spot_are_in_the_page_without_a_script() -> None:
@@ -70,7 +70,7 @@ def test_the_verdicts_and_the_sweet_spot_are_in_the_page_without_a_script() -> N
 
 
 @pytest.mark.parametrize(
-    ("results", "title", "told"),
+    ("results", "title", "words"),
     [
         (made_run(passes=lambda *_: True), "Passed", "6 of 6 tests passed; no gates were set."),
         (
@@ -89,11 +89,11 @@ def test_the_verdicts_and_the_sweet_spot_are_in_the_page_without_a_script() -> N
         (made_run(accepted={4: accepted_count(1)}), "Failed", "regression: case-4"),
     ],
 )
-def test_the_outcome_stands_at_the_top(results: RunResults, title: str, told: str) -> None:
+def test_the_outcome_comes_first(results: RunResults, title: str, words: str) -> None:
     page = html_report(results)
     (outcome,) = re.findall(r'<section class="outcome \w+">(.*?)</section>', page)
     assert f"<h2>{title}</h2>" in outcome
-    assert told in outcome
+    assert words in outcome
 
 
 def test_links_to_skills_lead_to_their_sections() -> None:
@@ -103,7 +103,7 @@ def test_links_to_skills_lead_to_their_sections() -> None:
     assert all(page.count(f'id="{link}"') == 1 for link in links)
 
 
-def test_checks_are_those_of_an_answer_as_in_the_terminal() -> None:
+def test_checks_per_answer_are_the_same_as_in_the_terminal() -> None:
     made = made_run(cases=5, passes=lambda number, *_: number < 2)
     records = [
         replace(record, checks=(*record.checks, Grade("max_words", True, "short")))
@@ -115,7 +115,7 @@ def test_checks_are_those_of_an_answer_as_in_the_terminal() -> None:
     assert re.findall(r'data-name="checks">([^<]*/[^<]*)</td>', html_report(results)) == ["1.4/2"]
 
 
-def test_without_checks_nothing_is_told_of_them() -> None:
+def test_without_checks_their_cell_is_a_dash() -> None:
     made = made_run(cases=1)
     records = [replace(record, checks=()) for record in made.records]
     page = html_report(replace(made, records=tuple(records)))
@@ -135,7 +135,7 @@ def test_without_checks_nothing_is_told_of_them() -> None:
         (("previous", "skill"), "v1", ["with the skill at v1", "with the skill"]),
     ],
 )
-def test_the_legend_has_the_arms_that_are_drawn(
+def test_the_legend_has_only_drawn_arms(
     arms: tuple[Arm, ...], against: str | None, keys: list[str]
 ) -> None:
     made = made_run(arms=arms)

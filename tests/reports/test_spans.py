@@ -68,7 +68,7 @@ def test_several_questions_of_a_trial_are_one_span_from_the_first_to_the_last() 
     assert span.attributes["gen_ai.response.finish_reasons"] == ["length"]
 
 
-def test_what_was_stored_is_a_moment_and_says_so() -> None:
+def test_a_cached_answer_takes_no_time() -> None:
     made = made_run(cases=1, arms=("skill",))
     made = replace(made, records=(replace(made.records[0], stored=True),))
     stored = Answer("a", seconds=9.0, stored=True)
@@ -96,7 +96,7 @@ def test_the_run_has_a_span_with_its_gate() -> None:
 
 @settings(deadline=None)
 @given(st.text(), st.text())
-def test_no_answer_and_no_question_is_sent_unless_that_is_said(answer: str, question: str) -> None:
+def test_content_is_sent_only_if_asked_for(answer: str, question: str) -> None:
     secret, asked = f"s3cret{answer}\ud800", f"qu3stion{question}"
     grades = (Grade("regex", False, f'fits "{secret}"', asks="x"),)
     record = made_record("gate", "case-0", "haiku", "skill", 1, output=secret, checks=grades)

@@ -29,7 +29,7 @@ def name_in(table: list[str]) -> str:
 
 @widths
 @models
-def test_the_table_is_never_broader_than_the_terminal(width: int, model: str) -> None:
+def test_the_table_fits_the_terminal(width: int, model: str) -> None:
     full: dict[str, Any] = {"baseline_rate": 1.0, "skill_rate": 0.0, "errored": 12}
     long: dict[str, Any] = {"checks_passed": 3600, "checks_total": 4320, "baseline_seconds": 112.3}
     long |= {"skill_seconds": 145.6, "skill_tokens": 123_456.0}
@@ -45,7 +45,7 @@ def test_the_table_is_never_broader_than_the_terminal(width: int, model: str) ->
                 assert max(map(len, shown)) <= width
 
 
-def test_the_rate_at_a_git_ref_has_a_column_only_where_there_is_one() -> None:
+def test_the_rate_at_a_git_ref_has_a_column_if_there_is_one() -> None:
     compared = made_summary(against="feature/gate-with-keys", previous_rate=0.5)
     header, _, row = lines(compared)[2:5]
     assert header.split()[:4] == ["model", "without", "feature/gate-wit…", "with"]
@@ -71,7 +71,7 @@ def headers_at(width: int, *rows: Summary) -> list[str]:
     return next(line.split() for line in lines(*rows, width=width) if line.startswith("model"))
 
 
-def test_what_matters_least_goes_first_where_there_is_no_room() -> None:
+def test_the_least_important_columns_are_dropped_first() -> None:
     everything = ["model", "without", "with", "lift", "checks", "tokens", "seconds", "errors"]
     small: dict[str, Any] = {"baseline_tokens": 115.0, "skill_tokens": 192.0}
     assert headers_at(80, made_summary(**small)) == everything
@@ -98,7 +98,7 @@ def test_a_row_is_one_line_at_80_columns() -> None:
         assert shown[5] == ""
 
 
-def test_where_there_is_room_bars_are_long_and_the_interval_has_a_column() -> None:
+def test_a_wide_terminal_has_long_bars_and_the_interval() -> None:
     row = made_summary(LONG_MODEL, rates=[(0.0, 1.0)] * 10, tokens=(9.0, 9.0), graded=1)
     header, _, shown = lines(row, width=140)[2:5]
     assert header.split()[3:6] == ["lift", "interval", "checks"]
@@ -110,7 +110,7 @@ def test_where_there_is_room_bars_are_long_and_the_interval_has_a_column() -> No
 
 
 @widths
-def test_what_is_not_known_is_a_dash(width: int) -> None:
+def test_unknown_numbers_are_dashes(width: int) -> None:
     unknown: dict[str, Any] = dict.fromkeys(
         ["baseline_rate", "skill_rate", "baseline_tokens", "skill_tokens"]
     )
@@ -122,7 +122,7 @@ def test_what_is_not_known_is_a_dash(width: int) -> None:
 
 @widths
 @models
-def test_cost_is_shown_where_a_model_costs_something(width: int, model: str) -> None:
+def test_cost_is_shown_if_a_model_costs_something(width: int, model: str) -> None:
     free: dict[str, Any] = {"baseline_cost": 0.0, "skill_cost": 0.0}
     text = "\n".join(lines(made_summary(model, **PAID), made_summary("local", **free), width=width))
     assert "$/1000" in text
@@ -132,7 +132,7 @@ def test_cost_is_shown_where_a_model_costs_something(width: int, model: str) -> 
         assert "$" not in "\n".join(lines(*rows, width=width))
 
 
-def test_each_row_says_what_a_thousand_answers_cost() -> None:
+def test_each_row_has_the_cost_of_a_thousand_answers() -> None:
     costs = [(0.0000524, 0.0000812), (0.0142, 0.0999), (0, 0), (None, None), (None, 0.0005)]
     rows = [made_summary(f"m{n}", baseline_cost=b, skill_cost=s) for n, (b, s) in enumerate(costs)]
     header, _, *shown = lines(*rows)[2:8]
@@ -150,12 +150,12 @@ def test_each_row_says_what_a_thousand_answers_cost() -> None:
     ("dollars", "shown"),
     [(2345.6, "$2,346"), (99.94, "$99.94"), (1, "$1.00"), (0.0123, "$0.012"), (0.0001, "<$0.001")],
 )
-def test_dollars_are_short(dollars: float, shown: str) -> None:
+def test_costs_are_short(dollars: float, shown: str) -> None:
     row = lines(made_summary(baseline_cost=None, skill_cost=dollars / 1000))[4]
     assert f"  {shown}  " in row
 
 
-def test_without_a_baseline_only_the_side_of_the_skill_is_shown() -> None:
+def test_without_a_baseline_only_the_skill_arm_is_shown() -> None:
     unknown: dict[str, Any] = dict.fromkeys(
         ["baseline_rate", "baseline_tokens", "baseline_seconds"]
     )
@@ -187,7 +187,7 @@ def test_checks_are_shown_per_answer(passed: int, total: int, graded: int, shown
 
 
 @pytest.mark.parametrize(("change", "shown"), [(9.9, "+990%"), (5280.9, "×5,282")])
-def test_growth_of_a_thousand_percent_is_told_in_times(change: float, shown: str) -> None:
+def test_growth_of_a_thousand_percent_is_a_factor(change: float, shown: str) -> None:
     row = made_summary(baseline_tokens=10.0, skill_tokens=10.0 * (1 + change))
     assert f" {shown} " in lines(row)[4]
     assert f" {shown.replace('×', 'x')} " in lines(row, marks=ASCII_MARKS)[4]
@@ -241,7 +241,7 @@ def test_a_matrix_without_a_baseline_has_one_rate() -> None:
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120])
-def test_a_matrix_is_broken_where_the_models_do_not_fit(width: int) -> None:
+def test_a_matrix_is_split_if_the_models_do_not_fit(width: int) -> None:
     wide = [*many(), row("日本語のモデル" * 5, "ein-langer-name-" * 4, 1, 2)]
     for verbosity in (0, 1):
         shown = lines(*wide, width=width, verbosity=verbosity)
@@ -251,7 +251,7 @@ def test_a_matrix_is_broken_where_the_models_do_not_fit(width: int) -> None:
     assert [name[:8] for line in heads for name in line.split()[1:]] == [m[:8] for m in MODELS]
 
 
-def test_colour_and_escapes_of_a_matrix() -> None:
+def test_a_matrix_is_painted_and_harmless() -> None:
     painted = []
 
     def paint(text: str, **style: bool) -> str:
@@ -279,7 +279,7 @@ def test_colour_and_escapes_of_a_matrix() -> None:
     ],
 )
 @pytest.mark.parametrize(("number", "verbosity"), [(1, 0), (1, -1), (13, 0)])
-def test_a_lift_is_painted_only_where_the_verdict_says_that_it_is_shown(
+def test_a_lift_is_painted_only_if_the_verdict_says_that_it_is_shown(
     before: int, after: int, style: dict[str, bool] | None, number: int, verbosity: int
 ) -> None:
     painted = {}
@@ -306,7 +306,7 @@ def test_q_is_one_line_for_each_skill_and_model() -> None:
     assert "0% -> 100%" in ascii_lines[0]
 
 
-def test_q_says_how_many_cases_were_asked_if_not_all() -> None:
+def test_q_mentions_subsets() -> None:
     rows = [row("local", "wick", 0, 10), row("haiku", "door", 9, 10, errored=2)]
     subsets = {("wick", "local"): "10 of 12 cases", ("door", "haiku"): "10 of 11 cases"}
     for width in (80, 120):
@@ -322,7 +322,7 @@ def test_q_says_how_many_cases_were_asked_if_not_all() -> None:
     ]
 
 
-def test_q_tells_models_apart_and_shows_no_more_of_them_in_less_room() -> None:
+def test_q_keeps_models_distinct_at_any_width() -> None:
     names = [f"scripted:a-long-name-of-a-model-{kind}.json" for kind in ("good", "poor", "odd")]
     before = 0
     for width in range(50, 160):
@@ -340,7 +340,7 @@ def test_q_without_a_baseline_has_what_is_known() -> None:
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
-def test_q_is_never_broader_than_the_terminal(width: int) -> None:
+def test_q_fits_the_terminal(width: int) -> None:
     big = {"baseline_tokens": 123_456.0, "skill_tokens": 234_567.0}
     rows = [row(LONG_MODEL, "conventional-commits-" * 2, 5, 5, errored=12, **big)]
     rows += [row("haiku", "日本語" * 9, 5, 5, **PAID), row("x" * 60, "door", 0, 10)]

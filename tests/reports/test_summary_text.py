@@ -30,7 +30,7 @@ def verdicts_in(shown: list[str]) -> list[str]:
     return [line for line in shown if re.match(r"\S+ on \S+: ", line)]
 
 
-def test_a_title_and_a_note_are_never_broader_than_the_terminal() -> None:
+def test_titles_and_notes_fit_the_terminal() -> None:
     skill = SkillInfo("s" * 64, "skills/s", "0" * 64, 12345)
     rows = [made_summary("x" * 60, skill.name, cases=100, not_run=100)]
     shown = summary_lines([skill], verdicts_of(rows), Look(80))
@@ -59,7 +59,7 @@ def test_each_skill_has_a_block_with_its_models() -> None:
     ]
 
 
-def test_notes_stand_between_the_tables_and_the_verdicts() -> None:
+def test_notes_come_between_tables_and_verdicts() -> None:
     note = "Two calls were made again \x1b[2J" + ", and again" * 10
     rows = [made_summary("haiku", "gate"), made_summary("haiku", "door")]
     shown = lines(*rows, width=80, notes=[note])
@@ -71,7 +71,7 @@ def test_notes_stand_between_the_tables_and_the_verdicts() -> None:
     assert max(map(len, shown)) <= 80
 
 
-def test_cases_that_were_not_run_are_told_of() -> None:
+def test_cases_that_did_not_run_are_counted() -> None:
     assert "haiku: incomplete: 1 case not run, 83% pass with the skill." in lines(
         made_summary(not_run=1)
     )
@@ -107,7 +107,7 @@ def test_twelve_rows_are_tables_and_thirteen_a_matrix() -> None:
         assert bool(verdicts_in(shown)) is (heads > 0)
 
 
-def test_v_has_tables_and_verdicts_below_the_matrix() -> None:
+def test_v_adds_tables_and_verdicts_to_the_matrix() -> None:
     shown = lines(*many(), verbosity=1, notes=["A note."])
     order = [
         next(n for n, line in enumerate(shown) if line.startswith(start))
@@ -125,7 +125,7 @@ def test_many_that_hurt_are_not_all_named() -> None:
     assert "and 10 more" in text
 
 
-def test_the_sweet_spot_tells_of_which_skill_it_is() -> None:
+def test_the_sweet_spot_names_its_skill() -> None:
     costs = [{"baseline_cost": c, "skill_cost": c} for c in (0.001, 0.01)]
     rows = [
         row(model, skill, 0, 9, **cost)

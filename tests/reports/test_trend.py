@@ -22,7 +22,7 @@ def cells(line: str) -> str:
     return " ".join(line.split())
 
 
-def test_a_table_says_what_a_run_has_in_common_once() -> None:
+def test_what_entries_of_a_run_share_is_shown_once() -> None:
     lines = history_lines(ENTRIES, replace(LOOK, width=140), NOW)
     headers = "run when commit skill model cases without with lift tokens $/1000 verdict"
     assert cells(lines[0]) == headers
@@ -37,7 +37,7 @@ def test_a_table_says_what_a_run_has_in_common_once() -> None:
     st.lists(st.tuples(st.text(), st.text(), st.floats(-1, 1)), min_size=1, max_size=4),
 )
 @settings(deadline=None)
-def test_nothing_is_broader_than_the_terminal_or_harmful(
+def test_lines_fit_the_terminal_and_are_harmless(
     width: int, made: list[tuple[str, str, float]]
 ) -> None:
     entries = [
@@ -55,7 +55,7 @@ def test_nothing_is_broader_than_the_terminal_or_harmful(
 
 
 @pytest.mark.parametrize(("width", "kept"), [(120, 12), (80, 9), (50, 5)])
-def test_where_there_is_little_room_the_least_important_columns_go(width: int, kept: int) -> None:
+def test_the_history_drops_the_least_important_columns(width: int, kept: int) -> None:
     lines = history_lines([ENTRIES[0], ENTRIES[2]], replace(LOOK, width=width), NOW)
     assert max(map(len, lines)) <= width
     headers = lines[0].split()
@@ -66,7 +66,7 @@ def test_where_there_is_little_room_the_least_important_columns_go(width: int, k
     assert ("5/12" in lines[3]) != (lines[-1] == "* only some of the cases")
 
 
-def test_colours_are_of_the_lift_and_the_verdict() -> None:
+def test_lift_and_verdict_are_painted() -> None:
     def paint(text: str, **how: bool) -> str:
         return "".join(f"<{name}>" for name, wanted in how.items() if wanted) + text
 
@@ -82,7 +82,7 @@ def test_colours_are_of_the_lift_and_the_verdict() -> None:
 
 
 @pytest.mark.parametrize(
-    ("since", "told"),
+    ("since", "words"),
     [
         (timedelta(seconds=59), "just now"),
         (timedelta(minutes=59), "59 min ago"),
@@ -92,11 +92,11 @@ def test_colours_are_of_the_lift_and_the_verdict() -> None:
         (timedelta(days=-1), "2026-11-16"),  # clocks differ
     ],
 )
-def test_how_long_ago(since: timedelta, told: str) -> None:
-    assert ago(NOW - since, NOW) == told
+def test_how_long_ago(since: timedelta, words: str) -> None:
+    assert ago(NOW - since, NOW) == words
 
 
-def test_the_time_of_a_run_has_no_year_if_it_is_this_one() -> None:
+def test_the_current_year_is_not_shown() -> None:
     assert moment(NOW, NOW) == "Nov 15 12:00"
     assert moment(NOW - timedelta(days=400), NOW) == "2025-10-11"
 
@@ -112,13 +112,13 @@ def test_a_plot_has_a_bar_for_each_run_and_a_trend() -> None:
     assert lines[5] == "  trend  ▁▃▆  0 → +70 (+70 points)"  # without the run of 5 cases
 
 
-def test_runs_of_some_cases_alone_have_no_trend() -> None:
+def test_runs_of_some_cases_are_not_part_of_the_trend() -> None:
     entries = [ENTRIES[2], made_entry(4, made_row(0.1, cases=3)), made_entry(5, made_row(0.2))]
     assert not [line for line in plot_lines(entries, METRICS["lift"], LOOK, NOW) if "trend" in line]
 
 
 @pytest.mark.parametrize(
-    ("metric", "values", "told"),
+    ("metric", "values", "words"),
     [
         ("tokens", (33.4, 29.5), "33 → 30 (-3)"),
         ("tokens", (29.6, 30.4), "30 → 30 (0)"),
@@ -128,16 +128,16 @@ def test_runs_of_some_cases_alone_have_no_trend() -> None:
     ],
 )
 def test_a_change_is_the_difference_of_what_is_shown(
-    metric: str, values: tuple[float, float], told: str
+    metric: str, values: tuple[float, float], words: str
 ) -> None:
     entries = [
         made_entry(9 - number, made_row(value, skill_tokens=value, skill_cost=value))
         for number, value in enumerate(values)
     ]
-    assert plot_lines(entries, METRICS[metric], LOOK, NOW)[-1].endswith(f"  {told}")
+    assert plot_lines(entries, METRICS[metric], LOOK, NOW)[-1].endswith(f"  {words}")
 
 
-def test_models_are_told_apart_and_less_room_shows_no_more_of_them() -> None:
+def test_models_stay_distinct_at_any_width() -> None:
     names = [f"scripted:a-long-name-of-model-{kind}.json" for kind in ("good", "poor", "odd")]
     entries = [made_entry(0, made_row(0.5, model=name)) for name in names]
     before = 0
@@ -150,7 +150,7 @@ def test_models_are_told_apart_and_less_room_shows_no_more_of_them() -> None:
     assert models == names
 
 
-def test_values_below_zero_go_to_the_left_of_the_middle() -> None:
+def test_negative_values_go_left_of_the_middle() -> None:
     lines = plot_lines(
         [made_entry(0, made_row(-0.5)), made_entry(1, made_row(1.0))], METRICS["lift"], LOOK, NOW
     )
@@ -158,7 +158,7 @@ def test_values_below_zero_go_to_the_left_of_the_middle() -> None:
     assert bars == ["░" * 15 + "█" * 15, "░" * 8 + "█" * 7 + "░" * 15]
 
 
-def test_plain_ascii_where_the_terminal_has_no_more() -> None:
+def test_a_plot_has_an_ascii_form() -> None:
     entries = [*ENTRIES, made_entry(5, made_row(0.2))]
     lines = plot_lines(entries, METRICS["pass-rate"], replace(LOOK, marks=ASCII_MARKS), NOW)
     assert all(line.isascii() for line in lines)
@@ -167,7 +167,7 @@ def test_plain_ascii_where_the_terminal_has_no_more() -> None:
 
 
 @pytest.mark.parametrize(
-    ("metric", "told"),
+    ("metric", "words"),
     [
         ("lift", "0 → +70 (+70 points)"),
         ("pass-rate", "0% → 70% (+70 points)"),
@@ -175,12 +175,12 @@ def test_plain_ascii_where_the_terminal_has_no_more() -> None:
         ("cost", "$0.90 → $1.50 (+$0.60)"),
     ],
 )
-def test_a_trend_is_told_in_the_words_of_its_metric(metric: str, told: str) -> None:
+def test_a_trend_has_the_unit_of_its_metric(metric: str, words: str) -> None:
     first = made_entry(9, made_row(0.0, skill_tokens=900.4, skill_cost=0.0009))
-    assert plot_lines([ENTRIES[0], first], METRICS[metric], LOOK, NOW)[-1].endswith(told)
+    assert plot_lines([ENTRIES[0], first], METRICS[metric], LOOK, NOW)[-1].endswith(words)
 
 
-def test_what_is_not_known_is_a_gap() -> None:
+def test_unknown_values_are_gaps() -> None:
     assert spark([0.0, None, 1.0], 0.0, 1.0, Marks()) == "▁ █"
     lines = plot_lines([ENTRIES[3]], METRICS["lift"], LOOK, NOW)
     assert lines == ["wick on haiku: lift in points", "  not known of any run"]

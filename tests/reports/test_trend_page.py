@@ -20,7 +20,7 @@ HOSTILE = '<script>alert(1)</script>"\x1b[31m\u202e&'
 
 
 @given(st.floats(-100, 0), st.floats(0.001, 1e6))
-def test_ticks_are_some_round_numbers_within(low: float, high: float) -> None:
+def test_ticks_are_round_numbers_in_range(low: float, high: float) -> None:
     found = ticks(low, high)
     assert 2 <= len(found) <= 8
     assert all(low - 0.01 * (high - low) <= tick <= high * 1.01 for tick in found)
@@ -38,8 +38,8 @@ def test_the_page_draws_a_line_for_each_model_over_commits() -> None:
     intervals = [line for line in page.all("line") if line.get("class") == "interval"]
     assert len(intervals) == 3
     assert len(page.all("tr")) == 5
-    for told in ("c0ffee1", "abcdef1+", "10-16 12:00", "+70 (+60 to +80)", "5 of 12"):
-        assert told in page.text
+    for words in ("c0ffee1", "abcdef1+", "10-16 12:00", "+70 (+60 to +80)", "5 of 12"):
+        assert words in page.text
 
 
 def test_the_page_has_a_section_for_each_skill() -> None:
@@ -48,7 +48,7 @@ def test_the_page_has_a_section_for_each_skill() -> None:
     assert len(page.all("section")) == len(page.all("svg")) == 2
 
 
-def test_the_page_may_run_and_fetch_nothing() -> None:
+def test_the_page_runs_and_fetches_nothing() -> None:
     text = trend_page(ENTRIES, METRICS["cost"])
     policy = unescape(re.findall(r'Content-Security-Policy" content="([^"]+)"', text)[0])
     style = re.findall("<style>(.*?)</style>", text, re.S)[0]

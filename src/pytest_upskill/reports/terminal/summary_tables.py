@@ -111,11 +111,11 @@ def _table(
     for number in numbers:
         if number.name in layout.dropped:
             continue
-        broad = layout.bar if layout.stacked else layout.bar + 5
+        width = layout.bar if layout.stacked else layout.bar + 5
         header = harmless(number.header_of(rows))
         columns.append(
             Column(
-                header if number.header else cut(header, broad, look.marks.cut),
+                header if number.header else cut(header, width, look.marks.cut),
                 right=not number.bar and (bool(number.joint) or len(number.values(rows[0])) == 1),
             )
         )
