@@ -2,16 +2,13 @@
 
 import csv
 import io
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_upskill.reports.export.record_csv import COLUMNS, csv_text
-from pytest_upskill.reports.writers import replace_file
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.trials.records import Grade
 from support.made import made_record, made_run
@@ -110,23 +107,3 @@ def test_other_text_is_read_back_as_it_was(answer: str) -> None:
 def test_all_records_are_there() -> None:
     results: RunResults = made_run(skills=("gate", "door"), models=("a", "b"), cases=3, runs=2)
     assert len(rows(csv_text(results))) == len(results.records) == 48
-
-
-@pytest.mark.parametrize("kind", ["new", "old", "link", "pipe"])
-def test_a_file_is_replaced_and_a_pipe_is_written_to(tmp_path: Path, kind: str) -> None:
-    file, target = tmp_path / "r.csv", tmp_path / "there.csv"
-    if kind == "old":
-        file.write_text("longer than what comes")
-    if kind == "link":
-        file.symlink_to(target)
-    if kind != "pipe":
-        replace_file(file, b"short")
-        assert file.read_bytes() == b"short"
-        assert file.is_symlink() == (kind == "link")
-        assert not list(tmp_path.glob(".*"))
-        return
-    os.mkfifo(file)
-    reader = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
-    replace_file(file, b"short")
-    assert os.read(reader, 99) == b"short"
-    os.close(reader)

@@ -147,7 +147,7 @@ def test_a_file_with_only_the_oldest_keys_is_read(tmp_path: Path) -> None:
     [
         (r"(?s),.*", "", "run.json:2:13: invalid JSON"),
         (r"(?s).+", "[]", "run.json:1: "),
-        (r"(?s).+", "[" * 100_000, "unreadable"),
+        (r"(?s).+", "[" * 100_000, "nested too deeply"),
         ('"schema": 1', '"schema": 2', "run.json:2: schema: "),
         ('"arm": "skill"', '"arm": "leg"', "records[1].arm: "),
         (r"T03:04:05\+00:00", "", "run.json:3: started: "),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.errors import SettingsError
+from pytest_upskill.errors import InputError, SettingsError
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.teach.sources import read_tool
 from support.kit import write_skill
@@ -236,9 +236,6 @@ def test_the_name_of_an_only_tool_may_be_left_out(tmp_path: Path) -> None:
         (json.dumps(FORMS[0]), "f.json", "has 2 tools"),
         (json.dumps(FORMS[0]), "f.json#bild", "no tool 'bild' (did you mean \"build\"?)"),
         ("{}", "f.json#x", "no tool in"),
-        ("{\n,", "f.json#x", "f.json:2 is not JSON"),
-        ("[" * 100_000, "f.json#x", "can't be read"),
-        ("{}", "other.json#x", "no such file"),
     ],
 )
 def test_what_is_wrong_is_told(
@@ -250,6 +247,25 @@ def test_what_is_wrong_is_told(
         read_tool(reference)
     assert said in caught.value.problem
     assert caught.value.where == f"tool {reference}"
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "reference", "said"),
+    [
+        ("{\n,", "f.json#x", "f.json:2:1: invalid JSON"),
+        ("[" * 100_000, "f.json#x", "f.json: invalid JSON: nested too deeply"),
+        ("{}", "other.json#x", "other.json: No such file"),
+    ],
+)
+def test_a_tool_file_that_is_no_json_is_rejected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, reference: str, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("f.json").write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_tool(reference)
+    assert str(caught.value).startswith(said)
     assert caught.value.hint
 
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -10,7 +10,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from ..errors import CasesError, shown
+from ..errors import CasesError, InputError, Text, shown
 from .texts import guess, one_line
 
 Location = tuple[str | int, ...]
@@ -67,6 +67,48 @@ def read_form(form: TypeAdapter[Any], data: Any, loc: Location = ()) -> Any:
             for place, detail in zip(places, details, strict=True)
         ]
     )
+
+
+def read_json(
+    file: Path,
+    error: type[InputError],
+    hint: Text = "",
+    read: Callable[[Path], bytes] = Path.read_bytes,
+    hook: Callable[[list[tuple[str, Any]]], Any] | None = None,
+) -> tuple[str, Any]:
+    """The text and the value of a JSON file, or an error that says where it is broken."""
+    try:
+        text = read(file).decode("utf-8-sig")
+        return text, json.loads(text, object_pairs_hook=hook)
+    except OSError as problem:
+        raise error(file, problem.strerror or str(problem), "Check the path.") from None
+    except UnicodeDecodeError as problem:
+        raise error(file, f"not UTF-8 (byte {problem.start})", "Save it as UTF-8.") from None
+    except json.JSONDecodeError as problem:
+        where = f"{shown(file)}:{problem.lineno}:{problem.colno}"
+        message = f"invalid JSON: {problem.msg[0].lower()}{problem.msg[1:]}"
+        raise error(where, message, hint) from None
+    except RecursionError:
+        raise error(file, "invalid JSON: nested too deeply", hint) from None
+    except ValueError as problem:
+        raise error(file, f"invalid JSON: {problem}", hint) from None
+
+
+def read_json_form(
+    file: Path,
+    form: TypeAdapter[Any],
+    error: type[InputError],
+    hint: Text = "",
+    read: Callable[[Path], bytes] = Path.read_bytes,
+) -> Any:
+    """A JSON file that matches a form, or an error with the line of the first problem."""
+    text, data = read_json(file, error, hint, read)
+    try:
+        return read_form(form, data)
+    except FormError as problems:
+        place, problem = problems.problems[0]
+        where = f"{shown(file)}:{line_of(text, place)}"
+        raise error(where, f"{json_path(place)}: {problem}", hint) from None
 
 
 def _path_in(data: Any, detail: ErrorDetails) -> Location:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import pytest
 
+from .._util.files import replace_file
 from .._util.git import commit_of
 from .._util.texts import counted, dollars
 from ..checks.judging import all_questions
@@ -164,7 +165,7 @@ class Ledger:
 
     def write_recording(self, file: Path, engine: Engine) -> list[Path]:
         before = file.read_text("utf-8") if file.is_file() and not self._is_whole() else ""
-        file.write_text(recorded_lines(self._recorded(engine), before), encoding="utf-8")
+        replace_file(file, recorded_lines(self._recorded(engine), before))
         return [file]
 
     def _is_whole(self) -> bool:

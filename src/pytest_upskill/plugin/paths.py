@@ -1,10 +1,9 @@
-"""Where skills meet pytest's own arguments, and where reports may be written."""
+"""Where skills meet pytest's own arguments."""
 
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -152,28 +151,3 @@ def _arg_for(config: pytest.Config, file: Path) -> str:
 
 def _path_of(config: pytest.Config, arg: str) -> Path:
     return absolute(config.invocation_params.dir, arg.partition("[")[0].split("::")[0])
-
-
-def require_writable(setting: str, file: Path) -> None:
-    """Find out before the run, not after it, that its report can't be written."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        there = file.exists()
-        with file.open("ab"):
-            pass
-        if not there:
-            file.unlink()  # an empty report would only mislead, should the run be killed
-    except OSError as error:
-        problem, hint = f"can't be written: {error.strerror or error}", "Check the path."
-        raise SettingsError(setting, problem, hint, value=file) from None
-
-
-def require_folder(setting: str, folder: Path) -> None:
-    """The same for a report that is a folder."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=folder):
-            pass
-    except OSError as error:
-        problem, hint = f"can't be written: {error.strerror or error}", "Check the path."
-        raise SettingsError(setting, problem, hint, value=folder) from None

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from .._util.files import why_unwritable
 from ..engine.recording import load_recording
-from ..errors import shown
+from ..errors import SettingsError, shown
 from ..settings import Settings
 from ..skills.upskill_config import read_config
 from .artifacts import report_paths
 from .options import FLAGS
-from .paths import require_folder, require_writable
 
 
 def with_upskill_config(settings: Settings, folder: Path) -> Settings:
@@ -34,9 +34,9 @@ def require_outputs(settings: Settings) -> None:
     """Find out before the run, not after it, that a file can't be written."""
     files = report_paths(settings) | {"record_file": settings.record_file}
     for setting, file in files.items():
-        if file:
-            require = require_folder if setting == "benchmark_folder" else require_writable
-            require(setting, file)
+        folder = setting == "benchmark_folder"
+        if file and (problem := why_unwritable(file, folder=folder)):
+            raise SettingsError(setting, problem, "Check the path.", value=shown(file))
     if settings.record_file and settings.record_file.is_file():
         load_recording(settings.record_file, "record_file")  # nothing else is overwritten
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from .._util.files import replace_file
 from .._util.texts import one_line
 from ..errors import InputError, Setting, SettingsError, shown
 from ..results.run import RunResults
@@ -68,42 +69,25 @@ def report_writers(
             continue
         match setting:
             case "json_file":
-                yield setting, partial(replace_file, path, results_bytes(results))
+                yield setting, partial(write_report, path, results_bytes(results))
             case "csv_file":
-                yield setting, partial(replace_file, path, _encoded(csv_text(results)))
+                yield setting, partial(write_report, path, csv_text(results))
             case "markdown_file":
-                yield setting, partial(replace_file, path, _encoded(markdown))
+                yield setting, partial(write_report, path, markdown)
             case "html_file":
-                yield setting, partial(replace_file, path, _page(results, notes))
+                yield setting, partial(write_report, path, _page(results, notes))
             case "benchmark_folder":
                 yield setting, partial(add_benchmark, path, results)
 
 
-def _page(results: RunResults, notes: Sequence[str]) -> bytes:
+def _page(results: RunResults, notes: Sequence[str]) -> str:
     from .html import html_report  # loaded only if needed
 
-    return html_report(results, notes).encode()
+    return html_report(results, notes)
 
 
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "backslashreplace")
-
-
-def replace_file(file: Path, content: bytes) -> list[Path]:
-    """Whole or not at all: who is interrupted keeps the old file."""
-    # A pipe or a device, such as /dev/stdout, even where that leads to a file.
-    if (file.exists() and not file.is_file()) or file.parts[:2] == ("/", "dev"):
-        file.write_bytes(content)
-        return [file]
-    target = file.resolve()  # a link stays one
-    draft = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        draft.write_bytes(content)
-        draft.replace(target)
-    except OSError as error:  # of a file that nobody has heard of
-        raise OSError(error.errno, error.strerror, str(file)) from None
-    finally:
-        draft.unlink(missing_ok=True)
+def write_report(file: Path, content: str | bytes) -> list[Path]:
+    replace_file(file, content)
     return [file]
 
 
@@ -126,9 +110,7 @@ def _add_folder(folder: Path, files: Mapping[str, str]) -> None:
     draft = folder.with_name(f".{folder.name}.{os.getpid()}")
     try:
         for name, text in files.items():
-            file = draft / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(_encoded(text))
+            replace_file(draft / name, text)
         draft.rename(folder)  # fails if another run took the number meanwhile
     finally:
         shutil.rmtree(draft, ignore_errors=True)

@@ -1,7 +1,6 @@
 """Accepted results (skill_results.json beside SKILL.md), and how a run compares with them."""
 
 import json
-import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -10,9 +9,10 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, TypeAdapter, model_validator
 
-from .._util.json_forms import FormError, Strict, json_path, line_of, read_form
+from .._util.files import replace_file
+from .._util.json_forms import Strict, read_json_form
 from .._util.texts import digest, one_line
-from ..errors import AcceptedError, Setting, shown
+from ..errors import AcceptedError, Setting
 from ..settings import Settings
 from ..skills.case import Case
 from ..stats import drop, regressed
@@ -102,22 +102,9 @@ _FORM: Final = TypeAdapter(_FileForm)
 def read_results(folder: Path) -> Results:
     """The accepted results of a skill; empty if there is no file."""
     file = folder / RESULTS_NAME
-    try:
-        text = file.read_bytes().decode("utf-8-sig")
-        form: _FileForm = read_form(_FORM, json.loads(text))
-    except FileNotFoundError:
+    if not file.exists():
         return {}
-    except OSError as error:
-        raise AcceptedError(file, error.strerror or str(error), "Check the path.") from None
-    except FormError as error:
-        place, problem = error.problems[0]
-        where = f"{shown(file)}:{line_of(text, place)}"
-        raise AcceptedError(where, f"{json_path(place)}: {problem}", _HINT) from None
-    except json.JSONDecodeError as error:
-        where = f"{shown(file)}:{error.lineno}:{error.colno}"
-        raise AcceptedError(where, f"invalid JSON: {error.msg}", _HINT) from None
-    except (RecursionError, ValueError) as error:  # not UTF-8, nested too deep
-        raise AcceptedError(file, f"unreadable: {error}", _HINT) from None
+    form: _FileForm = read_json_form(file, _FORM, AcceptedError, _HINT)
     return {
         name: ModelResults(
             model.model_id,
@@ -146,14 +133,7 @@ def updated(
 
 
 def write_results(folder: Path, results: Results) -> None:
-    """Write whole or not at all: an interrupt keeps the old file."""
-    file = folder / RESULTS_NAME
-    draft = file.with_name(f".{RESULTS_NAME}.{os.getpid()}")
-    try:
-        draft.write_text(results_text(results), encoding="utf-8", newline="\n")
-        draft.replace(file)
-    finally:
-        draft.unlink(missing_ok=True)
+    replace_file(folder / RESULTS_NAME, results_text(results))
 
 
 def results_text(results: Results) -> str:

@@ -1,7 +1,6 @@
 """Read a --skill-json file back; summaries and verdicts are derived from its records."""
 
 import gzip
-import json
 import zlib
 from datetime import datetime
 from pathlib import Path
@@ -10,8 +9,8 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 
 from .._util.git import Commit
-from .._util.json_forms import FormError, json_path, line_of, read_form
-from ..errors import ResultsError, shown
+from .._util.json_forms import read_json_form
+from ..errors import ResultsError
 from ..settings import Gates
 from ..trials.plan import Count, Expectation, PlannedCase, SkillInfo
 from ..trials.records import Outcome, Record
@@ -157,20 +156,7 @@ _FORM: Final = TypeAdapter(_Results)
 
 def read_run(file: Path) -> RunResults:
     """The results of a run; ResultsError with the place of the problem."""
-    try:
-        text = unpacked(file).decode("utf-8-sig")
-        form: _Results = read_form(_FORM, json.loads(text))
-    except OSError as error:
-        raise ResultsError(file, error.strerror or str(error), "Check the path.") from None
-    except FormError as error:
-        place, problem = error.problems[0]
-        where = f"{shown(file)}:{line_of(text, place)}"
-        raise ResultsError(where, f"{json_path(place)}: {problem}", _HINT) from None
-    except json.JSONDecodeError as error:
-        where = f"{shown(file)}:{error.lineno}:{error.colno}"
-        raise ResultsError(where, f"invalid JSON: {error.msg}", _HINT) from None
-    except (RecursionError, ValueError) as error:  # not UTF-8, nested too deep
-        raise ResultsError(file, f"unreadable: {error}", _HINT) from None
+    form: _Results = read_json_form(file, _FORM, ResultsError, _HINT, unpacked)
     return _run(form)
 
 

@@ -1,6 +1,6 @@
 """Load skill_meta.json, or another file of cases, as frozen values."""
 
-import json
+import codecs
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +18,7 @@ from .._util.json_forms import (
     json_path,
     lines_inside,
     read_form,
+    read_json,
 )
 from .._util.texts import digest, slug
 from ..errors import CasesError, shown
@@ -145,39 +146,25 @@ def _defaulted(case: Mapping[str, Any], defaults: Mapping[str, Any]) -> frozense
 
 
 def _read_json(file: Path) -> tuple[str, Any]:
-    try:
-        if file.stat().st_size > MAX_CASES_BYTES:
-            raise CasesError(file, f"more than {MAX_CASES_BYTES:,} bytes")
-        text = file.read_bytes().decode("utf-8-sig")
-        if not text.strip():
-            raise CasesError(file, "empty file", how_to_add_cases(file))
-        return text, json.loads(text, object_pairs_hook=_no_duplicates)
-    except OSError as error:
-        raise CasesError(file, error.strerror or str(error), "Check the path.") from None
-    except UnicodeDecodeError as error:
-        raise CasesError(file, f"not UTF-8 (byte {error.start})", "Save it as UTF-8.") from None
-    except json.JSONDecodeError as error:
-        raise CasesError(
-            f"{shown(file)}:{error.lineno}:{error.colno}",
-            f"invalid JSON: {error.msg[0].lower()}{error.msg[1:]}",
-            "Look for a missing or extra comma or quote just before this position.",
-        ) from None
-    except _DuplicateKeyError as error:
-        raise CasesError(file, f"duplicate key {error.args[0]!r} in an object") from None
-    except (RecursionError, ValueError) as error:
-        problem = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise CasesError(file, f"invalid JSON: {problem}") from None
+    hint = "Look for a missing or extra comma or quote just before this position."
+    return read_json(file, CasesError, hint, _content, _no_duplicates)
 
 
-class _DuplicateKeyError(Exception):
-    pass
+def _content(file: Path) -> bytes:
+    if file.stat().st_size > MAX_CASES_BYTES:
+        raise CasesError(file, f"more than {MAX_CASES_BYTES:,} bytes")
+    data = file.read_bytes()
+    if not data.removeprefix(codecs.BOM_UTF8).strip():
+        raise CasesError(file, "empty file", how_to_add_cases(file))
+    return data
 
 
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The json module keeps the last of two equal keys, which would silently drop a check."""
     out = dict(pairs)
     if len(out) < len(pairs):
-        raise _DuplicateKeyError(Counter(key for key, _ in pairs).most_common(1)[0][0])
+        key = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"duplicate key {key!r} in an object")
     return out
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import yaml
 
+from .._util.files import replace_file
 from .._util.texts import counted, one_line, slug
 from ..lint.skill_rules import lint_skill_file
 from ..skills.skill import SKILL_NAMES, Skill, estimated_tokens, is_taught, load_skill
@@ -55,12 +56,10 @@ class Draft:
         if self.base and self.base.resolve() != folder.resolve():
             _copy_taught(self.base, folder)
         for path, text in self.files:
-            file = folder / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
+            replace_file(folder / path, text)
         there = (folder / name for name in SKILL_NAMES if (folder / name).is_file())
         skill_file = next(there, folder / SKILL_NAMES[0])
-        skill_file.write_text(self.text, encoding="utf-8")
+        replace_file(skill_file, self.text)
         return skill_file
 
 

@@ -2,11 +2,11 @@
 
 import os
 import shutil
-import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from .._util.files import reason_of, replace_file, why_unwritable
 from .._util.texts import slug
 from ..errors import InputError, Setting, SettingsError, shown
 from ..skills.skill import CASES_NAME, SKILL_NAMES, load_skill
@@ -14,7 +14,7 @@ from .case_file import CaseFile, case_file_text
 from .drafts import Draft
 from .outcome import Taught
 from .secrets import masked
-from .state import TeachState, write_whole
+from .state import TeachState
 
 _LONGEST_NAME: Final = 64
 _ELSEWHERE: Final = ("Make room for it, or choose another folder with ", Setting("output"), ".")
@@ -54,20 +54,12 @@ def is_skill(folder: Path) -> bool:
     return any((folder / name).is_file() for name in SKILL_NAMES)
 
 
-def require_writable(folder: Path) -> None:
-    """InputError if a folder can't be written to: found before anything is paid for."""
-    there = folder
-    while not os.path.lexists(there):
-        there = there.parent
-    if not there.is_dir():
-        kind = "a broken link" if there.is_symlink() else "a file, not a folder"
-        raise InputError(folder, f"{shown(there)} is {kind}", _ELSEWHERE)
-    try:
-        with tempfile.TemporaryDirectory(prefix=".upskill-", dir=there):
-            pass
-    except OSError as error:
-        problem = f"{shown(there)} is not writable: {_reason(error)}"
-        raise InputError(folder, problem, _ELSEWHERE) from None
+def require_writable(folder: Path, setting: str = "") -> None:
+    """Raise if a folder can't be written: found before anything is paid for."""
+    if problem := why_unwritable(folder, folder=True):
+        if setting:
+            raise SettingsError(setting, problem, _ELSEWHERE, value=shown(folder))
+        raise InputError(folder, problem, _ELSEWHERE)
 
 
 def free_name(parent: Path, name: str) -> str:
@@ -102,24 +94,20 @@ def save(draft: Draft, cases: str | None, folder: Path, state: TeachState) -> Pa
             if not _is_there(draft, folder):
                 draft.write(folder)
             if cases is not None:
-                write_whole(folder / CASES_NAME, cases.encode())
+                replace_file(folder / CASES_NAME, cases)
             return kept
         new = folder.with_name(f".{folder.name}.new")
         shutil.rmtree(new, ignore_errors=True)
         draft.write(new)
         if cases is not None:
-            write_whole(new / CASES_NAME, cases.encode())
+            replace_file(new / CASES_NAME, cases)
         if folder.exists():
             shutil.rmtree(folder)
         new.rename(folder)
     except OSError as error:
-        problem = f"can't be written: {_reason(error)}"
+        problem = f"can't be written: {reason_of(error)}"
         raise InputError(folder, problem, "Make room.") from None
     return kept
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()
 
 
 def _is_there(draft: Draft, folder: Path) -> bool:

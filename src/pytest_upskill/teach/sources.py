@@ -1,14 +1,15 @@
 """What a teacher gets besides the task: examples, a trace, a tool, a skill to improve."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from .._util.json_forms import read_json
 from .._util.texts import counted, digest, guess
-from ..errors import SettingsError, shown
+from ..errors import InputError, SettingsError, shown
 from ..skills.skill import SKILL_NAMES, estimated_tokens, fields_of, is_taught, load_skill
 from .drafts import Draft, draft_of
 from .prompts import fenced
@@ -126,7 +127,11 @@ def read_tool(reference: str) -> str:
     """
     file, name = _file_and_name(reference)
     error = partial(SettingsError, "tool", value=reference)
-    tools = {_tool_name(tool): tool for tool in _tools(_document(file, error)) if _tool_name(tool)}
+    tools = {
+        _tool_name(tool): tool
+        for tool in _tools(read_json(file, InputError, _TOOL_FORMS)[1])
+        if _tool_name(tool)
+    }
     if not tools:
         raise error(f"no tool in {shown(file)}", _TOOL_FORMS)
     if not name and len(tools) > 1:
@@ -148,18 +153,6 @@ def _file_and_name(reference: str) -> tuple[Path, str]:
         return Path(reference), ""
     file, _, name = reference.rpartition("#") if "#" in reference else (reference, "", "")
     return Path(file), name
-
-
-def _document(file: Path, error: Callable[[str, str], SettingsError]) -> Any:
-    try:
-        return json.loads(file.read_bytes().decode("utf-8-sig"))
-    except FileNotFoundError:
-        raise error(f"no such file: {shown(file)}", "Check the path.") from None
-    except json.JSONDecodeError as bad:
-        problem = f"{shown(file)}:{bad.lineno} is not JSON: {bad.msg}"
-        raise error(problem, _TOOL_FORMS) from None
-    except (OSError, ValueError, RecursionError) as bad:
-        raise error(f"{shown(file)} can't be read: {bad}", _TOOL_FORMS) from None
 
 
 def _tools(value: Any) -> Iterator[Mapping[str, Any]]:

@@ -6,15 +6,15 @@ that a new run of the same settings gets new answers.
 """
 
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from .._util.files import save_file
 from ..engine.store import FOLDER, make_folder
-from ..errors import InputError, Setting, SettingsError
+from ..errors import Setting, SettingsError
 from ..results.run import RunResults
 from ..results.to_json import results_bytes
 from ..skills.skill import CASES_NAME
@@ -38,7 +38,7 @@ class TeachState:
     def save(self, **values: Any) -> None:
         self.data |= values
         text = json.dumps(self.data, indent=1, ensure_ascii=False) + "\n"
-        write_whole(self.folder / _STATE, text.encode("utf-8", "backslashreplace"))
+        save_file(self.folder / _STATE, text)
 
     def rename(self, name: str) -> None:
         """Name the folder after the skill, once its name is known."""
@@ -53,16 +53,16 @@ class TeachState:
         """Keep a version with its results."""
         folder = self.folder / f"attempt-{number}"
         draft.write(folder)
-        write_whole(folder / "report.txt", f"{report}\n".encode())
+        save_file(folder / "report.txt", f"{report}\n")
         if results:
-            write_whole(folder / "results.json", results_bytes(results))
+            save_file(folder / "results.json", results_bytes(results))
 
     def keep_unsaved(self, number: int, draft: Draft, cases: str) -> Path:
         """Keep a version that could not be saved to its folder, with its cases."""
         folder = self.folder / f"attempt-{number}"
         if not folder.exists():
             draft.write(folder)
-        write_whole(folder / CASES_NAME, cases.encode())
+        save_file(folder / CASES_NAME, cases)
         return folder
 
     def keep_before(self, skill: Path) -> Path:
@@ -120,15 +120,3 @@ def _free(folder: Path) -> Path:
         number += 1
         base = folder.with_name(f"{folder.name}.{number}")
     return base
-
-
-def write_whole(file: Path, data: bytes) -> None:
-    """A file is there with all of it or as it was: whoever is killed leaves no half."""
-    new = file.with_name(f".{file.name}.new")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        new.write_bytes(data)
-        os.replace(new, file)  # noqa: PTH105 (says what it does)
-    except OSError as error:
-        told = (error.strerror or str(error)).lower()
-        raise InputError(file, f"can't be written: {told}", "Make room.") from None

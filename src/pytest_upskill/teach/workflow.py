@@ -81,7 +81,8 @@ def generate(settings: TeachSettings, context: TeachContext) -> Taught:
         if target:
             setting = "output" if settings.output else "name"
             saving.require_free(setting, target, force=settings.force)
-            saving.require_writable(target.resolve().parent if target.is_dir() else target)
+            place = target.resolve().parent if target.is_dir() else target
+            saving.require_writable(place, setting)
         else:
             saving.require_writable(start.base if in_place and start and start.base else parent)
         missing = max(0, settings.cases - len(known.cases))

@@ -10,8 +10,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
+from ..._util.files import save_file
 from ..._util.texts import counted, one_line
-from ...errors import InputError, ResultsError, shown
+from ...errors import ResultsError, shown
 from ...reports.history.entries import Entry, entry_data, history_csv
 from ...reports.history.run_lines import comparison_lines, run_lines
 from ...reports.history.trend import history_lines, plot_lines
@@ -107,10 +108,10 @@ def _written(given: argparse.Namespace, entries: Sequence[Entry]) -> list[str]:
     metric, size = metrics()[given.metric], counted(len(entries), "line")
     lines = []
     if given.html and entries:
-        _write(given.html, trend_page(entries, metric))
+        save_file(given.html, trend_page(entries, metric))
         lines.append(f"{shown(given.html)}: {metric.title}, {size}")
     if given.csv and entries:
-        _write(given.csv, history_csv(entries, metric))
+        save_file(given.csv, history_csv(entries, metric))
         lines.append(f"{shown(given.csv)}: {size}")
     return lines
 
@@ -123,15 +124,6 @@ def _shown(given: argparse.Namespace, entries: Sequence[Entry], look: Look) -> l
     if given.plot:
         return plot_lines(entries, metrics()[given.metric], look, now)
     return history_lines(entries, look, now)
-
-
-def _write(file: Path, text: str) -> None:
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8", newline="\n")
-    except OSError as error:
-        problem = f"this can't be written: {error.strerror or error}"
-        raise InputError(shown(file), problem, "Name a file in a folder of yours.") from None
 
 
 def _count(text: str) -> int:

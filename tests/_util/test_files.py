@@ -1,0 +1,85 @@
+"""Whole-file writes, and whether a path can be written at all."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill._util.files import replace_file, save_file, why_unwritable
+from pytest_upskill.errors import InputError
+
+
+@pytest.mark.parametrize("kind", ["new", "old", "link", "pipe"])
+def test_a_file_is_replaced_and_a_pipe_is_written_to(tmp_path: Path, kind: str) -> None:
+    file, target = tmp_path / "r.csv", tmp_path / "there.csv"
+    if kind == "old":
+        file.write_text("longer than what comes")
+    if kind == "link":
+        file.symlink_to(target)
+    if kind != "pipe":
+        replace_file(file, b"short")
+        assert file.read_bytes() == b"short"
+        assert file.is_symlink() == (kind == "link")
+        assert not list(tmp_path.glob(".*"))
+        return
+    os.mkfifo(file)
+    reader = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
+    replace_file(file, b"short")
+    assert os.read(reader, 99) == b"short"
+    os.close(reader)
+
+
+def test_text_is_written_as_utf_8_whatever_it_holds(tmp_path: Path) -> None:
+    replace_file(tmp_path / "new/folder/a.txt", "ä\n\ud800")
+    assert (tmp_path / "new/folder/a.txt").read_bytes() == "ä\n\\ud800".encode()
+
+
+def test_a_write_that_fails_keeps_the_old_file_and_leaves_no_draft(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("old")
+
+    def full(self: Path, _data: bytes) -> int:
+        self.touch()
+        raise OSError(28, "No space left on device", str(self))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match=r"No space left on device: '.*/a.txt'"):
+        replace_file(file, b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+    assert file.read_text() == "old"
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"^a\.txt: can't be written: no space left on device"):
+        save_file(file, "new")
+
+
+@pytest.mark.parametrize(
+    ("path", "folder", "problem"),
+    [
+        ("new/a.json", False, ""),
+        ("there/a.json", False, ""),
+        ("there/old.json", False, ""),
+        ("link.json", False, ""),
+        ("there", False, "can't be written: is a directory"),
+        ("there/old.json/a.json", False, "there/old.json is a file, not a folder"),
+        ("new/folder", True, ""),
+        ("there", True, ""),
+        ("there/old.json", True, "there/old.json is a file, not a folder"),
+        ("there/old.json/new", True, "there/old.json is a file, not a folder"),
+        ("link.json", True, "link.json is a broken link"),
+        ("/proc/new", True, "/proc is not writable: no such file or directory"),
+        ("/proc/new.json", False, "/proc is not writable: no such file or directory"),
+    ],
+)
+def test_what_can_not_be_written_is_found_without_a_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, folder: bool, problem: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("there").mkdir()
+    Path("there/old.json").write_text("old")
+    Path("link.json").symlink_to("nowhere.json")
+    before = sorted(tmp_path.rglob("*"))
+    assert why_unwritable(tmp_path / path, folder=folder) == problem
+    assert sorted(tmp_path.rglob("*")) == before
+    assert Path("there/old.json").read_text() == "old"
