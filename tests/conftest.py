@@ -2,7 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +29,21 @@ PREFIXES = (
 )
 NAMES = ("PYTEST_UPSKILL_MODEL", "UPSKILL_CONFIG", "PYTEST_ADDOPTS", "COLUMNS", "NO_COLOR", "CI")
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Property tests are not measured: they run hundreds of times, which tracing makes slow."""
+    measured = None
+    if item.get_closest_marker("hypothesis") and "coverage" in sys.modules:
+        measured = sys.modules["coverage"].Coverage.current()
+    if measured:
+        measured.stop()
+    try:
+        return (yield)
+    finally:
+        if measured:
+            measured.start()
 
 
 @pytest.fixture(scope="session")

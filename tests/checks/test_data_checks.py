@@ -141,6 +141,7 @@ def test_many_unique_items_do_not_hang() -> None:
 LAUGHS = {f"d{number}": {"allOf": [{"$ref": f"#/$defs/d{number + 1}"}] * 2} for number in range(60)}
 
 
+@pytest.mark.usefixtures("short_timeouts")
 @pytest.mark.parametrize(
     ("schema", "answer"),
     [

@@ -56,6 +56,7 @@ def test_only_the_start_of_a_very_long_answer_is_searched() -> None:
     assert found("é" * 300_000 + "gate", {"contains": "gate", "ends_with": "gate"}) == []
 
 
+@pytest.mark.usefixtures("short_timeouts")
 def test_slow_pattern_finds_nothing() -> None:
     assert found("a" * 40 + "b", {"regex": "(a|aa)+$"}) == []
 

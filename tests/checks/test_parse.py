@@ -9,7 +9,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pytest_upskill.checks import KINDS, grade, load_checked_cases, parse_checks, rubric_of, walk
+from pytest_upskill.checks import (
+    KINDS,
+    grade,
+    load_checked_cases,
+    matching,
+    parse_checks,
+    rubric_of,
+    walk,
+)
 from pytest_upskill.checks.parse import RESERVED
 from pytest_upskill.errors import CasesError
 from pytest_upskill.trials.answer import Answer, Usage
@@ -219,12 +227,14 @@ TEXTS = st.lists(FENCES | DATA | MARKS | st.text(st.characters())).map("".join)
 @example("```python\n" + "-" * 50_000 + "1\n```", 1, "length")
 @example("```yaml\na: &a [x]\n" + "b: *a\n" * 9_000 + "```", 1, "end")
 @example("1" * 150_000, 1, "end")
-@example("1" + ",111" * 40_000, 1, "end")
+@example("1" + ",111" * 10_000, 1, "end")
 @example("a" + ".a" * 90_000 + "=1", 1, "end")
 @example('"' * 100_001, 1, "end")
-@example("```\n" * 40_000, 1, "end")
+@example("```\n" * 10_000, 1, "end")
 def test_no_answer_makes_a_check_raise(text: str, tokens: int | None, stop: str) -> None:
-    grades = grade(CHECKS, Answer(text, Usage(output=tokens), stop), RULINGS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matching, "_TIMEOUT", 0.1)
+        grades = grade(CHECKS, Answer(text, Usage(output=tokens), stop), RULINGS)
     assert all(isinstance(one.passed, bool) and one.reason for one in grades)
     assert len(grades) > len(KINDS)
 

@@ -77,10 +77,10 @@ counts = st.integers(1, 20).flatmap(
         names,
     )
 )
-models = st.builds(ModelResults, names, names, names, st.dictionaries(names, counts))
+models = st.builds(ModelResults, names, names, names, st.dictionaries(names, counts, max_size=4))
 
 
-@given(st.dictionaries(names, models))
+@given(st.dictionaries(names, models, max_size=3))
 def test_what_was_written_is_read(
     tmp_path_factory: pytest.TempPathFactory, results: Results
 ) -> None:

@@ -15,7 +15,9 @@ FORMS = (CaseForm, DefaultsForm, MetaForm, EvalForm, EvalsForm)
 KEYS = sorted({field.alias or name for form in FORMS for name, field in form.model_fields.items()})
 WORDS = st.text(st.characters()) | st.sampled_from([*NAMES, *KEYS])
 VALUES = st.recursive(
-    LEAVES | WORDS, lambda inner: st.lists(inner) | st.dictionaries(WORDS, inner), max_leaves=12
+    LEAVES | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
+    max_leaves=5,
 )
 
 
@@ -28,8 +30,8 @@ def like(form: Any, **better: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 TEXT = st.text(min_size=1) | VALUES
 TEXTS = st.lists(TEXT, max_size=3) | VALUES
 MESSAGE = st.fixed_dictionaries({"role": st.sampled_from(["user", "assistant"]), "content": TEXT})
-FILES = st.lists(st.just("a.txt") | TEXT) | st.dictionaries(
-    st.text(), TEXT | st.fixed_dictionaries({"file": st.just("a.txt") | TEXT})
+FILES = st.lists(st.just("a.txt") | TEXT, max_size=3) | st.dictionaries(
+    st.text(), TEXT | st.fixed_dictionaries({"file": st.just("a.txt") | TEXT}), max_size=3
 )
 COMMON = {
     "context": st.fixed_dictionaries({"files": FILES}),
