@@ -1,19 +1,27 @@
-# Two commands need nothing but Python 3.11 or later and make: `make demo`, `make test`.
-# Each makes .venv itself and leaves the system's Python alone; a second run reuses it.
+# make demo    the demo skill on the embedded model
+# make quick   the unit tests, for the inner loop
+# make test    everything that CI runs
+#
+# All you need is Python 3.11 or later. The first run creates .venv, later ones reuse it.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 DEMO_SKILL := skills/wick
+# No process, no browser, no model, no pytest inside pytest.
+UNIT := _util checks engine lint measure models reports results skills stats trials
 
-# The tests start Python hundreds of times, which is quicker with compiled modules.
+# The tests start Python many times, which is faster with compiled modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test format lint types layers browser tests wheel bench pictures clean
+.PHONY: demo quick test format lint types layers browser tests wheel bench pictures clean
 
 demo: $(VENV)/.user
 	$(BIN)/pytest --skill $(DEMO_SKILL) --model local --skill-max-output 120
+
+quick: $(VENV)/.dev
+	$(BIN)/pytest -q -n 2 --hypothesis-profile quick $(UNIT:%=tests/%)
 
 test: lint types layers tests wheel
 
@@ -31,8 +39,7 @@ types: $(VENV)/.dev
 layers: $(VENV)/.dev
 	$(BIN)/lint-imports
 
-# Tests of the HTML report need a browser. A machine of CI is new and gets one; on a developer's
-# that has none they are skipped.
+# The tests of the HTML report need a browser. CI installs one; elsewhere they are skipped without.
 browser:
 	@if [ -n "$$CI" ] && ! command -v chromium >/dev/null && command -v apt-get >/dev/null; then \
 	  as_root=$$([ "$$(id -u)" = 0 ] || command -v sudo || true); \
@@ -54,23 +61,23 @@ wheel: $(VENV)/.dev
 	build/wheel-venv/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
 	build/wheel-venv/bin/python tests/try_wheel.py
 
-# Takes some minutes and wants a machine to itself; BENCH=calls runs one of them.
+# Takes a few minutes on an otherwise idle machine; BENCH=calls runs one benchmark.
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/bench.py $(BENCH)
 
-# The pictures of docs/reports.md; wants Chromium.
+# The pictures of docs/reports.md; needs Chromium.
 pictures: $(VENV)/.dev
 	PYTHONPATH=tests $(BIN)/python docs/pictures/make.py
 
-# What a user has: the package and the embedded model.
+# What users install: the package and the embedded model.
 $(VENV)/.user: pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "pytest-upskill needs Python 3.11 or later; say which: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "pytest-upskill needs Python 3.11 or later. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) install --upgrade "pip>=25.1"
 	$(PIP) install --editable ".[local]"
 	touch $@
 
-# What a developer has besides: the tools of `make test`.
+# What developers add: the tools of `make test`.
 $(VENV)/.dev: $(VENV)/.user
 	$(PIP) install --group dev
 	touch $@

@@ -258,7 +258,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=3 * settings().max_examples)
 @given(expected=st.dictionaries(NAMES, VALUES, max_size=3) | VALUES)
 def test_any_expected_gives_checks_or_a_cases_error(
     tmp_path_factory: pytest.TempPathFactory, expected: Any

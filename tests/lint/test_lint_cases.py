@@ -285,7 +285,7 @@ CHECKED = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=3 * settings().max_examples)
 @given(data=VALUES | CASES | META | EVALS | CHECKED)
 def test_lint_does_not_raise_on_any_json(
     tmp_path_factory: pytest.TempPathFactory, data: Any

@@ -23,7 +23,7 @@ def is_read_or_refused(folder: Path, data: bytes) -> bool:
         return "skill_meta.json" in str(error) and "\x1b" not in str(error)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=3 * settings().max_examples)
 @given(data=VALUES | CASES | META | EVALS)
 def test_any_json_loads_or_raises_cases_error(
     tmp_path_factory: pytest.TempPathFactory, data: Any
