@@ -1,4 +1,4 @@
-"""The command ``pytest-upskill``: parse, call, print, exit status."""
+"""The command ``pytest-upskill``: parse the arguments, run the command, print, exit."""
 
 import sys
 from collections.abc import Sequence

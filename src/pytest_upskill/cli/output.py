@@ -1,4 +1,4 @@
-"""The standard output as the commands see it: with colours or not, and perhaps closed."""
+"""Write to a terminal or a pipe: colours, closed pipes, questions."""
 
 import os
 import shutil
@@ -24,12 +24,12 @@ def stdout_look(verbosity: int = 0) -> Look:
 
 
 def painter(stream: TextIO, env: Mapping[str, str]) -> Callable[..., str]:
-    """What makes text bold or red: ``paint(text, bold=True)``; nothing at all for a pipe."""
+    """A function ``paint(text, bold=True)``; for a pipe it changes nothing."""
     return _coloured if has_colours(stream, env) else _plain
 
 
 def has_colours(stream: TextIO, env: Mapping[str, str]) -> bool:
-    """As no-color.org wants it; old consoles of Windows would show the codes as they are."""
+    """According to no-color.org; old Windows consoles do not understand the codes."""
     if env.get("NO_COLOR") or env.get("TERM") == "dumb":
         return False
     return stream.isatty() and (sys.platform != "win32" or "WT_SESSION" in env)
@@ -45,18 +45,18 @@ def _plain(text: str, **_: bool) -> str:
 
 
 def write(text: str) -> None:
-    """One text and a newline, also if some characters can't be shown or nobody reads any more."""
+    """Print a text, even if the encoding lacks some characters or the reader has left."""
     try:
         _put(sys.stdout, f"{text}\n")
     except BrokenPipeError:
         forget_output()
     except OSError as error:  # a full disk
         forget_output()
-        raise InputError("the output", f"this can't be written: {error}") from None
+        raise InputError("the output", f"can't be written: {error}") from None
 
 
 def tell(stream: TextIO, text: str) -> None:
-    """How far something has come: it goes on all the same if nobody can be told any more."""
+    """Write progress; if that fails, the work goes on."""
     try:
         _put(stream, text)
     except OSError:
@@ -64,13 +64,13 @@ def tell(stream: TextIO, text: str) -> None:
 
 
 def ask(stream: TextIO, question: str) -> bool:
-    """Whether a person says yes; whatever ends the question, what follows begins a line."""
+    """Ask a yes-or-no question."""
     tell(stream, f"{question} [y/N] ")
     answer = ""
     try:
         answer = sys.stdin.readline()
     finally:
-        if not answer.endswith("\n"):  # Ctrl-C or Ctrl-D
+        if not answer.endswith("\n"):  # Ctrl-C or Ctrl-D: end the line
             tell(stream, "\n")
     return answer.strip().lower() in ("y", "yes")
 
@@ -82,7 +82,7 @@ def _put(stream: TextIO, text: str) -> None:
 
 
 def forget_output(stream: TextIO | None = None) -> None:
-    """Nobody reads it any more; Python would write the rest at its end, and fail once more."""
+    """Redirect a closed stream to nowhere, so that Python's last flush does not fail."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     with suppress(OSError, ValueError):
         os.dup2(nowhere, (stream or sys.stdout).fileno())

@@ -1,4 +1,4 @@
-"""What a project says of itself: pytest's ini file, kept runs, skills by name."""
+"""Settings of a project, without loading pytest: its ini file, kept runs, skills by name."""
 
 import configparser
 import os
@@ -11,7 +11,7 @@ from ..errors import InputError, shown
 from ..results.history import default_folder
 from ..skills.upskill_config import read_config
 
-# In the order in which pytest looks, each with the tables of pytest in it.
+# In the order of pytest, each with its tables for pytest.
 _TABLES: Final = {
     "pytest.toml": (("pytest",),),
     ".pytest.toml": (("pytest",),),
@@ -22,11 +22,11 @@ _TABLES: Final = {
     "setup.cfg": (("tool:pytest",),),
 }
 INI_FILES: Final = tuple(_TABLES)
-_DEFAULT_SKILLS: Final = "skills"  # where upskill keeps them if nothing is said
+_DEFAULT_SKILLS: Final = "skills"  # upskill's default
 
 
 def ini_paths(start: Path, key: str) -> list[Path]:
-    """The paths under a key of the ini file, as seen from its folder."""
+    """The paths under a key of the ini file, relative to its folder."""
     folder, value = _found(start, key)
     names = value.split() if isinstance(value, str) else value
     return [folder / name for name in names] if isinstance(names, list) else []
@@ -40,10 +40,9 @@ def ini_lines(start: Path, key: str) -> list[str]:
 
 
 def _found(start: Path, key: str) -> tuple[Path, Any]:
-    """The folder of the ini file that pytest would read if it were called here, and a value of it.
+    """The folder of the ini file that pytest would use here, and the value of a key.
 
-    A file that can't be read counts as none: pytest tells what is wrong with it, better than
-    here.
+    A file that can't be read is ignored: pytest reports it better.
     """
     for folder in (start, *start.parents):
         for name, tables in _TABLES.items():
@@ -54,7 +53,7 @@ def _found(start: Path, key: str) -> tuple[Path, Any]:
 
 
 def project_root(start: Path) -> Path:
-    """The folder of the ini file, or else of the git repository, or else the top of all."""
+    """The folder of the ini file, else that of the git repository, else the root."""
     above = (start, *start.parents)
     with_ini = (f for f in above if any(_table(f / n, t) is not None for n, t in _TABLES.items()))
     with_git = (folder for folder in above if (folder / ".git").exists())
@@ -62,7 +61,7 @@ def project_root(start: Path) -> Path:
 
 
 def _table(file: Path, tables: tuple[tuple[str, ...], ...]) -> dict[str, Any] | None:
-    """What stands in the file for pytest; None if nothing does."""
+    """The file's table for pytest; None if it has none."""
     try:
         text = file.read_text("utf-8-sig")
         data = tomllib.loads(text) if file.suffix == ".toml" else _ini(text)
@@ -74,7 +73,7 @@ def _table(file: Path, tables: tuple[tuple[str, ...], ...]) -> dict[str, Any] | 
             here = here.get(step) if isinstance(here, dict) else None
         if isinstance(here, dict):
             return here
-    return {} if "pytest" in file.stem else None  # such a file is pytest's own, even if empty
+    return {} if "pytest" in file.stem else None  # pytest's own file counts even if it is empty
 
 
 def _ini(text: str) -> dict[str, Any]:
@@ -84,11 +83,11 @@ def _ini(text: str) -> dict[str, Any]:
 
 
 def runs_folder(given: Path | None, start: Path) -> Path:
-    """The folder of kept runs: the one that was named, on the command line, in the ini file of
-    pytest or in upskill.config.yaml; else the nearest, here or above."""
+    """The folder of kept runs: the given one, else that of the ini file or upskill.config.yaml,
+    else the nearest one here or in a parent folder."""
     if given is not None:
         if not given.is_dir():
-            raise InputError(f"--dir {given}", "there is no such folder", "Check the path.")
+            raise InputError(f"--dir {given}", "no such folder", "Check the path.")
         return given
     named = [*ini_paths(start, "skill_runs_dir"), read_config(start, os.environ).runs_dir]
     if chosen := next(filter(None, named), None):
@@ -100,20 +99,20 @@ def runs_folder(given: Path | None, start: Path) -> Path:
 
 
 def find_skill(written: str, env: Mapping[str, str]) -> Path:
-    """A path as it is; a bare name may be that of a skill in skills_dir."""
+    """A path, or the name of a skill in skills_dir."""
     path = Path(written)
-    if not written.strip():  # an unset variable of a CI job, most often
-        raise InputError("SKILL", "nothing is given", "Name a skill, or its folder.")
-    if os.path.exists(path):  # noqa: PTH110 (does not raise at a name that is too long)
+    if not written.strip():  # mostly an unset variable of a CI job
+        raise InputError("SKILL", "it is empty", "Name a skill, or its folder.")
+    if os.path.exists(path):  # noqa: PTH110 (does not raise if the name is too long)
         return path
     if path.name != written:
-        raise InputError(written, "there is no such file or folder", "Check the path.")
+        raise InputError(written, "no such file or folder", "Check the path.")
     config = read_config(Path.cwd(), env)
     kept = config.skills_dir or Path.cwd() / _DEFAULT_SKILLS
     if os.path.isdir(kept / written):  # noqa: PTH112
         return kept / written
     raise InputError(
         written,
-        f"there is no such folder, and no skill of this name in {shown(kept)}",
-        "Check the name; pytest-upskill list shows those that there are.",
+        f"no such folder, and no skill of this name in {shown(kept)}",
+        "Check the name; pytest-upskill list shows all skills.",
     )

@@ -1,4 +1,4 @@
-"""``pytest-upskill eval``: upskill's own flags, turned into a run of pytest."""
+"""``pytest-upskill eval``: run pytest with the flags of upskill."""
 
 import argparse
 import os
@@ -11,18 +11,18 @@ from ...errors import InputError, shown
 from ..output import forget_output, write
 from ..project import find_skill
 
-# Flags of upskill that have no counterpart, and what to do instead.
+# Flags of upskill that have no counterpart, and what to use instead.
 _NO_COUNTERPART: Final = {
-    "--test-gen-model": "Cases are not made up in a run: pytest-upskill cases writes some.",
-    "--provider": "Write it into the model's name: -m openai:ID, -m ollama:NAME.",
+    "--test-gen-model": "Write cases first: pytest-upskill cases SKILL.",
+    "--provider": "Put it into the model's name: -m openai:ID, -m ollama:NAME.",
 }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_shared_arguments(parser, models_required=False, runs=None)
-    parser.add_argument("--runs-dir", metavar="DIR", help="where the history of runs is kept")
+    parser.add_argument("--runs-dir", metavar="DIR", help="folder of the run history")
     parser.add_argument(
-        "--no-log-runs", dest="log_runs", action="store_false", help="keep no history of this run"
+        "--no-log-runs", dest="log_runs", action="store_false", help="do not keep this run"
     )
     parser.add_argument("--log-runs", action="store_true", default=True, help=argparse.SUPPRESS)
 
@@ -30,12 +30,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_shared_arguments(
     parser: argparse.ArgumentParser, *, models_required: bool, runs: str | None
 ) -> None:
-    """What eval and benchmark have in common."""
+    """The arguments that eval and benchmark share."""
     parser.usage = (
         f"%(prog)s SKILL {'-m NAME' if models_required else '[-m NAME]'} ... [-- PYTEST ARGS]"
     )
     parser.add_argument(
-        "skill", metavar="SKILL", help="its folder, its SKILL.md, or its name in skills_dir"
+        "skill",
+        metavar="SKILL",
+        help="a skill: its folder, its SKILL.md, or its name in skills_dir",
     )
     parser.add_argument(
         *("-m", "--model"),
@@ -44,15 +46,17 @@ def add_shared_arguments(
         default=[],
         required=models_required,
         metavar="NAME",
-        help="a model to ask; repeatable",
+        help="a model to ask (repeatable)",
     )
     parser.add_argument(
-        "--runs", default=runs, metavar="N", help=f"ask every question N times ({runs or 1})"
+        "--runs", default=runs, metavar="N", help=f"runs of each case (default: {runs or 1})"
     )
-    parser.add_argument("-t", "--tests", metavar="FILE", help="cases from another file")
-    parser.add_argument("--no-baseline", action="store_true", help="ask only with the skill")
+    parser.add_argument("-t", "--tests", metavar="FILE", help="take the cases from another file")
+    parser.add_argument(
+        "--no-baseline", action="store_true", help="ask only with the skill, not without"
+    )
     parser.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible server")
-    parser.add_argument("-v", "--verbose", action="store_true", help="a line for every case")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print a line for every case")
     for flag in _NO_COUNTERPART:
         parser.add_argument(flag, help=argparse.SUPPRESS)
 
@@ -62,10 +66,10 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
 
 
 def pytest_arguments(given: argparse.Namespace, env: Mapping[str, str]) -> list[str]:
-    """The same for pytest."""
+    """The same as arguments of pytest."""
     for flag, hint in _NO_COUNTERPART.items():
         if getattr(given, flag.strip("-").replace("-", "_")) is not None:
-            raise InputError(flag, "pytest-upskill has no such flag", hint)
+            raise InputError(flag, "not supported by pytest-upskill", hint)
     words = ["--skill", shown(find_skill(given.skill, env))]
     for model in given.models:
         words += ["--model", model]
@@ -83,14 +87,14 @@ def pytest_arguments(given: argparse.Namespace, env: Mapping[str, str]) -> list[
 
 
 def run_pytest(arguments: list[str]) -> int:
-    """Shown first, so that who comes from upskill learns what to type."""
+    """Print the command first, so that users of upskill learn it, and run it."""
     write(shlex.join(["pytest", *arguments]))
-    import pytest  # a quarter of a second
+    import pytest  # takes a quarter of a second
 
     try:
         status = int(pytest.main(arguments))
         sys.stdout.flush()
-    except BrokenPipeError:  # as the command pytest does
+    except BrokenPipeError:  # as pytest itself does
         forget_output()
         status = int(pytest.ExitCode.TESTS_FAILED)
     return status

@@ -1,4 +1,8 @@
-"""``pytest-upskill install``: a skill copied to where agents look for skills."""
+"""``pytest-upskill install``: copy a skill to where agents look for skills.
+
+A hidden file in each copy keeps the digests of what was written. A copy that nobody touched can
+so be updated, and one that somebody edited is left alone.
+"""
 
 import argparse
 import hashlib
@@ -19,13 +23,13 @@ from ...skills.skill import find_skills, is_taught
 
 @dataclass(frozen=True)
 class Agent:
-    """An agent's folders of skills, as its own documentation has them."""
+    """Where an agent looks for skills, according to its documentation."""
 
     name: str
-    project: str  # below the project's folder
-    user: str  # below the home folder
-    signs: tuple[str, ...]  # what a project has that is used with it
-    moved_by: tuple[str, str] = ("", "")  # a variable, and what of ``user`` it stands for
+    project: str  # relative to the project
+    user: str  # relative to the home folder
+    signs: tuple[str, ...]  # files of a project that uses the agent
+    moved_by: tuple[str, str] = ("", "")  # a variable, and the part of ``user`` that it replaces
 
     def folder(self, root: Path, *, user: bool, env: Mapping[str, str]) -> Path:
         if not user:
@@ -50,7 +54,7 @@ AGENTS: Final = (
         (".claude",),
         ("CLAUDE_CONFIG_DIR", ".claude"),
     ),
-    # developers.openai.com/codex/skills; .codex/skills is where it looked at first
+    # developers.openai.com/codex/skills; formerly .codex/skills
     Agent("codex", ".agents/skills", ".agents/skills", (".codex", ".agents")),
     # cursor.com/docs/context/skills
     Agent("cursor", ".cursor/skills", ".cursor/skills", (".cursor",)),
@@ -80,7 +84,7 @@ State = Literal["new", "same", "old", "changed"]
 
 
 def files_of(folder: Path) -> dict[str, Path]:
-    """The files that a skill brings: cases and results, hidden files and caches stay behind."""
+    """The files to copy: no cases, results, hidden files or caches."""
     real_root = Path(os.path.realpath(folder))
     found: dict[str, Path] = {}
     for parent, subfolders, names in os.walk(folder):
@@ -92,8 +96,8 @@ def files_of(folder: Path) -> dict[str, Path]:
             if not Path(os.path.realpath(path)).is_relative_to(real_root):
                 raise SkillError(
                     path,
-                    "this symbolic link leads out of the skill's folder",
-                    "Put a copy of the file into the skill.",
+                    "this symbolic link points outside the skill's folder",
+                    "Replace it with a copy of the file.",
                 )
             if path.is_file():
                 found[path.relative_to(folder).as_posix()] = path
@@ -106,7 +110,7 @@ def _goes(root: Path, path: Path) -> bool:
 
 
 def state_of(files: Mapping[str, Path], target: Path) -> tuple[State, list[str]]:
-    """What a copy is beside the skill, and which files somebody changed in it."""
+    """Whether a copy is new, the same, outdated or changed, and which files were changed in it."""
     if not os.path.lexists(target):
         return "new", []
     if not target.is_dir() or target.is_symlink():
@@ -120,7 +124,7 @@ def state_of(files: Mapping[str, Path], target: Path) -> tuple[State, list[str]]
 
 
 def _present(target: Path) -> dict[str, Path]:
-    """All that a copy has; what is hidden there is not the skill's."""
+    """The files of a copy; hidden ones do not belong to the skill."""
     return {
         path.relative_to(target).as_posix(): path
         for path in target.rglob("*")
@@ -131,7 +135,7 @@ def _present(target: Path) -> dict[str, Path]:
 
 
 def _digest(path: Path) -> str:
-    """Of what a file holds, and whether it can be run."""
+    """Of a file's content and its executable bit."""
     runs = "x" if os.name == "posix" and path.stat().st_mode & 0o100 else ""
     return hashlib.sha256(path.read_bytes()).hexdigest() + runs
 
@@ -149,13 +153,13 @@ def _written(target: Path) -> dict[str, str]:
 
 
 def write_copy(files: Mapping[str, Path], target: Path, root: Path) -> None:
-    """Put a copy where it belongs, whole or not at all."""
+    """Write a copy, whole or not at all."""
     skills = target.parent
-    # A link on the way would have it written to who knows where.
+    # A symbolic link in the path could lead anywhere.
     if not Path(os.path.realpath(skills)).is_relative_to(os.path.realpath(root)):
         raise InputError(
             shown(skills),
-            f"this leads out of {shown(root)}",
+            f"this points outside {shown(root)}",
             "Remove the link, or copy the skill by hand.",
         )
     try:
@@ -167,7 +171,7 @@ def write_copy(files: Mapping[str, Path], target: Path, root: Path) -> None:
         finally:
             shutil.rmtree(new, ignore_errors=True)
     except OSError as error:
-        raise InputError(shown(target), f"this can't be written: {error}") from None
+        raise InputError(shown(target), f"can't be written: {error}") from None
 
 
 def _fill(folder: Path, files: Mapping[str, Path]) -> None:
@@ -203,33 +207,35 @@ _DONE: Final[dict[State, str]] = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "skill", type=Path, metavar="SKILL", help="a skill's folder, or one of skills"
+        "skill", type=Path, metavar="SKILL", help="the folder of a skill, or a folder of skills"
     )
     parser.add_argument(
         "--agent",
         action="append",
         choices=tuple(AGENTS_BY_NAME),
         metavar="NAME",
-        help=f"{', '.join(AGENTS_BY_NAME)}; repeatable (those that the project is used with)",
+        help=f"{', '.join(AGENTS_BY_NAME)} (repeatable; default: those that the project uses)",
     )
-    parser.add_argument("--user", action="store_true", help="for all projects, below the home")
     parser.add_argument(
-        "--force", action="store_true", help="also over a changed copy, also with lint errors"
+        "--user", action="store_true", help="install for all projects, in your home folder"
     )
-    parser.add_argument("--dry-run", action="store_true", help="only tell what would be done")
-    parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument(
+        "--force", action="store_true", help="replace changed copies, and ignore lint errors"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only show what would be done")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 @dataclass(frozen=True)
 class _Copy:
-    """What became of a skill for an agent."""
+    """The result for a skill and an agent."""
 
     skill: str
     agent: str
     path: Path
     state: State
     files: int
-    changed: tuple[str, ...] = ()  # what is left alone since somebody changed it
+    changed: tuple[str, ...] = ()  # files that somebody changed, so that nothing was written
 
 
 def run(given: argparse.Namespace) -> tuple[str, int]:
@@ -251,7 +257,7 @@ def _home() -> Path:
     try:
         return Path.home()
     except RuntimeError:
-        raise InputError("--user", "your home folder is not known", "Set HOME.") from None
+        raise InputError("--user", "your home folder is unknown", "Set HOME.") from None
 
 
 def _agents(names: list[str] | None, root: Path, *, user: bool) -> list[Agent]:
@@ -262,8 +268,8 @@ def _agents(names: list[str] | None, root: Path, *, user: bool) -> list[Agent]:
         place = "your home" if user else "this folder"
         raise InputError(
             "--agent",
-            f"nothing in {place} tells which agents it is used with",
-            f"Name some: {' '.join(f'--agent {name}' for name in AGENTS_BY_NAME)}",
+            f"no agent is used in {place}",
+            f"Choose some: {' '.join(f'--agent {name}' for name in AGENTS_BY_NAME)}",
         )
     return used
 
@@ -273,7 +279,7 @@ def _skill_files(path: Path) -> list[Path]:
 
 
 def _lint_errors(file: Path) -> list[str]:
-    """What an agent would stumble over; cases are not looked at, since they stay behind."""
+    """Errors that matter to an agent; cases are not installed, and so not checked."""
     return [
         f"{found.file}:{found.line}: {one_line(f'{found.message}. {found.hint}', 500)}"
         for found in lint_skill_file(file)
@@ -282,7 +288,7 @@ def _lint_errors(file: Path) -> list[str]:
 
 
 def _install(file: Path, agent: Agent, root: Path, given: argparse.Namespace) -> _Copy:
-    # The folder has the skill's name, and may be given as "." or by a link.
+    # The folder's name is that of the skill; it may be given as "." or by a link.
     source = Path(os.path.realpath(file.parent))
     skills = agent.folder(root, user=given.user, env=os.environ)
     target = skills / source.name
@@ -290,13 +296,13 @@ def _install(file: Path, agent: Agent, root: Path, given: argparse.Namespace) ->
         files = files_of(source)
         state, changed = state_of(files, target)
     except OSError as error:
-        raise InputError(shown(target), f"this can't be read: {error}") from None
+        raise InputError(shown(target), f"can't be read: {error}") from None
     if os.path.realpath(target) == str(source):
         state, changed = "same", []
     if state == "changed" and not given.force:
         return _Copy(source.name, agent.name, target, state, len(files), tuple(changed))
     if state != "same" and not given.dry_run:
-        # Where a variable of the agent names another place, that is the user's will.
+        # A folder that one of the agent's variables names was chosen by the user.
         write_copy(files, target, root if skills.is_relative_to(root) else skills)
     return _Copy(source.name, agent.name, target, state, len(files))
 
@@ -305,7 +311,7 @@ def _text(copies: list[_Copy], problems: list[str], *, dry_run: bool) -> str:
     width = max((len(copy.agent) for copy in copies), default=0)
     lines = [f"{copy.agent:<{width}}  {_line(copy, dry_run)}" for copy in copies]
     if problems:
-        lines += [*problems, "not installed: fix this, or give --force"]
+        lines += [*problems, "not installed: fix the errors, or add --force"]
     return "\n".join(lines)
 
 
@@ -314,9 +320,7 @@ def _line(copy: _Copy, dry_run: bool) -> str:
     if copy.changed:
         names = one_line(", ".join(copy.changed[:5]), 200)
         more = f" and {len(copy.changed) - 5} more" if len(copy.changed) > 5 else ""
-        return (
-            f"{place}: left alone, since it was changed there ({names}{more}); --force replaces it"
-        )
+        return f"{place}: not replaced, since it was edited ({names}{more}); --force replaces it"
     would = "would be " if dry_run and copy.state != "same" else ""
     size = "" if copy.state == "same" else f" ({counted(copy.files, 'file')})"
     return f"{place}: {would}{_DONE[copy.state]}{size}"
@@ -333,5 +337,5 @@ def _json(copies: list[_Copy], problems: list[str], *, dry_run: bool) -> str:
             "changed": list(copy.changed),
         }
 
-    told = {"dry_run": dry_run, "copies": [*map(data, copies)], "problems": problems}
-    return json.dumps(told, indent=2)
+    data_of_all = {"dry_run": dry_run, "copies": [*map(data, copies)], "problems": problems}
+    return json.dumps(data_of_all, indent=2)

@@ -1,4 +1,4 @@
-"""``pytest-upskill lint``: what is wrong or unwise in skills and their cases."""
+"""``pytest-upskill lint``: find problems in skills and their cases."""
 
 import argparse
 import dataclasses
@@ -26,20 +26,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="*",
         metavar="PATH",
-        help="a skill's folder, a file of it, or a folder of skills (the current folder)",
+        help="a skill's folder or one of its files, or a folder of skills (default: .)",
     )
-    parser.add_argument("--strict", action="store_true", help="exit with 1 on warnings too")
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="(text)")
+    parser.add_argument("--strict", action="store_true", help="fail on warnings too")
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help="(default: text)"
+    )
     parser.add_argument(
         "--json",
         dest="format",
         action="store_const",
         const="json",
-        help="the same as --format json",
+        help="same as --format json",
     )
-    parser.add_argument("--judge", metavar="MODEL", help="the judge that rubrics will have")
     parser.add_argument(
-        "--lift", type=_lift, default=0.2, metavar="R", help="the lift to be shown (0.2)"
+        "--judge", metavar="MODEL", help="a judge will grade the rubrics of the cases"
+    )
+    parser.add_argument(
+        "--lift",
+        type=_lift,
+        default=0.2,
+        metavar="R",
+        help="the lift that the cases should be able to show (default: 0.2)",
     )
 
 
@@ -49,7 +57,7 @@ def _lift(written: str) -> float:
     except ValueError:
         lift = math.nan
     if not 0 < lift <= 1:
-        raise argparse.ArgumentTypeError(f"{written!r} is not above 0 and at most 1")
+        raise argparse.ArgumentTypeError(f"{written!r} is not a number above 0 and up to 1")
     return lift
 
 
@@ -65,7 +73,7 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
 
 
 def _skill_files(paths: Iterable[Path]) -> Iterator[Path]:
-    """The SKILL.md files of the skills, each once; pre-commit names every file that changed."""
+    """The SKILL.md of each skill, once; pre-commit passes every file that changed."""
     seen = set[Path]()
     for path in paths:
         for file in find_skills(_skill_of(path)):
@@ -75,7 +83,7 @@ def _skill_files(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def _skill_of(path: Path) -> Path:
-    """The SKILL.md that a file of cases belongs to; other paths are left as they are."""
+    """The SKILL.md that a file of cases belongs to; other paths unchanged."""
     for name in (CASES_NAME, EVALS_NAME):
         if path.is_file() and path.absolute().as_posix().endswith(f"/{name}"):
             folder = path.absolute().parents[name.count("/")]
@@ -109,5 +117,5 @@ def _text(found: Sequence[Finding], errors: int, skills: int) -> str:
 
 def _line(finding: Finding) -> str:
     place = harmless(f"{finding.file}:{finding.line}").replace("\n", "\\n")
-    told = f"{finding.message}. {finding.hint}" if finding.hint else finding.message
-    return f"{place}: {finding.level}: {one_line(told, _LONGEST_MESSAGE)} ({finding.code})"
+    message = f"{finding.message}. {finding.hint}" if finding.hint else finding.message
+    return f"{place}: {finding.level}: {one_line(message, _LONGEST_MESSAGE)} ({finding.code})"

@@ -1,4 +1,4 @@
-"""``pytest-upskill list``: a tree of skills, with what is known of each; no model is asked."""
+"""``pytest-upskill list``: a tree of skills with their size, cases and last results."""
 
 import argparse
 import json
@@ -24,15 +24,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="*",
         metavar="DIR",
-        help="a folder of skills, or a skill (skill_paths, skills_dir, the current folder)",
+        help="a folder of skills, or a skill (default: skill_paths, else skills_dir, else .)",
     )
     parser.add_argument(
         *("-d", "--dir"), type=Path, action="append", metavar="DIR", help=argparse.SUPPRESS
     )
     parser.add_argument(
-        "-v", "--verbose", action="store_true", help="also how SKILL.md begins, and some cases"
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="also show the start of SKILL.md and some cases",
     )
-    parser.add_argument("--json", action="store_true", help="all of it as JSON")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(given: argparse.Namespace) -> tuple[str, int]:
@@ -49,7 +52,7 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
 
 
 def _with_history(found: SkillOverview, kept: Mapping[str, Mapping[str, KeptRow]]) -> SkillOverview:
-    """What its last runs reached comes first; what was accepted stays where there was no run."""
+    """With the results of its last runs; accepted results only for models without a run."""
     if not found.skill:
         return found
     rows, digest = kept.get(found.folder.name, {}), found.skill.digest
@@ -73,14 +76,14 @@ def _with_history(found: SkillOverview, kept: Mapping[str, Mapping[str, KeptRow]
 
 
 def default_folders() -> list[Path]:
-    """Where the ini file of pytest says that skills are, else upskill's, else here."""
+    """skill_paths of pytest's ini file, else skills_dir of upskill's, else the current folder."""
     here = Path.cwd()
     if paths := ini_paths(here, "skill_paths"):
         return paths
     config = read_config(here, os.environ)
     if config.file and config.skills_dir and not config.skills_dir.exists():
         where = f"{shown(config.file)}: skills_dir: {shown(config.skills_dir)}"
-        raise InputError(where, "there is no such folder", "Name a folder: list DIR.")
+        raise InputError(where, "no such folder", "Name another: pytest-upskill list DIR.")
     return [config.skills_dir or here]
 
 
@@ -92,7 +95,7 @@ def _text(found: Sequence[tuple[Path, Sequence[SkillOverview]]], preview: bool) 
     look = stdout_look(verbosity=int(preview))
     lines = []
     for folder, skills in found:
-        # A skill that was named itself, or by its SKILL.md, stands in the folder above.
+        # A skill that was named directly is shown below its parent folder.
         itself = folder in (skills[0].folder, skills[0].folder / folder.name)
         root = skills[0].folder.parent if itself else folder
         lines += [*tree_lines(root, shown(root), skills, look), ""]

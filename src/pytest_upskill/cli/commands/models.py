@@ -1,4 +1,4 @@
-"""``pytest-upskill models``: what --model takes, and which keys are set."""
+"""``pytest-upskill models``: list the values of --model, and which API keys are set."""
 
 import argparse
 import json
@@ -16,7 +16,7 @@ from ...models.port import shown_address
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(given: argparse.Namespace) -> tuple[str, int]:
@@ -24,7 +24,7 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
 
 
 def models_text(env: Mapping[str, str]) -> str:
-    """Aliases, providers and their keys (set or not, never what they are), the embedded model."""
+    """Aliases, providers with their keys (set or not, never the values), the embedded model."""
     aliases = [(alias, f"anthropic:{model_id}") for alias, model_id in ALIASES.items()]
     providers = [
         (provider.example, _address(name, env), _key_state(provider, env))

@@ -1,4 +1,4 @@
-"""``pytest-upskill report``: any report of files of --skill-json; several become one run."""
+"""``pytest-upskill report``: write reports of saved results; merge several into one run."""
 
 import argparse
 import math
@@ -19,11 +19,11 @@ from ...settings import Gates
 from ..output import stdout_look
 
 _KINDS: Final = {
-    "json_file": ("FILE", "all of it as JSON"),
-    "html_file": ("FILE", "a page to look at"),
-    "markdown_file": ("FILE", "a comment for a pull request"),
-    "csv_file": ("FILE", "a row for each answer"),
-    "benchmark_folder": ("DIR", "skill-creator's layout"),
+    "json_file": ("FILE", "all results as JSON"),
+    "html_file": ("FILE", "an HTML page"),
+    "markdown_file": ("FILE", "a Markdown summary, for a pull request"),
+    "csv_file": ("FILE", "CSV with a row for each answer"),
+    "benchmark_folder": ("DIR", "the results in skill-creator's layout"),
 }
 _GATES: Final = {
     "--min-lift": (-1.0, 1.0),
@@ -35,17 +35,27 @@ _GATES: Final = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "%(prog)s FILE ... [options]"
     parser.add_argument(
-        "files", type=Path, nargs="+", metavar="FILE", help="of --skill-json, or kept runs"
+        "files",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        help="results written by --skill-json, or kept runs",
     )
     for setting, (metavar, what) in _KINDS.items():
         flag = f"--{setting.partition('_')[0]}"
         parser.add_argument(flag, dest=setting, type=Path, metavar=metavar, help=f"write {what}")
     for flag, (low, high) in _GATES.items():
         number = partial(_number, low=low, high=high)
-        parser.add_argument(flag, type=number, metavar="R", help="a gate, in place of the run's")
-    parser.add_argument("--confident", action="store_true", help="hold the bounds to the gates")
+        parser.add_argument(flag, type=number, metavar="R", help="gate (default: that of the run)")
     parser.add_argument(
-        "--subset", action="store_true", help="cases that no file has are left out on purpose"
+        "--confident",
+        action="store_true",
+        help="apply the gates to the 95 %% bound, not the estimate",
+    )
+    parser.add_argument(
+        "--subset",
+        action="store_true",
+        help="cases missing from all files were left out on purpose",
     )
 
 
@@ -55,7 +65,7 @@ def _number(text: str, *, low: float, high: float) -> float:
     except ValueError:
         number = math.nan
     if not low <= number <= high or math.isinf(number):
-        limits = f"within {low:g} and {high:g}" if high < math.inf else "a number"
+        limits = f"between {low:g} and {high:g}" if high < math.inf else "a number"
         raise argparse.ArgumentTypeError(f"{text!r} is not {limits}")
     return number
 
@@ -78,7 +88,7 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
 
 
 def _gates(given: argparse.Namespace) -> Gates:
-    """Those of the command line, which replace all that the files have."""
+    """The gates of the command line; they replace those of the files."""
     return Gates(given.min_lift, given.min_pass_rate, given.max_token_growth, given.confident)
 
 

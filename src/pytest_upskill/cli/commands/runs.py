@@ -1,4 +1,4 @@
-"""``pytest-upskill runs``: the kept runs of a project, listed, drawn, shown and compared."""
+"""``pytest-upskill runs``: list, plot, show and compare the kept runs of a project."""
 
 import argparse
 import json
@@ -22,49 +22,57 @@ from ...reports.terminal.layout import Look
 from ...results.from_json import read_run, unpacked
 from ...results.history import KeptRun, find, runs, short_ids
 from ...results.run_comparison import RunComparison, compare_runs
+from ..command_table import Command, add_command
 from ..output import stdout_look
 from ..project import runs_folder
 
 _ROWS: Final = 20
 _NONE: Final = (
-    "No runs are kept here yet. Make one: pytest --skill PATH --model NAME\n"
-    "(they are looked for in .upskill/runs, here and above; --dir names another folder)"
+    "No runs yet. Make one: pytest --skill PATH --model NAME\n"
+    "(looked for in .upskill/runs, here and in parent folders; --dir names another folder)"
 )
-_NO_MATCH: Final = "No kept run has such a skill or model; pytest-upskill runs lists all."
+_ID_HELP: Final = "an id or the start or end of one, last, last~1, or a results file"
+_NO_MATCH: Final = "No run matches; pytest-upskill runs lists all."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "pytest-upskill runs [options] [show ID | compare A B]"
     parser.description = (
-        "Recent runs, newest first: a line for each skill and model.\n"
-        "runs show ID tells more of one, runs compare A B what changed from A to B."
+        "List recent runs, newest first, with a line for each skill and model.\n"
+        "runs show ID shows one run, runs compare A B what changed from A to B."
     )
     for flags in (("-s", "--skill"), ("-m", "--model")):
-        text = f"only this {flags[1][2:]}, or a pattern (repeatable)"
+        text = f"only this {flags[1][2:]}; a name or a pattern (repeatable)"
         parser.add_argument(*flags, action="append", metavar="NAME", help=text)
-    parser.add_argument("--metric", choices=metrics(), default="lift", help="what is drawn (lift)")
-    parser.add_argument("--plot", action="store_true", help="bars and a trend in the terminal")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write the trend as a page")
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="write all lines as CSV")
-    parser.add_argument("--json", action="store_true", help="print all lines as JSON")
     parser.add_argument(
-        "-n", "--limit", type=_count, metavar="N", help=f"lines at most ({_ROWS}; in files all)"
+        "--metric", choices=metrics(), default="lift", help="what to plot (default: lift)"
+    )
+    parser.add_argument("--plot", action="store_true", help="plot bars and a trend in the terminal")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write the trend as an HTML page")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write CSV")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "-n",
+        "--limit",
+        type=_count,
+        metavar="N",
+        help=f"number of lines (default: {_ROWS}; all in files)",
     )
     parser.add_argument(
-        "-d", "--dir", type=Path, metavar="DIR", help="the folder of kept runs (.upskill/runs)"
+        "-d", "--dir", type=Path, metavar="DIR", help="folder of kept runs (default: .upskill/runs)"
     )
     single = parser.add_subparsers(dest="what", help=argparse.SUPPRESS, prog="pytest-upskill runs")
-    add_show(single)
-    add_compare(single)
+    _add_show(single)
+    _add_compare(single)
 
 
 def run(given: argparse.Namespace) -> tuple[str, int]:
     kept = runs(runs_folder(given.dir, Path.cwd()))
     look = stdout_look()
     if given.what == "show":
-        return show(given, kept, look)
+        return _show(given, kept, look)
     if given.what == "compare":
-        return compare(given, kept, look)
+        return _compare(given, kept, look)
     if not kept and not given.json:
         return _NONE, 1 if given.html or given.csv else 0
     damaged: list[str] = []
@@ -72,21 +80,21 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     limit = given.limit or (None if given.json or given.html or given.csv else _ROWS)
     entries = list(islice(wanted, limit))
     written = _written(given, entries)
-    # Nothing to write is no success for who awaits a file.
+    # If a file was asked for, writing none is a failure.
     status = 1 if (given.html or given.csv) and not entries else 0
     if given.json:
         data = {"schema": 1, "rows": [entry_data(entry) for entry in entries], "damaged": damaged}
         return json.dumps(data, indent=2), status
     lines = written if written and not given.plot else [*written, *_shown(given, entries, look)]
     if next(wanted, None):
-        lines += ["", f"There are older ones; -n {2 * len(entries)} shows more."]
-    return "\n".join([*lines, *(f"left out, damaged: {line}" for line in damaged)]), status
+        lines += ["", f"Older runs: -n {2 * len(entries)}"]
+    return "\n".join([*lines, *(f"skipped, damaged: {line}" for line in damaged)]), status
 
 
 def _entries(
     given: argparse.Namespace, kept: Sequence[KeptRun], damaged: list[str]
 ) -> Iterator[Entry]:
-    """Newest first; a run is read when it is come to."""
+    """Newest first; each run is read when it is reached."""
     short = short_ids(kept)
     for kept_run in kept:
         try:
@@ -104,7 +112,7 @@ def _is_wanted(name: str, patterns: Sequence[str] | None) -> bool:
 
 
 def _written(given: argparse.Namespace, entries: Sequence[Entry]) -> list[str]:
-    """The files that were asked for are there; a line for each of them."""
+    """Write the requested files; return a line for each."""
     metric, size = metrics()[given.metric], counted(len(entries), "line")
     lines = []
     if given.html and entries:
@@ -119,7 +127,7 @@ def _written(given: argparse.Namespace, entries: Sequence[Entry]) -> list[str]:
 def _shown(given: argparse.Namespace, entries: Sequence[Entry], look: Look) -> list[str]:
     if not entries:
         filtered = given.skill or given.model
-        return [_NO_MATCH if filtered else "None of the kept runs can be read."]
+        return [_NO_MATCH if filtered else "No kept run can be read."]
     now = datetime.now().astimezone()
     if given.plot:
         return plot_lines(entries, metrics()[given.metric], look, now)
@@ -128,49 +136,47 @@ def _shown(given: argparse.Namespace, entries: Sequence[Entry], look: Look) -> l
 
 def _count(text: str) -> int:
     if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return int(text)
 
 
-def add_show(commands: Any) -> None:
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "show",
-        help="ID: summary, verdicts and failed cases of a run",
-        description="What came of a run: tables, verdicts, failed cases, gate, commit, versions.",
-        epilog="example: pytest-upskill runs show last~1\n"
-        "exit status: 0 fine, 2 usage or bad input",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def _add_show(commands: Any) -> None:
+    parser = add_command(
+        commands,
+        Command(
+            "show",
+            "show a run: tables, verdicts, failed cases, gates, commit, versions",
+            "pytest-upskill runs show last~1",
+            "0 success, 2 usage or input error",
+        ),
     )
-    parser.add_argument("id", metavar="ID", help=ID_HELP)
-    parser.add_argument("--json", action="store_true", help="the whole run as JSON")
-    add_dir(parser)
+    parser.add_argument("id", metavar="ID", help=_ID_HELP)
+    parser.add_argument("--json", action="store_true", help="print the whole run as JSON")
+    _add_dir(parser)
 
 
-ID_HELP = "an id or the beginning or end of one, last, last~1, or a file of --skill-json"
-
-
-def add_dir(parser: argparse.ArgumentParser) -> None:
-    # Without a default of its own, what stands before the command holds.
+def _add_dir(parser: argparse.ArgumentParser) -> None:
+    # Without a default, so that a --dir before the subcommand counts.
     parser.add_argument(
         *("-d", "--dir"),
         type=Path,
         metavar="DIR",
         default=argparse.SUPPRESS,
-        help="the folder of kept runs",
+        help="folder of kept runs",
     )
 
 
-def show(given: argparse.Namespace, kept: Sequence[KeptRun], look: Look) -> tuple[str, int]:
-    name, file = file_of(given.id, kept)
+def _show(given: argparse.Namespace, kept: Sequence[KeptRun], look: Look) -> tuple[str, int]:
+    name, file = _file_of(given.id, kept)
     results = read_run(file)
     if given.json:
-        # Answers may hold what a terminal would obey: as ASCII they can't.
+        # Answers may contain terminal controls; ASCII escapes them.
         return json.dumps(json.loads(unpacked(file)), indent=1), 0
     return "\n".join(run_lines(name, results, look)), 0
 
 
-def file_of(text: str, kept: Sequence[KeptRun]) -> tuple[str, Path]:
-    """What a run is called, and its file: of the history, or any that was written of a run."""
+def _file_of(text: str, kept: Sequence[KeptRun]) -> tuple[str, Path]:
+    """The name and file of a run, in the history or anywhere."""
     path = Path(text)
     try:
         run = find(kept, text)
@@ -181,35 +187,36 @@ def file_of(text: str, kept: Sequence[KeptRun]) -> tuple[str, Path]:
     return run.id, run.path
 
 
-def add_compare(commands: Any) -> None:
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "compare",
-        help="A B: what changed from run A to run B, case by case",
-        description="What changed from run A to run B: pass rates with the skill, paired by case.",
-        epilog="example: pytest-upskill runs compare last~1 last --fail-if-worse\n"
-        "exit status: 0 fine, 1 worse (with --fail-if-worse), 2 usage or bad input",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def _add_compare(commands: Any) -> None:
+    parser = add_command(
+        commands,
+        Command(
+            "compare",
+            "show what changed from run A to run B, case by case",
+            "pytest-upskill runs compare last~1 last --fail-if-worse",
+            "0 success, 1 worse (with --fail-if-worse), 2 usage or input error",
+        ),
     )
-    parser.add_argument("before", metavar="A", help=ID_HELP)
-    parser.add_argument("after", metavar="B", help="the same")
+    parser.add_argument("before", metavar="A", help=_ID_HELP)
+    parser.add_argument("after", metavar="B", help="another")
     parser.add_argument(
         "--fail-if-worse",
         action="store_true",
-        help="exit with 1 if a skill is shown to be worse on a model",
+        help="fail if a skill is shown to be worse on a model",
     )
-    parser.add_argument("--json", action="store_true", help="the comparison as JSON")
-    add_dir(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    _add_dir(parser)
 
 
-def compare(given: argparse.Namespace, kept: Sequence[KeptRun], look: Look) -> tuple[str, int]:
-    names, files = zip(*(file_of(text, kept) for text in (given.before, given.after)), strict=True)
+def _compare(given: argparse.Namespace, kept: Sequence[KeptRun], look: Look) -> tuple[str, int]:
+    names, files = zip(*(_file_of(text, kept) for text in (given.before, given.after)), strict=True)
     before, after = (read_run(file) for file in files)
     found = compare_runs(before, after)
     status = 1 if given.fail_if_worse and found.worse else 0
     if given.json:
         return _comparison_json(names, found), status
-    told = list(zip(names, (before, after), strict=True))
-    return "\n".join(comparison_lines(told, found, look)), status
+    compared = list(zip(names, (before, after), strict=True))
+    return "\n".join(comparison_lines(compared, found, look)), status
 
 
 def _comparison_json(names: Sequence[str], found: RunComparison) -> str:
