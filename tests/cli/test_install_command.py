@@ -172,7 +172,7 @@ def test_a_changed_copy_is_left_alone(
     assert told["state"] == "left alone"
     assert name in told["changed"]
     (line,) = install(capsys, *words, status=1)
-    assert "left alone, since it was changed there" in line
+    assert "not replaced, since it was edited" in line
     assert {name: (copy / name).read_bytes() for name in files(copy)} == before
     assert install(capsys, *words, "--force") == ["claude  .claude/skills/gate: replaced (5 files)"]
     assert files(copy) == sorted([*GOES, MANIFEST])
@@ -199,7 +199,7 @@ def test_a_broken_skill_is_not_installed(skill: Path, capsys: pytest.CaptureFixt
     shown = install(capsys, str(skill), "--agent", "claude", status=1)
     assert "skills/gate/SKILL.md" in shown[0]
     assert "references/none.md" in shown[0]
-    assert shown[-1] == "not installed: fix this, or give --force"
+    assert shown[-1] == "not installed: fix the errors, or add --force"
     assert not Path(".claude").exists()
     assert install_data(capsys, str(skill), "--agent", "claude", status=1)["problems"]
     install(capsys, str(skill), "--agent", "claude", "--force")
@@ -234,7 +234,7 @@ def test_links_that_lead_out_are_never_followed(
     (skill / "references/leak.md").symlink_to(tmp_path / "secret")
     assert main(["install", str(skill), "--agent", "claude"]) == 1
     assert main(["install", str(skill), "--agent", "claude", "--force"]) == 2
-    assert "leads out of the skill" in capsys.readouterr().err
+    assert "points outside the skill" in capsys.readouterr().err
     assert not Path(".claude").exists()
 
 
@@ -244,7 +244,7 @@ def test_nothing_is_written_through_a_link_out_of_the_project(
     (tmp_path / "outside").mkdir()
     Path(".claude").symlink_to(tmp_path / "outside")
     assert main(["install", str(skill), "--agent", "claude", "--force"]) == 2
-    assert "leads out of" in capsys.readouterr().err
+    assert "points outside" in capsys.readouterr().err
     assert files(tmp_path / "outside") == []
 
 

@@ -237,7 +237,7 @@ def test_without_a_folder_the_ini_file_says_which_then_upskill_then_it_is_here(
     [
         (["nowhere"], "", "nowhere: no such file or folder"),
         (["empty"], "", "empty: no SKILL.md in this folder or below"),
-        ([], "skills_dir: gone", "upskill.config.yaml: skills_dir: gone: there is no such folder"),
+        ([], "skills_dir: gone", "upskill.config.yaml: skills_dir: gone: no such folder"),
         ([], "skills_dir: 3", "upskill.config.yaml: skills_dir: must be the path"),
     ],
 )

@@ -79,7 +79,7 @@ def test_an_empty_history_says_how_to_make_one(
     assert "pytest --skill PATH" in shown(capsys)
     assert json.loads(shown(capsys, "--json"))["rows"] == []
     assert main(["runs", "--dir", "nowhere"]) == 2
-    assert "--dir nowhere: there is no such folder" in capsys.readouterr().err
+    assert "--dir nowhere: no such folder" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("project")
@@ -104,9 +104,9 @@ def test_filters(
 
 @pytest.mark.usefixtures("project")
 def test_no_match_and_more_runs_are_told(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "No kept run has such a skill" in shown(capsys, "--skill", "window")
-    assert "older ones; -n 4 shows more" in shown(capsys, "-n", "2")
-    assert "older ones; -n 8 shows more" in shown(capsys, "-n", "4")
+    assert "No run matches" in shown(capsys, "--skill", "window")
+    assert "older runs: show them with -n 4" in shown(capsys, "-n", "2")
+    assert "older runs: show them with -n 8" in shown(capsys, "-n", "4")
     assert "older" not in shown(capsys, "-n", "5")
     assert "older" not in shown(capsys, "-n", "1", "--skill", "door")
 
@@ -118,13 +118,13 @@ def test_a_damaged_run_is_left_out_and_told(
     damaged.path.write_bytes(b"\x1f\x8bdamaged\x1b[31m")
     lines = shown(capsys).splitlines()
     assert len(lines) == 2 + 3 + 1
-    assert lines[-1].startswith(f"left out, damaged: .upskill/runs/{damaged.path.name}: ")
+    assert lines[-1].startswith(f"skipped, damaged: .upskill/runs/{damaged.path.name}: ")
     assert "\x1b" not in lines[-1]
     data = json.loads(shown(capsys, "--json"))
     assert (len(data["rows"]), len(data["damaged"])) == (3, 1)
     for run in runs(project / ".upskill/runs"):
         run.path.write_bytes(b"")
-    assert shown(capsys).splitlines()[0] == "None of the kept runs can be read."
+    assert shown(capsys).splitlines()[0] == "No kept run can be read."
     assert main(["runs", "show", "last~1"]) == 2
     assert damaged.path.name in capsys.readouterr().err
 
@@ -208,10 +208,10 @@ def test_a_file_that_can_have_nothing_is_no_success(
     project: Path, capsys: pytest.CaptureFixture[str], option: str
 ) -> None:
     args = ["--skill", "window", option, "file"]
-    assert "No kept run has such a skill" in shown(capsys, *args, status=1)
+    assert "No run matches" in shown(capsys, *args, status=1)
     shown(capsys, *args, "--json", status=1)
     (project / "empty").mkdir()
-    assert "No runs are kept" in shown(capsys, "--dir", "empty", option, "file", status=1)
+    assert "No runs yet" in shown(capsys, "--dir", "empty", option, "file", status=1)
     assert not (project / "file").exists()
 
 

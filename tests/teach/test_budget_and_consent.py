@@ -38,11 +38,13 @@ def priced(project: Project, school: School, *words: str) -> tuple[int, str, str
 
 
 def test_the_best_version_is_saved_when_the_budget_ends(project: Project) -> None:
-    # Each reply of the teacher costs $0.08, so that a third one could pass the budget.
+    # Each reply of the teacher costs $0.08, so that a third one could exceed the budget.
     school = School([draft(*COLOURS[:6]), draft(*COLOURS)], output_tokens=8000)
     status, shown, _ = priced(project, school, "--yes", "--max-cost", "0.2")
     assert status == 0
-    told = "Stopped after one attempt: another version could pass the budget ($0.16 of $0.2 spent)."
+    told = (
+        "Stopped after one attempt: another version could exceed the budget ($0.16 of $0.2 spent)."
+    )
     assert told in " ".join(lines(shown))
     assert lines(shown)[-1] == "Saved to ./skills/lamp-colours (cost $0.16)"
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS[:6])
@@ -59,7 +61,9 @@ def test_a_last_step_beyond_the_budget_is_reported(project: Project) -> None:
     told = " ".join(lines(shown))
     assert status == 0
     assert "Stopped after one attempt: every student reached 100%." in told
-    assert "Not all of the last step was measured: it could pass the budget ($0.16 of $0.18" in told
+    assert (
+        "Not all of the last step was measured: it could exceed the budget ($0.16 of $0.18" in told
+    )
 
 
 def test_prices_of_the_ini_file_apply_to_own_servers(project: Project) -> None:

@@ -49,7 +49,7 @@ def test_a_skill_is_improved_in_place_with_permission_and_the_old_one_is_kept(
         words.remove("--yes")
         status, _, error = project.run(*words, "--from", "skills/gate")
         assert status == 2
-        assert "would change the skill in place\n  Add --force" in error
+        assert "would change the skill in place\n  Allow it with --force" in error
         status, shown, _ = project.run(*words, "--from", "skills/gate", "--yes")
     assert status == 0
     assert [line for line in lines(shown) if line.startswith("before small 0% → 12% (+12)")]

@@ -12,7 +12,6 @@ from pytest_upskill.errors import SettingsError
 from pytest_upskill.skills.upskill_config import UpskillConfig
 from pytest_upskill.teach.api import TeachOptions
 from pytest_upskill.teach.teach_settings import (
-    FLAGS,
     OPTIONS,
     TeachCommand,
     TeachSettings,
@@ -41,7 +40,6 @@ def test_every_setting_is_an_option_of_the_commands_and_a_parameter_in_python() 
     assert sorted(TeachOptions.__annotations__) == sorted(OPTIONS)
     flags = [flag for option in OPTIONS.values() for flag in option.flags]
     assert len(flags) == len(set(flags))
-    assert set(FLAGS.values()) < set(flags)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

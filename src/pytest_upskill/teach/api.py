@@ -1,4 +1,4 @@
-"""The same as the commands do, for Python: sync, and async by a thread of its own."""
+"""The Python API: what the commands do, sync, and async in a thread."""
 
 import asyncio
 import os
@@ -17,10 +17,10 @@ from ..skills.skill import SKILL_NAMES, load_skill
 from . import workflow
 from .attempts import checked
 from .case_file import read_case_file
-from .classroom import Classroom
 from .outcome import Taught
 from .progress_lines import Screen
-from .teach_settings import DEFAULT_CASES, TeachCommand, TeachSettings, defaults_of
+from .teach_models import TeachModels
+from .teach_settings import DEFAULT_CASES, OPTIONS, TeachCommand, TeachSettings, defaults_of
 from .workflow import TeachContext
 
 Given = ParamSpec("Given")
@@ -123,47 +123,47 @@ def evaluate(
     url = settings.student_url or settings.teacher_url
     settings = replace(settings, teacher=settings.students[0], teacher_url=url)
     cases = read_case_file(read.file.parent).cases
-    with workflow.classroom(settings, _context(folder, None, prices)) as room:
+    with workflow.open_models(settings, _context(folder, None, prices)) as models:
         return evaluate_cases(
-            read, checked(cases), room.students, room.settings, room.ask, room.price_of
+            read, checked(cases), models.students, models.settings, models.ask, models.price_of
         )
 
 
-def _nobody(_: Classroom) -> None:
+def _ignore(_: TeachModels) -> None:
     pass
 
 
-# Who wants to know of the engine of a call, so that it can be stopped.
-_OPENED: ContextVar[Callable[[Classroom], None]] = ContextVar("opened", default=_nobody)
+# Called with the models of a call, so that it can be stopped.
+_OPENED: ContextVar[Callable[[TeachModels], None]] = ContextVar("opened", default=_ignore)
 
 
 async def _in_thread(work: Callable[[], Result]) -> Result:
-    rooms, stopped = list[Classroom](), asyncio.Event()
+    opened_models, stopped = list[TeachModels](), asyncio.Event()
 
-    def opened(room: Classroom) -> None:
-        rooms.append(room)
+    def opened(models: TeachModels) -> None:
+        opened_models.append(models)
         if stopped.is_set():
-            room.close()
+            models.close()
 
     token = _OPENED.set(opened)
     try:
-        task = asyncio.ensure_future(asyncio.to_thread(work))  # which copies the context
+        task = asyncio.ensure_future(asyncio.to_thread(work))  # it copies the context
     finally:
         _OPENED.reset(token)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         stopped.set()
-        for room in rooms:
-            await asyncio.to_thread(room.close)
+        for models in opened_models:
+            await asyncio.to_thread(models.close)
         await asyncio.wait([task])
         if not task.cancelled():
-            task.exception()  # that it was stopped, which is no news
+            task.exception()  # mark it as seen, or asyncio complains
         raise
 
 
 def _async_of(function: Callable[Given, Result]) -> Callable[Given, Coroutine[Any, Any, Result]]:
-    """The same, awaited. Cancelling it ends all that is being asked."""
+    """The async twin of a function; cancelling it stops all questions."""
 
     @wraps(function)
     async def twin(*args: Given.args, **kwargs: Given.kwargs) -> Result:
@@ -179,11 +179,13 @@ evaluate_async = _async_of(evaluate)
 
 
 def _settings(command: TeachCommand, task: str, options: TeachOptions) -> TeachSettings:
-    given: dict[str, Any] = {**defaults_of(command), **options}
-    for name in ("examples", "students"):
-        given[name] = _names(given[name])
-    for name in ("source", "output"):
-        given[name] = _path(given[name])
+    defaults = defaults_of(command)
+    given: dict[str, Any] = {**defaults, **options}
+    for name, default in defaults.items():
+        if isinstance(default, tuple):
+            given[name] = _names(given[name])
+        elif OPTIONS[name].parse is Path:
+            given[name] = _path(given[name])
     return TeachSettings(task, **given)
 
 

@@ -15,11 +15,11 @@ from ..results.summary import Summary
 from ..trials.records import Record
 from ..trials.trial import ARMS, Arm
 from .case_writing import UsableCase
-from .classroom import Classroom
 from .drafts import Draft, Wanted, ask_for_draft, loaded
 from .progress_lines import Screen, cells_of
 from .prompts import failing_case, refine_prompt
 from .replies import no_answer
+from .teach_models import TeachModels
 from .teach_settings import TeachSettings
 
 _MOST_FAILURES: Final = 10  # that the teacher is shown
@@ -77,26 +77,26 @@ def checked(cases: Sequence[UsableCase]) -> list[CheckedCase]:
 
 
 def measure(
-    room: Classroom,
+    models: TeachModels,
     draft: Draft,
     cases: Sequence[UsableCase],
-    models: Mapping[str, str],
+    measured: Mapping[str, str],
     scratch: Path,
     *,
     arms: Sequence[Arm] = ARMS,
     trace: str | None = None,
 ) -> RunResults:
-    """All cases on all models; TeachError if a model could not be asked.
+    """All cases on the ``measured`` models; TeachError if one could not be asked.
 
     With a trace there is one more arm, which has the trace in place of the skill.
     """
     skill = replace(loaded(draft, scratch), trace=trace)
     results = evaluate_cases(
-        skill, checked(cases), models, room.settings, room.ask, room.price_of, arms
+        skill, checked(cases), measured, models.settings, models.ask, models.price_of, arms
     )
     for record in results.records:
         if record.outcome == "errored":
-            raise no_answer(room, record.error or "no answer")
+            raise no_answer(models, record.error or "no answer")
     return results
 
 
@@ -160,7 +160,7 @@ KeepAttempt = Callable[[Attempt, list[Attempt]], None]
 class AttemptLoop:
     """What all attempts share."""
 
-    room: Classroom
+    models: TeachModels
     settings: TeachSettings
     material: str
     wanted: Wanted
@@ -186,8 +186,8 @@ class AttemptLoop:
                 attempts.append(attempt)
                 self._show(attempts)
                 self.keep(attempt, attempts)
-            if self.room.out_of_budget:
-                return attempts, f"another version {self.room.past_budget()}"
+            if self.models.out_of_budget:
+                return attempts, f"another version {self.models.past_budget()}"
             if stop := why_stop(attempts, self.settings):
                 return attempts, stop
             draft = self._next(attempts)
@@ -200,7 +200,9 @@ class AttemptLoop:
         attempt = Attempt(len(attempts) + 1, draft, None, written=written, most_tokens=most)
         self.screen.begin(f"{attempt.label}…")
         try:
-            results = measure(self.room, draft, self.cases, self.room.students, self.wanted.scratch)
+            results = measure(
+                self.models, draft, self.cases, self.models.students, self.wanted.scratch
+            )
         except BudgetError as error:
             return replace(attempt, problem=str(error))
         return replace(attempt, results=results)
@@ -219,9 +221,9 @@ class AttemptLoop:
             self.settings.max_skill_tokens,
         )
         number = len(attempts) + 1
-        self.screen.begin(f"attempt {number}: {self.room.teacher} rewrites the skill…")
+        self.screen.begin(f"attempt {number}: {self.models.teacher} rewrites the skill…")
         try:
-            return ask_for_draft(self.room, prompt, self.wanted, self.session)
+            return ask_for_draft(self.models, prompt, self.wanted, self.session)
         except BudgetError:
             self.screen.drop()
             return None

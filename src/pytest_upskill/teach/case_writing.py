@@ -20,7 +20,6 @@ from ..skills.case import Case
 from ..skills.case_forms import CaseTag
 from ..trials.answer import Answer, Usage
 from ..trials.trial import Question, user_text
-from .classroom import Classroom
 from .prompts import cases_prompt, replace_prompt
 from .replies import (
     CaseReply,
@@ -34,6 +33,7 @@ from .replies import (
     read_reply,
 )
 from .secrets import masked
+from .teach_models import TeachModels
 
 LEARN: Final = "learn"
 HOLDOUT: Final = "holdout"
@@ -211,7 +211,7 @@ class WrittenCases:
 class Author:
     """A model that writes cases, and what it knows about the task."""
 
-    room: Classroom
+    models: TeachModels
     model: str
     system: str
     task: str
@@ -253,19 +253,19 @@ class Author:
     def _add(
         self, written: WrittenCases, prompt: str, most: int, known: Sequence[UsableCase]
     ) -> None:
-        judge = self.room.judge
+        judge = self.models.judge
         schema = cases_schema(judge is not None)
         request = Request(self.model, self.system, masked(prompt), schema, self.session)
-        replies = ask_for(self.room, request, _read_cases)[:most]
+        replies = ask_for(self.models, request, _read_cases)[:most]
         usable, rejected = try_cases(
-            replies, [*known, *written.usable], self.scratch, self.room.ask, judge
+            replies, [*known, *written.usable], self.scratch, self.models.ask, judge
         )
         written.usable += usable
         written.rejected += rejected
 
     def _prompt(self, number: int, known: Sequence[UsableCase]) -> str:
         asked = [one.case.input for one in known]
-        judge = self.room.judge is not None
+        judge = self.models.judge is not None
         return cases_prompt(self.task, self.material, self.body, number, asked, judge=judge)
 
 

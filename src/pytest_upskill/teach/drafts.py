@@ -14,10 +14,10 @@ from .._util.files import replace_file
 from .._util.texts import counted, one_line, slug
 from ..lint.skill_rules import lint_skill_file
 from ..skills.skill import SKILL_NAMES, Skill, estimated_tokens, is_taught, load_skill
-from .classroom import Classroom
 from .prompts import TEACHER
 from .replies import DRAFT_SCHEMA, DraftForm, NotUsable, Request, ask_for, read_reply
 from .secrets import masked
+from .teach_models import TeachModels
 
 _LONGEST_NAME: Final = 64
 _FOLDERS: Final = ("references", "scripts", "assets")
@@ -90,10 +90,10 @@ class Wanted:
     name: str | None = None
 
 
-def ask_for_draft(room: Classroom, prompt: str, wanted: Wanted, session: int) -> Draft:
+def ask_for_draft(models: TeachModels, prompt: str, wanted: Wanted, session: int) -> Draft:
     """A version by the teacher; UnusableError if it is still no valid skill after one repair."""
-    request = Request(room.teacher, TEACHER, masked(prompt), DRAFT_SCHEMA, session)
-    return ask_for(room, request, lambda text: read_draft(text, wanted))
+    request = Request(models.teacher, TEACHER, masked(prompt), DRAFT_SCHEMA, session)
+    return ask_for(models, request, lambda text: read_draft(text, wanted))
 
 
 def read_draft(text: str, wanted: Wanted) -> Draft:

@@ -12,8 +12,8 @@ from ..stats.power import fewest_cases
 from ..trials.answer import Usage
 from .case_file import held_out, split_of
 from .case_writing import UsableCase
-from .classroom import Classroom
 from .sources import Material
+from .teach_models import TeachModels
 from .teach_settings import TeachSettings
 
 # Tokens, where nothing better is known.
@@ -75,7 +75,7 @@ def too_few(known: Sequence[UsableCase], new: int, share: float, students: int) 
 
 def estimate(
     settings: TeachSettings,
-    room: Classroom,
+    models: TeachModels,
     material: Material,
     new_cases: int,
     known_cases: int,
@@ -92,16 +92,16 @@ def estimate(
     given = estimated_tokens(material.text) + _PROMPT
     cases, runs = new_cases + known_cases, settings.runs
     answer = min(_ANSWER, settings.max_output)
-    add(room.teacher, int(drafts), given, _DRAFT)
+    add(models.teacher, int(drafts), given, _DRAFT)
     batches = -(-new_cases // _BATCH)
-    add(room.author, batches, given + _SKILL, _CASE * min(new_cases, _BATCH))
-    add(room.author, int(batches > 0), given + _SKILL, _CASE * 3)
-    if room.adversary:
-        add(room.adversary, 1, given + _SKILL, _CASE * 3)
-    if room.students:
+    add(models.author, batches, given + _SKILL, _CASE * min(new_cases, _BATCH))
+    add(models.author, int(batches > 0), given + _SKILL, _CASE * 3)
+    if models.adversary:
+        add(models.adversary, 1, given + _SKILL, _CASE * 3)
+    if models.students:
         learn = round(cases * (1 - settings.holdout))
-        add(room.teacher, settings.attempts - 1, given + _SKILL + _FAILURES, _DRAFT)
-        for student in room.students:
+        add(models.teacher, settings.attempts - 1, given + _SKILL + _FAILURES, _DRAFT)
+        for student in models.students:
             add(student, cases * runs, _QUESTION, answer)
             add(
                 student,
@@ -110,15 +110,15 @@ def estimate(
                 answer,
             )
         if material.trace:
-            add(room.teacher, cases * runs, _QUESTION, answer)
-            add(room.teacher, cases * runs, _QUESTION + _SKILL, answer)
-            add(room.teacher, cases * runs, _QUESTION + material.trace.tokens, answer)
-    known = [(times, cost(room.price_of(model), usage)) for model, times, usage in calls]
+            add(models.teacher, cases * runs, _QUESTION, answer)
+            add(models.teacher, cases * runs, _QUESTION + _SKILL, answer)
+            add(models.teacher, cases * runs, _QUESTION + material.trace.tokens, answer)
+    known = [(times, cost(models.price_of(model), usage)) for model, times, usage in calls]
     return Estimate(
         calls=sum(times for _, times, _ in calls),
         tokens=sum(t * ((u.input or 0) + (u.output or 0)) for _, t, u in calls),
         cost=None
         if any(usd is None for _, usd in known)
         else sum(times * (usd or 0.0) for times, usd in known),
-        free=room.is_free,
+        free=models.is_free,
     )

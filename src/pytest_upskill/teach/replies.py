@@ -18,8 +18,8 @@ from ..checks import KINDS
 from ..errors import BudgetError, TeachError, UnusableError
 from ..trials.answer import NoAnswer, Reply
 from ..trials.trial import Question
-from .classroom import Classroom
 from .secrets import masked
+from .teach_models import TeachModels
 
 Form = TypeVar("Form", bound=BaseModel)
 Value = TypeVar("Value")
@@ -185,13 +185,13 @@ class Request:
         )
 
 
-def ask_for(room: Classroom, request: Request, read: Callable[[str], Value]) -> Value:
+def ask_for(models: TeachModels, request: Request, read: Callable[[str], Value]) -> Value:
     """What ``read`` makes of the reply; the problems that it finds are sent back once.
 
     UnusableError if the second reply is not usable either, unless its problems are only advice.
     """
     question = request.question
-    text = answered(room, room.ask([question])[0])
+    text = answered(models, models.ask([question])[0])
     try:
         return read(text)
     except NotUsable as error:
@@ -206,7 +206,7 @@ def ask_for(room: Classroom, request: Request, read: Callable[[str], Value]) -> 
         question.model, question.system, turns, question.max_output, question.run, question.schema
     )
     try:
-        return read(answered(room, room.ask([repair])[0]))
+        return read(answered(models, models.ask([repair])[0]))
     except NotUsable as error:
         value: Value | None = first if error.value is None else error.value
         if value is not None:
@@ -216,16 +216,16 @@ def ask_for(room: Classroom, request: Request, read: Callable[[str], Value]) -> 
         raise UnusableError(f"{problems}\n  Try a stronger model.") from None
 
 
-def answered(room: Classroom, reply: Reply) -> str:
+def answered(models: TeachModels, reply: Reply) -> str:
     if isinstance(reply, NoAnswer):
-        raise no_answer(room, reply.reason)
+        raise no_answer(models, reply.reason)
     return reply.text
 
 
-def no_answer(room: Classroom, reason: str) -> TeachError:
+def no_answer(models: TeachModels, reason: str) -> TeachError:
     """The error for a question without an answer; servers may quote keys in their reasons."""
     shown = masked(reason)
-    return BudgetError(shown) if room.out_of_budget else TeachError(shown)
+    return BudgetError(shown) if models.out_of_budget else TeachError(shown)
 
 
 def read_reply(text: str, form: type[Form]) -> Form:

@@ -10,13 +10,13 @@ from ..errors import BudgetError, Setting, TeachError
 from .attempts import Attempt, AttemptLoop, best_of, measure, passed_by_all
 from .case_file import CaseFile, held_out, split_of
 from .case_writing import HOLDOUT, LEARN, Author, RejectedCase, UsableCase
-from .classroom import Classroom
 from .drafts import Draft, Wanted, ask_for_draft
 from .outcome import Taught, attempt_text
 from .progress_lines import Screen, cells_of
 from .prompts import ADVERSARY, AUTHOR, draft_prompt
 from .sources import Material
 from .state import TeachState
+from .teach_models import TeachModels
 from .teach_settings import FEWEST_CASES, TeachSettings
 
 
@@ -25,7 +25,7 @@ class Steps:
     """The steps, and what they all need."""
 
     settings: TeachSettings
-    room: Classroom
+    models: TeachModels
     material: Material
     state: TeachState
     screen: Screen
@@ -36,12 +36,12 @@ class Steps:
         if trace:
             left_out = f"; {trace.left_out}" if trace.left_out else ""
             self.screen.line(f"Trace of {counted(trace.tokens, 'token')}{left_out}")
-        self.screen.begin(f"Generating skill with {self.room.teacher}…")
+        self.screen.begin(f"Generating skill with {self.models.teacher}…")
         prompt = draft_prompt(
             settings.task, self.material.text, settings.max_skill_tokens, improves=start is not None
         )
         name = settings.name or (start.name if start else None)
-        draft = ask_for_draft(self.room, prompt, self._wanted(name), self.state.session)
+        draft = ask_for_draft(self.models, prompt, self._wanted(name), self.state.session)
         draft = replace(draft, name=free_name(draft.name))
         limit = settings.max_skill_tokens
         over = f" (limit {limit:,})" if draft.tokens > limit else ""
@@ -59,11 +59,11 @@ class Steps:
         if number <= 0:
             return [], ()
         self.screen.begin("Generating cases…")
-        author = self._author(self.room.author, AUTHOR, draft)
+        author = self._author(self.models.author, AUTHOR, draft)
         written = author.write(number, known)
         cases, replaced = written.usable[:number], written.replaced
         no_signal: set[str] = set()
-        if self.room.students and cases:
+        if self.models.students and cases:
             with suppress(BudgetError):  # the attempts will report it, and the cases are usable
                 cases, no_signal, others = self._with_signal(author, draft, cases, known)
                 replaced += others
@@ -74,7 +74,7 @@ class Steps:
         if len(cases) < max(fewest, FEWEST_CASES - len(known)):
             reasons = "; ".join(f"{one.question!r}: {one.why}" for one in written.rejected[-3:])
             problem = (
-                f"{self.room.author}: only {len(cases)} of {counted(number, 'case')} usable. "
+                f"{self.models.author}: only {len(cases)} of {counted(number, 'case')} usable. "
                 f"Rejected: {one_line(reasons, 400)}\n  Try a stronger model with "
             )
             raise TeachError((problem, Setting("author"), ", or describe the task more precisely."))
@@ -84,10 +84,10 @@ class Steps:
         self, draft: Draft, known: Sequence[UsableCase]
     ) -> list[UsableCase]:
         """Usable cases by the adversary; the teacher learns from them."""
-        if not self.room.adversary:
+        if not self.models.adversary:
             return []
-        self.screen.begin(f"Generating adversarial cases with {self.room.adversary}…")
-        author = self._author(self.room.adversary, ADVERSARY, draft)
+        self.screen.begin(f"Generating adversarial cases with {self.models.adversary}…")
+        author = self._author(self.models.adversary, ADVERSARY, draft)
         number = max(2, round(self.settings.cases / 4))
         written = author.write(number, known)
         cases = [_tagged(one, "adversary") for one in written.usable[:number]]
@@ -111,15 +111,15 @@ class Steps:
         """Attempts on the learning cases, then the best one on the held-out cases."""
         learn = [one for one in cases if one.case.id not in held]
         rest = [one for one in cases if one.case.id in held]
-        room, scratch = self.room, self.state.folder
+        models, scratch = self.models, self.state.folder
         self.state.save(cases=[_case_data(one, held) for one in cases])
         taught = Taught((), tuple(cases), held, "", trace=self.material.trace)
         if before:
-            results = measure(room, before, learn, room.students, scratch)
+            results = measure(models, before, learn, models.students, scratch)
             self.screen.row("before", cells_of(results))
             taught = replace(taught, before=results)
         loop = AttemptLoop(
-            room,
+            models,
             self.settings,
             self.material.text,
             self._wanted(draft.name),
@@ -157,25 +157,25 @@ class Steps:
     def _passed_without(self, draft: Draft, cases: Sequence[UsableCase]) -> set[str]:
         if not cases:
             return set()
-        room, scratch = self.room, self.state.folder
-        results = measure(room, draft, cases, room.students, scratch, arms=("baseline",))
+        models, scratch = self.models, self.state.folder
+        results = measure(models, draft, cases, models.students, scratch, arms=("baseline",))
         return passed_by_all(results)
 
     def _decided(self, taught: Taught, rest: Sequence[UsableCase]) -> Taught:
-        room, scratch, best = self.room, self.state.folder, taught.best
+        models, scratch, best = self.models, self.state.folder, taught.best
         try:
             if rest:
                 self.screen.begin("held out…")
-                results = measure(room, best.draft, rest, room.students, scratch)
+                results = measure(models, best.draft, rest, models.students, scratch)
                 self.screen.row("held out", cells_of(results))
                 taught = replace(taught, held_out=results)
             if taught.trace:
-                self.screen.begin(f"Comparing the skill with the trace on {room.teacher}…")
+                self.screen.begin(f"Comparing the skill with the trace on {models.teacher}…")
                 results = measure(
-                    room,
+                    models,
                     best.draft,
                     taught.cases,
-                    {room.teacher: room.teacher_id},
+                    {models.teacher: models.teacher_id},
                     scratch,
                     trace=taught.trace.text,
                 )
@@ -183,7 +183,7 @@ class Steps:
                 taught = replace(taught, teacher=results)
         except BudgetError:
             self.screen.drop()
-            note = f"not all of the last step was measured: it {room.past_budget()}"
+            note = f"not all of the last step was measured: it {models.past_budget()}"
             return replace(taught, notes=(*taught.notes, note))
         return taught
 
@@ -200,7 +200,7 @@ class Steps:
 
     def _author(self, model: str, system: str, draft: Draft) -> Author:
         return Author(
-            self.room,
+            self.models,
             model,
             system,
             self.settings.task,

@@ -305,8 +305,6 @@ class TeachSettings:
 OPTIONS: Final[Mapping[str, Option]] = {
     one.name: one.metadata["option"] for one in fields(TeachSettings) if "option" in one.metadata
 }
-# How the commands spell the settings; in Python they are called like their fields.
-FLAGS: Final = {name: option.flag for name, option in OPTIONS.items()}
 
 
 def defaults_of(command: TeachCommand) -> dict[str, Any]:

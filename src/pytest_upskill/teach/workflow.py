@@ -13,7 +13,6 @@ from ..skills.skill import SKILL_NAMES, fields_of, load_skill
 from . import saving
 from .attempts import Attempt
 from .case_file import CaseFile, read_case_file, require_growable
-from .classroom import Classroom
 from .drafts import Draft, draft_of
 from .estimate import Estimate, estimate, too_few
 from .outcome import Taught
@@ -22,6 +21,7 @@ from .secrets import masked
 from .sources import Material, gather
 from .state import TeachState, resume_state, start_state
 from .steps import Steps, all_cases
+from .teach_models import TeachModels
 from .teach_settings import FEWEST_CASES, TeachSettings, check
 
 
@@ -47,7 +47,7 @@ class TeachContext:
     screen: Screen = field(default_factory=Screen)
     prices: Mapping[str, Price] = field(default_factory=dict)  # in place of the known ones
     agree: Callable[[Estimate], bool] = lambda _: True
-    opened: Callable[[Classroom], None] = lambda _: None
+    opened: Callable[[TeachModels], None] = lambda _: None
     spell: Spell = str  # what the user calls a setting
 
 
@@ -60,8 +60,8 @@ def generate(settings: TeachSettings, context: TeachContext) -> Taught:
         settings = replace(settings, name=name)
     elif settings.name:
         saving.checked_name("name", settings.name)
-    with classroom(settings, context) as room:
-        material = gather(settings, room.provider)
+    with open_models(settings, context) as models:
+        material = gather(settings, models.provider)
         start = material.start
         known = read_case_file(start.base) if start and start.base else CaseFile()
         require_growable(known)
@@ -72,7 +72,7 @@ def generate(settings: TeachSettings, context: TeachContext) -> Taught:
                 "source",
                 "this would change the skill in place",
                 (
-                    *("Add ", Setting("force"), " (the old version is kept), "),
+                    *("Allow it with ", Setting("force"), " (the old version is kept), "),
                     *("or choose another folder with ", Setting("output"), "."),
                 ),
                 value=shown(settings.source or parent),
@@ -86,10 +86,10 @@ def generate(settings: TeachSettings, context: TeachContext) -> Taught:
         else:
             saving.require_writable(start.base if in_place and start and start.base else parent)
         missing = max(0, settings.cases - len(known.cases))
-        guess = estimate(settings, room, material, missing, len(known.cases), drafts=True)
-        _require_consent(context, _with_warning(guess, known, missing, settings, room))
+        guess = estimate(settings, models, material, missing, len(known.cases), drafts=True)
+        _require_consent(context, _with_warning(guess, known, missing, settings, models))
         first_name = settings.name or (start.name if start else slug(settings.task) or "my-skill")
-        steps = _steps(settings, context, room, material, first_name)
+        steps = _steps(settings, context, models, material, first_name)
 
         taken = list[Path]()
 
@@ -102,10 +102,10 @@ def generate(settings: TeachSettings, context: TeachContext) -> Taught:
 
         draft = steps.draft(named)
         new, no_signal = steps.write_cases(draft, known.cases, missing)
-        new += steps.write_adversarial_cases(draft, [*known.cases, *new]) if room.students else []
+        new += steps.write_adversarial_cases(draft, [*known.cases, *new]) if models.students else []
         cases = all_cases(known, new)
         held = steps.split(cases)
-        if room.students:
+        if models.students:
             taught = steps.teach(draft, cases, held, no_signal, start)
         else:
             taught = Taught((Attempt(1, draft, None),), tuple(cases), held, "")
@@ -126,17 +126,17 @@ def refine(path: Path, settings: TeachSettings, context: TeachContext) -> Taught
     if settings.adversary:
         require_growable(known)
     _require_writable(start)
-    with classroom(settings, context) as room:
+    with open_models(settings, context) as models:
         material = Material(start=start)
         _require_unfinished(settings, context, material)
-        guess = estimate(settings, room, material, 0, len(known.cases))
-        _require_consent(context, _with_warning(guess, known, 0, settings, room))
-        steps = _steps(settings, context, room, material, start.name)
+        guess = estimate(settings, models, material, 0, len(known.cases))
+        _require_consent(context, _with_warning(guess, known, 0, settings, models))
+        steps = _steps(settings, context, models, material, start.name)
         new = steps.write_adversarial_cases(start, known.cases)
         cases = all_cases(known, new)
         taught = steps.teach(start, cases, steps.split(cases))
         if taught.best.number == 1 and not new:
-            return replace(taught, cost=room.spent(), notes=_notes(taught, room))
+            return replace(taught, cost=models.spent(), notes=_notes(taught, models))
         return _saved(steps, taught, known, start.base or path)
 
 
@@ -149,13 +149,13 @@ def add_cases(path: Path, settings: TeachSettings, context: TeachContext) -> Tau
         problem = f"a skill needs at least {FEWEST_CASES} cases"
         raise SettingsError("cases", problem, "Write more.", value=settings.cases)
     _require_writable(start)
-    with classroom(settings, context) as room:
-        material = gather(settings, room.provider)
+    with open_models(settings, context) as models:
+        material = gather(settings, models.provider)
         _require_unfinished(settings, context, material)
         once = replace(settings, attempts=1)
-        guess = estimate(once, room, material, settings.cases, len(known.cases))
+        guess = estimate(once, models, material, settings.cases, len(known.cases))
         _require_consent(context, guess)
-        steps = _steps(settings, context, room, material, start.name)
+        steps = _steps(settings, context, models, material, start.name)
         new, no_signal = steps.write_cases(start, known.cases, settings.cases, fewest=1)
         cases = all_cases(known, new)
         held = steps.split(cases)
@@ -166,17 +166,17 @@ def add_cases(path: Path, settings: TeachSettings, context: TeachContext) -> Tau
 
 
 @contextmanager
-def classroom(settings: TeachSettings, context: TeachContext) -> Iterator[Classroom]:
+def open_models(settings: TeachSettings, context: TeachContext) -> Iterator[TeachModels]:
     """All models of a run; their engine is closed at the end."""
-    room = Classroom(settings, context.root, context.screen.line, context.prices, context.spell)
-    context.opened(room)
+    models = TeachModels(settings, context.root, context.screen.line, context.prices, context.spell)
+    context.opened(models)
     try:
-        yield room
+        yield models
     except TeachError:
         context.screen.drop()
         raise
     finally:
-        room.close()
+        models.close()
 
 
 def _require_writable(skill: Draft) -> None:
@@ -202,11 +202,11 @@ def _require_unfinished(settings: TeachSettings, context: TeachContext, material
 
 
 def _with_warning(
-    guess: Estimate, known: CaseFile, new: int, settings: TeachSettings, room: Classroom
+    guess: Estimate, known: CaseFile, new: int, settings: TeachSettings, models: TeachModels
 ) -> Estimate:
-    if not room.students:  # nothing is measured
+    if not models.students:  # nothing is measured
         return guess
-    return replace(guess, warning=too_few(known.cases, new, settings.holdout, len(room.students)))
+    return replace(guess, warning=too_few(known.cases, new, settings.holdout, len(models.students)))
 
 
 def _skill_with_cases(path: Path) -> tuple[Draft, CaseFile]:
@@ -216,12 +216,16 @@ def _skill_with_cases(path: Path) -> tuple[Draft, CaseFile]:
 
 
 def _steps(
-    settings: TeachSettings, context: TeachContext, room: Classroom, material: Material, name: str
+    settings: TeachSettings,
+    context: TeachContext,
+    models: TeachModels,
+    material: Material,
+    name: str,
 ) -> Steps:
     same, root = _digest(settings, material), context.root
     state = resume_state(root, same) if settings.resume else start_state(root, name, same)
     state.save(task=masked(settings.task))
-    return Steps(settings, room, material, state, context.screen)
+    return Steps(settings, models, material, state, context.screen)
 
 
 def _digest(settings: TeachSettings, material: Material) -> str:
@@ -243,11 +247,13 @@ def _free_name(parent: Path, name: str, state: TeachState, *, force: bool) -> st
 def _saved(
     steps: Steps, taught: Taught, known: CaseFile, folder: Path, *, wrote_skill: bool = True
 ) -> Taught:
-    room, state = steps.room, steps.state
-    metadata = saving.metadata_of(taught, steps.settings.task, room.teacher) if wrote_skill else {}
+    models, state = steps.models, steps.state
+    metadata = (
+        saving.metadata_of(taught, steps.settings.task, models.teacher) if wrote_skill else {}
+    )
     text = saving.saved_cases(known, taught, metadata)
-    spent = room.spent()
-    taught = replace(taught, cost=spent, notes=_notes(taught, room))
+    spent = models.spent()
+    taught = replace(taught, cost=spent, notes=_notes(taught, models))
     try:
         kept = saving.save(taught.best.draft, text, folder, state)
     except InputError as error:
@@ -257,7 +263,7 @@ def _saved(
             saved=str(folder.absolute()),
             cost=spent,
             limits=steps.settings.on_resume("limit"),
-            out_of_budget=room.out_of_budget,
+            out_of_budget=models.out_of_budget,
         )
     return replace(taught, folder=folder, kept=kept)
 
@@ -268,9 +274,9 @@ def _unsaved(error: InputError, best: Attempt, cases: str, steps: Steps) -> str:
     with suppress(InputError, OSError):
         kept = steps.state.keep_unsaved(best.number, best.draft, cases)
         text += f"\nThe best version is kept in {shown(kept)}"
-    resume = steps.room.spell("resume")
+    resume = steps.models.spell("resume")
     return f"{text}\nOnce that is fixed, {resume} saves it without asking anything again."
 
 
-def _notes(taught: Taught, room: Classroom) -> tuple[str, ...]:
-    return (*taught.notes, *dict.fromkeys(room.notes))
+def _notes(taught: Taught, models: TeachModels) -> tuple[str, ...]:
+    return (*taught.notes, *dict.fromkeys(models.notes))

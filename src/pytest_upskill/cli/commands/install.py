@@ -1,7 +1,7 @@
 """``pytest-upskill install``: copy a skill to where agents look for skills.
 
-A hidden file in each copy keeps the digests of what was written. A copy that nobody touched can
-so be updated, and one that somebody edited is left alone.
+A hidden file in each copy keeps the digests of what was written. A copy that was not edited
+is updated, and an edited one is left alone.
 """
 
 import argparse

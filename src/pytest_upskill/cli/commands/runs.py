@@ -87,7 +87,7 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
         return json.dumps(data, indent=2), status
     lines = written if written and not given.plot else [*written, *_shown(given, entries, look)]
     if next(wanted, None):
-        lines += ["", f"Older runs: -n {2 * len(entries)}"]
+        lines += ["", f"There are older runs: show them with -n {2 * len(entries)}."]
     return "\n".join([*lines, *(f"skipped, damaged: {line}" for line in damaged)]), status
 
 

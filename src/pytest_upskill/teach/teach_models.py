@@ -15,14 +15,14 @@ from ..trials.answer import Answer, Reply
 from ..trials.trial import Question
 from .teach_settings import TeachSettings
 
-_TIMEOUT: Final = 600.0  # a teacher that writes a dozen cases says nothing for minutes
+_TIMEOUT: Final = 600.0  # seconds: a teacher that writes a dozen cases takes minutes
 
 
-class Classroom:
+class TeachModels:
     """The models of a run by the names that questions go to, and the engine that asks them.
 
-    ``students`` are ids by name. Where two roles have models of one name at different addresses,
-    the one that is no student has its role behind its name.
+    ``students`` are ids by name. If two roles have the same name at different servers, the one
+    that is not a student gets its role as a suffix.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Classroom:
 
     @property
     def provider(self) -> str:
-        """Where the teacher is from."""
+        """The provider of the teacher."""
         return self._models.specs[self.teacher].provider.name
 
     @property
@@ -81,7 +81,7 @@ class Classroom:
         return self._engine.ask(questions)
 
     def spent(self) -> float | None:
-        """What the answers of this run cost that were not known before; None if nobody knows."""
+        """The cost of this run's new answers; None if a price is not known."""
         new = [
             cost(self.price_of(model), reply.usage)
             for model, reply in self._engine.settled()
@@ -91,18 +91,18 @@ class Classroom:
         return sum(known) if len(known) == len(new) else None
 
     def past_budget(self) -> str:
-        """What stops a lesson for want of money: rarely that all of it is gone."""
+        """Why a question was not asked; the budget is rarely spent to the last cent."""
         spent, most = self.spent(), f"${plain(self.settings.max_cost or 0.0)}"
         known = most if spent is None else f"{dollars(spent)} of {most} spent"
-        return f"could pass the budget ({known})"
+        return f"could exceed the budget ({known})"
 
     def close(self) -> None:
-        """End what is being asked, whoever waits for it; from any thread, and more than once."""
+        """Stop all questions; can be called from any thread, and more than once."""
         with self._closing:
             self._engine.close()
 
     def _add(self, role: str, name: str | None, wanted: TeachSettings) -> str | None:
-        """All are asked at the teacher's server, but for students that have one of their own."""
+        """All models are asked at the teacher's server, unless the students have their own."""
         if not name:
             return None
         own = role == "students" and wanted.student_url
