@@ -37,10 +37,10 @@ def test_a_skill_is_replaced_only_with_force(project: Project) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["-o", "/proc/lamp"], "--output /proc/lamp: /proc is not writable"),
-        (["-o", "dangling"], "--output dangling: dangling is a broken link"),
-        (["-o", "plain/lamp"], "--output plain/lamp: plain is a file, not a folder"),
-        (["--name", "lamp"], "--name skills/lamp: skills is a file, not a folder"),
+        (["-o", "/proc/lamp"], "/proc/lamp: /proc is not writable"),
+        (["-o", "dangling"], "dangling: dangling is a broken link"),
+        (["-o", "plain/lamp"], "plain/lamp: plain is a file, not a folder"),
+        (["--name", "lamp"], "skills/lamp: skills is a file, not a folder"),
         ([], "skills: skills is a file, not a folder\n  Make room for it, or choose another"),
     ],
 )
