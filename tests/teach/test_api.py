@@ -150,7 +150,9 @@ def test_texts_are_taken_for_paths_and_for_one_student(tmp_path: Path) -> None:
         assert same.folder is None
         with pytest.raises(SettingsError, match=r"^201 cases|^cases 201: "):
             generate_cases(skill, 201, teacher="big", folder=str(tmp_path), teacher_url=url)
-        with pytest.raises(SettingsError, match=r"^source .*\n  Allow it with force .* with output\."):
+        with pytest.raises(
+            SettingsError, match=r"^source .*\n  Allow it with force .* with output\."
+        ):
             generate_skill("x", teacher="big", source=skill, teacher_url=url, students=())
         with pytest.raises(
             SettingsError, match=r"^max_cost: the price of big is .*\n.*Set it in prices"

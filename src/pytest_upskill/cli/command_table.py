@@ -150,8 +150,9 @@ def make_parser(whole: Collection[str] = tuple(BY_NAME)) -> argparse.ArgumentPar
     )
     version = f"pytest-upskill {__version__}"
     parser.add_argument("--version", action="version", version=version)
+    # With a shorter metavar, argparse would break the lines of the longest commands.
     commands = parser.add_subparsers(
-        dest="command", metavar="COMMAND", title="commands", prog="pytest-upskill"
+        dest="command", metavar="COMMAND [ARGS]", title="commands", prog="pytest-upskill"
     )
     for command in COMMANDS:
         own = add_command(commands, command)

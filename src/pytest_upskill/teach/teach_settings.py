@@ -267,7 +267,7 @@ class TeachSettings:
         metadata=_option(
             "--name",
             metavar="NAME",
-            help="the name of the skill (default: the teacher names it)",
+            help="the name of the skill (default: chosen by the teacher)",
             group="output",
             commands=("generate",),
             resume="limit",
@@ -278,7 +278,7 @@ class TeachSettings:
         metadata=_option(
             "--force",
             metavar=None,
-            help="replace a skill that is there, or improve one in place; the old one is kept",
+            help="replace a skill, or improve one in place (the old one is kept)",
             group="output",
             commands=("generate",),
             resume="free",

@@ -268,7 +268,7 @@ def _agents(names: list[str] | None, root: Path, *, user: bool) -> list[Agent]:
         place = "your home" if user else "this folder"
         raise InputError(
             "--agent",
-            f"no agent is used in {place}",
+            f"no agent detected in {place}",
             f"Choose some: {' '.join(f'--agent {name}' for name in AGENTS_BY_NAME)}",
         )
     return used

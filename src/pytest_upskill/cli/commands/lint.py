@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--strict", action="store_true", help="fail on warnings too")
     parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help="(default: text)"
+        "--format", choices=("text", "json"), default="text", help="output format (default: text)"
     )
     parser.add_argument(
         "--json",

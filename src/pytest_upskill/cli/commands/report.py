@@ -26,9 +26,9 @@ _KINDS: Final = {
     "benchmark_folder": ("DIR", "the results in skill-creator's layout"),
 }
 _GATES: Final = {
-    "--min-lift": (-1.0, 1.0),
-    "--min-pass-rate": (0.0, 1.0),
-    "--max-token-growth": (-math.inf, math.inf),
+    "--min-lift": (-1.0, 1.0, "fail if a lift is lower"),
+    "--min-pass-rate": (0.0, 1.0, "fail if a pass rate is lower"),
+    "--max-token-growth": (-math.inf, math.inf, "fail if answers take more tokens by this share"),
 }
 
 
@@ -44,18 +44,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for setting, (metavar, what) in _KINDS.items():
         flag = f"--{setting.partition('_')[0]}"
         parser.add_argument(flag, dest=setting, type=Path, metavar=metavar, help=f"write {what}")
-    for flag, (low, high) in _GATES.items():
-        number = partial(_number, low=low, high=high)
-        parser.add_argument(flag, type=number, metavar="R", help="gate (default: that of the run)")
     parser.add_argument(
+        "--subset", action="store_true", help="accept that cases are missing from all files"
+    )
+    gates = parser.add_argument_group("gates", "in place of those of the runs")
+    for flag, (low, high, text) in _GATES.items():
+        number = partial(_number, low=low, high=high)
+        gates.add_argument(flag, type=number, metavar="R", help=text)
+    gates.add_argument(
         "--confident",
         action="store_true",
         help="apply the gates to the 95 %% bound, not the estimate",
-    )
-    parser.add_argument(
-        "--subset",
-        action="store_true",
-        help="cases missing from all files were left out on purpose",
     )
 
 
