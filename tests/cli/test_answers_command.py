@@ -68,7 +68,7 @@ def test_answers_shows_prunes_and_clears(
         (["--clear", "--prune", "3"], "argument --prune: not allowed with argument --clear"),
     ],
 )
-def test_answers_refuses_what_is_not_clear(
+def test_answers_rejects_bad_arguments(
     capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
 ) -> None:
     with pytest.raises(SystemExit) as caught:

@@ -46,7 +46,7 @@ def completed(
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    # fish tells what each is, after a tab, and that a folder goes on with a slash.
+    # fish describes each word after a tab, and ends folders with a slash.
     return {line.partition("\t")[0].rstrip("/") for line in done.stdout.splitlines() if line}
 
 
@@ -68,7 +68,7 @@ def completed(
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_tab_offers_what_fits(
+def test_tab_offers_matching_words(
     shell: str,
     words: list[str],
     offered: set[str],
@@ -99,7 +99,7 @@ def test_zsh_can_read_its_script(folder: Path, capsys: pytest.CaptureFixture[str
     assert "(haiku sonnet opus local anthropic\\:" in script  # a bare colon would end the list
 
 
-def test_a_shell_that_is_not_known_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_shell_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["completion", "cmd.exe"])
     assert caught.value.code == 2

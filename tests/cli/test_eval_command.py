@@ -76,7 +76,7 @@ def test_the_flags_of_upskill_become_those_of_pytest(words: str, wanted: str) ->
     assert shlex.join(translated(*words.split())) == f"--skill skills/gate {wanted}"
 
 
-def test_a_name_is_looked_up_where_upskill_keeps_its_skills(project: Path) -> None:
+def test_a_name_is_looked_up_in_skills_dir(project: Path) -> None:
     (project / "skills").rename(project / "kept")
     (project / "upskill.config.yaml").write_text("skills_dir: ./kept")
     assert translated("eval", "gate") == ["--skill", "kept/gate"]
@@ -94,7 +94,7 @@ def test_a_name_is_looked_up_where_upskill_keeps_its_skills(project: Path) -> No
         (["benchmark", "gate", "-m", "haiku", "--provider", "openai"], "--provider: not supported"),
     ],
 )
-def test_what_can_not_be_run_is_status_2(
+def test_input_errors_are_status_2(
     words: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words) == 2
@@ -110,7 +110,7 @@ def test_a_benchmark_needs_a_model(capsys: pytest.CaptureFixture[str]) -> None:
     assert "-m/--model" in capsys.readouterr().err
 
 
-def test_the_skill_and_nothing_else_is_tested_and_the_command_told_first(project: Path) -> None:
+def test_only_the_skill_is_tested_and_the_command_is_printed_first(project: Path) -> None:
     done = run("eval", "gate", "-m", "scripted:a.json")
     first, *rest = done.stdout.splitlines()
     assert first == "pytest --skill skills/gate --model scripted:a.json"
@@ -126,7 +126,7 @@ def test_the_skill_and_nothing_else_is_tested_and_the_command_told_first(project
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
-def test_what_follows_two_dashes_is_for_pytest(project: Path, workers: str) -> None:
+def test_arguments_after_two_dashes_are_for_pytest(project: Path, workers: str) -> None:
     words = ["-m", "scripted:a.json", "--", "-n", workers, "--skill-json", "out file.json"]
     done = run("benchmark", "skills/gate", *words)
     assert done.returncode == 0
@@ -143,14 +143,14 @@ def test_the_exit_status_is_that_of_pytest(project: Path) -> None:
     assert run("eval", "gate", "-m", "scripted:a.json", "--", "-k", "none").returncode == 5
 
 
-def test_the_model_of_upskill_is_asked_if_none_is_named(project: Path) -> None:
+def test_the_configured_model_is_asked_if_none_is_named(project: Path) -> None:
     (project / "upskill.config.yaml").write_text("eval_model: scripted:a.json")
     done = run("eval", "gate")
     assert done.returncode == 0
     assert "from upskill.config.yaml" in done.stdout
 
 
-def test_an_output_that_lacks_characters_is_no_hindrance(project: Path) -> None:
+def test_an_output_encoding_without_some_characters_works(project: Path) -> None:
     write_skill(project / "skills/tür")
     done = subprocess.run(
         [COMMAND, "eval", "tür", "-m", "haiku", "--", "--collect-only"],

@@ -56,7 +56,7 @@ def install_data(capsys: pytest.CaptureFixture[str], *words: str, status: int = 
     return json.loads("\n".join(install(capsys, *words, "--json", status=status)))
 
 
-def test_what_goes_and_what_stays(skill: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_which_files_are_copied(skill: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = files(skill)
     shown = install(capsys, "skills/gate", "--agent", "claude", "--agent", "codex")
     assert shown == [
@@ -72,7 +72,7 @@ def test_what_goes_and_what_stays(skill: Path, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there are no such bits")
-def test_what_can_be_run_can_still_be_run(skill: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_executable_files_stay_executable(skill: Path, capsys: pytest.CaptureFixture[str]) -> None:
     install(capsys, "skills/gate", "--agent", "cursor")
     copy = Path(".cursor/skills/gate")
     assert os.access(copy / "scripts/run.sh", os.X_OK)
@@ -116,7 +116,7 @@ def test_variables_that_move_an_agents_folder(
     assert files(tmp_path / "home") == []
 
 
-def test_without_an_agent_those_that_the_project_is_used_with(
+def test_the_default_is_the_agents_that_the_project_uses(
     skill: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["install", str(skill)]) == 2
@@ -133,9 +133,7 @@ def test_without_an_agent_those_that_the_project_is_used_with(
     assert copy["agent"] == "gemini"
 
 
-def test_a_copy_that_nobody_touched_is_brought_up_to_date(
-    skill: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unchanged_copy_is_updated(skill: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place = "claude  .claude/skills/gate:"
     words = ("skills/gate", "--agent", "claude")
     install(capsys, *words)
@@ -178,9 +176,7 @@ def test_a_changed_copy_is_left_alone(
     assert files(copy) == sorted([*GOES, MANIFEST])
 
 
-def test_what_an_editor_or_finder_leaves_is_no_change(
-    skill: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_of_editors_are_no_change(skill: Path, capsys: pytest.CaptureFixture[str]) -> None:
     install(capsys, str(skill), "--agent", "claude")
     Path(".claude/skills/gate/.DS_Store").write_text("x")
     (line,) = install(capsys, str(skill), "--agent", "claude")
@@ -206,14 +202,12 @@ def test_a_broken_skill_is_not_installed(skill: Path, capsys: pytest.CaptureFixt
     assert Path(".claude/skills/gate/SKILL.md").is_file()
 
 
-def test_broken_cases_do_not_matter_since_they_stay_behind(
-    skill: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_broken_cases_do_not_matter(skill: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (skill / "skill_meta.json").write_text("{")
     install(capsys, str(skill), "--agent", "claude")
 
 
-def test_a_folder_of_skills_is_all_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_of_skills_installs_all_of_them(capsys: pytest.CaptureFixture[str]) -> None:
     write_skill(Path("skills/a"))
     write_skill(Path("skills/b"))
     copies = install_data(capsys, "skills", "--agent", "claude")["copies"]
@@ -227,7 +221,7 @@ def test_a_path_that_is_no_skill(capsys: pytest.CaptureFixture[str]) -> None:
         main(["install", "nowhere", "--agent", "clippy"])
 
 
-def test_links_that_lead_out_are_never_followed(
+def test_links_out_of_the_skill_are_never_followed(
     skill: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "secret").write_text("x")
@@ -258,7 +252,7 @@ def test_a_copy_that_is_a_link_to_the_skill_is_already_there(
     assert Path(".claude/skills/gate").is_symlink()
 
 
-def test_a_link_to_another_place_is_replaced_only_by_force(
+def test_a_link_elsewhere_is_replaced_only_with_force(
     skill: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = write_skill(tmp_path / "gate", body="Another.")
@@ -270,7 +264,7 @@ def test_a_link_to_another_place_is_replaced_only_by_force(
     assert "Another." in (other / "SKILL.md").read_text()
 
 
-def test_a_failure_on_the_way_leaves_the_old_copy(
+def test_a_failed_update_leaves_the_old_copy(
     skill: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     install(capsys, str(skill), "--agent", "claude")

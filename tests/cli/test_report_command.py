@@ -54,7 +54,7 @@ def test_shards_become_the_verdict_of_the_whole_run(
     assert one.verdicts[0].lift == other.verdicts[0].lift
 
 
-def test_a_missing_shard_is_told_and_fails(
+def test_a_missing_shard_is_reported_and_fails(
     shards: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
@@ -127,13 +127,13 @@ def test_the_exit_status_says_whether_it_passed(
 @pytest.mark.parametrize(
     "args", [["--min-lift", "2"], ["--min-pass-rate", "x"], ["--max-token-growth", "inf"], []]
 )
-def test_a_gate_that_is_no_number_and_no_file_are_usage_errors(args: list[str]) -> None:
+def test_a_bad_gate_and_a_missing_file_are_usage_errors(args: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["report", *(["run.json", *args] if args else [])])
     assert caught.value.code == 2
 
 
-def test_any_report_is_made_of_a_file(tmp_path: Path) -> None:
+def test_every_report_can_be_written(tmp_path: Path) -> None:
     results = made_run()
     run = write(tmp_path / "run.json", results)
     files = {"csv": "r.csv", "markdown": "r.md", "benchmark": "bench", "json": "r.json"}
@@ -145,15 +145,13 @@ def test_any_report_is_made_of_a_file(tmp_path: Path) -> None:
     assert (tmp_path / "r.json").read_bytes() == results_bytes(results)
 
 
-def test_what_can_not_be_written_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unwritable_file_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = write(tmp_path / "run.json", made_run(passes=good))
     assert main(["report", run, "--json", str(tmp_path)]) == 2
     assert "--json: can't be written" in capsys.readouterr().err
 
 
-def test_two_reports_do_not_go_to_one_file(
+def test_two_reports_can_not_share_a_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = write(tmp_path / "run.json", made_run(passes=good))
@@ -165,7 +163,7 @@ def test_two_reports_do_not_go_to_one_file(
     assert shown.endswith(f"written: {one}, {tmp_path}/bench/iteration-1")
 
 
-def test_a_full_disk_is_told(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported(tmp_path: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full")
     run = write(tmp_path / "run.json", made_run(passes=good))

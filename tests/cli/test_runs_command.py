@@ -60,7 +60,7 @@ def test_runs_are_listed_newest_first(project: Path, capsys: pytest.CaptureFixtu
     assert "no effect shown" in lines[2]
 
 
-def test_a_folder_below_finds_the_history_above(
+def test_the_history_of_a_parent_folder_is_found(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = shown(capsys)
@@ -73,7 +73,7 @@ def test_a_folder_below_finds_the_history_above(
 def test_an_empty_history_says_how_to_make_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keep(later(0), tmp_path / ".upskill/runs", BIG)  # of somebody else
+    keep(later(0), tmp_path / ".upskill/runs", BIG)  # of another project
     (tmp_path / "repository/.git").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "repository")
     assert "pytest --skill PATH" in shown(capsys)
@@ -103,7 +103,7 @@ def test_filters(
 
 
 @pytest.mark.usefixtures("project")
-def test_no_match_and_more_runs_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_match_and_older_runs_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert "No run matches" in shown(capsys, "--skill", "window")
     assert "older runs: show them with -n 4" in shown(capsys, "-n", "2")
     assert "older runs: show them with -n 8" in shown(capsys, "-n", "4")
@@ -111,7 +111,7 @@ def test_no_match_and_more_runs_are_told(capsys: pytest.CaptureFixture[str]) -> 
     assert "older" not in shown(capsys, "-n", "1", "--skill", "door")
 
 
-def test_a_damaged_run_is_left_out_and_told(
+def test_a_damaged_run_is_skipped_and_reported(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     damaged = runs(project / ".upskill/runs")[1]
@@ -151,7 +151,7 @@ def test_files_are_written_with_all_rows(project: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.usefixtures("project")
-def test_answers_do_nothing_to_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_answers_can_not_harm_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     bad = "\x1b[31m\x9b31m\u202e\ud800"
     record = made_record("gate", "case-0", "haiku", "skill", 1, passed=False, output=bad)
     keep(later(9, cases=1, records=(record,)), Path(".upskill/runs"), BIG)
@@ -167,7 +167,7 @@ def test_a_plot_is_of_the_metric(capsys: pytest.CaptureFixture[str]) -> None:
     assert re.search(r"trend  \S{3}  83% → 0% \(-83 points\)", text), text
 
 
-def test_show_tells_all_of_a_run(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_shows_all_of_a_run(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lost = made_record("gate", "case-0", "haiku", "skill", 1, outcome="errored", error="busy")
     whole = made_run(
         runs=3,
@@ -190,7 +190,7 @@ def test_show_tells_all_of_a_run(project: Path, capsys: pytest.CaptureFixture[st
     assert "case-2 on" not in text
 
 
-def test_show_says_what_is_a_subset_and_whether_it_passed(
+def test_show_says_if_a_run_was_a_subset_and_if_it_passed(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whole = later(5, cases=5, passes=lambda *_: True)
@@ -204,7 +204,7 @@ def test_show_says_what_is_a_subset_and_whether_it_passed(
 
 
 @pytest.mark.parametrize("option", ["--html", "--csv"])
-def test_a_file_that_can_have_nothing_is_no_success(
+def test_writing_nothing_to_a_file_fails(
     project: Path, capsys: pytest.CaptureFixture[str], option: str
 ) -> None:
     args = ["--skill", "window", option, "file"]
@@ -216,7 +216,7 @@ def test_a_file_that_can_have_nothing_is_no_success(
 
 
 @pytest.mark.parametrize("columns", [80, 100])
-def test_compare_tells_models_apart(
+def test_compare_separates_models(
     project: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -245,7 +245,7 @@ def test_show_prints_the_whole_run_as_json(
 
 
 @pytest.mark.usefixtures("project")
-def test_compare_tells_what_changed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_shows_what_changed(capsys: pytest.CaptureFixture[str]) -> None:
     text = shown(capsys, "compare", "last~1", "last")
     assert "gate: the same skill in both" in text
     assert re.search(r"haiku +12 +83% +0% +-83 \(.+\) +<0\.001 +0% +worse", text), text
@@ -285,7 +285,9 @@ def test_compare_takes_files_of_other_machines(
     assert "the model was another and is now id-of-haiku" in text
 
 
-def test_nothing_in_common_is_said(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_with_nothing_in_common_are_reported(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     keep(later(9, skills=("window",)), project / ".upskill/runs", BIG)
     text = shown(capsys, "compare", "last~1", "last")
     assert "the runs share no skill on the same model" in text
@@ -293,14 +295,12 @@ def test_nothing_in_common_is_said(project: Path, capsys: pytest.CaptureFixture[
 
 @pytest.mark.usefixtures("project")
 @pytest.mark.parametrize("args", [["show", "nope"], ["compare", "last", "last~9"], ["show", ""]])
-def test_what_names_no_run_is_an_error_in_one_message(
-    capsys: pytest.CaptureFixture[str], args: list[str]
-) -> None:
+def test_an_unknown_run_is_one_error(capsys: pytest.CaptureFixture[str], args: list[str]) -> None:
     assert main(["runs", *args]) == 2
     assert "pytest-upskill runs" in capsys.readouterr().err
 
 
-def test_names_of_models_do_nothing_to_the_terminal(
+def test_names_of_models_can_not_harm_the_terminal(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bad = "m\x1b[31m\u202e"
@@ -315,7 +315,7 @@ def test_names_of_models_do_nothing_to_the_terminal(
 
 
 @pytest.mark.parametrize(("columns", "headers"), [(80, 9), (120, 12)])
-def test_a_terminal_has_colours_and_is_filled_but_not_passed(
+def test_a_terminal_has_colours_and_no_line_is_too_long(
     project: Path, columns: int, headers: int
 ) -> None:
     command = [sys.executable, "-c", "from pytest_upskill.cli import main; main(['runs'])"]
@@ -330,24 +330,8 @@ def test_a_terminal_has_colours_and_is_filled_but_not_passed(
     assert "\x1b" not in run_on_terminal(command, project, {**env, "NO_COLOR": "1"}, 24, columns)
 
 
-@pytest.mark.parametrize("command", [[], ["show"], ["compare"]])
-def test_the_help_fits_a_screen_with_an_example_and_the_exit_statuses(
-    command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    with pytest.raises(SystemExit) as caught:
-        main(["runs", *command, "--help"])
-    assert caught.value.code == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) <= 24
-    assert max(map(len, lines)) <= 80
-    assert [line.partition(":")[0] for line in lines[-2:]] == ["example", "exit status"]
-
-
 @pytest.mark.parametrize("args", [["-n", "0"], ["-n", "x"], ["--metric", "speed"]])
-def test_a_wrong_option_is_a_usage_error(
-    args: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_bad_option_is_a_usage_error(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["runs", *args])
     assert caught.value.code == 2

@@ -95,7 +95,7 @@ def test_the_same_async(tmp_path: Path) -> None:
         asyncio.run(lesson(url))
 
 
-def test_cancelling_ends_all_that_is_being_asked(tmp_path: Path) -> None:
+def test_cancelling_stops_all_questions(tmp_path: Path) -> None:
     reached = threading.Event()
 
     def script(_: Asked) -> Reply | Fault:
@@ -118,7 +118,7 @@ def test_cancelling_ends_all_that_is_being_asked(tmp_path: Path) -> None:
     assert not (tmp_path / "skills").exists()
 
 
-def test_nobody_to_evaluate_on_is_told(tmp_path: Path) -> None:
+def test_evaluate_needs_a_student(tmp_path: Path) -> None:
     with in_session(School()) as url:
         taught = generate_skill(
             TASK, teacher="big", students=(), folder=tmp_path, teacher_url=url, name="mine"
@@ -128,7 +128,7 @@ def test_nobody_to_evaluate_on_is_told(tmp_path: Path) -> None:
         evaluate(tmp_path / "skills/mine", students=[], folder=tmp_path)
 
 
-def test_texts_are_taken_for_paths_and_for_one_student(tmp_path: Path) -> None:
+def test_strings_are_accepted_as_paths_and_as_one_student(tmp_path: Path) -> None:
     with in_session(School()) as url:
         taught = generate_skill(
             TASK,
@@ -161,7 +161,7 @@ def test_texts_are_taken_for_paths_and_for_one_student(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("role", ["teacher", "student"])
-def test_keys_in_the_errors_of_servers_are_masked(tmp_path: Path, role: str) -> None:
+def test_keys_in_server_errors_are_masked(tmp_path: Path, role: str) -> None:
     key = "gh" + "p_aB3dE5gH7jK9mN1pQ3sT5vW7xY9zA2cD4fG6"
     school = School()
 
@@ -184,7 +184,7 @@ def test_keys_in_the_errors_of_servers_are_masked(tmp_path: Path, role: str) -> 
     assert key not in str(raised.value)
 
 
-def test_what_is_public_is_there() -> None:
+def test_public_names_exist() -> None:
     names = pytest_upskill.teach.__all__
     assert names == sorted(names)
     assert all(hasattr(pytest_upskill.teach, name) for name in names)

@@ -126,7 +126,7 @@ def test_on_a_terminal_it_asks_and_shows_steps_live(project: Project) -> None:
 
 @dataclass(frozen=True)
 class Keyboard:
-    """Somebody who types this, or presses Ctrl-C."""
+    """Standard input: a user who types this, or presses Ctrl-C."""
 
     typed: str
 

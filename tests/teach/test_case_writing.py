@@ -72,7 +72,7 @@ def tried(
         ({"reference": None}, "reference: Input should be a valid string"),
     ],
 )
-def test_a_case_that_does_not_tell_right_from_wrong_falls(
+def test_a_case_that_does_not_tell_right_from_wrong_is_rejected(
     tmp_path: Path, change: dict[str, Any], why: str
 ) -> None:
     good, fallen = tried(tmp_path, case("red", **change), case("blue"))
@@ -80,12 +80,12 @@ def test_a_case_that_does_not_tell_right_from_wrong_falls(
     assert why in fallen[0]
 
 
-def test_what_is_no_case_at_all_falls_and_spoils_no_other(tmp_path: Path) -> None:
+def test_garbage_is_rejected_and_spoils_no_other_case(tmp_path: Path) -> None:
     good, fallen = tried(tmp_path, "red", None, 3, [], case("red"))
     assert (good, len(fallen)) == (["colour-red"], 4)
 
 
-def test_near_duplicates_fall_also_of_those_that_were_there(tmp_path: Path) -> None:
+def test_near_duplicates_are_rejected_also_of_known_cases(tmp_path: Path) -> None:
     question = "Which lamp command makes everything in the whole big house {} at once tonight?"
     one, two, three = (case(c, input=question.format(c)) for c in ("red", "blue", "pink"))
     good, fallen = tried(tmp_path, one, two)
@@ -94,7 +94,7 @@ def test_near_duplicates_fall_also_of_those_that_were_there(tmp_path: Path) -> N
     assert tried(tmp_path, three, kept=(kept,))[0] == []
 
 
-def test_ids_are_made_unique_and_tags_of_ours_are_not_taken_over(tmp_path: Path) -> None:
+def test_ids_are_made_unique_and_reserved_tags_are_dropped(tmp_path: Path) -> None:
     replies = [case("red", id="Same One!"), case("blue", id="same one"), case("pink", id="")]
     replies[0]["tags"] = ["holdout", "Learn", "big deal", "skip"]
     good, _ = try_cases(replies, (), tmp_path, lambda _: [], None)
@@ -103,7 +103,7 @@ def test_ids_are_made_unique_and_tags_of_ours_are_not_taken_over(tmp_path: Path)
     assert good[0].case.tags == ("big-deal",)
 
 
-def test_what_a_schema_wants_to_be_there_and_is_empty_counts_as_not_written(
+def test_empty_checks_count_as_not_written(
     tmp_path: Path,
 ) -> None:
     empty = {name: type(example)() for name, example in OFFERED.items() if name != "contains"}
@@ -113,7 +113,7 @@ def test_what_a_schema_wants_to_be_there_and_is_empty_counts_as_not_written(
     assert good[0].data["expected"] == {"contains": ["zorp"]}
 
 
-def test_every_check_that_an_author_is_told_of_is_one_with_an_example_that_is_read() -> None:
+def test_every_check_of_the_prompt_exists_and_has_a_valid_example() -> None:
     for judge in (False, True):
         told = [
             json.loads(line[2:].partition("}: ")[0] + "}")
@@ -127,7 +127,7 @@ def test_every_check_that_an_author_is_told_of_is_one_with_an_example_that_is_re
         assert list(expected["properties"]) == expected["required"] == list(offered(judge))
 
 
-def test_cases_that_leak_can_not_be_passed_or_are_twins_are_replaced(project: Project) -> None:
+def test_rejected_cases_are_replaced(project: Project) -> None:
     bad = [
         case("red", input="Is lamp zorp right for red?"),
         case("green", reference="I forgot."),
@@ -146,7 +146,7 @@ def test_cases_that_leak_can_not_be_passed_or_are_twins_are_replaced(project: Pr
     assert "nearly the same as another" in second.question
 
 
-def test_after_two_rounds_it_goes_on_with_those_that_hold(project: Project) -> None:
+def test_after_two_rounds_the_usable_cases_are_kept(project: Project) -> None:
     school = School(cases=[cases(*map(case, COLOURS[:5]), case("pink", reference="no"))])
     status, shown, _ = project.generate(school)
     assert status == 0
@@ -155,7 +155,7 @@ def test_after_two_rounds_it_goes_on_with_those_that_hold(project: Project) -> N
     assert len(load_cases(project.skill / "skill_meta.json")) == 5
 
 
-def test_with_too_few_it_is_an_error(project: Project) -> None:
+def test_too_few_usable_cases_are_an_error(project: Project) -> None:
     school = School(cases=[cases(case("red"), case("pink", reference="no"))])
     status, _, error = project.generate(school)
     assert status == 1
@@ -164,7 +164,7 @@ def test_with_too_few_it_is_an_error(project: Project) -> None:
     assert project.files() == []
 
 
-def test_a_reply_that_was_cut_off_gives_the_cases_that_are_whole(project: Project) -> None:
+def test_the_complete_cases_of_a_cut_off_reply_are_used(project: Project) -> None:
     whole = cases(*map(case, COLOURS))
     school = School(cases=[whole[: len(whole) - 40], cases(case("grey"))])
     assert project.generate(school)[0] == 0
@@ -175,7 +175,7 @@ def knows_red(asked: Asked) -> str:
     return "Type lamp zorp." if " red" in asked.question else knows(asked)
 
 
-def test_what_every_student_passes_without_the_skill_is_replaced_once(project: Project) -> None:
+def test_cases_that_every_student_passes_anyway_are_replaced_once(project: Project) -> None:
     first = cases(*map(case, COLOURS[:-1]), case("grey"))
     other = case("red", id="new", input="How is sunset light made?", tags=[])
     other |= {"expected": {"contains": ["sundo"]}, "reference": "sundo", "wrong": "sunset"}
@@ -189,14 +189,14 @@ def test_what_every_student_passes_without_the_skill_is_replaced_once(project: P
     assert "colour-red" not in ids
 
 
-def test_what_can_not_be_replaced_is_kept_and_reported_as_no_signal(project: Project) -> None:
+def test_cases_without_signal_are_kept_and_reported(project: Project) -> None:
     school = School(student=knows_red)
     _, shown, _ = project.generate(school)
     assert "these cases even without the skill: colour-red." in " ".join(lines(shown))
     assert len(school.of("author")) == 2
 
 
-def test_valid_cases_of_an_adversary_join_the_learning_part(project: Project) -> None:
+def test_cases_of_an_adversary_are_for_learning(project: Project) -> None:
     attack = case("grey", id="trick", input="Which lamp command is for fog?")
     attack |= {"expected": {"contains": ["foggo"]}, "reference": "lamp foggo", "wrong": "lamp fog"}
     leak = case("grey", id="leak", input="Is tund for grey?")
@@ -211,7 +211,7 @@ def test_valid_cases_of_an_adversary_join_the_learning_part(project: Project) ->
     assert "Which lamp command is for fog?" in school.of("teacher")[1].question
 
 
-def test_another_model_may_write_the_cases(project: Project) -> None:
+def test_another_model_can_write_the_cases(project: Project) -> None:
     school = School()
     project.generate(school, "--test-model", "tester")
     assert [asked.model for asked in school.of("author")] == ["tester"]
@@ -242,7 +242,7 @@ def test_cases_are_written_for_a_skill_that_has_none_and_more_are_added(project:
     assert body(*COLOURS) in school.of("author")[0].question
 
 
-def test_a_file_of_cases_keeps_all_that_stood_in_it(project: Project) -> None:
+def test_a_file_of_cases_keeps_its_content(project: Project) -> None:
     folder = write_skill(project.folder / "skills/gate", body=body(*COLOURS))
     own = {"input": "Open?", "expected": {"contains": "up"}, "runs": 2}
     data = {"defaults": {"system": "Be short."}, "cases": [own]}
@@ -254,10 +254,10 @@ def test_a_file_of_cases_keeps_all_that_stood_in_it(project: Project) -> None:
     assert written["defaults"] == data["defaults"]
     assert {**written["cases"][0], "tags": []} == {**own, "tags": []}
     assert len(written["cases"]) == 5
-    assert "metadata" not in written  # nobody but its author wrote this skill
+    assert "metadata" not in written  # its author wrote this skill, not a model
 
 
-def test_cases_are_not_added_to_another_form(project: Project) -> None:
+def test_cases_are_not_added_to_evals_json(project: Project) -> None:
     folder = write_skill(project.folder / "skills/gate")
     (folder / "skill_meta.json").unlink()
     (folder / "evals").mkdir()
@@ -269,7 +269,7 @@ def test_cases_are_not_added_to_another_form(project: Project) -> None:
     assert "cases can only be added to skill_meta.json" in error
 
 
-def test_if_no_case_can_be_added_that_is_an_error_with_the_reasons(project: Project) -> None:
+def test_no_usable_case_is_an_error_with_reasons(project: Project) -> None:
     written = [{"id": f"own-{number}", "input": f"Open {number}?"} for number in range(4)]
     shaped = [{**one, "expected": {"contains": "up"}} for one in written]
     folder = write_skill(project.folder / "skills/gate", shaped, body=body(*COLOURS))

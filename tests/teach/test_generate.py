@@ -185,7 +185,7 @@ def test_a_skill_that_is_too_long_is_shortened_even_if_all_cases_pass(project: P
     assert "answers fail; these" not in asked
     assert "still too long" not in shown
     assert [line for line in lines(shown) if line.startswith("attempt 2") and "best" in line]
-    # One that is short and helps nobody is no better than one that helps.
+    # A short skill that does not help is no better than a long one that does.
     school = School([long, long, draft(), draft()])
     status, shown, _ = project.generate(school, *words, "--name", "other")
     assert status == 0
@@ -336,6 +336,6 @@ def test_attempts_are_kept_with_readable_results(project: Project) -> None:
     assert "attempt 1: SKILL.md of" in (project.workspace / "attempt-1/report.txt").read_text()
 
 
-def test_the_questions_of_the_school_are_no_duplicates() -> None:
+def test_the_questions_of_these_tests_are_no_duplicates() -> None:
     assert len(set(QUESTIONS)) == len(COLOURS)
     assert json.loads(cases(case("red")))["cases"][0]["expected"]["contains"] == ["zorp"]

@@ -37,7 +37,7 @@ AWS_SECRET = "wJalrXUtnFEMI/K7MDENG+" + "bPxRfiCYzQ4tLk8sVo"
 @pytest.mark.parametrize(
     "text", ["{}", "key is {}.", 'x("{}")', '{{"a": "{}"}}', "https://x.org/?k={}&b=1", "a={}\n"]
 )
-def test_keys_of_providers_are_masked_wherever_they_stand(key: str, text: str) -> None:
+def test_keys_of_providers_are_masked_wherever_they_are(key: str, text: str) -> None:
     shown = masked(text.format(key))
     assert key[8:] not in shown
     assert shown in (text.format("<API KEY>"), text.format("<TOKEN>"))
@@ -94,7 +94,7 @@ def test_keys_of_providers_are_masked_wherever_they_stand(key: str, text: str) -
         ("From: Bob <bob.x+y@mail.example.co.uk>", "From: Bob <<EMAIL>>"),
     ],
 )
-def test_what_is_called_a_secret_is_one(text: str, wanted: str) -> None:
+def test_values_named_as_secrets_are_masked(text: str, wanted: str) -> None:
     assert masked(text) == wanted
 
 
@@ -114,17 +114,17 @@ def test_what_is_called_a_secret_is_one(text: str, wanted: str) -> None:
         ("lib/Users/list.py", "lib/Users/list.py"),
     ],
 )
-def test_the_rest_of_a_path_in_a_home_stays(text: str, wanted: str) -> None:
+def test_the_rest_of_a_path_in_a_home_folder_stays(text: str, wanted: str) -> None:
     assert masked(text) == wanted
 
 
-def test_the_home_of_this_process_wherever_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_home_folder_of_this_process_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/srv/people/bob")
     monkeypatch.setenv("USERPROFILE", "/srv/people/bob")
     assert masked("/srv/people/bob/x and /srv/people/bobby") == "<HOME>/x and /srv/people/bobby"
 
 
-def test_values_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_of_the_environment_are_masked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_SERVICE_KEY", "just-some-words-in-a-row")
     monkeypatch.setenv("OTHER_TOKEN", "short")
     monkeypatch.setenv("PATH_TO_KEY", "/etc/ssl/private")
@@ -134,7 +134,7 @@ def test_values_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("prefix", ["", "     7→"])
-def test_private_keys_also_as_a_tool_shows_them(prefix: str) -> None:
+def test_private_keys_are_masked_also_with_line_numbers(prefix: str) -> None:
     body = "\n".join(prefix + "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC" * 2 for _ in range(3))
     kind = "RSA PRIVATE " + "KEY"
     text = f"a\n-----BEGIN {kind}-----\n{body}\n{prefix}-----END {kind}-----\nb"
@@ -144,7 +144,7 @@ def test_private_keys_also_as_a_tool_shows_them(prefix: str) -> None:
     assert "MIIE" not in masked(cut)
 
 
-def test_private_keys_in_short_lines_and_those_that_are_only_spoken_of() -> None:
+def test_private_keys_in_short_lines_and_mere_mentions() -> None:
     kind = "PRIVATE " + "KEY"
     body = "\n".join(["MIIEvQIBADANBgkq"] * 4)
     text = f"-----BEGIN {kind}-----\n{body}\n-----END {kind}-----"
@@ -158,7 +158,7 @@ def test_private_keys_in_short_lines_and_those_that_are_only_spoken_of() -> None
         assert masked(spoken) == spoken
 
 
-def test_a_secret_that_was_named_once_is_masked_everywhere() -> None:
+def test_a_secret_named_once_is_masked_everywhere() -> None:
     text = "API_TOKEN=zx81spectrum48k and later: curl -d zx81spectrum48k"
     assert "zx81" not in masked(text)
 
@@ -199,11 +199,11 @@ def test_code_is_left_alone() -> None:
     assert masked(CODE) == CODE
 
 
-def test_the_source_of_this_project_has_no_secret_in_it() -> None:
+def test_the_source_of_this_project_has_no_secrets() -> None:
     package = Path(__file__).parents[2] / "src/pytest_upskill"
     for file in package.rglob("*.py"):
         if file.name in ("secrets.py", "spoken.py"):
-            continue  # they speak of what is masked
+            continue  # they contain examples of secrets
         text = file.read_text("utf-8")
         assert masked(text) == text, file
 

@@ -222,7 +222,7 @@ def test_the_forms_of_a_tool(tmp_path: Path, form: Any) -> None:
     assert read_tool(f"{file}#build") == TOLD
 
 
-def test_the_name_of_an_only_tool_may_be_left_out(tmp_path: Path) -> None:
+def test_the_name_of_a_single_tool_is_optional(tmp_path: Path) -> None:
     file = tmp_path / "a#b.json"
     file.write_text(json.dumps(MCP))
     assert read_tool(str(file)) == TOLD
@@ -238,7 +238,7 @@ def test_the_name_of_an_only_tool_may_be_left_out(tmp_path: Path) -> None:
         ("{}", "f.json#x", "no tool in"),
     ],
 )
-def test_what_is_wrong_is_told(
+def test_bad_tool_references_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, reference: str, said: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -269,7 +269,7 @@ def test_a_tool_file_that_is_no_json_is_rejected(
     assert caught.value.hint
 
 
-def test_a_schema_that_holds_itself_or_no_types_is_no_trouble(tmp_path: Path) -> None:
+def test_recursive_and_untyped_schemas_work(tmp_path: Path) -> None:
     deep: dict[str, Any] = {"type": "object"}
     for _ in range(50):
         deep = {"properties": {"x": deep, "y": None, "z": {"items": 3}}, "required": "x"}

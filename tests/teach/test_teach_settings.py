@@ -54,7 +54,7 @@ def test_the_help_has_every_option_with_its_default(command: TeachCommand) -> No
     assert "(default: 2048)" in shown
 
 
-def test_without_options_the_defaults_hold_and_the_configuration_before_them() -> None:
+def test_options_come_before_the_configuration_and_the_defaults() -> None:
     assert parsed("generate") == TeachSettings("x")
     configured = parsed("generate", eval_models=("small",), teacher="big", test_model="tester")
     assert configured.students == ("small",)

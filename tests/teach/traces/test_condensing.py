@@ -19,7 +19,7 @@ def shown(turns: list[Turn] | tuple[Turn, ...], budget: int = 10_000) -> Condens
     return condensed(Trace("text transcript", tuple(turns)), budget)
 
 
-def test_what_fits_is_told_whole_in_numbered_steps() -> None:
+def test_a_trace_that_fits_is_shown_whole_in_numbered_steps() -> None:
     told = shown(STORY)
     assert told.left_out == ""
     assert told.tokens == estimated_tokens(told.text)
@@ -33,7 +33,7 @@ def long(word: str) -> str:
     return "\n".join(f"{word} {number}" for number in range(2000))
 
 
-def test_what_teaches_is_kept_and_the_rest_is_left_out() -> None:
+def test_what_teaches_is_kept_first() -> None:
     """Some reading of files between all that matters, and a budget of a hundredth."""
     reading = [
         turn
@@ -55,7 +55,7 @@ def test_what_teaches_is_kept_and_the_rest_is_left_out() -> None:
     assert " characters)" in told.left_out
 
 
-def test_the_last_version_of_a_file_is_whole_and_earlier_ones_are_a_line() -> None:
+def test_the_last_version_of_a_file_is_whole_and_earlier_ones_are_one_line() -> None:
     versions = [
         turn
         for version in ("first", "second", "third")
@@ -76,7 +76,7 @@ def test_the_last_version_of_a_file_is_whole_and_earlier_ones_are_a_line() -> No
     assert told.text.count("one ") < 60
 
 
-def test_a_version_that_was_not_written_is_not_the_last() -> None:
+def test_a_failed_write_is_not_the_last_version() -> None:
     turns = [
         Turn("call", f"file_path: a.py\ncontent:\n{long('good')}", "Write"),
         Turn("result", "written", "Write"),
@@ -94,7 +94,7 @@ def test_a_version_that_was_not_written_is_not_the_last() -> None:
         ("/usr/bin/make", "sudo make all"),
     ],
 )
-def test_the_call_that_mended_it_is_kept_with_the_one_that_failed(failed: str, fix: str) -> None:
+def test_a_fix_is_kept_with_the_call_that_failed(failed: str, fix: str) -> None:
     noise = [
         Turn("call" if number % 2 == 0 else "result", f"{number} {'x' * 900}", "Grep")
         for number in range(400)
@@ -106,7 +106,7 @@ def test_the_call_that_mended_it_is_kept_with_the_one_that_failed(failed: str, f
     assert f"call Bash: {fix}" in told.text
 
 
-def test_what_is_repeated_is_told_once() -> None:
+def test_repeated_steps_are_shown_once() -> None:
     again = [Turn("call", "ls", "Bash"), Turn("result", "a b", "Bash")] * 14
     told = shown([Turn("user", "Go."), *again, *[Turn("assistant", "Hm.")] * 3])
     assert told.text == (
@@ -115,7 +115,7 @@ def test_what_is_repeated_is_told_once() -> None:
     assert told.left_out == ""
 
 
-def test_the_same_call_with_another_result_is_another() -> None:
+def test_the_same_call_with_another_result_is_another_step() -> None:
     turns = [
         Turn("call", "make", "Bash"),
         Turn("result", "error", "Bash", failed=True),
@@ -125,7 +125,7 @@ def test_the_same_call_with_another_result_is_another() -> None:
     assert shown(turns).text.count("call Bash: make") == 2
 
 
-def test_no_single_item_eats_the_budget() -> None:
+def test_no_single_turn_uses_up_the_budget() -> None:
     turns = [Turn("user", long("paste")), *STORY]
     told = shown(turns, 1000)
     assert told.text.count("paste ") > 20
@@ -149,13 +149,13 @@ def test_secrets_are_masked_before_anything_is_cut() -> None:
         assert "me@" not in text
 
 
-def test_what_a_terminal_or_json_brings_in_can_be_sent() -> None:
+def test_controls_and_surrogates_are_removed() -> None:
     told = shown([Turn("user", "a\x1b[31mred\x1b[0m\x00 \ud83d\ude00 \ud800 z\r\n")])
     assert told.text == "1. user: ared 😀 � z"
     told.text.encode()
 
 
-def test_nothing_at_all() -> None:
+def test_an_empty_trace() -> None:
     assert shown([]) == Condensed("", 0, "")
     assert shown(STORY, 0).text == ""
     assert shown(STORY, 0).left_out.startswith("left out: 1 of 1 request, all 2 messages, all 4 ")
@@ -183,7 +183,7 @@ def test_any_trace_stays_within_any_budget(turns: list[Turn], budget: int) -> No
 
 
 @given(st.text(max_size=300), st.integers(0, 400))
-def test_a_text_is_fitted_into_its_room(text: str, room: int) -> None:
+def test_a_text_is_shortened_to_its_limit(text: str, room: int) -> None:
     cut = fitted(text, room)
     size = len(text.encode("utf-8", "replace"))
     assert len(cut.encode("utf-8", "replace")) <= room
@@ -193,7 +193,7 @@ def test_a_text_is_fitted_into_its_room(text: str, room: int) -> None:
 @given(
     st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), max_size=12), st.integers(0, 200)
 )
-def test_room_is_shared_out_fairly(wishes: list[tuple[int, int]], room: int) -> None:
+def test_space_is_shared_out_fairly(wishes: list[tuple[int, int]], room: int) -> None:
     wanted, least = [want for want, _ in wishes], [low for _, low in wishes]
     given_out = allotted(wanted, least, room)
     assert sum(given_out) <= room
@@ -204,7 +204,7 @@ def test_room_is_shared_out_fairly(wishes: list[tuple[int, int]], room: int) -> 
 
 @pytest.mark.parametrize("form", ["claude", "codex", "openai", "text"])
 def test_a_trace_of_five_megabytes(tmp_path: Path, form: str) -> None:
-    """Of every form: it is read, masked, and condensed, with its lessons still in it."""
+    """In every format it is read, masked and condensed, and what teaches is kept."""
     noise = "\n".join(f"/home/bob/src/file{n}.py: value_{n} = compute({n})" for n in range(100))
     many = 5_000_000 // len(noise) + 1
     if form == "claude":

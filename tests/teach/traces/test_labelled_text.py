@@ -42,7 +42,7 @@ def test_the_labels_of_markdown(tmp_path: Path, pair: tuple[str, str]) -> None:
     assert trace.turns == (Turn("user", f"{ASKED}\n\n## User interface"), Turn("assistant", DONE))
 
 
-def test_a_call_told_under_the_heading_of_the_assistant(tmp_path: Path) -> None:
+def test_a_call_under_the_heading_of_the_assistant(tmp_path: Path) -> None:
     use = '🔧 Using tool: Bash\nInput: {\n  "command": "ls",\n  "description": "List"\n}'
     trace = read(
         tmp_path, f"## User\n\nHi.\n\n---\n\n## Claude\n\n{use}\n\n---\n\n## Claude\n\nYes."
@@ -50,7 +50,7 @@ def test_a_call_told_under_the_heading_of_the_assistant(tmp_path: Path) -> None:
     assert trace.turns[1:] == (Turn("call", "ls", "Bash"), Turn("assistant", "Yes."))
 
 
-def test_a_fence_that_nobody_closed_hides_nothing(tmp_path: Path) -> None:
+def test_an_unclosed_fence_hides_nothing(tmp_path: Path) -> None:
     trace = read(tmp_path, f"## User\n```\n{ASKED}\n## Assistant\n{PLAN}\n")
     assert [turn.kind for turn in trace.turns] == ["user", "assistant"]
 
@@ -63,7 +63,7 @@ def test_a_labelled_text(tmp_path: Path) -> None:
     assert trace.turns[2].text == "Thanks: that is all."
 
 
-def test_what_claude_code_exports(tmp_path: Path) -> None:
+def test_exports_of_claude_code(tmp_path: Path) -> None:
     trace = read(tmp_path, sessions.EXPORT)
     assert trace == Trace(
         "text transcript",
@@ -87,7 +87,7 @@ def test_what_claude_code_exports(tmp_path: Path) -> None:
         | st.text(max_size=5)
     )
 )
-def test_any_text_is_a_trace_or_an_error_that_says_so(tmp_path: Path, parts: list[str]) -> None:
+def test_any_text_is_a_trace_or_an_error(tmp_path: Path, parts: list[str]) -> None:
     text = "".join(parts).encode("utf-8", "replace")
     try:
         assert read(tmp_path, text).turns

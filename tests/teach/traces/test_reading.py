@@ -1,4 +1,4 @@
-"""Traces of agents: told apart by what they hold, and read to the same turns."""
+"""Traces of agents: recognised by their content, and read to the same turns."""
 
 import codecs
 import json
@@ -57,13 +57,13 @@ OPENAI, ANTHROPIC = "OpenAI messages", "Anthropic messages"
         ),
     ],
 )
-def test_every_form_of_messages_gives_the_same_turns(
+def test_every_format_gives_the_same_turns(
     tmp_path: Path, text: str, form: str, skipped: int
 ) -> None:
     assert read(tmp_path, text) == Trace(form, STORY, skipped)
 
 
-def test_a_file_in_the_making_is_read_up_to_its_broken_last_line(tmp_path: Path) -> None:
+def test_an_unfinished_file_is_read_up_to_its_broken_last_line(tmp_path: Path) -> None:
     text = lines(sessions.claude_code()) + '{"type": "assistant", "message": {"role": "assis'
     assert read(tmp_path, text) == Trace("Claude Code session", STORY, 3)
 
@@ -83,7 +83,7 @@ def entry(role: str, content: Any, **more: Any) -> dict[str, Any]:
     return {"type": role, "message": {"role": role, "content": content}, **more}
 
 
-def test_claude_code_without_what_nobody_said(tmp_path: Path) -> None:
+def test_texts_that_claude_code_adds_are_left_out(tmp_path: Path) -> None:
     entries = [
         entry("user", f"{CAVEAT} commands. DO NOT respond"),
         entry("user", "Base directory for this skill: /x\n# Skill", isMeta=True),
@@ -112,12 +112,12 @@ def test_a_resumed_session_repeats_nothing(tmp_path: Path) -> None:
     assert read(tmp_path, lines([*entries, *entries])).turns == STORY
 
 
-def test_the_file_of_a_subagent_is_a_trace_of_its_own(tmp_path: Path) -> None:
+def test_the_file_of_a_subagent_is_a_trace(tmp_path: Path) -> None:
     entries = [{**one, "isSidechain": True} for one in sessions.claude_code()]
     assert read(tmp_path, lines(entries)).turns == STORY
 
 
-def test_a_summary_counts_where_what_it_sums_up_is_not_there(tmp_path: Path) -> None:
+def test_a_summary_counts_if_its_turns_are_missing(tmp_path: Path) -> None:
     text = "This session is being continued from a previous conversation. Summary: x."
     entries = [entry("user", text), entry("user", "Go on.")]
     assert read(tmp_path, lines(entries)).turns == (
@@ -126,7 +126,7 @@ def test_a_summary_counts_where_what_it_sums_up_is_not_there(tmp_path: Path) -> 
     )
 
 
-def test_results_of_calls_at_once_follow_their_own_calls(tmp_path: Path) -> None:
+def test_results_of_parallel_calls_follow_their_calls(tmp_path: Path) -> None:
     def use(name: str) -> dict[str, Any]:
         return {"type": "tool_use", "id": name, "name": "Read", "input": {"file_path": name}}
 
@@ -151,7 +151,7 @@ def rollout(*payloads: dict[str, Any], kind: str = "response_item") -> str:
     return lines([{"type": kind, "payload": payload} for payload in payloads])
 
 
-def test_the_calls_of_codex_in_all_their_shapes(tmp_path: Path) -> None:
+def test_all_kinds_of_codex_calls(tmp_path: Path) -> None:
     shell = {"command": ["bash", "-lc", "make test"], "workdir": "/x"}
     failed = {"output": "no rule", "metadata": {"exit_code": 2, "duration_seconds": 0.1}}
     patch = "*** Begin Patch\n*** Add File: a.py\n+x\n*** End Patch"
@@ -204,14 +204,14 @@ def test_the_calls_of_codex_in_all_their_shapes(tmp_path: Path) -> None:
         ("", False),
     ],
 )
-def test_a_tool_message_that_tells_of_an_error(tmp_path: Path, output: str, failed: bool) -> None:
+def test_a_tool_message_with_an_error(tmp_path: Path, output: str, failed: bool) -> None:
     messages = sessions.openai_messages()
     messages[4]["content"] = output
     trace = read(tmp_path, json.dumps(messages))
     assert trace.turns[3].failed is failed
 
 
-def test_a_rollout_of_events_alone(tmp_path: Path) -> None:
+def test_a_rollout_with_only_events(tmp_path: Path) -> None:
     text = rollout(
         {"type": "user_message", "message": "Fix it."},
         {"type": "agent_reasoning", "text": "Hm."},
@@ -259,7 +259,7 @@ def test_old_rollouts_and_the_stream_of_codex_exec(tmp_path: Path) -> None:
         ('[{"role": "system", "content": "x"}]', "nothing was said or done"),
     ],
 )
-def test_what_is_no_trace_is_told_with_what_would_be_one(
+def test_other_files_are_errors_that_name_the_formats(
     tmp_path: Path, text: str | bytes, said: str
 ) -> None:
     error = refused(tmp_path, text)
@@ -270,11 +270,11 @@ def test_what_is_no_trace_is_told_with_what_would_be_one(
             assert form in error.hint
 
 
-def test_a_broken_document_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_broken_document_is_reported_with_its_line(tmp_path: Path) -> None:
     assert refused(tmp_path, '[\n {"role": "user"},\n {oops}\n]').where.endswith("trace.bin:3")
 
 
-def test_a_trace_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_trace(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="no such file"):
         read_trace(tmp_path / "nowhere")
     with pytest.raises(TraceError, match="folder"):
@@ -303,7 +303,7 @@ JSON = st.recursive(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(entries=st.lists(JSON, max_size=4), as_lines=st.booleans())
-def test_any_json_is_a_trace_or_an_error_that_says_so(
+def test_any_json_is_a_trace_or_an_error(
     tmp_path: Path, entries: list[Any], as_lines: bool
 ) -> None:
     text = lines(entries) if as_lines else json.dumps(entries)
