@@ -22,7 +22,7 @@ from pytest_upskill.results.history import default_folder, keep
 from pytest_upskill.results.to_json import results_bytes
 from pytest_upskill.skills.case import load_cases
 from pytest_upskill.trials.trial import Arm
-from support import wick_school
+from support import wick_models
 from support.kit import commit_all
 from support.loopback import Asked, LoopbackServer, Reply
 from support.made import STARTED, made_run
@@ -194,7 +194,7 @@ def check_teaching(shell: Shell, project: Path, words: list[str]) -> None:
     for name in ("skills", "examples"):
         shutil.copytree(project / name, copy / name, dirs_exist_ok=True)
     shutil.rmtree(copy / TAUGHT)
-    with LoopbackServer(wick_school.answer) as server:
+    with LoopbackServer(wick_models.answer) as server:
         args = [f"{server.url}/v1" if arg.startswith("http://local") else arg for arg in words[1:]]
         address = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.url, "COLUMNS": "80"}
         shown = shell.output(["pytest-upskill", *args], copy, address)
@@ -211,7 +211,7 @@ def test_python_example_of_generate_runs(tmp_path: Path, shell: Shell) -> None:
     (example,) = [text for _, text in blocks("python") if "generate_skill" in text]
     (tmp_path / "lesson.py").write_text(example)
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    with LoopbackServer(wick_school.answer) as server:
+    with LoopbackServer(wick_models.answer) as server:
         address = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.url}
         shown = shell.output([sys.executable, "lesson.py"], tmp_path, address)
     assert shown.startswith("2 True skills/wick-python\nhaiku helps +90 points")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from support.school import Project, make_project
+from support.fake_models import Project, make_project
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from pytest_upskill.teach import (
     refine,
     refine_async,
 )
+from support.fake_models import COLOURS, TASK, FakeModels, body, case, cases, draft, served
 from support.loopback import Asked, Fault, LoopbackServer, Reply
-from support.school import COLOURS, TASK, School, body, case, cases, draft, in_session
 
 
 @pytest.fixture(autouse=True)
@@ -35,10 +35,10 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_from_a_task_to_a_refined_skill(tmp_path: Path, elsewhere: Path) -> None:
     told: list[str] = []
     more = cases(case("red", id="new", input="What is it for sunset?", reference="zorp it"))
-    school = School(
+    fake = FakeModels(
         [draft("red"), draft(*COLOURS[:9]), draft(*COLOURS)], [cases(*map(case, COLOURS)), more]
     )
-    with in_session(school) as url:
+    with served(fake) as url:
         taught = generate_skill(
             TASK,
             teacher="big",
@@ -91,7 +91,7 @@ def test_the_same_async(tmp_path: Path) -> None:
         with pytest.raises(SettingsError, match="200"):
             await generate_cases_async(taught.folder, 201, teacher="big", teacher_url=url)
 
-    with in_session(School()) as url:
+    with served(FakeModels()) as url:
         asyncio.run(lesson(url))
 
 
@@ -119,7 +119,7 @@ def test_cancelling_stops_all_questions(tmp_path: Path) -> None:
 
 
 def test_evaluate_needs_a_student(tmp_path: Path) -> None:
-    with in_session(School()) as url:
+    with served(FakeModels()) as url:
         taught = generate_skill(
             TASK, teacher="big", students=(), folder=tmp_path, teacher_url=url, name="mine"
         )
@@ -129,7 +129,7 @@ def test_evaluate_needs_a_student(tmp_path: Path) -> None:
 
 
 def test_strings_are_accepted_as_paths_and_as_one_student(tmp_path: Path) -> None:
-    with in_session(School()) as url:
+    with served(FakeModels()) as url:
         taught = generate_skill(
             TASK,
             teacher="big",
@@ -163,12 +163,12 @@ def test_strings_are_accepted_as_paths_and_as_one_student(tmp_path: Path) -> Non
 @pytest.mark.parametrize("role", ["teacher", "student"])
 def test_keys_in_server_errors_are_masked(tmp_path: Path, role: str) -> None:
     key = "gh" + "p_aB3dE5gH7jK9mN1pQ3sT5vW7xY9zA2cD4fG6"
-    school = School()
+    fake = FakeModels()
 
     def script(asked: Asked) -> Reply | Fault:
-        if school.role(asked) == role:
+        if fake.role(asked) == role:
             return Fault("status", 400, message=f"{key} is not good")
-        return school(asked)
+        return fake(asked)
 
     with (
         LoopbackServer(script) as server,

@@ -11,26 +11,26 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.skills.skill import load_skill
-from support.school import (
+from support.fake_models import (
     COLOURS,
     COMMAND,
     SECRETS,
     TASK,
+    FakeModels,
     Project,
-    School,
     body,
     case,
     draft,
     generate_words,
-    in_session,
     lines,
+    served,
 )
 from support.terminal import run_on_terminal
 
 
-def priced(project: Project, school: School, *words: str) -> tuple[int, str, str]:
-    """With models whose price is known, at the school's address."""
-    with in_session(school) as url, pytest.MonkeyPatch.context() as patch:
+def priced(project: Project, fake: FakeModels, *words: str) -> tuple[int, str, str]:
+    """With models whose price is known, at the fake's address."""
+    with served(fake) as url, pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_BASE_URL", url)
         patch.setenv("OPENAI_API_KEY", "none")
         models = ["--model", "openai:gpt-4o", "--eval-model", "openai:gpt-4o-mini"]
@@ -39,8 +39,8 @@ def priced(project: Project, school: School, *words: str) -> tuple[int, str, str
 
 def test_the_best_version_is_saved_when_the_budget_ends(project: Project) -> None:
     # Each reply of the teacher costs $0.08, so that a third one could exceed the budget.
-    school = School([draft(*COLOURS[:6]), draft(*COLOURS)], output_tokens=8000)
-    status, shown, _ = priced(project, school, "--yes", "--max-cost", "0.2")
+    fake = FakeModels([draft(*COLOURS[:6]), draft(*COLOURS)], output_tokens=8000)
+    status, shown, _ = priced(project, fake, "--yes", "--max-cost", "0.2")
     assert status == 0
     told = (
         "Stopped after one attempt: another version could exceed the budget ($0.16 of $0.2 spent)."
@@ -49,15 +49,15 @@ def test_the_best_version_is_saved_when_the_budget_ends(project: Project) -> Non
     assert lines(shown)[-1] == "Saved to ./skills/lamp-colours (cost $0.16)"
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS[:6])
     assert (project.skill / "skill_meta.json").is_file()
-    assert len(school.of("teacher")) == 1
+    assert len(fake.of("teacher")) == 1
 
 
 def test_a_last_step_beyond_the_budget_is_reported(project: Project) -> None:
     # Two replies cost $0.16. Each answer of the student can cost $0.0012 at the most, and does not.
-    school = School(output_tokens=8000)
+    fake = FakeModels(output_tokens=8000)
     (project.folder / "trace.md").write_text("# User\n\nlamp\n\n# Assistant\n\nlamp zorp\n")
     words = ("--yes", "--max-cost", "0.18", "--from", "trace.md")
-    status, shown, _ = priced(project, school, *words)
+    status, shown, _ = priced(project, fake, *words)
     told = " ".join(lines(shown))
     assert status == 0
     assert "Stopped after one attempt: every student reached 100%." in told
@@ -69,56 +69,56 @@ def test_a_last_step_beyond_the_budget_is_reported(project: Project) -> None:
 def test_prices_of_the_ini_file_apply_to_own_servers(project: Project) -> None:
     prices = "skill_prices =\n    big 2.50 10\n    small 0.15 0.60"
     (project.folder / "pytest.ini").write_text(f"[pytest]\n{prices}\n")
-    school = School([draft(*COLOURS[:6]), draft(*COLOURS)], output_tokens=8000)
-    status, shown, error = project.generate(school, "--max-cost", "0.2")
+    fake = FakeModels([draft(*COLOURS[:6]), draft(*COLOURS)], output_tokens=8000)
+    status, shown, error = project.generate(fake, "--max-cost", "0.2")
     assert (status, error) == (0, "")
     assert re.match(r"This takes about \d+ calls, [\d,]+ tokens, about \$0\.\d+\.", shown)
     assert lines(shown)[-1] == "Saved to ./skills/lamp-colours (cost $0.16)"
     (project.folder / "pytest.ini").write_text("[pytest]\nskill_prices = big much\n")
-    status, _, error = project.generate(school)
+    status, _, error = project.generate(fake)
     assert (status, "skill_prices 'big much': not a name with two" in error) == (2, True)
     (project.folder / "pytest.ini").write_text("[pytest]\nskill_prices = big 1 1\n")
-    status, _, error = project.generate(school, "--max-cost", "1")
+    status, _, error = project.generate(fake, "--max-cost", "1")
     assert (status, "the price of small is not known" in error) == (2, True)
 
 
 def test_a_skill_beyond_the_budget_is_saved_unmeasured(
     project: Project,
 ) -> None:
-    school = School([draft("red")], output_tokens=8000)
-    status, shown, _ = priced(project, school, "--yes", "--max-cost", "0.1645", "--runs", "90")
+    fake = FakeModels([draft("red")], output_tokens=8000)
+    status, shown, _ = priced(project, fake, "--yes", "--max-cost", "0.1645", "--runs", "90")
     assert status == 1
     assert "The skill was not measured" in shown
     assert load_skill(project.skill / "SKILL.md").body == body("red")
 
 
 def test_a_budget_too_small_for_a_draft_is_an_error(project: Project) -> None:
-    status, _, error = priced(project, School(), "--yes", "--max-cost", "0.000001")
+    status, _, error = priced(project, FakeModels(), "--yes", "--max-cost", "0.000001")
     assert status == 1
     assert "budget reached ($0 of $0.000001): raise --max-cost" in error
     assert project.files() == []
 
 
 def test_without_a_terminal_spending_needs_yes(project: Project) -> None:
-    school = School()
-    with in_session(school) as url:
+    fake = FakeModels()
+    with served(fake) as url:
         words = [word for word in generate_words(url) if word != "--yes"]
         status, shown, error = project.run(*words)
     assert status == 2
     assert shown.startswith("This takes about ")
     assert "cost not known" in shown
     assert re.search(r"not a terminal: add --yes to make about \d+ calls \(cost not known\)", error)
-    assert school.asked == []
+    assert fake.asked == []
 
 
 def test_on_a_terminal_it_asks_and_shows_steps_live(project: Project) -> None:
-    school = School()
+    fake = FakeModels()
     environ = {**os.environ, "TERM": "xterm"}
-    with in_session(school) as url:
+    with served(fake) as url:
         words = [COMMAND, *(word for word in generate_words(url) if word != "--yes")]
         written = run_on_terminal(words, project.folder, environ, 24, typed=b"n\n")
         assert "Continue? [y/N]" in written
-        assert school.asked == []
+        assert fake.asked == []
         written = run_on_terminal(words, project.folder, environ, 24, typed=b"y\n")
     assert "Generating skill with big…\r\x1b[KGenerating skill with big…  " in written
     assert "Saved to ./skills/lamp-colours" in written
@@ -157,12 +157,12 @@ def test_declining_asks_no_model(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", Keyboard(typed))
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    school = School()
-    with in_session(school) as url:
+    fake = FakeModels()
+    with served(fake) as url:
         status, shown, error = project.run(*generate_words(url)[:-1])
     assert (status, error) == (wanted, told)
     assert shown.endswith(end)
-    assert school.asked == []
+    assert fake.asked == []
 
 
 def write_scripts(folder: Path) -> tuple[str, str]:

@@ -20,20 +20,20 @@ from pytest_upskill.teach.replies import (
 )
 from pytest_upskill.trials.answer import Reply
 from pytest_upskill.trials.trial import Question
-from support.kit import write_skill
-from support.loopback import Asked
-from support.school import (
+from support.fake_models import (
     COLOURS,
+    FakeModels,
     Project,
-    School,
     body,
     case,
     cases,
     draft,
-    in_session,
     knows,
     lines,
+    served,
 )
+from support.kit import write_skill
+from support.loopback import Asked
 
 
 def nobody(questions: list[Question]) -> list[Reply]:
@@ -135,29 +135,29 @@ def test_rejected_cases_are_replaced(project: Project) -> None:
     ]
     first = cases(*bad, *map(case, COLOURS[4:]), case("blue"))
     again = cases(case("red"), case("green"), case("amber"))
-    school = School(cases=[first, again])
-    status, shown, _ = project.generate(school)
+    fake = FakeModels(cases=[first, again])
+    status, shown, _ = project.generate(fake)
     assert status == 0
     assert "Generating cases… 12 kept, 3 replaced" in lines(shown)
     assert len(load_cases(project.skill / "skill_meta.json")) == 12
-    _, second = school.of("author")
+    _, second = fake.of("author")
     assert "rejected because the expected text 'zorp' is in the question itself" in second.question
     assert "its reference answer fails" in second.question
     assert "nearly the same as another" in second.question
 
 
 def test_after_two_rounds_the_usable_cases_are_kept(project: Project) -> None:
-    school = School(cases=[cases(*map(case, COLOURS[:5]), case("pink", reference="no"))])
-    status, shown, _ = project.generate(school)
+    fake = FakeModels(cases=[cases(*map(case, COLOURS[:5]), case("pink", reference="no"))])
+    status, shown, _ = project.generate(fake)
     assert status == 0
     assert "Generating cases… 5 kept, 7 given up" in lines(shown)
-    assert len(school.of("author")) <= 4
+    assert len(fake.of("author")) <= 4
     assert len(load_cases(project.skill / "skill_meta.json")) == 5
 
 
 def test_too_few_usable_cases_are_an_error(project: Project) -> None:
-    school = School(cases=[cases(case("red"), case("pink", reference="no"))])
-    status, _, error = project.generate(school)
+    fake = FakeModels(cases=[cases(case("red"), case("pink", reference="no"))])
+    status, _, error = project.generate(fake)
     assert status == 1
     assert "only 1 of 12 cases usable" in error
     assert "its reference answer fails" in error
@@ -166,8 +166,8 @@ def test_too_few_usable_cases_are_an_error(project: Project) -> None:
 
 def test_the_complete_cases_of_a_cut_off_reply_are_used(project: Project) -> None:
     whole = cases(*map(case, COLOURS))
-    school = School(cases=[whole[: len(whole) - 40], cases(case("grey"))])
-    assert project.generate(school)[0] == 0
+    fake = FakeModels(cases=[whole[: len(whole) - 40], cases(case("grey"))])
+    assert project.generate(fake)[0] == 0
     assert len(load_cases(project.skill / "skill_meta.json")) == 12
 
 
@@ -179,52 +179,52 @@ def test_cases_that_every_student_passes_anyway_are_replaced_once(project: Proje
     first = cases(*map(case, COLOURS[:-1]), case("grey"))
     other = case("red", id="new", input="How is sunset light made?", tags=[])
     other |= {"expected": {"contains": ["sundo"]}, "reference": "sundo", "wrong": "sunset"}
-    school = School([draft(*COLOURS)], [first, cases(other)], student=knows_red)
-    status, shown, _ = project.generate(school)
+    fake = FakeModels([draft(*COLOURS)], [first, cases(other)], student=knows_red)
+    status, shown, _ = project.generate(fake)
     assert status == 0
     assert "Generating cases… 12 kept, 1 replaced" in lines(shown)
-    assert "every student passes it without the skill" in school.of("author")[1].question
+    assert "every student passes it without the skill" in fake.of("author")[1].question
     ids = [one.id for one in load_cases(project.skill / "skill_meta.json")]
     assert "new" in ids
     assert "colour-red" not in ids
 
 
 def test_cases_without_signal_are_kept_and_reported(project: Project) -> None:
-    school = School(student=knows_red)
-    _, shown, _ = project.generate(school)
+    fake = FakeModels(student=knows_red)
+    _, shown, _ = project.generate(fake)
     assert "these cases even without the skill: colour-red." in " ".join(lines(shown))
-    assert len(school.of("author")) == 2
+    assert len(fake.of("author")) == 2
 
 
 def test_cases_of_an_adversary_are_for_learning(project: Project) -> None:
     attack = case("grey", id="trick", input="Which lamp command is for fog?")
     attack |= {"expected": {"contains": ["foggo"]}, "reference": "lamp foggo", "wrong": "lamp fog"}
     leak = case("grey", id="leak", input="Is tund for grey?")
-    school = School([draft("red"), draft(*COLOURS)], attacks=[cases(attack, leak)])
-    status, shown, _ = project.generate(school, "--adversary", "bad", "--attempts", "2")
+    fake = FakeModels([draft("red"), draft(*COLOURS)], attacks=[cases(attack, leak)])
+    status, shown, _ = project.generate(fake, "--adversary", "bad", "--attempts", "2")
     assert status == 0
     assert "Generating adversarial cases with bad… 1 kept" in lines(shown)
     read = {one.id: one.tags for one in load_cases(project.skill / "skill_meta.json")}
     assert read["trick"] == ("colour", "adversary", "learn")
     assert "leak" not in read
-    assert body("red") in school.of("adversary")[0].question
-    assert "Which lamp command is for fog?" in school.of("teacher")[1].question
+    assert body("red") in fake.of("adversary")[0].question
+    assert "Which lamp command is for fog?" in fake.of("teacher")[1].question
 
 
 def test_another_model_can_write_the_cases(project: Project) -> None:
-    school = School()
-    project.generate(school, "--test-model", "tester")
-    assert [asked.model for asked in school.of("author")] == ["tester"]
-    project.generate(school, "--test-gen-model", "other", "--force")
-    assert school.of("author")[-1].model == "other"
+    fake = FakeModels()
+    project.generate(fake, "--test-model", "tester")
+    assert [asked.model for asked in fake.of("author")] == ["tester"]
+    project.generate(fake, "--test-gen-model", "other", "--force")
+    assert fake.of("author")[-1].model == "other"
 
 
 def test_cases_are_written_for_a_skill_that_has_none_and_more_are_added(project: Project) -> None:
     folder = write_skill(project.folder / "skills/gate", body=body(*COLOURS))
     (folder / "skill_meta.json").unlink()
     before = (folder / "SKILL.md").read_bytes()
-    school = School(cases=[cases(*map(case, COLOURS[:6])), cases(*map(case, COLOURS[6:8]))])
-    with in_session(school) as url:
+    fake = FakeModels(cases=[cases(*map(case, COLOURS[:6])), cases(*map(case, COLOURS[6:8]))])
+    with served(fake) as url:
         words = ["cases", "gate", "--model", "big", "--base-url", url, "--yes"]
         status, shown, error = project.run(*words, "--cases", "6")
         assert (status, error) == (0, ""), shown
@@ -238,8 +238,8 @@ def test_cases_are_written_for_a_skill_that_has_none_and_more_are_added(project:
     assert [one.id for one in read] == [f"colour-{colour}" for colour in COLOURS[:8]]
     assert all({"learn", "holdout"} & set(one.tags) for one in read)
     assert (folder / "SKILL.md").read_bytes() == before
-    assert not school.of("student")
-    assert body(*COLOURS) in school.of("author")[0].question
+    assert not fake.of("student")
+    assert body(*COLOURS) in fake.of("author")[0].question
 
 
 def test_a_file_of_cases_keeps_its_content(project: Project) -> None:
@@ -247,7 +247,7 @@ def test_a_file_of_cases_keeps_its_content(project: Project) -> None:
     own = {"input": "Open?", "expected": {"contains": "up"}, "runs": 2}
     data = {"defaults": {"system": "Be short."}, "cases": [own]}
     (folder / "skill_meta.json").write_text(json.dumps(data))
-    with in_session(School(cases=[cases(*map(case, COLOURS[:4]))])) as url:
+    with served(FakeModels(cases=[cases(*map(case, COLOURS[:4]))])) as url:
         words = ["cases", "skills/gate", "--add", "4", "--model", "big", "--base-url", url, "--yes"]
         assert project.run(*words)[0] == 0
     written = json.loads((folder / "skill_meta.json").read_text())
@@ -274,7 +274,7 @@ def test_no_usable_case_is_an_error_with_reasons(project: Project) -> None:
     shaped = [{**one, "expected": {"contains": "up"}} for one in written]
     folder = write_skill(project.folder / "skills/gate", shaped, body=body(*COLOURS))
     before = (folder / "skill_meta.json").read_bytes()
-    with in_session(School(cases=[cases(case("pink", reference="no"))])) as url:
+    with served(FakeModels(cases=[cases(case("pink", reference="no"))])) as url:
         words = ["cases", "gate", "--add", "2", "--model", "big", "--base-url", url, "--yes"]
         status, shown, error = project.run(*words)
     assert status == 1

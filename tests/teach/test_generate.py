@@ -12,21 +12,21 @@ from pytest_upskill.lint import lint_skill
 from pytest_upskill.results.from_json import read_run
 from pytest_upskill.skills.case import load_cases
 from pytest_upskill.skills.skill import load_skill
-from support.school import (
+from support.fake_models import (
     ALL_CASES,
     COLOURS,
     COMMAND,
     QUESTIONS,
     SECRETS,
+    FakeModels,
     Project,
-    School,
     body,
     case,
     cases,
     draft,
     generate_words,
-    in_session,
     lines,
+    served,
 )
 
 
@@ -34,7 +34,7 @@ def test_a_task_becomes_a_skill_with_cases_and_nothing_else_is_written(tmp_path:
     home, folder = tmp_path / "home", tmp_path / "project"
     home.mkdir()
     folder.mkdir()
-    with in_session(School()) as url:
+    with served(FakeModels()) as url:
         done = subprocess.run(
             [COMMAND, *generate_words(url)],
             cwd=folder,
@@ -70,8 +70,8 @@ def test_a_task_becomes_a_skill_with_cases_and_nothing_else_is_written(tmp_path:
 
 
 def test_a_bad_skill_is_improved_and_the_steps_are_shown(project: Project) -> None:
-    school = School([draft("red"), draft(*COLOURS[:6]), draft(*COLOURS)])
-    status, shown, _ = project.generate(school, "--eval-model", "other")
+    fake = FakeModels([draft("red"), draft(*COLOURS[:6]), draft(*COLOURS)])
+    status, shown, _ = project.generate(fake, "--eval-model", "other")
     assert status == 0
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
     told = lines(shown)
@@ -91,22 +91,22 @@ def test_a_bad_skill_is_improved_and_the_steps_are_shown(project: Project) -> No
 
 
 def test_a_first_attempt_that_passes_nothing_is_improved(project: Project) -> None:
-    status, shown, _ = project.generate(School([draft(), draft(*COLOURS)]))
+    status, shown, _ = project.generate(FakeModels([draft(), draft(*COLOURS)]))
     assert status == 0
     assert "attempt 1 small 0% → 0% (0)" in lines(shown)
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
 
 
 def test_the_best_attempt_is_saved_and_a_plateau_ends_the_attempts(project: Project) -> None:
-    school = School(
+    fake = FakeModels(
         [draft("red"), draft(*COLOURS[:9]), draft("blue"), draft("pink"), draft("cyan")]
     )
-    _, shown, _ = project.generate(school, "--attempts", "9")
+    _, shown, _ = project.generate(fake, "--attempts", "9")
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS[:9])
     told = "Attempt 2 is the best. Stopped: 2 attempts in a row were no better."
     assert told in " ".join(lines(shown))
-    assert len(school.of("teacher")) == 4
-    tried = school.of("teacher")[-1].question
+    assert len(fake.of("teacher")) == 4
+    tried = fake.of("teacher")[-1].question
     assert "did no better" in tried
     assert SECRETS["blue"] in tried
 
@@ -114,18 +114,18 @@ def test_the_best_attempt_is_saved_and_a_plateau_ends_the_attempts(project: Proj
 def test_the_shorter_of_two_equal_versions_is_kept(project: Project) -> None:
     long = json.loads(draft(*COLOURS[:6]))
     long["body"] += "\n\nColours are seen by the eye, as everybody knows."
-    school = School([json.dumps(long), draft(*COLOURS[:6])])
-    project.generate(school, "--attempts", "2")
+    fake = FakeModels([json.dumps(long), draft(*COLOURS[:6])])
+    project.generate(fake, "--attempts", "2")
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS[:6])
 
 
 def test_it_stops_at_the_target_and_when_nothing_new_is_written(project: Project) -> None:
-    school = School([draft(*COLOURS[:9])])
-    status, shown, _ = project.generate(school, "--target", "0.5", "--name", "one")
+    fake = FakeModels([draft(*COLOURS[:9])])
+    status, shown, _ = project.generate(fake, "--target", "0.5", "--name", "one")
     assert status == 0
-    assert len(school.of("teacher")) == 1
+    assert len(fake.of("teacher")) == 1
     assert "Stopped after one attempt: every student reached 50%." in lines(shown)
-    _, shown, _ = project.generate(School([draft(*COLOURS[:3])]), "--name", "two")
+    _, shown, _ = project.generate(FakeModels([draft(*COLOURS[:3])]), "--name", "two")
     assert "Stopped after one attempt: the teacher wrote nothing new." in lines(shown)
 
 
@@ -133,9 +133,9 @@ def test_a_broken_skill_is_repaired_by_one_request_that_quotes_the_problems(
     project: Project,
 ) -> None:
     files = [{"path": "../../evil.md", "text": "no"}]
-    school = School([draft(*COLOURS, files=files), draft(*COLOURS)])
-    assert project.generate(school)[0] == 0
-    first, second = school.of("teacher")
+    fake = FakeModels([draft(*COLOURS, files=files), draft(*COLOURS)])
+    assert project.generate(fake)[0] == 0
+    first, second = fake.of("teacher")
     assert len(second.body["messages"]) == len(first.body["messages"]) + 2
     assert "'../../evil.md' must be in references/" in second.question
 
@@ -154,40 +154,40 @@ def test_a_broken_skill_is_repaired_by_one_request_that_quotes_the_problems(
 def test_a_skill_that_stays_broken_is_an_error(
     project: Project, broken: dict[str, object], told: str
 ) -> None:
-    school = School([draft(*COLOURS, **broken)])
-    status, _, error = project.generate(school)
+    fake = FakeModels([draft(*COLOURS, **broken)])
+    status, _, error = project.generate(fake)
     assert status == 1
     assert told in error
     assert "Try a stronger model" in error
-    assert len(school.of("teacher")) == 2
+    assert len(fake.of("teacher")) == 2
     assert project.files() == []
 
 
 def test_a_skill_that_stays_too_long_is_kept_with_a_warning(project: Project) -> None:
     long = draft(*COLOURS, body=body(*COLOURS) + "\nWords." * 200)
-    school = School([long])
-    status, shown, _ = project.generate(school, "--max-skill-tokens", "200")
+    fake = FakeModels([long])
+    status, shown, _ = project.generate(fake, "--max-skill-tokens", "200")
     assert status == 0
     assert "tokens (limit 200)" in shown
     assert "The skill is still too long: " in shown
-    assert "(limit 200)" in school.of("teacher")[1].question
+    assert "(limit 200)" in fake.of("teacher")[1].question
 
 
 def test_a_skill_that_is_too_long_is_shortened_even_if_all_cases_pass(project: Project) -> None:
     long = draft(*COLOURS, body=body(*COLOURS) + "\nWords." * 200)
-    school = School([long, long, draft(*COLOURS[:9]), draft(*COLOURS[:9])])
+    fake = FakeModels([long, long, draft(*COLOURS[:9]), draft(*COLOURS[:9])])
     words = ("--max-skill-tokens", "200", "--attempts", "2")
-    status, shown, _ = project.generate(school, *words)
+    status, shown, _ = project.generate(fake, *words)
     assert status == 0
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS[:9])
-    asked = school.of("teacher")[2].question
+    asked = fake.of("teacher")[2].question
     assert "The body is too long: about " in asked
     assert "answers fail; these" not in asked
     assert "still too long" not in shown
     assert [line for line in lines(shown) if line.startswith("attempt 2") and "best" in line]
     # A short skill that does not help is no better than a long one that does.
-    school = School([long, long, draft(), draft()])
-    status, shown, _ = project.generate(school, *words, "--name", "other")
+    fake = FakeModels([long, long, draft(), draft()])
+    status, shown, _ = project.generate(fake, *words, "--name", "other")
     assert status == 0
     assert "(limit 200)." in " ".join(lines(shown))
 
@@ -195,8 +195,8 @@ def test_a_skill_that_is_too_long_is_shortened_even_if_all_cases_pass(project: P
 def test_an_unusable_reply_counts_as_an_attempt(
     project: Project,
 ) -> None:
-    school = School([draft("red"), "I can't.", "I still can't.", draft(*COLOURS)])
-    status, shown, _ = project.generate(school)
+    fake = FakeModels([draft("red"), "I can't.", "I still can't.", draft(*COLOURS)])
+    status, shown, _ = project.generate(fake)
     assert status == 0
     assert [
         line
@@ -204,40 +204,40 @@ def test_an_unusable_reply_counts_as_an_attempt(
         if line.startswith("attempt 2 big returned an unusable reply twice")
     ]
     assert "attempt 3 small 0% → 100% (+100) best" in lines(shown)
-    assert "could not be used" in school.of("teacher")[-1].question
+    assert "could not be used" in fake.of("teacher")[-1].question
 
 
 def test_references_are_saved_and_linked_ones_must_exist(project: Project) -> None:
     text = body(*COLOURS) + "\n\nMore is in [more](references/more.md)."
     files = [{"path": "references/more.md", "text": "More of it.\n"}]
-    school = School([draft(body=text), draft(body=text, files=files)])
-    assert project.generate(school)[0] == 0
+    fake = FakeModels([draft(body=text), draft(body=text, files=files)])
+    assert project.generate(fake)[0] == 0
     assert (project.skill / "references/more.md").read_text() == "More of it.\n"
-    assert "references/more.md" in school.of("teacher")[1].question
+    assert "references/more.md" in fake.of("teacher")[1].question
 
 
 @pytest.mark.parametrize("around", ["Here it is:\n```json\n{}\n```\nDone.", "<think>{{</think>{}"])
 def test_json_is_found_in_replies_of_servers_without_schemas(project: Project, around: str) -> None:
-    school = School([around.replace("{}", draft(*COLOURS))], [around.replace("{}", ALL_CASES)])
-    assert project.generate(school)[0] == 0
-    assert len(school.of("teacher")) == 1
+    fake = FakeModels([around.replace("{}", draft(*COLOURS))], [around.replace("{}", ALL_CASES)])
+    assert project.generate(fake)[0] == 0
+    assert len(fake.of("teacher")) == 1
 
 
 def test_a_whole_skill_md_is_accepted(project: Project) -> None:
     text = f"---\nname: Lamp Colours\ndescription: About lamp.\n---\n\n{body(*COLOURS)}"
-    school = School([f"```markdown\n{text}\n```"])
-    assert project.generate(school)[0] == 0
+    fake = FakeModels([f"```markdown\n{text}\n```"])
+    assert project.generate(fake)[0] == 0
     skill = load_skill(project.skill / "SKILL.md")
     assert (skill.description, skill.body) == ("About lamp.", body(*COLOURS))
 
 
 def test_the_teacher_never_sees_held_out_cases(project: Project) -> None:
-    school = School([draft("red"), draft("red", "blue"), draft("red", "blue", "pink")])
-    project.generate(school)
+    fake = FakeModels([draft("red"), draft("red", "blue"), draft("red", "blue", "pink")])
+    project.generate(fake)
     read = load_cases(project.skill / "skill_meta.json")
     held = [one for one in read if "holdout" in one.tags]
     assert len(held) == 4
-    first, *refining = school.of("teacher")
+    first, *refining = fake.of("teacher")
     assert len(refining) == 2
     for asked in (first, *refining):
         sent = json.dumps(asked.body, ensure_ascii=False)
@@ -250,16 +250,16 @@ def test_the_teacher_never_sees_held_out_cases(project: Project) -> None:
 
 
 def test_nothing_is_asked_twice(project: Project) -> None:
-    school = School([draft("red"), draft(*COLOURS[:6]), draft(*COLOURS)])
-    project.generate(school)
-    assert max(Counter(school.keys()).values()) == 1
-    bare = [asked for asked in school.of("student") if "lamp" not in asked.system]
+    fake = FakeModels([draft("red"), draft(*COLOURS[:6]), draft(*COLOURS)])
+    project.generate(fake)
+    assert max(Counter(fake.keys()).values()) == 1
+    bare = [asked for asked in fake.of("student") if "lamp" not in asked.system]
     assert len(bare) == 12
 
 
 def test_the_same_name_at_two_addresses_is_two_models(project: Project) -> None:
-    teacher, student = School(), School()
-    with in_session(teacher) as one, in_session(student) as other:
+    teacher, student = FakeModels(), FakeModels()
+    with served(teacher) as one, served(student) as other:
         words = ["generate", "about lamp", "-m", "glm", "--eval-model", "glm", "--yes"]
         status, shown, _ = project.run(*words, "--base-url", one, "--eval-base-url", other)
     assert status == 0
@@ -272,7 +272,7 @@ def test_the_same_name_at_two_addresses_is_two_models(project: Project) -> None:
 def test_bad_options_are_refused_before_the_first_call(
     project: Project,
 ) -> None:
-    school = School()
+    fake = FakeModels()
     for words, told in (
         (["--cases", "2"], "--cases 2: not between 4 and 200"),
         (["--holdout", "1"], "--holdout 1: not between 0 and 0.8"),
@@ -284,9 +284,9 @@ def test_bad_options_are_refused_before_the_first_call(
     ):
         if words == ["-o", "."]:
             (project.folder / "mine.txt").write_text("precious")
-        status, _, error = project.generate(school, *words)
+        status, _, error = project.generate(fake, *words)
         assert (status, told in error) == (2, True), error
-    assert school.asked == []
+    assert fake.asked == []
     for words, told in (
         ([], "--model opus: ANTHROPIC_API_KEY is not set"),
         (["--model", "scripted:a.json"], "--model scripted:a.json: No such file"),
@@ -310,7 +310,7 @@ def test_bad_options_are_refused_before_the_first_call(
 def test_too_few_cases_are_reported_before_the_first_call(
     project: Project, words: list[str], wanted: int, told: str
 ) -> None:
-    status, shown, _ = project.generate(School(), *words)
+    status, shown, _ = project.generate(FakeModels(), *words)
     first, second, *_ = lines(shown)
     assert first.startswith("This takes about ")
     assert second == told or (not told and second.startswith("Generating skill"))
@@ -319,16 +319,16 @@ def test_too_few_cases_are_reported_before_the_first_call(
 
 
 def test_no_eval_writes_a_draft_and_cases(project: Project) -> None:
-    school = School()
-    status, shown, _ = project.generate(school, "--no-eval", "--no-log-runs")
+    fake = FakeModels()
+    status, shown, _ = project.generate(fake, "--no-eval", "--no-log-runs")
     assert status == 0
-    assert not school.of("student")
+    assert not fake.of("student")
     assert len(load_cases(project.skill / "skill_meta.json")) == 12
     assert lines(shown)[-1] == "Saved to ./skills/lamp-colours"
 
 
 def test_attempts_are_kept_with_readable_results(project: Project) -> None:
-    project.generate(School([draft("red"), draft(*COLOURS)]), "--runs", "2")
+    project.generate(FakeModels([draft("red"), draft(*COLOURS)]), "--runs", "2")
     run = read_run(project.workspace / "attempt-2/results.json")
     assert [(row.model, row.arm("skill").rate, row.runs) for row in run.summaries] == [
         ("small", 1.0, 2)

@@ -5,17 +5,17 @@ from pathlib import Path
 
 from pytest_upskill.skills.case import load_cases
 from pytest_upskill.skills.skill import load_skill
-from support.kit import write_skill
-from support.school import (
+from support.fake_models import (
     COLOURS,
+    FakeModels,
     Project,
-    School,
     body,
     case,
     draft,
-    in_session,
     lines,
+    served,
 )
+from support.kit import write_skill
 
 
 def refine_words(url: str) -> list[str]:
@@ -31,17 +31,17 @@ def skill_with_cases(project: Project, *colours: str) -> Path:
 def test_refine_improves_a_skill_by_its_cases(project: Project) -> None:
     folder = skill_with_cases(project, "red")
     meta = (folder / "skill_meta.json").read_bytes()
-    school = School([draft(*COLOURS)])
-    with in_session(school) as url:
+    fake = FakeModels([draft(*COLOURS)])
+    with served(fake) as url:
         status, shown, _ = project.run(*refine_words(url))
     assert status == 0
     assert load_skill(folder / "SKILL.md").body == body(*COLOURS)
-    assert not school.of("author")
+    assert not fake.of("author")
     assert len(load_cases(folder / "skill_meta.json")) == 12
     assert json.loads(meta)["cases"][0]["input"] == load_cases(folder / "skill_meta.json")[0].input
     assert "attempt 2 small 0% → 100% (+100) best" in lines(shown)
     assert "Attempt 2 is the best. Stopped: every student reached 100%." in lines(shown)
-    with in_session(School()) as url:
+    with served(FakeModels()) as url:
         status, shown, _ = project.run(*refine_words(url))
     assert status == 0
     told = "No new version was written: every student reached 100% with the current skill."
@@ -54,7 +54,7 @@ def test_refine_improves_a_skill_by_its_cases(project: Project) -> None:
 def test_refine_leaves_a_skill_unchanged_if_nothing_is_better(project: Project) -> None:
     folder = skill_with_cases(project, *COLOURS[:9])
     before = {path: path.read_bytes() for path in folder.rglob("*")}
-    with in_session(School([draft("red"), draft("blue")])) as url:
+    with served(FakeModels([draft("red"), draft("blue")])) as url:
         status, shown, _ = project.run(*refine_words(url))
     assert status == 0
     rows = [line for line in lines(shown) if line.startswith("current small 0% → ")]

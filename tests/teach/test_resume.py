@@ -12,33 +12,33 @@ import pytest
 from pytest_upskill.skills.case import load_cases
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.teach.state import resume_state, start_state
-from support.kit import write_skill
-from support.loopback import Asked, Fault, LoopbackServer, Reply
-from support.school import (
+from support.fake_models import (
     COLOURS,
     COMMAND,
+    FakeModels,
     Project,
-    School,
     body,
     draft,
     generate_words,
-    in_session,
     lines,
+    served,
 )
+from support.kit import write_skill
+from support.loopback import Asked, Fault, LoopbackServer, Reply
 from support.shell import started
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="kills by signal")
 def test_a_killed_run_is_resumed_and_asks_nothing_twice(project: Project) -> None:
-    school = School([draft("red"), draft(*COLOURS[:6]), draft(*COLOURS)])
+    fake = FakeModels([draft("red"), draft(*COLOURS[:6]), draft(*COLOURS)])
     process: list[subprocess.Popen[str]] = []
 
     def script(asked: Asked) -> Reply | Fault:
         # At the second version of the skill, when all students have been heard.
-        if process and School.role(asked) == "teacher" and len(school.of("teacher")) == 1:
+        if process and FakeModels.role(asked) == "teacher" and len(fake.of("teacher")) == 1:
             process.pop().kill()
             return Fault("hang")
-        return school(asked)
+        return fake(asked)
 
     with LoopbackServer(script) as server:
         words = generate_words(f"{server.url}/v1")
@@ -47,11 +47,11 @@ def test_a_killed_run_is_resumed_and_asks_nothing_twice(project: Project) -> Non
             shown, _ = killed.communicate()
         assert killed.returncode == -signal.SIGKILL, shown
         assert project.files() == []
-        before = len(school.asked)
+        before = len(fake.asked)
         assert before > 20
         status, shown, _ = project.run(*words, "--resume")
     assert status == 0
-    assert max(Counter(school.keys()).values()) == 1
+    assert max(Counter(fake.keys()).values()) == 1
     assert "attempt 3 small 0% → 100% (+100) best" in lines(shown)
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
     assert not list(project.workspace.glob("tmp-*"))
@@ -78,40 +78,40 @@ def test_an_interrupted_run_says_how_to_continue(project: Project) -> None:
 
 
 def test_a_new_run_asks_the_teacher_again_and_keeps_the_old_skill(project: Project) -> None:
-    school = School()
-    with in_session(school) as url:
+    fake = FakeModels()
+    with served(fake) as url:
         assert project.run(*generate_words(url))[0] == 0
-        asked = len(school.of("student"))
+        asked = len(fake.of("student"))
         status, shown, _ = project.run(*generate_words(url))
     assert status == 0
     assert lines(shown)[-1] == "Saved to ./skills/lamp-colours-2"
     assert load_skill(project.folder / "skills/lamp-colours-2/SKILL.md").name == "lamp-colours-2"
-    assert (len(school.of("teacher")), len(school.of("author"))) == (2, 2)
-    assert len(school.of("student")) == asked
+    assert (len(fake.of("teacher")), len(fake.of("author"))) == (2, 2)
+    assert len(fake.of("student")) == asked
     kept = sorted(path.name for path in project.workspace.parent.iterdir())
     assert kept == ["lamp-colours", "lamp-colours-2"]
 
 
 def test_an_unreachable_student_ends_the_run_and_resume_continues(project: Project) -> None:
-    school = School()
-    with in_session(school) as url:
+    fake = FakeModels()
+    with served(fake) as url:
         words = [*generate_words(url), "--eval-base-url", "http://127.0.0.1:9/v1"]
         status, _, error = project.run(*words)
         assert status == 1
         assert "can't connect to http://127.0.0.1:9" in error
         assert "with --resume to continue" in error
         assert project.files() == []
-        asked = len(school.asked)
+        asked = len(fake.asked)
         status, _, error = project.run(*words, "--resume")
         assert status == 1
-        assert len(school.asked) == asked
+        assert len(fake.asked) == asked
 
 
 @pytest.mark.parametrize("more", [[], ["--json"]])
 def test_a_closed_output_does_not_end_the_run(project: Project, more: list[str]) -> None:
     ours, theirs = os.pipe()
     os.close(ours)
-    with in_session(School()) as url:
+    with served(FakeModels()) as url:
         done = subprocess.run(
             [COMMAND, *generate_words(url), *more],
             stdin=subprocess.DEVNULL,
@@ -133,14 +133,14 @@ def test_resuming_a_finished_run_changes_nothing(
     project: Project,
 ) -> None:
     write_skill(project.skill)
-    school = School([draft("red"), draft(*COLOURS)])
-    with in_session(school) as url:
+    fake = FakeModels([draft("red"), draft(*COLOURS)])
+    with served(fake) as url:
         words = [*generate_words(url), "--attempts", "1"]
         assert project.run(*words)[0] == 1
-        asked, before = len(school.asked), all_files(project.folder)
+        asked, before = len(fake.asked), all_files(project.folder)
         status, shown, _ = project.run(*words, "--resume")
         assert (status, shown) == (*(0, "Already finished: saved in skills/lamp-colours-2\n"),)
-        assert len(school.asked) == asked
+        assert len(fake.asked) == asked
         assert all_files(project.folder) == before
         status, shown, _ = project.run(*words, "--resume", "--json")
         assert json.loads(shown)["finished"]
@@ -152,12 +152,12 @@ def test_resuming_a_finished_run_changes_nothing(
 
 @pytest.mark.parametrize("more", [[], ["--no-eval"]])
 def test_an_unsaved_skill_is_kept_and_resume_saves_it(project: Project, more: list[str]) -> None:
-    school = School()
+    fake = FakeModels()
 
     def script(asked: Asked) -> Reply:
-        if School.role(asked) == "author":  # a place that was free when it was looked at
+        if FakeModels.role(asked) == "author":  # a place that was free when it was looked at
             (project.folder / "skills").write_text("in the way")
-        return school(asked)
+        return fake(asked)
 
     with LoopbackServer(script) as server:
         words = [*generate_words(f"{server.url}/v1"), *more]
@@ -172,10 +172,10 @@ def test_an_unsaved_skill_is_kept_and_resume_saves_it(project: Project, more: li
         assert body(*COLOURS) in (kept / "SKILL.md").read_text()
         assert len(load_cases(kept / "skill_meta.json")) == 12
         (project.folder / "skills").unlink()
-        asked = len(school.asked)
+        asked = len(fake.asked)
         status, _, _ = project.run(*words, "--resume")
     assert status == 0
-    assert len(school.asked) == asked
+    assert len(fake.asked) == asked
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
 
 

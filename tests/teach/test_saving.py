@@ -6,25 +6,25 @@ import pytest
 
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.teach.saving import free_name
-from support.kit import write_skill
-from support.school import (
+from support.fake_models import (
     COLOURS,
+    FakeModels,
     Project,
-    School,
     body,
     lines,
 )
+from support.kit import write_skill
 
 
 def test_a_skill_is_replaced_only_with_force(project: Project) -> None:
     folder = write_skill(project.folder / "mine")
-    school = School()
-    status, _, error = project.generate(school, "-o", "mine")
+    fake = FakeModels()
+    status, _, error = project.generate(fake, "-o", "mine")
     assert (status, "--output mine: a skill already exists here" in error) == (2, True)
-    assert school.asked == []
+    assert fake.asked == []
     old = (folder / "SKILL.md").read_text()
     (folder / "extra.txt").write_text("kept too")
-    status, shown, _ = project.generate(school, "-o", "mine", "--force")
+    status, shown, _ = project.generate(fake, "-o", "mine", "--force")
     assert status == 0
     assert load_skill(folder / "SKILL.md").name == "mine"
     assert "The previous skill is kept in .upskill/teach/mine/before" in lines(shown)
@@ -50,17 +50,17 @@ def test_an_unwritable_folder_is_found_before_the_first_call(
     (project.folder / "dangling").symlink_to("gone")
     for name in ("plain", "skills"):
         (project.folder / name).write_text("a file")
-    school = School()
-    status, _, error = project.generate(school, *words)
+    fake = FakeModels()
+    status, _, error = project.generate(fake, *words)
     assert (status, told in error) == (2, True), error
-    assert school.asked == []
+    assert fake.asked == []
     assert project.files() == ["plain", "skills"]
 
 
 def test_a_link_to_a_skill_stays_a_link(project: Project) -> None:
     folder = write_skill(project.folder / "elsewhere/mine")
     (project.folder / "mine").symlink_to(folder)
-    status, _, error = project.generate(School(), "-o", "mine", "--force")
+    status, _, error = project.generate(FakeModels(), "-o", "mine", "--force")
     assert status == 0, error
     assert (project.folder / "mine").is_symlink()
     assert load_skill(folder / "SKILL.md").body == body(*COLOURS)
@@ -70,12 +70,12 @@ def test_a_taken_name_gets_a_number_unless_forced(
     project: Project,
 ) -> None:
     old = (write_skill(project.skill) / "SKILL.md").read_text()
-    status, shown, _ = project.generate(School())
+    status, shown, _ = project.generate(FakeModels())
     assert status == 0
     told = "skills/lamp-colours already exists: saved as lamp-colours-2"
     assert told in lines(shown)
     assert (project.skill / "SKILL.md").read_text() == old
-    status, shown, _ = project.generate(School(), "--force")
+    status, shown, _ = project.generate(FakeModels(), "--force")
     assert status == 0
     assert "already exists" not in shown
     assert lines(shown)[-1] == "Saved to ./skills/lamp-colours"
@@ -88,7 +88,7 @@ def test_a_taken_name_gets_a_number_unless_forced(
 def test_a_folder_that_is_no_skill_is_never_replaced(project: Project) -> None:
     project.skill.mkdir(parents=True)
     (project.skill / "mine.txt").write_text("precious")
-    status, shown, _ = project.generate(School(), "--force")
+    status, shown, _ = project.generate(FakeModels(), "--force")
     assert status == 0
     assert lines(shown)[-1] == "Saved to ./skills/lamp-colours-2"
     assert (project.skill / "mine.txt").read_text() == "precious"
@@ -97,7 +97,7 @@ def test_a_folder_that_is_no_skill_is_never_replaced(project: Project) -> None:
 def test_kept_skills_stay_where_they_are(project: Project) -> None:
     old = (write_skill(project.folder / "mine") / "SKILL.md").read_text()
     for _ in range(2):
-        assert project.generate(School(), "-o", "mine", "--force")[0] == 0
+        assert project.generate(FakeModels(), "-o", "mine", "--force")[0] == 0
     kept = project.folder / ".upskill/teach"
     assert (kept / "mine/before/SKILL.md").read_text() == old
     assert body(*COLOURS) in (kept / "mine.2/before/SKILL.md").read_text()

@@ -9,22 +9,22 @@ import pytest
 from pytest_upskill.errors import InputError, SettingsError
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.teach.sources import read_tool
-from support.kit import write_skill
-from support.loopback import Asked, LoopbackServer, Reply
-from support.school import (
+from support.fake_models import (
     COLOURS,
     SECRETS,
     TASK,
+    FakeModels,
     Project,
-    School,
     body,
     case,
     draft,
     generate_words,
-    in_session,
     knows,
     lines,
+    served,
 )
+from support.kit import write_skill
+from support.loopback import Asked, LoopbackServer, Reply
 
 KEY = "sk-ant-api03-" + "Ab3" * 20
 
@@ -43,8 +43,8 @@ def test_a_skill_is_improved_in_place_with_permission_and_the_old_one_is_kept(
     project: Project,
 ) -> None:
     folder = improvable_skill(project)
-    school = School([draft(*COLOURS, name="another-name")])
-    with in_session(school) as url:
+    fake = FakeModels([draft(*COLOURS, name="another-name")])
+    with served(fake) as url:
         words = generate_words(url)
         words.remove("--yes")
         status, _, error = project.run(*words, "--from", "skills/gate")
@@ -60,7 +60,7 @@ def test_a_skill_is_improved_in_place_with_permission_and_the_old_one_is_kept(
     assert (folder / "references/old.md").read_text() == "Old but good.\n"
     kept = project.folder / ".upskill/teach/gate/before/SKILL.md"
     assert body("red") in kept.read_text()
-    asked = school.of("teacher")[0].question
+    asked = fake.of("teacher")[0].question
     assert body("red") in asked
     assert "Old but good." in asked
     assert TASK in asked
@@ -69,7 +69,7 @@ def test_a_skill_is_improved_in_place_with_permission_and_the_old_one_is_kept(
 def test_an_improved_skill_can_be_saved_elsewhere_with_all_its_files(project: Project) -> None:
     folder = improvable_skill(project)
     before = sorted(folder.rglob("*"))
-    status, _, _ = project.generate(School(), "--from", "skills/gate", "-o", "gate-two")
+    status, _, _ = project.generate(FakeModels(), "--from", "skills/gate", "-o", "gate-two")
     assert status == 0
     assert sorted(folder.rglob("*")) == before
     assert load_skill(project.folder / "gate-two/SKILL.md").body == body(*COLOURS)
@@ -84,13 +84,13 @@ def test_secrets_are_masked_in_all_that_is_sent_and_saved(project: Project) -> N
     trace = project.folder / "trace.md"
     trace.write_text(f"# User\n\nDeploy with {KEY}\n\n# Assistant\n\nDone with {KEY}.\n")
     leaky = draft("red", body=f"{body('red')}\nUse {KEY}.")
-    school = School([leaky, draft(*COLOURS)], student=chatty)
-    with in_session(school) as url:
+    fake = FakeModels([leaky, draft(*COLOURS)], student=chatty)
+    with served(fake) as url:
         words = [*generate_words(url), "--from", "trace.md", "-e", f"in {KEY} -> out"]
         words[1] = f"{TASK} with {KEY}"
         status, shown, error = project.run(*words)
     assert status == 0, error
-    sent = [json.dumps(asked.body) for _, asked in school.asked]
+    sent = [json.dumps(asked.body) for _, asked in fake.asked]
     assert not [text for text in sent if KEY in text]
     assert KEY not in shown
     trace.unlink()
@@ -106,8 +106,8 @@ def test_with_a_trace_the_teacher_is_measured_in_three_arms(project: Project) ->
     (project.folder / "trace.md").write_text(
         f"# User\n\nSet the lamp.\n\n# Assistant\n\nThese are the commands:\n{told}\n\n{filler}\n"
     )
-    school = School([draft(*COLOURS)])
-    status, shown, error = project.generate(school, "--from", "trace.md", "--json")
+    fake = FakeModels([draft(*COLOURS)])
+    status, shown, error = project.generate(fake, "--from", "trace.md", "--json")
     assert status == 0, error
     data = json.loads(shown)
     [row] = data["teacher"]
@@ -117,7 +117,7 @@ def test_with_a_trace_the_teacher_is_measured_in_three_arms(project: Project) ->
     skill = f"100% with the skill ({data['tokens']:,} tokens)"
     trace = f"100% with the trace ({data['trace_tokens']:,} tokens)"
     assert f"With big the skill is as good as the trace: {skill}, {trace}." in data["sentences"]
-    assert "Set the lamp." in school.of("teacher")[0].question
+    assert "Set the lamp." in fake.of("teacher")[0].question
     assert "Trace of " in error
 
 
@@ -128,10 +128,10 @@ def test_a_trace_of_megabytes_is_condensed(project: Project) -> None:
     )
     (project.folder / "trace.md").write_text(text)
     assert len(text) > 5_000_000
-    school = School()
-    status, shown, error = project.generate(school, "--from", "trace.md", "--cases", "4")
+    fake = FakeModels()
+    status, shown, error = project.generate(fake, "--from", "trace.md", "--cases", "4")
     assert (status, error) == (1, "")  # so few cases show nothing
-    sent = school.of("teacher")[0].question
+    sent = fake.of("teacher")[0].question
     assert "lamp zorp" in sent
     assert len(sent) < 50_000
     assert [line for line in lines(shown) if line.startswith("Trace of ") and len(line) > 30]
@@ -144,15 +144,15 @@ def test_the_teacher_gets_a_tool_and_examples(project: Project) -> None:
         "inputSchema": {"type": "object", "properties": {"hue": {"type": "string"}}},
     }
     (project.folder / "tools.json").write_text(json.dumps({"tools": [tool]}))
-    school = School()
+    fake = FakeModels()
     words = ["--tool", "tools.json#set_lamp", "-e", "red -> lamp zorp", "-e", "blue -> lamp flen"]
-    status, _, error = project.generate(school, *words)
+    status, _, error = project.generate(fake, *words)
     assert status == 0, error
-    for asked in (school.of("teacher")[0], school.of("author")[0]):
+    for asked in (fake.of("teacher")[0], fake.of("author")[0]):
         assert "set_lamp" in asked.question
         assert "hue" in asked.question
         assert "- red -> lamp zorp\n- blue -> lamp flen" in asked.question
-    status, _, error = project.generate(school, "--tool", "tools.json#other")
+    status, _, error = project.generate(fake, "--tool", "tools.json#other")
     assert status == 2
     assert "tools.json" in error
 
@@ -161,11 +161,11 @@ def test_a_judge_grades_cases(project: Project) -> None:
     written: list[dict[str, Any]] = [
         case(colour, expected={"judge": [f"It names {word}."]}) for colour, word in SECRETS.items()
     ]
-    school = School(cases=[json.dumps({"cases": written})])
+    fake = FakeModels(cases=[json.dumps({"cases": written})])
 
     def script(asked: Asked) -> Reply:
         if not asked.system.startswith("You grade"):
-            return school(asked)
+            return fake(asked)
         wanted = asked.question.rpartition("It names ")[2].partition(".")[0]
         answer = asked.question.partition("<answer")[2].partition("</answer")[0]
         verdict = "pass" if wanted in answer else "fail"

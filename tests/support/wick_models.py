@@ -1,12 +1,12 @@
-"""The school of docs/generate.md: what its commands ask is answered as the page shows it."""
+"""The fake models of docs/generate.md: they answer as the page shows it."""
 
 import json
 from pathlib import Path
 
 from pytest_upskill.skills.case import Case, load_cases
 from pytest_upskill.skills.skill import load_skill
+from support.fake_models import FakeModels
 from support.loopback import Asked, Reply
-from support.school import School
 
 WICK = Path(__file__).parents[2] / "skills/wick"
 
@@ -53,7 +53,7 @@ def student(asked: Asked) -> str:
 
 
 def answer(asked: Asked) -> Reply:
-    role = School.role(asked)
+    role = FakeModels.role(asked)
     tokens = (len(asked.system) + len(asked.question)) // 4
     text = {"teacher": teacher, "student": student}.get(role, lambda _: author())(asked)
     return Reply(text, input_tokens=tokens, output_tokens=len(text) // 4)

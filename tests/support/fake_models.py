@@ -1,7 +1,7 @@
-"""A school for tests: a server that is teacher, author of cases and students at once.
+"""Fake models for tests of teach/: one server plays teacher, author of cases and students.
 
-The task is an invented tool: ``lamp`` has a command for each colour, which nobody can guess. A
-student knows those that the skill in its system text names, and no others.
+The task is about an invented tool: ``lamp`` has a command for each colour, which no model can
+guess. A student knows only those that the skill in its system text names.
 """
 
 import json
@@ -110,7 +110,7 @@ def knows(asked: Asked) -> str:
 
 
 @dataclass
-class School:
+class FakeModels:
     """Replies by role, each list in its order; the last one stands for all that follow."""
 
     drafts: Sequence[str] = (draft(*COLOURS),)
@@ -149,9 +149,9 @@ class School:
 
 
 @contextmanager
-def in_session(school: School) -> Iterator[str]:
-    """The address of a server that is the school."""
-    with LoopbackServer(school) as server:
+def served(fake: FakeModels) -> Iterator[str]:
+    """The address of a server that answers as the fake models."""
+    with LoopbackServer(fake) as server:
         yield f"{server.url}/v1"
 
 
@@ -169,8 +169,8 @@ class Project:
         shown = self.capsys.readouterr()
         return status, shown.out, shown.err
 
-    def generate(self, school: School, *words: str) -> tuple[int, str, str]:
-        with in_session(school) as url:
+    def generate(self, fake: FakeModels, *words: str) -> tuple[int, str, str]:
+        with served(fake) as url:
             return self.run(*generate_words(url), *words)
 
     @property
