@@ -32,32 +32,37 @@ spell = spelling({"max_cost": "--max-cost", "models": "--model"})
 def test_a_message_is_spelled_by_who_shows_it() -> None:
     error = InputError("a.json", ("no ", Setting("max_cost")), ("Raise ", Setting("timeout")))
     assert str(error) == "a.json: no max_cost\n  Raise timeout"
-    assert error.told(spell) == "a.json: no --max-cost\n  Raise the timeout"
+    assert error.message(spell) == "a.json: no --max-cost\n  Raise the timeout"
 
 
 def test_a_text_that_looks_like_a_setting_is_left_alone() -> None:
     assert (
-        InputError("max_cost", "models", "{models}").told(spell) == "max_cost: models\n  {models}"
+        InputError("max_cost", "models", "{models}").message(spell)
+        == "max_cost: models\n  {models}"
     )
-    assert TeachError(("{models} ", Setting("models"))).told(spell) == "{models} --model"
+    assert TeachError(("{models} ", Setting("models"))).message(spell) == "{models} --model"
 
 
 def test_a_setting_is_told_with_its_value_or_with_the_file_it_is_from() -> None:
     error = SettingsError("models", "unknown", value="x")
     assert str(error) == "models x: unknown"
-    assert error.told(spell) == "--model x: unknown"
-    assert error.told(spell, lambda name: f"a.ini: my_{name}") == "a.ini: my_models: x: unknown"
+    assert error.message(spell) == "--model x: unknown"
+    assert error.message(spell, lambda name: f"a.ini: my_{name}") == "a.ini: my_models: x: unknown"
     error = SettingsError("models", "unknown", value="x", origin="a.yaml: eval_model")
-    assert error.told(spell, lambda _: "a.ini: m") == str(error) == "a.yaml: eval_model: x: unknown"
-    assert SettingsError("max_cost", "wrong").told(spell) == "--max-cost: wrong"
-    assert SettingsError("max_cost", "wrong").told(spell, lambda _: "a.ini: m") == "a.ini: m: wrong"
+    assert (
+        error.message(spell, lambda _: "a.ini: m") == str(error) == "a.yaml: eval_model: x: unknown"
+    )
+    assert SettingsError("max_cost", "wrong").message(spell) == "--max-cost: wrong"
+    assert (
+        SettingsError("max_cost", "wrong").message(spell, lambda _: "a.ini: m") == "a.ini: m: wrong"
+    )
 
 
 def test_a_model_error_has_its_attempts_before_its_hint() -> None:
     error = ModelError("no answer", ("Raise ", Setting("max_cost")))
-    assert error.told(spell, " (2 attempts)") == "no answer (2 attempts). Raise --max-cost"
+    assert error.message(spell, " (2 attempts)") == "no answer (2 attempts). Raise --max-cost"
     assert str(error) == f"no answer. {error.hint}" == "no answer. Raise max_cost"
-    assert ModelError("no answer").told(spell) == "no answer"
+    assert ModelError("no answer").message(spell) == "no answer"
 
 
 def below_the_edges() -> Iterator[tuple[str, ast.Module]]:

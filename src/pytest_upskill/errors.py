@@ -23,7 +23,7 @@ from pathlib import Path
 
 
 class Setting(str):
-    """The name of a setting in a message: a field of Settings, Gates or Lesson."""
+    """The name of a setting in a message: a field of Settings, Gates or TeachSettings."""
 
     __slots__ = ()
 
@@ -49,7 +49,7 @@ class UpskillError(Exception):
         self._text = text
         super().__init__(spelled(text))
 
-    def told(self, spell: Spell) -> str:
+    def message(self, spell: Spell) -> str:
         """The message, with settings as their users know them."""
         return spelled(self._text, spell)
 
@@ -65,7 +65,7 @@ class InputError(UpskillError):
         self._hint = hint
         super().__init__(self._message(str, self.where))
 
-    def told(self, spell: Spell) -> str:
+    def message(self, spell: Spell) -> str:
         return self._message(spell, self.where)
 
     def _message(self, spell: Spell, where: str) -> str:
@@ -118,7 +118,7 @@ class SettingsError(InputError):
         self._origin = origin
         super().__init__(self._where(str), problem, hint)
 
-    def told(self, spell: Spell, origin_of: Callable[[str], str] = lambda _: "") -> str:
+    def message(self, spell: Spell, origin_of: Callable[[str], str] = lambda _: "") -> str:
         """``origin_of`` gives the file and key of a setting, if it was not given as an option."""
         return self._message(spell, self._where(spell, origin_of(self.setting)))
 
@@ -133,7 +133,7 @@ class ModelError(UpskillError):
 
     ``fatal``: every other question to this model would fail in the same way (a wrong key, say).
     ``unreachable``: nothing listens at the model's address.
-    ``passing``: the same question may well be answered if it is asked again.
+    ``transient``: the same question may well be answered if it is asked again.
     ``rate_limited``: too much was asked at once; ``retry_after`` is the server's own pause in
     seconds, if it names one.
     """
@@ -145,7 +145,7 @@ class ModelError(UpskillError):
         *,
         fatal: bool = False,
         unreachable: bool = False,
-        passing: bool = False,
+        transient: bool = False,
         rate_limited: bool = False,
         retry_after: float | None = None,
     ) -> None:
@@ -154,12 +154,12 @@ class ModelError(UpskillError):
         self._hint = hint
         self.fatal = fatal
         self.unreachable = unreachable
-        self.passing = passing or unreachable or rate_limited
+        self.transient = transient or unreachable or rate_limited
         self.rate_limited = rate_limited
         self.retry_after = retry_after
         super().__init__(self._parts(""))
 
-    def told(self, spell: Spell, tries: str = "") -> str:
+    def message(self, spell: Spell, tries: str = "") -> str:
         return spelled(self._parts(tries), spell)
 
     def _parts(self, tries: str) -> Text:

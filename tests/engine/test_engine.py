@@ -49,7 +49,7 @@ class Recorder:
                     text,
                     fatal="fatal" in text,
                     unreachable="unreachable" in text,
-                    passing="passing" in text,
+                    transient="transient" in text,
                     rate_limited="busy" in text,
                     retry_after=0.0,
                 )
@@ -157,7 +157,7 @@ def test_error_of_one_question_leaves_others_alone() -> None:
     assert "ZeroDivisionError" in replies[2]
 
 
-@pytest.mark.parametrize("word", ["passing", "busy"])
+@pytest.mark.parametrize("word", ["transient", "busy"])
 def test_transient_error_gets_five_attempts(word: str) -> None:
     with engine_of(("m", model := Recorder())) as engine:
         [reply] = texts(engine.ask([question(f"raise {word}")]))
@@ -169,7 +169,7 @@ def test_transient_error_gets_five_attempts(word: str) -> None:
 def test_question_waiting_for_a_retry_takes_no_slot() -> None:
     with engine_of(("m", model := Recorder()), concurrency=1) as engine:
         engine.ask([question("first")])
-        engine.start(plan_of(question("raise passing"), question("a"), question("b")))
+        engine.start(plan_of(question("raise transient"), question("a"), question("b")))
         assert texts(engine.ask([question("b")])) == ["B"]
     assert model.asked.index("b") < 5
 
@@ -177,12 +177,12 @@ def test_question_waiting_for_a_retry_takes_no_slot() -> None:
 def test_stop_ends_pending_retries() -> None:
     with engine_of(("m", model := Recorder())) as engine:
         engine.ask([question("first")])
-        engine.start(plan_of(question("raise passing")))
-        while "raise passing" not in model.asked:
+        engine.start(plan_of(question("raise transient")))
+        while "raise transient" not in model.asked:
             pass
         engine.stop()
-        [reply] = texts(engine.ask([question("raise passing")]))
-    assert reply in (STOPPED, "m: raise passing", "m: raise passing (2 attempts)")
+        [reply] = texts(engine.ask([question("raise transient")]))
+    assert reply in (STOPPED, "m: raise transient", "m: raise transient (2 attempts)")
 
 
 def test_model_that_cannot_be_opened_fails_all_its_questions() -> None:

@@ -28,7 +28,7 @@ def lint_case(folder: Path, question: str, expected: Any, **more: Any) -> list[F
     return lint(skill)
 
 
-def told(found: list[Finding]) -> list[tuple[str, str]]:
+def brief(found: list[Finding]) -> list[tuple[str, str]]:
     return [(finding.level, finding.code) for finding in found]
 
 
@@ -52,7 +52,7 @@ def test_each_problem_is_an_error_with_its_line(tmp_path: Path) -> None:
 def test_invalid_checks_do_not_hide_other_findings(tmp_path: Path) -> None:
     cases = [case("How?", ""), case("Is it gate up?", "gate up")]
     found = lint(write_skill(tmp_path / "gate", cases))
-    assert told(found) == [("error", "cases-invalid"), ("warning", "leak")]
+    assert brief(found) == [("error", "cases-invalid"), ("warning", "leak")]
     assert "cases[0].expected.contains" in found[0].message
 
 
@@ -60,7 +60,7 @@ def test_invalid_checks_do_not_hide_other_findings(tmp_path: Path) -> None:
 def test_file_without_cases_is_one_error(tmp_path: Path, text: str) -> None:
     skill = write_skill(tmp_path / "gate")
     (skill / "skill_meta.json").write_bytes(text.encode("utf-8", "surrogatepass"))
-    assert told(lint(skill)) == [("error", "cases-invalid")]
+    assert brief(lint(skill)) == [("error", "cases-invalid")]
 
 
 def test_problem_in_the_defaults_is_reported_once(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_problem_in_the_defaults_is_reported_once(tmp_path: Path) -> None:
 def test_expected_text_in_the_question_is_a_leak(
     tmp_path: Path, question: str, expected: Any
 ) -> None:
-    assert told(lint_case(tmp_path, question, expected)) == [("warning", "leak")]
+    assert brief(lint_case(tmp_path, question, expected)) == [("warning", "leak")]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_leak_is_found_in_everything_the_model_reads(tmp_path: Path) -> None:
             lint_skill_with(tmp_path / "3", {"input": turns, "expected": expected}),
         ]
     ):
-        assert told(found) == [("warning", "leak")], number
+        assert brief(found) == [("warning", "leak")], number
 
 
 def lint_skill_with(folder: Path, *cases: Any) -> list[Finding]:
@@ -169,7 +169,7 @@ def test_unknown_check_is_reported_once_per_file(tmp_path: Path) -> None:
     cases = [{"input": q, "expected": {"cuda": q}} for q in ("a?", "b!")]
     assert len(lint_skill_with(tmp_path, *cases)) == 1
     validator = {"input": "Which?", "validator": "cuda", "validator_config": {"a": 1}}
-    assert told(lint_skill_with(tmp_path, validator)) == [("warning", "check-unknown")]
+    assert brief(lint_skill_with(tmp_path, validator)) == [("warning", "check-unknown")]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_python_check_is_parsed_but_not_run(
     (skill / "stars.py").write_text("from helpers import *\n")
     (skill / "broken.py").write_text("def good(:\n")
     found = lint(skill)
-    assert told(found) == ([("error", "cases-invalid")] if problem else [])
+    assert brief(found) == ([("error", "cases-invalid")] if problem else [])
     assert (problem or "") in "".join(finding.message for finding in found)
 
 
@@ -240,7 +240,7 @@ def test_near_duplicate_questions_are_found(
     tmp_path: Path, one: str, other: str, alike: bool
 ) -> None:
     found = lint_skill_with(tmp_path, case(one, "text a", id="a"), case(other, "text b", id="b"))
-    assert told(found) == [("warning", "near-duplicate")] * alike
+    assert brief(found) == [("warning", "near-duplicate")] * alike
     assert all(
         finding.message.startswith("b: ") and " a (line" in finding.message for finding in found
     )

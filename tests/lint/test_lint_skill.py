@@ -23,7 +23,7 @@ def lint_text(folder: Path, text: str | bytes) -> list[Finding]:
     return lint(write_skill_md(folder, text))
 
 
-def told(found: list[Finding]) -> list[tuple[int, str, str]]:
+def brief(found: list[Finding]) -> list[tuple[int, str, str]]:
     return [(finding.line, finding.level, finding.code) for finding in found]
 
 
@@ -36,7 +36,7 @@ def test_every_violation_is_found_with_its_line(tmp_path: Path) -> None:
     found = lint_text(
         tmp_path, f"---\nname: Gate\ndescription: {long}\nlicense: [1]\ncolour: red\n---\n{BODY}"
     )
-    assert told(found) == [
+    assert brief(found) == [
         (2, "error", "skill-invalid"),
         (3, "error", "skill-invalid"),
         (4, "error", "skill-invalid"),
@@ -79,13 +79,13 @@ def test_link_out_of_the_skill_is_reported_with_its_path(tmp_path: Path) -> None
 @pytest.mark.parametrize(("more", "lines"), [(494, []), (495, [501])])
 def test_more_than_500_lines_are_a_warning(tmp_path: Path, more: int, lines: list[int]) -> None:
     found = lint_text(tmp_path, HEAD + "a\n" * (more + 1))
-    assert told(found) == [(line, "warning", "skill-long") for line in lines]
+    assert brief(found) == [(line, "warning", "skill-long") for line in lines]
 
 
 @pytest.mark.parametrize(("tokens", "number"), [(5000, 0), (5001, 1)])
 def test_more_than_5000_tokens_are_a_warning(tmp_path: Path, tokens: int, number: int) -> None:
     found = lint_text(tmp_path, HEAD + "abc\n" * 400 + "x" * (4 * tokens - 1600))
-    assert told(found) == [(5, "warning", "skill-long")] * number
+    assert brief(found) == [(5, "warning", "skill-long")] * number
 
 
 def lint_body(folder: Path, body: str) -> list[Finding]:
@@ -137,12 +137,12 @@ def test_broken_reference_is_found(tmp_path: Path, body: str, line: int, level: 
     "body", ["[x](../other/SKILL.md)", "[x](/etc/passwd)", "[x](references/../../y)", "[x](..)"]
 )
 def test_reference_outside_the_skill_is_an_error(tmp_path: Path, body: str) -> None:
-    assert told(lint_body(tmp_path, body)) == [(6, "error", "reference-outside")]
+    assert brief(lint_body(tmp_path, body)) == [(6, "error", "reference-outside")]
 
 
 def test_deep_reference_is_a_warning(tmp_path: Path) -> None:
     found = lint_body(tmp_path, "[x](references/deep/y.md)\n`references/deep/y.md`")
-    assert told(found) == [(6, "warning", "reference-deep"), (7, "warning", "reference-deep")]
+    assert brief(found) == [(6, "warning", "reference-deep"), (7, "warning", "reference-deep")]
 
 
 def test_skill_without_cases_is_a_warning(tmp_path: Path) -> None:

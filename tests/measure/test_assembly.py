@@ -127,7 +127,7 @@ def test_a_model_of_another_file_is_blamed_on_that_file(tmp_path: Path) -> None:
     settings = Settings(models=("hauku",), models_file=file)
     with pytest.raises(SettingsError) as caught:
         Assembly().add_models(settings)
-    assert caught.value.told(str.upper).startswith(f"{file}: eval_model: hauku: unknown model")
+    assert caught.value.message(str.upper).startswith(f"{file}: eval_model: hauku: unknown model")
 
 
 def test_a_budget_needs_every_price() -> None:

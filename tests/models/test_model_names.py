@@ -12,8 +12,7 @@ import pytest
 from pytest_upskill.errors import SettingsError
 from pytest_upskill.models import Model, ModelSpec, Provider, local, names
 from pytest_upskill.models.names import ALIASES, PROVIDERS
-from pytest_upskill.models.port import ModelName, Progress
-from pytest_upskill.models.prices import price_of
+from pytest_upskill.models.port import ModelName, Progress, price_of
 from pytest_upskill.models.scripted import ScriptedModel
 from pytest_upskill.trials.trial import Question
 

@@ -121,7 +121,7 @@ def test_an_outage_is_told_as_one_that_may_pass(provider: str, status: int) -> N
     error = trouble(provider, lambda _: fault)
     assert f"{status} from" in error.problem
     assert "oops" in error.problem
-    assert error.passing
+    assert error.transient
     assert not error.fatal
     assert error.rate_limited is (status in (429, 529))
     assert error.retry_after == 7

@@ -7,8 +7,8 @@ import pytest
 
 from pytest_upskill.errors import SettingsError
 from pytest_upskill.models.names import ALIASES, resolve
-from pytest_upskill.models.port import ModelName
-from pytest_upskill.models.prices import FREE, Price, cost, parse_prices, price_of
+from pytest_upskill.models.port import ModelName, price_of
+from pytest_upskill.models.prices import FREE, Price, cost, parse_prices
 from pytest_upskill.trials.answer import Usage
 
 MILLION = 1_000_000

@@ -115,7 +115,7 @@ def test_a_connection_closed_without_a_word_is_broken_and_not_late(provider: str
     with listener(reads=True) as port, pytest.raises(ModelError) as caught:
         ask(spec_of(provider, f"http://127.0.0.1:{port}"))
     assert "broke" in caught.value.problem
-    assert caught.value.passing
+    assert caught.value.transient
     assert not caught.value.unreachable
 
 

@@ -27,12 +27,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if text:
             write(text)
     except InputError as error:
-        print(f"pytest-upskill: {error.told(given.spell)}", file=sys.stderr)
+        print(f"pytest-upskill: {error.message(given.spell)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as error:
         print("pytest-upskill: interrupted", *error.args, sep="\n", file=sys.stderr)
         return 130
     except TeachError as error:
-        print(f"pytest-upskill: {error.told(given.spell)}", file=sys.stderr)
+        print(f"pytest-upskill: {error.message(given.spell)}", file=sys.stderr)
         return 1
     return int(status)

@@ -127,7 +127,7 @@ def run_teaching(
             raise
         raise KeyboardInterrupt(_HOW_TO_CONTINUE) from None
     except TeachError as error:
-        raise TeachError(f"{error.told(given.spell)}\n{_HOW_TO_CONTINUE}") from None
+        raise TeachError(f"{error.message(given.spell)}\n{_HOW_TO_CONTINUE}") from None
     report = report_lines(taught, width)
     for line in [*([""] if report else []), *report, *result_lines(taught)]:
         screen.line(line)

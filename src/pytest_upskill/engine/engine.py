@@ -210,9 +210,9 @@ class Engine:
             limit = Limit(self._concurrency)
             lane.limit = self._limits.setdefault(lane.model.endpoint, limit)
         except ModelError as error:
-            lane.dead = f"{lane.name}: {error.told(self._spell)}"
+            lane.dead = f"{lane.name}: {error.message(self._spell)}"
         except UpskillError as error:
-            lane.dead = error.told(self._spell)
+            lane.dead = error.message(self._spell)
         except Exception as bug:
             lane.dead = _adapter_error(lane, bug)
         self._pump()
@@ -265,7 +265,7 @@ class Engine:
         wait = pause(job.attempts, error.retry_after, self._random)
         if error.rate_limited:
             lane.limit.rate_limited(time.monotonic(), wait)
-        elif error.passing:
+        elif error.transient:
             lane.limit.failed()
         if not self._stopped and job.may_retry(wait, error, self._timeout):
             lane.retries += 1
@@ -274,7 +274,7 @@ class Engine:
             asyncio.get_running_loop().call_later(wait, self._ask_again, lane, job)
             return None
         tries = f" ({job.attempts} attempts)" if job.attempts > 1 else ""
-        reason = f"{lane.name}: {error.told(self._spell, tries)}"
+        reason = f"{lane.name}: {error.message(self._spell, tries)}"
         # No server has answered so far: the other questions would fail the same way.
         if error.fatal or (error.unreachable and not lane.answered):
             lane.dead = reason

@@ -82,7 +82,7 @@ class Job:
 
     def may_retry(self, wait: float, error: ModelError, timeout: float) -> bool:
         """Whether to ask again after ``wait`` seconds."""
-        if not error.passing or self.attempts >= _MAX_ATTEMPTS:
+        if not error.transient or self.attempts >= _MAX_ATTEMPTS:
             return False
         if error.rate_limited:
             return self.excused + wait <= _MAX_RATE_LIMIT_WAIT

@@ -13,8 +13,8 @@ from ..engine.store import FILE_NAME, FOLDER, KnownAnswers, Store, StoredAnswers
 from ..errors import Setting, SettingsError, Spell, Text, shown
 from ..models import Model, ModelSpec
 from ..models.names import PROVIDERS, Providers, resolve
-from ..models.port import Download, ModelName, NamedBy, Progress
-from ..models.prices import Price, price_of
+from ..models.port import Download, ModelName, NamedBy, Progress, price_of
+from ..models.prices import Price
 from ..settings import Settings
 
 DEFAULT_MODEL: Final = "local"

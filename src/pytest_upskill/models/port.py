@@ -140,6 +140,17 @@ class Provider(ABC):
         """Connect to the model; heavy imports belong here."""
 
 
+def price_of(spec: ModelSpec, overrides: Mapping[str, Price]) -> Price | None:
+    """The price of a model, None if it is not known.
+
+    Overrides go by the name that the run uses, or by the id of the model.
+    """
+    for name in (spec.name, spec.model_id):
+        if name in overrides:
+            return overrides[name]
+    return spec.provider.price(spec)
+
+
 # What pytest_upskill_models returns for each prefix: a provider, or a function of the model's name.
 ModelSource = Provider | Callable[[str], Model]
 

@@ -6,7 +6,7 @@ installed version: the part of it that fetches newer ones is never started.
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -17,8 +17,6 @@ from ..trials.answer import Usage
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice, TieredPrices
-
-    from .port import ModelSpec
 
 _FORM: Final = (
     "Write NAME INPUT OUTPUT [CACHED], in USD per million tokens, as in: haiku 1.00 5.00 0.10"
@@ -43,17 +41,6 @@ class Price:
 
 
 FREE: Final = Price(0, 0, 0)
-
-
-def price_of(spec: "ModelSpec", overrides: Mapping[str, Price]) -> Price | None:
-    """The price of a model, None if it is not known.
-
-    Overrides go by the name that the run uses, or by the id of the model.
-    """
-    for name in (spec.name, spec.model_id):
-        if name in overrides:
-            return overrides[name]
-    return spec.provider.price(spec)
 
 
 def cost(price: Price | None, usage: Usage) -> float | None:

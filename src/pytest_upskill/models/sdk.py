@@ -88,7 +88,7 @@ def not_a_reply(spec: ModelSpec, reply: object = "") -> ModelError:
     return ModelError(
         f"{spec.address} sent something that is not a reply of a model{quoted}",
         "Check the address of the server",
-        passing=True,
+        transient=True,
     )
 
 
@@ -98,7 +98,7 @@ def empty_reply(stop: str) -> ModelError:
             "its reply is empty: all of the allowed output went into reasoning",
             ("Raise ", Setting("max_output")),
         )
-    return ModelError("its reply is empty", "Run again, or ask another model", passing=True)
+    return ModelError("its reply is empty", "Run again, or ask another model", transient=True)
 
 
 def names_schema(said: str) -> bool:
@@ -132,7 +132,7 @@ def _status_error(error: Any, spec: ModelSpec, key: str) -> ModelError:
         return ModelError(problem, lower, rate_limited=True, retry_after=wait)
     if status in (408, 409) or status >= 500:
         hint = "The server is in trouble: run again later"
-        return ModelError(problem, hint, passing=True, retry_after=wait)
+        return ModelError(problem, hint, transient=True, retry_after=wait)
     return ModelError(problem)
 
 
@@ -159,7 +159,7 @@ def _connection_error(error: BaseException, spec: ModelSpec, key: str) -> ModelE
     what = clean(str(causes[-1]) or type(causes[-1]).__name__, key)
     if isinstance(met, aiohttp.SocketTimeoutError):
         problem = f"no answer from {spec.address} in time"
-        return ModelError(problem, MORE_TIME, passing=True)
+        return ModelError(problem, MORE_TIME, transient=True)
     if isinstance(met, aiohttp.ConnectionTimeoutError):
         what = "it takes no connection in time"
     if isinstance(met, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
@@ -168,7 +168,9 @@ def _connection_error(error: BaseException, spec: ModelSpec, key: str) -> ModelE
             "Is the server running, and is the address right?",
             unreachable=True,
         )
-    return ModelError(f"the connection to {spec.address} broke ({what})", "Run again", passing=True)
+    return ModelError(
+        f"the connection to {spec.address} broke ({what})", "Run again", transient=True
+    )
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -27,7 +27,7 @@ from ..trials.records import Grade, Record, dump_records, errored_record, graded
 from ..trials.trial import Prompt, Question, Trial, open_trials
 from .hooks import prompts
 from .nodes import Run, info_of
-from .options import told
+from .options import message_of
 from .outcomes import ASKED_PROPERTY, RECORDS_PROPERTY, NotAnswered, judge_present
 from .paths import relative
 
@@ -186,7 +186,7 @@ class MarkedTests:
                 skill = with_previous(load_skill(file), self._run.settings.against)
                 accepted = read_results(file.parent)
             except InputError as error:
-                reason = f"{node.nodeid}: {told(error, node.config)}"
+                reason = f"{node.nodeid}: {message_of(error, node.config)}"
                 raise pytest.Collector.CollectError(reason) from None
             shown = relative(file.parent, node.config.rootpath)
             info = info_of(skill, self._label_of(file.parent), shown, self._run.settings)

@@ -35,7 +35,7 @@ from ..trials.records import Record, dump_records
 from ..trials.trial import Arm, Prompt, Question, Trial, trials_of
 from .display import screen_of
 from .hooks import call, prompts
-from .options import spell, told
+from .options import message_of, spell
 from .outcomes import RECORDS_PROPERTY, NotAnswered, WrongAnswer, judge_present
 from .paths import SkillSource, relative
 
@@ -129,7 +129,7 @@ class SkillFile(pytest.File):
             cases = self._load_cases()
             self.accepted = read_results(self.source.folder)
         except InputError as error:
-            raise self.CollectError(told(error, self.config)) from None
+            raise self.CollectError(message_of(error, self.config)) from None
         for line, text in skill.warnings:
             warnings.warn_explicit(
                 SkillWarning(text), None, str(self.source.skill_file), lineno=line

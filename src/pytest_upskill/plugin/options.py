@@ -1,7 +1,7 @@
 """The options with their twins in the ini file, and the settings they make.
 
 An option is one entry here. Its first word names the setting, a field of Settings or of Gates;
-errors below the plugin name settings, and ``told`` writes the flag or the ini key.
+errors below the plugin name settings, and ``message_of`` writes the flag or the ini key.
 """
 
 from dataclasses import fields
@@ -270,11 +270,11 @@ def is_asked_for(config: pytest.Config) -> bool:
     return any(config.getoption(option.dest) or option.written(config) for option in (SKILL, MODEL))
 
 
-def told(error: UpskillError, config: pytest.Config) -> str:
+def message_of(error: UpskillError, config: pytest.Config) -> str:
     """An error with flags for settings, and the ini file if the wrong value is from there."""
     if isinstance(error, SettingsError):
-        return error.told(spell, partial(_origin, config))
-    return error.told(spell)
+        return error.message(spell, partial(_origin, config))
+    return error.message(spell)
 
 
 def _origin(config: pytest.Config, setting: str) -> str:

@@ -26,7 +26,7 @@ from .calls import FrugalRuns, collected_line, looks_of, plan_of
 from .functions import MarkedTests
 from .ledger import Ledger
 from .nodes import CaseItem, SkillFile, SkillFolder
-from .options import MODEL, read_settings, spell, told
+from .options import MODEL, message_of, read_settings, spell
 from .otel import OtelExport
 from .outcomes import NotAnswered
 from .paths import SkillSource, relative
@@ -85,7 +85,7 @@ class UpskillRun:
             if not hasattr(self._config, "workerinput"):
                 self._prepare_models()
         except InputError as error:
-            raise pytest.UsageError(told(error, self._config)) from None
+            raise pytest.UsageError(message_of(error, self._config)) from None
         return (yield)
 
     def _find_skills(self) -> None:
@@ -211,7 +211,7 @@ class UpskillRun:
             if not self._required:
                 self._require_models()
         except InputError as error:
-            self._asking.stop(f"not asked: {told(error, self._config)}")
+            self._asking.stop(f"not asked: {message_of(error, self._config)}")
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         return self._asking.ask(questions)
@@ -260,7 +260,7 @@ class UpskillRun:
             accepting.run_again_by_lf(self._compared, ledger, self._config)
             artifacts.add_to_suite(results, self._config)
         except InputError as error:
-            self._problems.append(told(error, self._config))
+            self._problems.append(message_of(error, self._config))
             return False
         done = [write_all(accepting.writer(self.settings, ledger, self._accepted))]
         notes = [*accepting.notes(results, self._config), *self._accepted]
@@ -272,7 +272,7 @@ class UpskillRun:
         self._written = [path for one in done for path in one.paths]
         problems = [problem for one in done for problem in one.problems]
         self._problems += [
-            *(told(problem, self._config) for problem in problems),
+            *(message_of(problem, self._config) for problem in problems),
             *(artifacts.write_job_summary(text) if results.verdicts else []),
         ]
         if problem := artifacts.keep(self.settings, results, self._config.rootpath):

@@ -9,7 +9,6 @@ from functools import cached_property
 from importlib.metadata import version
 from typing import Final
 
-from .. import __version__
 from .._util.git import Commit
 from .._util.texts import counted
 from ..settings import Gates
@@ -163,7 +162,7 @@ class RunResults:
 
 def versions() -> dict[str, str]:
     return {
-        "pytest-upskill": __version__,
+        "pytest-upskill": version("pytest-upskill"),
         "pytest": version("pytest"),
         "python": platform.python_version(),
         "platform": platform.system().lower(),

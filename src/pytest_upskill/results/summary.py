@@ -41,7 +41,7 @@ class ArmSummary:
 
 _NOT_ASKED: Final = ArmSummary()
 
-Number = Literal["rate", "score", "tokens", "seconds", "cost"]
+PairedNumber = Literal["rate", "score", "tokens", "seconds", "cost"]
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,9 @@ class Summary:
         skill, baseline = self.arm("skill").tokens, self.arm("baseline").tokens
         return skill / baseline - 1 if skill and baseline else None
 
-    def pairs(self, number: Number, over: Arm, of: Arm = "skill") -> list[tuple[float, float]]:
+    def pairs(
+        self, number: PairedNumber, over: Arm, of: Arm = "skill"
+    ) -> list[tuple[float, float]]:
         """A number of each case in both arms, ``over`` first; none if any is unknown."""
         pairs: list[tuple[float, float]] = []
         for case in self.by_case:
