@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.errors import SkillError
-from pytest_upskill.skills.skill import MAX_FILE_BYTES, Skill, find_skills, load_skill
+from pytest_upskill.skills.skill import MAX_FILE_BYTES, Skill, find_skills, load_skill, skill_file
 from support.kit import refused, skill_or_error, write_skill, write_skill_md
 
 
@@ -141,3 +141,9 @@ def test_path_without_a_skill_is_rejected_with_a_hint(
     assert caught.value.where == path
     assert problem in caught.value.problem
     assert caught.value.hint
+
+
+def test_the_file_of_a_skill_is_itself_or_in_its_folder(tmp_path: Path) -> None:
+    assert skill_file(tmp_path) == tmp_path / "SKILL.md"
+    small = write_skill_md(tmp_path, "", "skill.md")
+    assert skill_file(small.parent) == skill_file(small) == small

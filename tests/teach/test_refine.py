@@ -51,6 +51,14 @@ def test_refine_improves_a_skill_by_its_cases(project: Project) -> None:
     assert "attempt" not in shown
 
 
+def test_refine_takes_a_skill_md_in_small_letters(project: Project) -> None:
+    folder = skill_with_cases(project, *COLOURS)
+    (folder / "SKILL.md").rename(folder / "skill.md")
+    with served(FakeModels()) as url:
+        status, shown, error = project.run(*refine_words(url))
+    assert (status, error) == (0, ""), shown
+
+
 def test_refine_leaves_a_skill_unchanged_if_nothing_is_better(project: Project) -> None:
     folder = skill_with_cases(project, *COLOURS[:9])
     before = {path: path.read_bytes() for path in folder.rglob("*")}

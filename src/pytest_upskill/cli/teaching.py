@@ -71,8 +71,8 @@ def add_teach_arguments(
 def _notes(default: Any) -> str:
     notes = ["repeatable"] if isinstance(default, tuple) else []
     if default not in (None, False, ()):
-        shown = f"{default:.2g}" if isinstance(default, float) else default
-        notes.append(f"default: {', '.join(default) if isinstance(default, tuple) else shown}")
+        number = f"{default:.2g}" if isinstance(default, float) else default
+        notes.append(f"default: {', '.join(default) if isinstance(default, tuple) else number}")
     return f" ({', '.join(notes)})" if notes else ""
 
 
@@ -93,7 +93,7 @@ def teach_settings(
 def run_teaching(
     given: argparse.Namespace, run: Callable[[TeachContext], Taught], **context: Any
 ) -> tuple[str, int]:
-    """Run a command, show its steps, and print what came of it."""
+    """Run a command, show its steps and print its result."""
     stream = sys.stderr if given.json else sys.stdout
     width = shutil.get_terminal_size((_DEFAULT_WIDTH, 24)).columns
     live = stream.isatty() and os.environ.get("TERM") != "dumb"

@@ -98,6 +98,12 @@ def _walk_for_skills(top: Path, seen: set[str]) -> Iterator[Path]:
             subfolders[:] = [sub for sub in subfolders if sub not in _SKIPPED_FOLDERS]
 
 
+def skill_file(path: Path) -> Path:
+    """The SKILL.md of a skill, given itself or its folder; it may not exist."""
+    files = (path / name for name in SKILL_NAMES)
+    return path if path.is_file() else next(filter(Path.is_file, files), path / SKILL_NAMES[0])
+
+
 def find_cases(folder: Path) -> Path | None:
     """The file with a skill's cases, if any."""
     files = (folder / name for name in (CASES_NAME, EVALS_NAME))

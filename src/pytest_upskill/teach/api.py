@@ -13,7 +13,7 @@ from ..errors import SettingsError
 from ..measure.evaluate import evaluate_cases
 from ..models.prices import parse_prices
 from ..results.run import RunResults
-from ..skills.skill import SKILL_NAMES, load_skill
+from ..skills.skill import load_skill, skill_file
 from . import workflow
 from .attempts import checked
 from .case_file import read_case_file
@@ -115,7 +115,7 @@ def evaluate(
     **options: Unpack[TeachOptions],
 ) -> RunResults:
     """Measure a skill by its own cases on the students, without pytest."""
-    read = load_skill(_skill_file(Path(skill)))
+    read = load_skill(skill_file(Path(skill)))
     settings = _settings("refine", read.description, options)
     if not settings.students:
         raise SettingsError("students", "no model is named", "Name one, say students=['haiku'].")
@@ -211,10 +211,5 @@ def _context(folder: AnyPath | None, tell: Tell | None, prices: Names, **more: A
     )
 
 
-def _skill_file(skill: Path) -> Path:
-    names = (skill / name for name in SKILL_NAMES)
-    return skill if skill.is_file() else next(filter(Path.is_file, names), skill / SKILL_NAMES[0])
-
-
 def _description(skill: AnyPath) -> str:
-    return load_skill(_skill_file(Path(skill))).description
+    return load_skill(skill_file(Path(skill))).description

@@ -13,7 +13,7 @@ import yaml
 from .._util.files import replace_file
 from .._util.texts import counted, one_line, slug
 from ..lint.skill_rules import lint_skill_file
-from ..skills.skill import SKILL_NAMES, Skill, estimated_tokens, is_taught, load_skill
+from ..skills.skill import Skill, estimated_tokens, is_taught, load_skill, skill_file
 from .prompts import TEACHER
 from .replies import DRAFT_SCHEMA, DraftForm, NotUsable, Request, ask_for, read_reply
 from .secrets import masked
@@ -57,10 +57,9 @@ class Draft:
             _copy_taught(self.base, folder)
         for path, text in self.files:
             replace_file(folder / path, text)
-        there = (folder / name for name in SKILL_NAMES if (folder / name).is_file())
-        skill_file = next(there, folder / SKILL_NAMES[0])
-        replace_file(skill_file, self.text)
-        return skill_file
+        file = skill_file(folder)
+        replace_file(file, self.text)
+        return file
 
 
 def _copy_taught(base: Path, folder: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from .._util.files import reason_of, replace_file, why_unwritable
 from .._util.texts import slug
 from ..errors import InputError, Setting, SettingsError, shown
-from ..skills.skill import CASES_NAME, SKILL_NAMES, load_skill
+from ..skills.skill import CASES_NAME, load_skill, skill_file
 from .case_file import CaseFile, case_file_text
 from .drafts import Draft
 from .outcome import Taught
@@ -51,7 +51,7 @@ def require_free(setting: str, folder: Path, *, force: bool) -> None:
 
 
 def is_skill(folder: Path) -> bool:
-    return any((folder / name).is_file() for name in SKILL_NAMES)
+    return skill_file(folder).is_file()
 
 
 def require_writable(folder: Path, setting: str = "") -> None:
@@ -112,7 +112,7 @@ def save(draft: Draft, cases: str | None, folder: Path, state: TeachState) -> Pa
 
 def _is_there(draft: Draft, folder: Path) -> bool:
     """Whether the folder has this version already: then not even its frontmatter is rewritten."""
-    now = load_skill(next(folder / name for name in SKILL_NAMES if (folder / name).is_file()))
+    now = load_skill(skill_file(folder))
     same = (now.body, now.description) == (draft.body, draft.description)
     return same and not draft.files
 

@@ -10,7 +10,14 @@ from typing import Any, Final
 from .._util.json_forms import read_json
 from .._util.texts import counted, digest, guess
 from ..errors import InputError, SettingsError, shown
-from ..skills.skill import SKILL_NAMES, estimated_tokens, fields_of, is_taught, load_skill
+from ..skills.skill import (
+    SKILL_NAMES,
+    estimated_tokens,
+    fields_of,
+    is_taught,
+    load_skill,
+    skill_file,
+)
 from .drafts import Draft, draft_of
 from .prompts import fenced
 from .secrets import masked
@@ -77,17 +84,17 @@ def _skill_file(path: Path) -> Path | None:
     if not path.exists():
         problem = "no such file or folder"
         raise SettingsError("source", problem, "Check the path.", value=shown(path))
+    file = skill_file(path)
     if path.is_file():
-        return path if path.name in SKILL_NAMES else None
-    found = [path / name for name in SKILL_NAMES if (path / name).is_file()]
-    if not found:
+        return file if file.name in SKILL_NAMES else None
+    if not file.is_file():
         raise SettingsError(
             "source",
             "no SKILL.md in this folder",
             "Give the folder of a skill, or the file of a trace.",
             value=shown(path),
         )
-    return found[0]
+    return file
 
 
 def _read_trace(file: Path, provider: str) -> TraceText:

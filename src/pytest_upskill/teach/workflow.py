@@ -9,7 +9,7 @@ from pathlib import Path
 from .._util.texts import digest, slug
 from ..errors import InputError, Setting, SettingsError, Spell, TeachError, shown
 from ..models.prices import Price
-from ..skills.skill import SKILL_NAMES, fields_of, load_skill
+from ..skills.skill import fields_of, load_skill, skill_file
 from . import saving
 from .attempts import Attempt
 from .case_file import CaseFile, read_case_file, require_growable
@@ -210,8 +210,7 @@ def _with_warning(
 
 
 def _skill_with_cases(path: Path) -> tuple[Draft, CaseFile]:
-    names = (path / name for name in SKILL_NAMES)
-    file = path if path.is_file() else next(filter(Path.is_file, names), path / SKILL_NAMES[0])
+    file = skill_file(path)
     return draft_of(load_skill(file), fields_of(file)), read_case_file(file.parent)
 
 

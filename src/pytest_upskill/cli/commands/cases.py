@@ -4,7 +4,7 @@ import argparse
 import os
 
 from ...errors import InputError, shown
-from ...skills.skill import SKILL_NAMES, find_cases, load_skill
+from ...skills.skill import find_cases, load_skill, skill_file
 from ...teach import workflow
 from ..project import find_skill
 from ..teaching import add_teach_arguments, config_here, run_teaching, teach_settings
@@ -19,8 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> tuple[str, int]:
     path = find_skill(given.skill, os.environ)
-    file = path if path.is_file() else path / SKILL_NAMES[0]
-    skill = load_skill(file)
+    skill = load_skill(skill_file(path))
     there = find_cases(skill.file.parent)
     if there and given.add is None:
         raise InputError(shown(there), "this skill has cases already", "Add more with --add N.")

@@ -243,7 +243,7 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     agents = _agents(given.agent, root, user=given.user)
     copies = list[_Copy]()
     problems = list[str]()
-    for file in _skill_files(given.skill):
+    for file in find_skills(given.skill):
         found = [] if given.force else _lint_errors(file)
         problems += found
         if not found:
@@ -272,10 +272,6 @@ def _agents(names: list[str] | None, root: Path, *, user: bool) -> list[Agent]:
             f"Choose some: {' '.join(f'--agent {name}' for name in AGENTS_BY_NAME)}",
         )
     return used
-
-
-def _skill_files(path: Path) -> list[Path]:
-    return find_skills(path)
 
 
 def _lint_errors(file: Path) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from ..._util.texts import counted, harmless, one_line
 from ...lint import Finding, lint_skill
-from ...skills.skill import CASES_NAME, EVALS_NAME, SKILL_NAMES, find_skills
+from ...skills.skill import CASES_NAME, EVALS_NAME, find_skills, skill_file
 from ..project import INI_FILES
 
 _JUDGE_SET: Final = re.compile(
@@ -87,8 +87,7 @@ def _skill_of(path: Path) -> Path:
     for name in (CASES_NAME, EVALS_NAME):
         if path.is_file() and path.absolute().as_posix().endswith(f"/{name}"):
             folder = path.absolute().parents[name.count("/")]
-            files = [folder / name for name in SKILL_NAMES]
-            return next((file for file in files if file.is_file()), path)
+            return file if (file := skill_file(folder)).is_file() else path
     return path
 
 

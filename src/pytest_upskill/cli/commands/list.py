@@ -43,7 +43,7 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     folders = [Path(os.path.abspath(folder)) for folder in named]  # noqa: PTH100
     kept = newest(runs_folder(None, Path.cwd()))
     found = [
-        (folder, [_with_history(overview(file), kept) for file in _skill_files(folder)])
+        (folder, [_with_history(overview(file), kept) for file in find_skills(folder)])
         for folder in folders
     ]
     skills = [skill for _, group in found for skill in group]
@@ -85,10 +85,6 @@ def default_folders() -> list[Path]:
         where = f"{shown(config.file)}: skills_dir: {shown(config.skills_dir)}"
         raise InputError(where, "no such folder", "Name another: pytest-upskill list DIR.")
     return [config.skills_dir or here]
-
-
-def _skill_files(folder: Path) -> list[Path]:
-    return find_skills(folder)
 
 
 def _text(found: Sequence[tuple[Path, Sequence[SkillOverview]]], preview: bool) -> str:
