@@ -1,12 +1,11 @@
-"""The settings of a run: frozen, with no knowledge of where they were written."""
+"""The settings of a run: frozen, and independent of where they were written."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 DEFAULT_RUNS: Final = 1
-# A file of cases may come from anywhere: it must not fill the memory with what is to be asked.
-MOST_RUNS: Final = 1000
+MOST_RUNS: Final = 1000  # a file of cases from anywhere must not fill the memory
 DEFAULT_MAX_OUTPUT: Final = 2048
 DEFAULT_TIMEOUT: Final = 120.0
 DEFAULT_CONCURRENCY: Final = 64
@@ -15,13 +14,13 @@ DEFAULT_HISTORY_MB: Final = 200
 
 @dataclass(frozen=True)
 class Gates:
-    """What a run must reach to pass; None asks for nothing."""
+    """What a run must reach to pass; rates and growth are shares of 1, None is no limit."""
 
-    min_lift: float | None = None
-    min_pass_rate: float | None = None
-    max_token_growth: float | None = None
-    confident: bool = False  # by the interval's bound, not by the estimate
-    no_worse: bool = False  # than the skill at the ref of --skill-against
+    min_lift: float | None = None  # lowest lift of each skill on each model
+    min_pass_rate: float | None = None  # lowest pass rate with the skill
+    max_token_growth: float | None = None  # highest growth of tokens with the skill
+    confident: bool = False  # compare the bound of the interval, not the estimate
+    no_worse: bool = False  # fail if the skill got worse since the ref of ``against``
 
     def any(self) -> bool:
         numbers = (self.min_lift, self.min_pass_rate, self.max_token_growth)
@@ -30,37 +29,44 @@ class Gates:
 
 @dataclass(frozen=True)
 class Settings:
-    """What the command line and the ini file say."""
+    """All settings of a run, with their defaults."""
 
-    skill_paths: tuple[Path, ...] = ()
-    models: tuple[str, ...] = ()
-    models_folder: Path = Path()  # what files in the names of models are relative to
-    models_file: Path | None = None  # of upskill, if nothing of ours names a model
-    base_url: str | None = None
-    runs: int = DEFAULT_RUNS  # at most, if there are first_runs
-    first_runs: int | None = None  # the rest only where the verdict is open
-    tests_file: Path | None = None
-    baseline: bool = True
-    against: str | None = None  # the git ref of the arm ``previous``
-    max_output: int = DEFAULT_MAX_OUTPUT
-    timeout: float = DEFAULT_TIMEOUT
-    concurrency: int = DEFAULT_CONCURRENCY
-    max_tokens: int | None = None
-    max_cost: float | None = None
-    judge: str | None = None
+    skill_paths: tuple[Path, ...] = ()  # skills, or folders of skills
+
+    models: tuple[str, ...] = ()  # names of the models under test
+    models_folder: Path = Path()  # files in model names are relative to it
+    models_file: Path | None = None  # the upskill.config.yaml that named the models, if it did
+    base_url: str | None = None  # the server for model names that no provider knows
+    judge: str | None = None  # the model that grades rubrics
+    prices: tuple[str, ...] = ()  # lines "NAME INPUT OUTPUT [CACHED]", USD per million tokens
+
+    runs: int = DEFAULT_RUNS  # of each trial; with first_runs, the most
+    first_runs: int | None = None  # then up to ``runs`` where the verdict is open
+    tests_file: Path | None = None  # cases from this file in place of the skill's own
+    baseline: bool = True  # also ask without the skill
+    against: str | None = None  # a git ref: also ask with the skill as it was there
+    case_threshold: float | None = None  # share of runs that must pass; None: more than half
+    allow_code: bool = False  # run checks from the skill's folder
+
+    max_output: int = DEFAULT_MAX_OUTPUT  # output tokens of an answer
+    timeout: float = DEFAULT_TIMEOUT  # seconds for an answer
+    concurrency: int = DEFAULT_CONCURRENCY  # calls in flight, over all workers
+    max_tokens: int | None = None  # budget of the run
+    max_cost: float | None = None  # budget of the run in USD
+
+    fresh: bool = False  # ignore stored answers and replace them
+    record_file: Path | None = None  # write the answers here
+    replay_file: Path | None = None  # answer from this file alone
+
+    gates: Gates = Gates()
+    accept: bool = False  # write the results as the accepted ones
+
     json_file: Path | None = None
     csv_file: Path | None = None
     markdown_file: Path | None = None
-    benchmark_folder: Path | None = None
     html_file: Path | None = None
-    fresh: bool = False
-    record_file: Path | None = None
-    replay_file: Path | None = None
-    accept: bool = False  # what is reached becomes what is expected
-    allow_code: bool = False
-    gates: Gates = Gates()
-    case_threshold: float | None = None  # None is more than half of the runs
-    prices: tuple[str, ...] = ()  # as written; models/prices reads them
-    history: bool = True  # whether the run is kept
-    runs_folder: Path | None = None  # where; None is where history says
-    history_mb: int = DEFAULT_HISTORY_MB
+    benchmark_folder: Path | None = None  # in skill-creator's layout
+
+    history: bool = True  # keep this run
+    runs_folder: Path | None = None  # where runs are kept; None is .upskill/runs
+    history_mb: int = DEFAULT_HISTORY_MB  # the oldest runs are deleted beyond this size

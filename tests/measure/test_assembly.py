@@ -16,7 +16,7 @@ from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.trial import Question
 from support.kit import case, write_script, write_skill
 
-MISSING = "the packages of the embedded model are not installed"
+MISSING = "the embedded model is not installed"
 
 
 def no_download(what: str) -> Progress:

@@ -82,7 +82,7 @@ def test_the_first_rule_that_fits_answers(text: str, system: str, answer: str) -
 
 def test_a_question_that_no_rule_fits_has_no_answer() -> None:
     Path("answers.json").write_text('[{"question": "gate", "answer": "up"}]')
-    with pytest.raises(ModelError, match=r"no rule of answers\.json fits"):
+    with pytest.raises(ModelError, match=r"no rule in answers\.json matches"):
         ask("answers.json", "Hello?")
 
 
@@ -134,7 +134,7 @@ def test_a_refusal_may_be_empty() -> None:
 
 @pytest.mark.parametrize("reply", ["", " \n", Answer("")])
 def test_an_empty_answer_is_no_answer(reply: str | Answer) -> None:
-    with pytest.raises(ModelError, match="its reply is empty"):
+    with pytest.raises(ModelError, match="empty reply"):
         answered(reply)
 
 
@@ -180,7 +180,7 @@ def test_a_file_of_another_form_is_refused_with_the_place(content: str, problem:
     Path("answers.json").write_text(content)
     error = refused("answers.json")
     assert problem in error.problem
-    assert error.hint.startswith("The form is [{")
+    assert error.hint.startswith("Write [{")
 
 
 def test_a_file_that_is_not_utf8_is_refused() -> None:

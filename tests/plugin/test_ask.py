@@ -83,7 +83,7 @@ def test_no_answer_is_an_error_not_a_failure(pytester: pytest.Pytester, workers:
     args = ["--model", "scripted:none.json", "-n", workers, "--skill-json", "r.json"]
     result = pytester.runpytest_inprocess(*args)
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["scripted:none.json: no rule of none.json fits*"])
+    result.stdout.fnmatch_lines(["scripted:none.json: no rule in none.json matches*"])
     assert [r["outcome"] for r in report(pytester.path)["records"]] == ["errored", "errored"]
 
 

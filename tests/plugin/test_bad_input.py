@@ -128,7 +128,7 @@ def test_a_broken_skill_makes_no_calls(pytester: pytest.Pytester, workers: str) 
         (["--model", "scripted:none.json"], "No such file or directory"),
         (["--skill-base-url", "localhost:8080", "--model", "m"], "--skill-base-url: not the URL"),
         (["--skill-base-url", "http://localhost:8080/v1"], "Add --model NAME"),
-        (["--skill-tests", "none.json", "--model", "haiku"], "there is no such file"),
+        (["--skill-tests", "none.json", "--model", "haiku"], "no such file"),
         (["--skill", ""], "argument --skill: nothing is given"),
         (["--skill", "br[a]ck"], "pytest can't take a path with '[' or '::' in it"),
         (["--skill-tests", "skills", "--model", "haiku"], "is a folder"),
@@ -200,8 +200,8 @@ def test_a_server_that_is_down(pytester: pytest.Pytester) -> None:
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
-        (Fault("garbage"), "sent something that is not a reply of a model"),
-        (Reply(""), "its reply is empty"),
+        (Fault("garbage"), "invalid reply from"),
+        (Reply(""), "empty reply"),
     ],
 )
 def test_an_invalid_reply_is_an_error(
@@ -247,8 +247,8 @@ def test_terminal_escapes_in_a_reply_are_escaped(pytester: pytest.Pytester, work
 @pytest.mark.parametrize(
     ("ini", "message"),
     [
-        ("skill_runs = three", "skill_runs: this is not a whole number of 1 or more"),
-        ("skill_timeout = -1", "skill_timeout: this is not a number above 0"),
+        ("skill_runs = three", "skill_runs: not a whole number of 1 or more"),
+        ("skill_timeout = -1", "skill_timeout: not a number above 0"),
     ],
 )
 def test_a_wrong_value_in_the_ini_file_names_file_and_key(

@@ -65,10 +65,10 @@ def test_a_run_that_stopped_early_fails_its_gates(pytester: pytest.Pytester, mod
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--skill-min-pass-rate", "2"], "'2' is not above 0 and at most 1"),
+        (["--skill-min-pass-rate", "2"], "'2' is not a number above 0 and up to 1"),
         (["--skill-min-lift", "x"], "'x' is not a number"),
         (["--skill-min-lift", "nan"], "'nan' is not a number"),
-        (["--skill-case-threshold", "0"], "'0' is not above 0 and at most 1"),
+        (["--skill-case-threshold", "0"], "'0' is not a number above 0 and up to 1"),
     ],
 )
 def test_a_wrong_number_is_a_usage_error(

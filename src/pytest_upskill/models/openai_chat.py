@@ -1,4 +1,4 @@
-"""OpenAI, or any server that speaks Chat Completions, by the official SDK."""
+"""OpenAI, or any server that speaks Chat Completions, through the official SDK."""
 
 import json
 import os
@@ -15,17 +15,17 @@ from .sdk import (
     error_text,
     names_schema,
     not_a_reply,
-    told_as_model_errors,
+    translated_errors,
 )
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion
 
 _STOPS: Final = {"stop": "end", "length": "length", "content_filter": "refusal"}
-# Reasoning models and GPT-5 and later take only the newer name of the limit.
+# Reasoning models, and GPT-5 and later, take only the new name of the limit.
 _NEW_LIMIT: Final = re.compile(r"(o\d|gpt-([5-9]|\d\d)|codex)")
 _LIMITS: Final = ("max_tokens", "max_completion_tokens")
-# A server that asks for no key still gets one from the SDK, which insists: never a real one.
+# The SDK insists on a key, even for a server that needs none: never send it a real one.
 _NO_KEY: Final = "no-key"
 
 
@@ -35,7 +35,7 @@ class OpenAIModel:
     def __init__(
         self, spec: ModelSpec, timeout: float, *, most_in_flight: int | None = None
     ) -> None:
-        import openai  # heavy: only when such a model is really asked
+        import openai  # takes seconds, so only when it is needed
 
         self.most_in_flight = most_in_flight
         self._sdk = openai
@@ -50,7 +50,7 @@ class OpenAIModel:
         )
 
     async def ask(self, question: Question) -> Answer:
-        with told_as_model_errors(self._sdk, self._spec, self._key):
+        with translated_errors(self._sdk, self._spec, self._key):
             completion = await self._create(question)
             if not getattr(completion, "choices", None):
                 raise not_a_reply(self._spec, completion)
@@ -63,7 +63,7 @@ class OpenAIModel:
             return Answer(text, _usage(completion), stop)
 
     async def _create(self, question: Question) -> "ChatCompletion":
-        """Servers disagree on what they take: try without what one refuses, and remember it."""
+        """Servers differ in what they accept: drop what one refuses, now and later."""
         while True:
             limit, schemas = self._limit, self._takes_schemas
             try:
@@ -93,8 +93,8 @@ class OpenAIModel:
             body["response_format"] = {"type": "json_schema", "json_schema": form}
         if self._spec.effort:
             body["reasoning_effort"] = self._spec.effort
-        # Not chat.completions.create: what it does to the parameters changes nothing of ours,
-        # and takes a third of a call's CPU time.
+        # Not chat.completions.create: it transforms parameters, which changes none of ours and
+        # takes a third of the CPU time of a call.
         return await self._client.post("/chat/completions", body=body, cast_to=ChatCompletion)
 
     @property
@@ -102,7 +102,7 @@ class OpenAIModel:
         return self._spec.address
 
     def extra(self, question: Question) -> dict[str, Any]:  # noqa: ARG002
-        """Parameters beyond the plain ones, for adapters that know their server better."""
+        """More parameters, for adapters that know their server."""
         return {}
 
     @property

@@ -1,7 +1,7 @@
-"""What a model's tokens cost: from the data of genai-prices, or from the ini key skill_prices.
+"""What tokens cost: from the data of genai-prices, or from the setting ``prices``.
 
-genai-prices is imported only when a hosted model has to be priced. Its data are those of the
-installed version: the part of it that fetches newer ones is never started.
+genai-prices is imported only if a hosted model needs a price. Its data are those of the installed
+version; its updater is never started.
 """
 
 import math
@@ -22,7 +22,7 @@ _FORM: Final = (
     "Write NAME INPUT OUTPUT [CACHED], in USD per million tokens, as in: haiku 1.00 5.00 0.10"
 )
 _MILLION: Final = 1_000_000
-# What providers put behind a model's id to name one edition of it.
+# What providers append to a model's id to name one version of it.
 _EDITION: Final = re.compile(r"[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 
 
@@ -30,8 +30,8 @@ _EDITION: Final = re.compile(r"[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 class Price:
     """USD per million tokens.
 
-    ``steps``: from how many input tokens on a question costs more, and what, with all its tokens;
-    in ascending order.
+    ``steps`` are the prices of longer prompts, by the number of input tokens from which they
+    apply to all tokens of a call, in ascending order.
     """
 
     input: float
@@ -44,10 +44,10 @@ FREE: Final = Price(0, 0, 0)
 
 
 def cost(price: Price | None, usage: Usage) -> float | None:
-    """USD of one answer, None if the price or the usage is not known."""
+    """USD of one answer, None if the price or the usage is unknown."""
     if price is None:
         return None
-    if price == FREE:  # however much it was
+    if price == FREE:  # whatever the usage
         return 0.0
     if usage.input is None or usage.output is None:
         return None
@@ -60,7 +60,7 @@ def cost(price: Price | None, usage: Usage) -> float | None:
 
 
 def parse_prices(lines: Iterable[str]) -> dict[str, Price]:
-    """The lines of skill_prices, or SettingsError at the first that is wrong."""
+    """Prices from lines of text, or SettingsError for the first invalid line."""
     prices: dict[str, Price] = {}
     for line in lines:
         words, shown = line.split(), repr(line.strip())
@@ -70,7 +70,7 @@ def parse_prices(lines: Iterable[str]) -> dict[str, Price]:
         if name in prices:
             raise _error(shown, f"{name} has a price already", "Remove one of the two.")
         read, answer, *cached = (_number(number, shown) for number in numbers)
-        # Who does not tell the price of cached tokens is taken to give no discount.
+        # Without a price for cached tokens, they get no discount.
         prices[name] = Price(read, answer, cached[0] if cached else read)
     return prices
 
@@ -91,9 +91,9 @@ def _number(text: str, line: str) -> float:
 
 def listed_price(provider_id: str, model_id: str) -> Price | None:
     """The price of a model by the provider's id in genai-prices; None if it is not there."""
-    from genai_prices.data import providers  # heavy: only when a hosted model is priced
+    from genai_prices.data import providers  # slow to import
 
-    # Without the other providers at hand it can't fall back to the price that one of them takes.
+    # Only this provider: else it would fall back to the price of another.
     found = (p.find_model(model_id) for p in providers if p.id == provider_id)
     model = next(found, None)
     if model is None or not _is_meant(model, model_id.lower()):
@@ -102,10 +102,10 @@ def listed_price(provider_id: str, model_id: str) -> Price | None:
 
 
 def _is_meant(model: "ModelInfo", ref: str) -> bool:
-    """Whether a match is more than a common beginning.
+    """Whether a match is more than a common prefix.
 
-    For some models genai-prices takes whatever begins like their id: claude-opus-4-5-turbo, if
-    there ever is one, would get the price of claude-opus-4-5.
+    genai-prices matches some models by prefix: a claude-opus-4-5-turbo, if there ever is one,
+    would get the price of claude-opus-4-5.
     """
     plain = _EDITION.sub("", ref)
     if plain == _EDITION.sub("", model.id.lower()):
@@ -115,7 +115,7 @@ def _is_meant(model: "ModelInfo", ref: str) -> bool:
 
 def _price(listed: "ModelPrice") -> Price | None:
     read, answer = listed.input_mtok, listed.output_mtok
-    if read is None or answer is None:  # a model of images or sounds
+    if read is None or answer is None:  # a model for images or audio
         return None
     cached = read if listed.cache_read_mtok is None else listed.cache_read_mtok
     rates = (read, answer, cached)

@@ -1,9 +1,9 @@
-"""A fake model that is a real adapter: answers from a file or from a Python function.
+"""A fake model that is a real adapter: answers from a file or a Python function.
 
-``scripted:answers.json``: a list of rules, the first that fits answers:
+``scripted:answers.json`` is a list of rules, and the first that matches answers:
 ``{"question": "text in it", "system": "text in it", "answer": "…"}``; both texts are optional.
-``scripted:answers.py:function`` (or ``scripted:package.module:function``): the function takes
-the Question and returns the text, or a whole Answer.
+``scripted:answers.py:function`` (or ``scripted:package.module:function``) takes the Question and
+returns a text or an Answer.
 """
 
 import importlib
@@ -28,7 +28,7 @@ Script = Callable[[Question], str | Answer]
 
 
 class Rule(BaseModel):
-    """One line of a scripted file."""
+    """One rule of a file."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -36,7 +36,7 @@ class Rule(BaseModel):
     system: str = ""
     answer: str
 
-    def fits(self, question: Question) -> bool:
+    def matches(self, question: Question) -> bool:
         asked = question.messages[-1][1].casefold()
         return self.question.casefold() in asked and self.system in question.system
 
@@ -59,11 +59,11 @@ class ScriptedModel:
             reply = self._script(question)
         except ModelError:
             raise
-        except Exception as error:  # the script is the user's: whatever it raises is told, not lost
+        except Exception as error:  # the user's code may raise anything
             raise ModelError(f"the script raised {error!r}", "Fix the script") from error
         if not isinstance(reply, str | Answer):
             kind = type(reply).__name__
-            raise ModelError(f"the script returned {kind}, neither a text nor an Answer")
+            raise ModelError(f"the script returned {kind}, not a text or an Answer")
         if isinstance(reply, str):
             reply = Answer(reply, Usage(_tokens_in(question), estimated_tokens(reply), 0))
         if not reply.text.strip() and not reply.files and reply.stop != "refusal":
@@ -99,13 +99,13 @@ def _tokens_in(question: Question) -> int:
 
 
 def load_script(spec: ModelSpec) -> Script:
-    """The script that a name points at, or SettingsError."""
+    """The script of a model name, or SettingsError."""
     if spec.model_id.endswith(".json"):
         return _script_of_file(spec, Path(spec.model_id))
     source, colon, function = spec.model_id.rpartition(":")
     if not colon:
         raise spec.error(
-            "this is neither a .json file nor a function",
+            "neither a .json file nor a function",
             "Write scripted:FILE.json or scripted:FILE.py:FUNCTION.",
         )
     try:
@@ -134,13 +134,13 @@ def _script_of_file(spec: ModelSpec, file: Path) -> Script:
         place = "".join(f"[{part!r}]" for part in first["loc"])
         raise spec.error(
             f"{file}{place}: {first['msg']}",
-            f"The form is {json.dumps([{'question': 'text in it', 'answer': 'the answer'}])}.",
+            f"Write {json.dumps([{'question': 'text in it', 'answer': 'the answer'}])}.",
         ) from None
 
     def script(question: Question) -> str:
         for rule in rules:
-            if rule.fits(question):
+            if rule.matches(question):
                 return rule.answer
-        raise ModelError(f"no rule of {file} fits this question", "Add one with an answer only")
+        raise ModelError(f"no rule in {file} matches this question", "Add one with only an answer")
 
     return script

@@ -1,8 +1,8 @@
-"""What the two official SDKs have in common: how a client is made, and their errors told as ours.
+"""What the two official SDKs share: making a client, and translating their errors.
 
-Both are made from the same generator and name their exceptions alike, so one translation
-serves both. The text of an error may come from any server: it is shortened and made harmless,
-and the key is taken out should a server quote it.
+Both come from the same generator and name their exceptions alike, so one translation serves
+both. The text of an error may come from any server: it is shortened, made harmless, and the key
+is removed in case the server quotes it.
 """
 
 import base64
@@ -22,7 +22,7 @@ from ..errors import ModelError, Setting
 from .port import ModelSpec
 
 _SHOWN: Final = 200
-# A proxy may quote the key that it uses itself, which nobody here knows.
+# A proxy may quote its own key, which is unknown here.
 _FOREIGN_KEY: Final = re.compile(r"(?<![A-Za-z0-9])sk-[A-Za-z0-9_-]{16,}")
 # A server that accepts no connection within this many seconds is asked again; the answer itself
 # may take all of the timeout.
@@ -31,22 +31,24 @@ MORE_TIME: Final = ("Raise ", Setting("timeout"), ", or ask for less")
 
 
 def client_options(sdk: ModuleType, spec: ModelSpec, timeout: float) -> dict[str, Any]:
-    """What the clients of both SDKs are made with."""
+    """The arguments of both SDKs' clients."""
     limits = sdk.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))
     url, headers = _without_password(spec.base_url)
     return {
         "base_url": url,
         "default_headers": headers,
         "timeout": limits,
-        "max_retries": 0,  # the engine has the one policy
-        # A call takes 1.7 ms of CPU time with it, and 2.8 with the SDKs' usual transport.
+        "max_retries": 0,  # the engine retries
+        # 1.7 ms of CPU time per call, in place of 2.8 with the SDKs' default transport.
         "http_client": sdk.DefaultAioHttpClient(timeout=limits),
     }
 
 
 def _without_password(url: str | None) -> tuple[str | None, dict[str, str]]:
-    """An address, and as a header what it has of user and password: aiohttp takes no address
-    with them beside the header of a key. They win over the key, which is for the server behind.
+    """A URL without user and password, and the header that carries them.
+
+    aiohttp refuses a URL with a password next to the header of a key. The password wins: it is
+    for the proxy that the request reaches first.
     """
     parts = urlsplit(url or "")
     user, at, host = parts.netloc.rpartition("@")
@@ -57,8 +59,8 @@ def _without_password(url: str | None) -> tuple[str | None, dict[str, str]]:
 
 
 @contextmanager
-def told_as_model_errors(sdk: ModuleType, spec: ModelSpec, key: str) -> Iterator[None]:
-    """Let nothing but ModelError out of the calls inside."""
+def translated_errors(sdk: ModuleType, spec: ModelSpec, key: str) -> Iterator[None]:
+    """Turn everything that calls raise into ModelError."""
     import aiohttp  # the SDK has done so by now
 
     try:
@@ -74,11 +76,11 @@ def told_as_model_errors(sdk: ModuleType, spec: ModelSpec, key: str) -> Iterator
     except getattr(sdk, "AnthropicError", getattr(sdk, "OpenAIError", ())) as error:
         raise ModelError(clean(str(error), key)) from None
     except (ValueError, TypeError, AttributeError, KeyError) as error:
-        raise ModelError(f"its reply can't be read ({clean(repr(error), key)})") from None
+        raise ModelError(f"unreadable reply ({clean(repr(error), key)})") from None
 
 
 def clean(text: str, key: str) -> str:
-    """Text of a server, without the key or what looks like another's, on one line."""
+    """A server's text on one line, without the key or anything that looks like one."""
     known = text.replace(key, "[key]") if key else text
     return one_line(_FOREIGN_KEY.sub("[key]", known), _SHOWN)
 
@@ -86,8 +88,8 @@ def clean(text: str, key: str) -> str:
 def not_a_reply(spec: ModelSpec, reply: object = "") -> ModelError:
     quoted = f": {one_line(reply, 80)!r}" if isinstance(reply, str) and reply.strip() else ""
     return ModelError(
-        f"{spec.address} sent something that is not a reply of a model{quoted}",
-        "Check the address of the server",
+        f"invalid reply from {spec.address}{quoted}",
+        "Check the address",
         transient=True,
     )
 
@@ -95,14 +97,14 @@ def not_a_reply(spec: ModelSpec, reply: object = "") -> ModelError:
 def empty_reply(stop: str) -> ModelError:
     if stop == "length":
         return ModelError(
-            "its reply is empty: all of the allowed output went into reasoning",
+            "empty reply: reasoning used up the output limit",
             ("Raise ", Setting("max_output")),
         )
-    return ModelError("its reply is empty", "Run again, or ask another model", transient=True)
+    return ModelError("empty reply", "Try again, or use another model", transient=True)
 
 
 def names_schema(said: str) -> bool:
-    """Whether a refusal is about the wish for a schema, by the words that servers use for it."""
+    """Whether a server refused the schema of the reply, judging by its words."""
     return bool(re.search("response_format|output_config|output_format|schema|grammar", said, re.I))
 
 
@@ -125,19 +127,19 @@ def _status_error(error: Any, spec: ModelSpec, key: str) -> ModelError:
     if status == 404:
         return ModelError(problem, f"Check the model's name ({spec.model_id})", fatal=True)
     if status == 413 or (status == 400 and "context" in error_text(error, key).lower()):
-        return ModelError(problem, "The question and the skill are too long for this model")
+        return ModelError(problem, "The prompt is too long for this model")
     wait = retry_after_seconds(error.response.headers.get("retry-after"), datetime.now(UTC))
     if status in (429, 529):
         lower = ("Lower ", Setting("concurrency"), ", or wait")
         return ModelError(problem, lower, rate_limited=True, retry_after=wait)
     if status in (408, 409) or status >= 500:
-        hint = "The server is in trouble: run again later"
+        hint = "Server error: try again later"
         return ModelError(problem, hint, transient=True, retry_after=wait)
     return ModelError(problem)
 
 
 def retry_after_seconds(header: str | None, now: datetime) -> float | None:
-    """What Retry-After says, in either of its forms: seconds, or a date."""
+    """The seconds of a Retry-After header, which holds a number or a date."""
     if header is None:
         return None
     try:
@@ -151,7 +153,7 @@ def retry_after_seconds(header: str | None, now: datetime) -> float | None:
 
 
 def _connection_error(error: BaseException, spec: ModelSpec, key: str) -> ModelError:
-    """By what aiohttp met: the SDKs tell any connection that breaks as a timeout."""
+    """Ask aiohttp what happened: the SDKs call any broken connection a timeout."""
     import aiohttp
 
     causes = list(_causes(error))
@@ -161,15 +163,15 @@ def _connection_error(error: BaseException, spec: ModelSpec, key: str) -> ModelE
         problem = f"no answer from {spec.address} in time"
         return ModelError(problem, MORE_TIME, transient=True)
     if isinstance(met, aiohttp.ConnectionTimeoutError):
-        what = "it takes no connection in time"
+        what = "connection timed out"
     if isinstance(met, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
         return ModelError(
             f"can't connect to {spec.address} ({what})",
-            "Is the server running, and is the address right?",
+            "Is the server running, and the address right?",
             unreachable=True,
         )
     return ModelError(
-        f"the connection to {spec.address} broke ({what})", "Run again", transient=True
+        f"lost the connection to {spec.address} ({what})", "Try again", transient=True
     )
 
 

@@ -22,25 +22,40 @@ from ..settings import (
     Gates,
     Settings,
 )
-from .option import INI_TYPES, Kind, Option, written
+from .option import (
+    LIFT,
+    NAMES,
+    NUMBER,
+    PATH,
+    PATHS,
+    POSITIVE,
+    RUNS,
+    SHARE,
+    SWITCH,
+    TEXT,
+    WHOLE,
+    Kind,
+    Option,
+    ini_value,
+)
 
 SKILL: Final = Option(
     "skill_paths",
     "--skill",
-    "paths",
+    PATHS,
     "PATH",
-    "A skill's folder, its SKILL.md, or a folder of skills (repeatable). "
-    "With no other path only these are collected.",
+    "A skill's folder, its SKILL.md, or a folder of skills (repeatable). Without other paths, "
+    "only these are collected.",
     ini="skill_paths",
 )
 MODEL: Final = Option(
     "models",
     "--model",
-    "names",
+    NAMES,
     "NAME",
     "A model to ask (repeatable): haiku, sonnet, opus, anthropic:ID, openai:ID, hf:ORG/NAME, "
     "ollama:NAME, openrouter:ID, local, local:FILE.gguf, or a name that the server at "
-    "--skill-base-url knows. Default: local.",
+    "--skill-base-url knows (default local).",
     ini="skill_models",
 )
 OPTIONS: Final = (
@@ -49,192 +64,176 @@ OPTIONS: Final = (
     Option(
         "base_url",
         "--skill-base-url",
-        "text",
+        TEXT,
         "URL",
         "An OpenAI-compatible server (llama-server, vLLM, Ollama, LM Studio).",
     ),
     Option(
         "runs",
         "--skill-runs",
-        "runs",
+        RUNS,
         "N",
-        f"Runs of each trial (default {DEFAULT_RUNS}). 3..12: three at first, up to twelve where "
-        "the verdict is open.",
+        f"Runs of each trial (default {DEFAULT_RUNS}). 3..12: first three, then up to twelve "
+        "where the verdict is open.",
         (DEFAULT_RUNS, DEFAULT_RUNS),
     ),
-    Option("tests_file", "--skill-tests", "path", "FILE", "Cases from another file."),
+    Option("tests_file", "--skill-tests", PATH, "FILE", "Take the cases from this file."),
     Option(
-        "baseline",
-        "--skill-no-baseline",
-        "switch",
-        None,
-        "Ask only with the skill, not without.",
+        "baseline", "--skill-no-baseline", SWITCH, None, "Ask only with the skill, not without it."
     ),
     Option(
         "against",
         "--skill-against",
-        "text",
+        TEXT,
         "REF",
-        "Ask with the skill as it is at this git ref too, and tell what changed since.",
+        "Also ask with the skill as of this git ref, and report what changed since.",
     ),
     Option(
         "max_output",
         "--skill-max-output",
-        "int",
+        WHOLE,
         "N",
-        f"Output tokens of one answer at most (default {DEFAULT_MAX_OUTPUT}).",
+        f"Output tokens per answer (default {DEFAULT_MAX_OUTPUT}).",
         DEFAULT_MAX_OUTPUT,
     ),
     Option(
         "timeout",
         "--skill-timeout",
-        "float",
+        POSITIVE,
         "S",
-        f"Seconds that one answer may take (default {DEFAULT_TIMEOUT:g}).",
+        f"Seconds per answer (default {DEFAULT_TIMEOUT:g}).",
         DEFAULT_TIMEOUT,
     ),
     Option(
         "concurrency",
         "--skill-concurrency",
-        "int",
+        WHOLE,
         "N",
-        f"Calls in flight at most, over all xdist workers (default {DEFAULT_CONCURRENCY}).",
+        f"Calls in flight, over all xdist workers (default {DEFAULT_CONCURRENCY}).",
         DEFAULT_CONCURRENCY,
     ),
     Option(
         "max_tokens",
         "--skill-max-tokens",
-        "int",
+        WHOLE,
         "N",
-        "Tokens that the run may spend; what could pass it is not asked, and errs.",
+        "Token budget of the run; a call that could exceed it is an error instead.",
     ),
     Option(
         "max_cost",
         "--skill-max-cost",
-        "float",
+        POSITIVE,
         "USD",
-        "The same in USD; needs to know the prices of all models.",
+        "Budget of the run in USD; needs the prices of all models.",
     ),
-    Option(
-        "fresh",
-        "--skill-fresh",
-        "switch",
-        None,
-        "Ask again, and replace the stored answers.",
-    ),
+    Option("fresh", "--skill-fresh", SWITCH, None, "Ask again instead of using cached answers."),
     Option(
         "record_file",
         "--skill-record",
-        "path",
+        PATH,
         "FILE",
-        "Write the answers of this run, one line each, for --skill-replay.",
+        "Write the answers of this run to a file, for --skill-replay.",
     ),
     Option(
         "replay_file",
         "--skill-replay",
-        "path",
+        PATH,
         "FILE",
-        "Answer from this file alone: no key, no network.",
+        "Take all answers from a recorded file: no key, no network.",
     ),
-    Option(
-        "judge",
-        "--skill-judge",
-        "text",
-        "MODEL",
-        "The model that says whether an answer meets the texts of a rubric (`judge`).",
-    ),
+    Option("judge", "--skill-judge", TEXT, "MODEL", "The model that grades rubrics (`judge`)."),
     Option(
         "case_threshold",
         "--skill-case-threshold",
-        "share",
+        SHARE,
         "R",
         "Share of a case's runs that must pass (default: more than half).",
     ),
     Option(
         "min_lift",
         "--skill-min-lift",
-        "lift",
+        LIFT,
         "R",
-        "Fail if a skill's lift is less, in shares of 1: 0.2 is 20 points.",
+        "Fail if the lift of a skill is lower; 0.2 is 20 points.",
     ),
     Option(
         "min_pass_rate",
         "--skill-min-pass-rate",
-        "share",
+        SHARE,
         "R",
-        "Fail if fewer of the cases pass with the skill, in shares of 1.",
+        "Fail if a smaller share of cases passes with the skill.",
     ),
     Option(
         "max_token_growth",
         "--skill-max-token-growth",
-        "number",
+        NUMBER,
         "R",
-        "Fail if answers take more tokens with the skill by more than this, in shares of 1.",
+        "Fail if the skill raises tokens per answer by a larger share; 0.5 is 50 %%.",
     ),
     Option(
         "no_worse",
         "--skill-no-worse",
-        "switch",
+        SWITCH,
         None,
-        "Fail if a skill is shown to be worse than at the ref of --skill-against.",
+        "Fail if a skill got worse since the ref of --skill-against.",
     ),
     Option(
         "confident",
         "--skill-confident",
-        "switch",
+        SWITCH,
         None,
-        "Hold the bound of the interval (95 %%) to these gates, not the estimate.",
+        "Apply these gates to the bound of the 95 %% interval, not to the estimate.",
     ),
     Option(
         "accept",
         "--skill-accept",
-        "switch",
+        SWITCH,
         None,
-        "Accept what this run reaches: write skill_results.json, which later runs are held to.",
+        "Accept the results of this run: later runs compare with skill_results.json.",
     ),
-    Option("json_file", "--skill-json", "path", "FILE", "Write all results as JSON."),
-    Option("csv_file", "--skill-csv", "path", "FILE", "Write a row of CSV for each answer."),
+    Option("json_file", "--skill-json", PATH, "FILE", "Write all results as JSON."),
+    Option("csv_file", "--skill-csv", PATH, "FILE", "Write a CSV row for each answer."),
     Option(
         "markdown_file",
         "--skill-markdown",
-        "path",
+        PATH,
         "FILE",
-        "Write a summary in Markdown, for a comment on a pull request.",
+        "Write a Markdown summary, for a comment on a pull request.",
     ),
     Option(
         "benchmark_folder",
         "--skill-benchmark",
-        "path",
+        PATH,
         "DIR",
-        "Write the results as skill-creator lays them out, in a new DIR/iteration-N.",
+        "Write the results in skill-creator's layout, to a new DIR/iteration-N.",
     ),
     Option(
         "history",
         "--skill-no-history",
-        "switch",
+        SWITCH,
         None,
-        "Do not keep this run for `pytest-upskill runs`.",
+        "Don't keep this run for `pytest-upskill runs`.",
     ),
     Option(
         "runs_folder",
         "--skill-runs-dir",
-        "path",
+        PATH,
         "DIR",
         "Where runs are kept (default .upskill/runs in the rootdir).",
     ),
     Option(
         "html_file",
         "--skill-html",
-        "path",
+        PATH,
         "FILE",
-        "Write a page to look at: plots, verdicts, every case with its answers; one file.",
+        "Write an HTML page with plots, verdicts and every answer.",
     ),
     Option(
         "allow_code",
         "--skill-allow-code",
-        "switch",
+        SWITCH,
         None,
-        'Run the checks ("python": "checks.py:function") that skills have in their own folders.',
+        'Run checks from the skills\' own folders ("python": "checks.py:function").',
     ),
 )
 # Keys of the ini file that no option has, as they are meant for more than one run: by setting,
@@ -242,12 +241,12 @@ OPTIONS: Final = (
 INI_KEYS: Final[dict[str, tuple[str, Kind, str]]] = {
     "prices": (
         "skill_prices",
-        "names",
+        NAMES,
         "What models cost, one per line: NAME INPUT OUTPUT [CACHED], in USD per million tokens.",
     ),
     "history_mb": (
         "skill_history_size",
-        "int",
+        WHOLE,
         f"MB that kept runs may take (default {DEFAULT_HISTORY_MB}); the oldest are deleted.",
     ),
 }
@@ -262,12 +261,12 @@ def add_options(group: pytest.OptionGroup, parser: pytest.Parser) -> None:
     for option in OPTIONS:
         option.add_to(group, parser)
     for key, kind, text in INI_KEYS.values():
-        parser.addini(key, text, type=INI_TYPES[kind], default=None)
+        parser.addini(key, text, type=kind.ini_type, default=None)
 
 
 def is_asked_for(config: pytest.Config) -> bool:
     """A model alone is enough: tests in Python name their skills themselves."""
-    return any(config.getoption(option.dest) or option.written(config) for option in (SKILL, MODEL))
+    return any(config.getoption(option.dest) or option.in_ini(config) for option in (SKILL, MODEL))
 
 
 def message_of(error: UpskillError, config: pytest.Config) -> str:
@@ -292,8 +291,8 @@ def unused_flags(config: pytest.Config) -> list[str]:
 def read_settings(config: pytest.Config) -> Settings:
     values: dict[str, Any] = {option.setting: option.value(config) for option in OPTIONS}
     for setting, (key, kind, _) in INI_KEYS.items():
-        if given := written(config, key, kind):
-            values[setting] = tuple(given) if kind == "names" else given
+        if given := ini_value(config, key, kind):
+            values[setting] = tuple(given) if kind == NAMES else given
     of_ini = MODEL.is_of_ini_file(config)
     first_runs, runs = values["runs"]
     values |= {

@@ -55,17 +55,17 @@ Guarded = dict[Path, list[SkillSource]]
 
 
 def ini_folder(config: pytest.Config) -> Path:
-    """Where the settings of the project are kept."""
+    """The folder of the ini file."""
     return config.inipath.parent if config.inipath else config.rootpath
 
 
 def sources_wanted(config: pytest.Config, settings: Settings) -> list[SkillSource]:
-    """The skills of --skill or skill_paths, each once, with the file that its cases are in."""
+    """The skills of --skill or skill_paths, each once, with their file of cases."""
     wanted = wanted_by_args(config, settings.skill_paths)
     found = [file for path in wanted for file in _skills_of(path)]
     tests_file = settings.tests_file
     if tests_file and not tests_file.is_file():
-        what = "is a folder" if tests_file.is_dir() else "there is no such file"
+        what = "is a folder" if tests_file.is_dir() else "no such file"
         raise SettingsError("tests_file", what, "Give a file of cases.", value=tests_file)
     return sources_of(list(dict.fromkeys(found)), tests_file, config.rootpath)
 
@@ -78,25 +78,25 @@ def _skills_of(path: Path) -> list[Path]:
 
 
 def add_to_args(config: pytest.Config, sources: Sequence[SkillSource]) -> Guarded:
-    """Let pytest collect the skills, as --skill and skill_paths promise.
+    """Make pytest collect the skills.
 
-    --skill: the skills alone, or besides the paths that were given. skill_paths: they stand
-    beside testpaths, and like these count only where no path was given. Returns the folders
-    that no other argument leads to, with the skills in or below them.
+    Those of --skill are collected with the paths on the command line, if there are any; those
+    of skill_paths are like testpaths, used only without such paths. Returns the folders that no
+    other argument leads to, with the skills in or below them.
     """
     given = config.args_source == pytest.Config.ArgsSource.ARGS
     by_option = bool(config.getoption(SKILL.dest))
     kept = list(config.args) if given or not by_option else []
     named = [_path_of(config, arg) for arg in kept]
     nodes = {path for path, arg in zip(named, kept, strict=True) if "::" in arg}
-    # Who names one case of a skill does not want all of it.
+    # If one case of a skill is named, the whole skill is not wanted.
     added = [source for source in sources if source.file not in nodes]
     config.args = kept
     if by_option or not given:
         config.args += [_arg_for(config, source.file) for source in added]
     config.args_source = pytest.Config.ArgsSource.ARGS
     folders = [path for path in named if path.is_dir()]
-    # pytest's rootdir won't do for home: it moves towards whatever path stands on the line.
+    # Not pytest's rootdir: it depends on the paths on the command line.
     home = config.invocation_params.dir if by_option else config.rootpath
     guarded: Guarded = {}
     for source in sources:
@@ -107,7 +107,7 @@ def add_to_args(config: pytest.Config, sources: Sequence[SkillSource]) -> Guarde
 
 
 def wanted_by_args(config: pytest.Config, skill_paths: Sequence[Path]) -> list[Path]:
-    """Those of --skill, or those of skill_paths that the given arguments have to do with."""
+    """The paths of --skill, or those of skill_paths that are in or above the arguments."""
     given = config.args_source == pytest.Config.ArgsSource.ARGS
     if config.getoption(SKILL.dest) or not given:
         return list(skill_paths)
@@ -120,13 +120,13 @@ def wanted_by_args(config: pytest.Config, skill_paths: Sequence[Path]) -> list[P
 
 
 def reached_by_args(config: pytest.Config, sources: Sequence[SkillSource]) -> list[SkillSource]:
-    """The skills that pytest can come to from its arguments."""
+    """The skills that pytest reaches from its arguments."""
     paths = [_path_of(config, arg) for arg in config.args]
     return [source for source in sources if any(source.file.is_relative_to(path) for path in paths)]
 
 
 def _foreign_folders(source: SkillSource, home: Path) -> list[Path]:
-    """From the file that is collected up to the skill's folder; outside of home, further up."""
+    """The folders from the collected file up to the skill's; outside of home, further up."""
     skill = source.folder
     return [
         folder
@@ -137,7 +137,7 @@ def _foreign_folders(source: SkillSource, home: Path) -> list[Path]:
 
 
 def _arg_for(config: pytest.Config, file: Path) -> str:
-    """The file as an argument of pytest, which reads '[' and '::' in it as parts of a node id."""
+    """The file as an argument; pytest would take '[' and '::' in it for parts of a node id."""
     arg = relative(file, config.invocation_params.dir)
     if "[" in arg or "::" in arg:
         raise SettingsError(
