@@ -151,7 +151,7 @@ def test_a_hang_ends_with_the_timeout(provider: str) -> None:
 
 def test_a_reset_connection_is_told_as_one(provider: str) -> None:
     error = trouble(provider, lambda _: Fault("reset"))
-    assert "broke" in error.problem
+    assert "lost the connection" in error.problem
     assert not error.unreachable
 
 

@@ -114,7 +114,7 @@ def test_as_many_calls_as_the_engine_wants_are_in_flight(provider: str) -> None:
 def test_a_connection_closed_without_a_word_is_broken_and_not_late(provider: str) -> None:
     with listener(reads=True) as port, pytest.raises(ModelError) as caught:
         ask(spec_of(provider, f"http://127.0.0.1:{port}"))
-    assert "broke" in caught.value.problem
+    assert "lost the connection" in caught.value.problem
     assert caught.value.transient
     assert not caught.value.unreachable
 
@@ -132,7 +132,7 @@ def test_a_server_that_speaks_no_http_is_told_in_one_line(provider: str) -> None
         with pytest.raises(ModelError) as caught:
             ask(spec_of(provider, f"http://127.0.0.1:{server.getsockname()[1]}"))
         thread.join()
-    assert "broke" in caught.value.problem
+    assert "lost the connection" in caught.value.problem
     assert "\n" not in str(caught.value)
 
 
