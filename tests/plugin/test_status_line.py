@@ -5,7 +5,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -71,11 +71,20 @@ def test_a_line_in_a_log_is_on_its_own() -> None:
 
 
 @pytest.fixture
-def slow_server() -> Iterator[LoopbackServer]:
-    """Each answer takes longer than the line needs to be drawn."""
-    delay = status_line.DRAW_EVERY * 1.5
-    with LoopbackServer(lambda _: Reply("yes", delay=delay)) as server:
-        yield server
+def slow(pytester: pytest.Pytester) -> list[str]:
+    """Arguments for twelve cases on a model that takes longer than the line needs to be drawn."""
+    write_skill(pytester.path / "skills/gate", CASES)
+    delay = status_line.DRAW_EVERY / 8  # of 24 answers, one after the other
+    pytester.makepyfile(
+        fake=f"""
+        import time
+
+        def answer(question):
+            time.sleep({delay})
+            return "yes"
+        """
+    )
+    return ["--skill", "skills", "--model", "scripted:fake.py:answer"]
 
 
 def steady(lines: Sequence[str]) -> list[str]:
@@ -86,16 +95,14 @@ def steady(lines: Sequence[str]) -> list[str]:
 
 @pytest.mark.parametrize(
     ("options", "rows"),
-    [([], 8), (["-v"], 8), (["-s"], 50), (["-n4"], 50), (["-n4", "-v"], 8)],
+    [([], 8), (["-v"], 8), (["-s"], 50), (["-n2"], 50), (["-n2", "-v"], 8)],
 )
 def test_on_a_terminal_it_leaves_no_trace(
-    pytester: pytest.Pytester, slow_server: LoopbackServer, options: list[str], rows: int
+    pytester: pytest.Pytester, slow: list[str], options: list[str], rows: int
 ) -> None:
-    write_skill(pytester.path / "skills/gate", CASES)
     pytester.makepyfile(test_other="def test_other():\n    print('said by a test')")
-    address = ["--model", "m", "--skill-base-url", f"{slow_server.url}/v1", "--skill-fresh"]
-    paths = ["--skill", "skills", "skills", "test_other.py"]
-    command = [sys.executable, "-m", "pytest", *paths, *address, "--color=no", *options]
+    paths = ["skills", "test_other.py"]
+    command = [sys.executable, "-m", "pytest", *slow, *paths, "--color=no", *options]
     environ = {key: value for key, value in os.environ.items() if key != "CI"}
 
     def look(**more: str) -> tuple[str, list[str]]:
@@ -113,14 +120,12 @@ def test_on_a_terminal_it_leaves_no_trace(
 @pytest.mark.parametrize("options", [[], ["-v"], ["-n2"]], ids=" ".join)
 def test_in_a_log_there_is_a_plain_line_now_and_then(
     pytester: pytest.Pytester,
-    slow_server: LoopbackServer,
+    slow: list[str],
     monkeypatch: pytest.MonkeyPatch,
     options: list[str],
 ) -> None:
     monkeypatch.setattr(status_line, "LOG_EVERY", 0.1)
-    write_skill(pytester.path / "skills/gate", CASES)
-    address = ["--model", "m", "--skill-base-url", f"{slow_server.url}/v1", "--skill-fresh"]
-    result = pytester.runpytest_inprocess("--skill", "skills", *address, *options)
+    result = pytester.runpytest_inprocess(*slow, *options)
     result.assert_outcomes(passed=12)
     lines = [line for line in result.outlines if "in flight" in line]
     assert lines
