@@ -103,6 +103,31 @@ def test_a_command_blames_its_own_option(
     assert "--skill-" not in shown
 
 
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ("eval_model: hauku", "eval_model: hauku: unknown model"),
+        ("eval_model: haiku\nmodel: opsu", "model: opsu: unknown model"),
+        ("model: opus\nskill_generation_model: opsu", "skill_generation_model: opsu: unknown"),
+        ("test_gen_model: x:y", "test_gen_model: x:y: unknown model"),
+    ],
+)
+def test_a_name_in_upskill_config_is_blamed_on_the_file(
+    without_llama: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    config: str,
+    message: str,
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "x")
+    (without_llama / "upskill.config.yaml").write_text(config)
+    assert main(["generate", "a task"]) == 2
+    expected = f"pytest-upskill: upskill.config.yaml: {message}"
+    assert capsys.readouterr().err.startswith(expected)
+    assert main(["generate", "a task", "-m", "haiku", "--eval-model", "b:c"]) == 2
+    assert capsys.readouterr().err.startswith("pytest-upskill: --eval-model b:c: unknown")
+
+
 def test_a_model_in_two_roles_is_one_unless_its_address_differs() -> None:
     models = Assembly()
     one, other = "http://one/v1", "http://other/v1"

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-from ..errors import InputError, TeachError
+from ..errors import InputError, SettingsError, TeachError
 from .command_table import BY_NAME, make_parser
 from .output import write
 
@@ -22,10 +22,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 2
     given.for_pytest = for_pytest
+    given.origins = {}  # settings that were read from a file: which one, and its key
     try:
         text, status = given.run(given)
         if text:
             write(text)
+    except SettingsError as error:
+        message = error.message(given.spell, lambda setting: given.origins.get(setting, ""))
+        print(f"pytest-upskill: {message}", file=sys.stderr)
+        return 2
     except InputError as error:
         print(f"pytest-upskill: {error.message(given.spell)}", file=sys.stderr)
         return 2

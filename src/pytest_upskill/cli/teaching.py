@@ -85,6 +85,7 @@ def teach_settings(
         value = getattr(given, name, None)
         if value in _NOT_GIVEN and option.config:
             value = getattr(config, option.config)
+            given.origins[name] = config.origin(option.config) if value else ""
         if value not in _NOT_GIVEN:
             values[name] = tuple(value) if isinstance(value, list) else value
     return TeachSettings(task, **{**values, **more})

@@ -24,7 +24,13 @@ class UpskillConfig:
     skills_dir: Path | None = None
     runs_dir: Path | None = None
     teacher: str | None = None
+    teacher_key: str = "model"  # which of two keys named it
     test_model: str | None = None
+
+    def origin(self, field: str) -> str:
+        """The file and the key of a model's name, for errors about it."""
+        keys = {"eval_models": "eval_model", "test_model": "test_gen_model"}
+        return f"{shown(self.file)}: {keys.get(field, self.teacher_key)}" if self.file else ""
 
 
 def read_config(folder: Path, env: Mapping[str, str]) -> UpskillConfig:
@@ -37,10 +43,12 @@ def read_config(folder: Path, env: Mapping[str, str]) -> UpskillConfig:
     if not named and not os.path.isfile(file):  # noqa: PTH113 (never raises)
         return UpskillConfig()
     data = _read(file, "Check the path in UPSKILL_CONFIG." if named else "Check the file.")
+    teacher_key = "skill_generation_model" if data.get("skill_generation_model") else "model"
     return UpskillConfig(
         file=file,
         eval_models=_names(file, data, "eval_model"),
         teacher=_name(file, data, "skill_generation_model") or _name(file, data, "model"),
+        teacher_key=teacher_key,
         test_model=_name(file, data, "test_gen_model"),
         skills_dir=_path(file, data, "skills_dir", folder),
         runs_dir=_path(file, data, "runs_dir", folder),
