@@ -43,7 +43,7 @@ def test_a_text_that_looks_like_a_setting_is_left_alone() -> None:
     assert TeachError(("{models} ", Setting("models"))).message(spell) == "{models} --model"
 
 
-def test_a_setting_is_told_with_its_value_or_with_the_file_it_is_from() -> None:
+def test_a_setting_is_shown_with_its_value_or_its_file() -> None:
     error = SettingsError("models", "unknown", value="x")
     assert str(error) == "models x: unknown"
     assert error.message(spell) == "--model x: unknown"

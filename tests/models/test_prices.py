@@ -49,7 +49,7 @@ def test_hosted_models_have_the_price_of_their_provider(
 
 
 @pytest.mark.parametrize("name", ["local", "local:m.gguf", "ollama:qwen3:8b", "scripted:a.json"])
-def test_what_runs_here_costs_nothing(name: str) -> None:
+def test_local_models_cost_nothing(name: str) -> None:
     assert price(name) == FREE
     assert cost(FREE, Usage()) == 0
 
@@ -110,9 +110,7 @@ def test_long_questions_cost_more_where_the_provider_says_so() -> None:
         ("openrouter", "qwen/qwen-plus"),
     ],
 )
-def test_costs_are_those_that_genai_prices_itself_makes_out(
-    provider: str, model: str, size: int
-) -> None:
+def test_costs_equal_those_of_genai_prices(provider: str, model: str, size: int) -> None:
     import genai_prices
 
     usage = genai_prices.Usage(input_tokens=size, output_tokens=77, cache_read_tokens=size // 3)
@@ -147,7 +145,7 @@ def test_without_usage_or_price_the_cost_is_not_known(usage: Usage) -> None:
     assert cost(None, Usage(1, 1)) is None
 
 
-def test_the_ini_file_has_the_last_word_by_name_or_id() -> None:
+def test_prices_of_the_settings_win_by_name_or_id() -> None:
     own = parse_prices(["haiku 1.00 5.00 0.10", "  my/model   2 3", "local 0.5 .5"])
     assert own == {
         "haiku": Price(1, 5, 0.1),
@@ -174,7 +172,7 @@ def test_the_ini_file_has_the_last_word_by_name_or_id() -> None:
         ("opus 1 5", "opus has a price already"),
     ],
 )
-def test_a_wrong_line_is_told(line: str, problem: str) -> None:
+def test_an_invalid_line_is_an_error(line: str, problem: str) -> None:
     with pytest.raises(SettingsError, match=r"^prices ") as caught:
         parse_prices(["opus 1 2", line])
     assert repr(line) in caught.value.where

@@ -119,8 +119,8 @@ def test_a_function_in_a_module_answers(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_text_gets_an_estimated_usage() -> None:
     asked = question("Hello?")
-    told = estimated_tokens(PLAIN) + sum(estimated_tokens(text) for _, text in asked.messages)
-    assert answered("x" * 40) == Answer("x" * 40, Usage(told, 10, 0))
+    tokens = estimated_tokens(PLAIN) + sum(estimated_tokens(text) for _, text in asked.messages)
+    assert answered("x" * 40) == Answer("x" * 40, Usage(tokens, 10, 0))
 
 
 def test_a_whole_answer_is_passed_on_as_it_is() -> None:

@@ -1,9 +1,11 @@
 """Both adapters through the real SDKs, against a real server on loopback."""
 
 import asyncio
+import json
 import socket
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -116,7 +118,7 @@ def test_a_refused_request_says_what_to_do(provider: str, status: int, fatal: bo
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 503, 529])
-def test_an_outage_is_told_as_one_that_may_pass(provider: str, status: int) -> None:
+def test_an_outage_is_a_transient_error(provider: str, status: int) -> None:
     fault = Fault("status", status, retry_after="7", message="oops")
     error = trouble(provider, lambda _: fault)
     assert f"{status} from" in error.problem
@@ -128,7 +130,7 @@ def test_an_outage_is_told_as_one_that_may_pass(provider: str, status: int) -> N
 
 
 @pytest.mark.parametrize("kind", ["garbage", "wrong_type", "html", "empty_body"])
-def test_something_that_is_no_reply_is_called_that(provider: str, kind: str) -> None:
+def test_something_else_than_a_reply_is_an_error(provider: str, kind: str) -> None:
     error = trouble(provider, lambda _: Fault(kind))  # type: ignore[arg-type]
     assert "invalid reply from" in error.problem
     assert "address" in error.hint
@@ -149,13 +151,13 @@ def test_a_hang_ends_with_the_timeout(provider: str) -> None:
     assert "timeout" in error.hint
 
 
-def test_a_reset_connection_is_told_as_one(provider: str) -> None:
+def test_a_reset_connection_is_reported_as_lost(provider: str) -> None:
     error = trouble(provider, lambda _: Fault("reset"))
     assert "lost the connection" in error.problem
     assert not error.unreachable
 
 
-def test_nobody_at_the_address_is_unreachable(provider: str) -> None:
+def test_an_address_without_a_server_is_unreachable(provider: str) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://user:{SECRET}@127.0.0.1:{free.getsockname()[1]}"
@@ -205,8 +207,36 @@ def test_effort_is_sent_and_only_if_given() -> None:
     assert [asked.body.get("reasoning_effort") for asked in server.asked] == [None, "low"]
 
 
-def test_a_server_of_ones_own_never_sees_the_key_of_openai(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_of_your_own_never_sees_the_key_of_openai(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GENERIC_API_KEY")
     with LoopbackServer(lambda _: Reply("x")) as server:
         ask(ModelSpec("qwen", PROVIDERS["generic"], "qwen", f"{server.url}/v1"))
     assert SECRET not in str(server.asked[0].headers)
+
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+WITH_SCHEMA = replace(QUESTION, schema=json.dumps(SCHEMA))
+
+
+def schema_of(asked: Asked) -> Any:
+    if asked.protocol == "anthropic":
+        return asked.body.get("output_config", {}).get("format", {}).get("schema")
+    return asked.body.get("response_format", {}).get("json_schema", {}).get("schema")
+
+
+@pytest.mark.parametrize(("question", "sent"), [(WITH_SCHEMA, SCHEMA), (QUESTION, None)])
+def test_only_a_question_with_a_schema_sends_one(
+    provider: str, question: Question, sent: object
+) -> None:
+    with LoopbackServer(lambda _: Reply("{}")) as server:
+        [answer] = ask(spec_of(provider, server.url), question)
+    assert answer.text == "{}"
+    assert [schema_of(asked) for asked in server.asked] == [sent]
+
+
+def test_a_server_without_schemas_is_asked_without_from_then_on(provider: str) -> None:
+    refusal = Fault("status", 400, message="Unknown name: response_format.json_schema")
+    with LoopbackServer(lambda asked: refusal if schema_of(asked) else Reply("{}")) as server:
+        answers = ask(spec_of(provider, server.url), WITH_SCHEMA, WITH_SCHEMA)
+    assert [answer.text for answer in answers] == ["{}", "{}"]
+    assert [schema_of(asked) for asked in server.asked] == [SCHEMA, None, None]

@@ -160,7 +160,7 @@ def test_every_form_of_the_host_of_ollama_is_understood(host: str, address: str)
         ("local:models/x.gguf", "my.gguf", "x", "models/x.gguf"),
     ],
 )
-def test_the_embedded_model_may_be_a_file_of_ones_own(
+def test_the_embedded_model_may_be_a_file_of_your_own(
     name: str, given: str, model_id: str, file: str | None, base_url: str | None
 ) -> None:
     spec = resolve(name, base_url, {"PYTEST_UPSKILL_MODEL": given})
@@ -248,7 +248,7 @@ def test_a_key_is_found_in_each_of_its_variables(provider: str, variable: str) -
 
 
 @pytest.mark.parametrize("provider", sorted(set(names.HOSTED) - set(KEYED)))
-def test_a_model_of_ones_own_needs_no_key(provider: str) -> None:
+def test_a_model_of_your_own_needs_no_key(provider: str) -> None:
     spec = ModelSpec("x", PROVIDERS[provider], "x")
     require(spec, {})
     assert spec.provider.key_in({}) is None
@@ -274,7 +274,7 @@ class Parrots(Provider):
         return ScriptedModel(lambda question: question.messages[-1][1], spec.name)
 
 
-def test_a_provider_of_ones_own_is_one_class_and_one_entry() -> None:
+def test_a_provider_of_your_own_is_one_class_and_one_entry() -> None:
     parrots = Parrots("parrot", "parrot:polly")
     providers = {**PROVIDERS, "parrot": parrots}
     spec = names.resolve(ModelName("parrot:polly"), {}, providers)
@@ -318,7 +318,7 @@ def test_aliases_are_the_newest_models_that_the_sdk_knows() -> None:
     assert behind(ALIASES, known) == []
 
 
-def test_an_alias_that_is_behind_is_told() -> None:
+def test_an_outdated_alias_is_found() -> None:
     known = [
         "claude-opus-4-9",
         "claude-opus-4-10",

@@ -119,7 +119,7 @@ def test_a_connection_closed_without_a_word_is_broken_and_not_late(provider: str
     assert not caught.value.unreachable
 
 
-def test_a_server_that_speaks_no_http_is_told_in_one_line(provider: str) -> None:
+def test_a_server_that_speaks_no_http_is_one_line(provider: str) -> None:
     def greet() -> None:
         connection, _ = server.accept()
         with connection:

@@ -1,0 +1,65 @@
+"""Measuring a skill without pytest."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill.checks import load_checked_cases
+from pytest_upskill.measure.evaluate import evaluate_cases
+from pytest_upskill.models.prices import Price
+from pytest_upskill.settings import Settings
+from pytest_upskill.skills.skill import find_cases, load_skill
+from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
+from pytest_upskill.trials.trial import Arm, Question
+from support.kit import case, write_skill
+
+CASES = [
+    case("How?", "gate up", id="how"),
+    case("Why?", "gate up", id="why", xfail="it is hard"),
+    case("Later?", "gate up", id="later", skip="not yet"),
+    case("Only opus?", "gate up", id="opus", models=["opus"]),
+]
+
+
+@pytest.mark.parametrize("arms", [("baseline", "skill"), ("baseline",)])
+def test_cases_are_asked_on_every_model_and_graded(tmp_path: Path, arms: Sequence[Arm]) -> None:
+    skill = load_skill(write_skill(tmp_path / "gate", CASES) / "SKILL.md")
+    file = find_cases(skill.file.parent)
+    assert file
+
+    def ask(questions: Sequence[Question]) -> list[Reply]:
+        return [reply(question) for question in questions]
+
+    def reply(question: Question) -> Reply:
+        if "Why" in question.messages[-1][1] and question.model == "opus":
+            return NoAnswer("opus: no answer")
+        text = "gate up" if skill.body in question.system else "no idea"
+        return Answer(text, Usage(1_000_000, 0, 0))
+
+    models = {"haiku": "claude-haiku", "opus": "claude-opus"}
+    results = evaluate_cases(
+        skill,
+        load_checked_cases(file),
+        models,
+        Settings(runs=2),
+        ask,
+        {"haiku": Price(1, 1, 1)}.get,
+        arms,
+    )
+    assert [(test.case, test.model) for test in results.tests] == [
+        ("how", "haiku"),
+        ("how", "opus"),
+        ("why", "haiku"),
+        ("why", "opus"),
+        ("opus", "opus"),
+    ]
+    assert len(results.records) == 5 * len(arms) * 2
+    assert {record.arm for record in results.records} == set(arms)
+    outcomes = {(r.case, r.model, r.arm): (r.outcome, r.cost) for r in results.records}
+    assert outcomes["how", "haiku", "baseline"] == ("failed", 1.0)
+    assert outcomes["why", "opus", "baseline"] == ("errored", None)
+    if "skill" in arms:
+        assert outcomes["opus", "opus", "skill"] == ("passed", None)
+    assert results.model_ids == models
+    assert results.questions["gate", "how"] == "How?"
