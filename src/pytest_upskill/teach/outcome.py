@@ -1,4 +1,4 @@
-"""What came of a run: plain data, sentences for people, JSON for scripts."""
+"""The result of a run: plain data, sentences for people, JSON for scripts."""
 
 import json
 import textwrap
