@@ -104,9 +104,9 @@ def test_the_example_file_has_both_labels_and_orders_to_the_judge() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "l.jsonl: there are no examples"),
+        ("", "l.jsonl: no examples"),
         ("{}\n", "l.jsonl:1: question: missing"),
-        ("\nnope\n", "l.jsonl:2: this line is not JSON"),
+        ("\nnope\n", "l.jsonl:2: invalid JSON"),
         (
             '{"question": "q", "answer": "a", "judge": ["x", "y"], "passed": true}',
             "l.jsonl:1: 2 texts and 1 label",

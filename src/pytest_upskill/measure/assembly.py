@@ -43,10 +43,10 @@ class Assembly:
         self._providers = providers
 
     def add(self, wanted: ModelName, role: str = "") -> str:
-        """Resolve a model. Returns the name that questions to it go to.
+        """Resolve a model, and return the name that questions to it go to.
 
-        Where two models of one name have different addresses, the later one gets its role
-        behind its name.
+        If two models have the same name at different addresses, the later one gets its role as
+        a suffix.
         """
         spec = resolve(wanted, os.environ, self._providers)
         name = wanted.name
@@ -78,12 +78,12 @@ class Assembly:
         return price_of(self.specs[name], self._prices)
 
     def require(self, download: Download) -> None:
-        """Find out before the first call what would make all calls fail: keys, packages, files."""
+        """Raise SettingsError before the first call if a key, a package or a file is missing."""
         for spec in self.specs.values():
             spec.provider.require(spec, os.environ, download)
 
     def require_prices(self, max_cost: float | None) -> None:
-        """A model without a price must not slip through a budget."""
+        """Raise SettingsError if a budget can't cover a model, as its price is unknown."""
         unknown = [name for name in self.specs if max_cost is not None and not self.price_of(name)]
         if unknown:
             raise SettingsError(
@@ -102,7 +102,7 @@ class Assembly:
         how_to_record: str = "",
         budget_hint: Text = "raise it, or ask for less",
     ) -> Engine:
-        """What asks the models; ``notify`` is told of trouble with the answers stored in root."""
+        """What asks the models; ``notify`` gets problems with the answers stored in root."""
 
         async def open_model(name: str) -> Model:
             spec = self.specs[name]

@@ -1,4 +1,4 @@
-"""A skill measured without pytest: every case on every model, in all arms, as one RunResults."""
+"""Measure a skill without pytest: every case on every model, in all arms, as one RunResults."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -29,11 +29,10 @@ def evaluate_cases(
     price_of: PriceOf,
     arms: Sequence[Arm] = ARMS,
 ) -> RunResults:
-    """Ask all of it at once and grade it; ``models`` are ids by the names that questions go to.
+    """Ask everything at once and grade it; ``models`` are ids by the names that questions go to.
 
-    Of the arms that the skill and the settings have, only these are asked.
-
-    Cases that are to be skipped, or are for other models, are left out as pytest does.
+    ``arms`` restricts those of the skill and the settings. Skipped cases, and cases for other
+    models, are left out.
     """
     started, clock = datetime.now(UTC), monotonic()
     tests, to_grade = list[PlannedCase](), list[ToGrade]()

@@ -141,10 +141,7 @@ class Provider(ABC):
 
 
 def price_of(spec: ModelSpec, overrides: Mapping[str, Price]) -> Price | None:
-    """The price of a model, None if it is not known.
-
-    Overrides go by the name that the run uses, or by the id of the model.
-    """
+    """The price of a model, None if unknown; overrides are by its name in the run, or its id."""
     for name in (spec.name, spec.model_id):
         if name in overrides:
             return overrides[name]

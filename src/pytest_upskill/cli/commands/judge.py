@@ -1,4 +1,4 @@
-"""``pytest-upskill judge``: how far a judge agrees with people, on answers that they labelled."""
+"""``pytest-upskill judge``: how well a judge agrees with answers that people labelled."""
 
 import argparse
 import json
@@ -24,7 +24,7 @@ from ..output import tell
 
 
 class LabelledForm(Strict):
-    """One answer with what people say of it, text by text of the rubric."""
+    """One answer with a label for each criterion of the rubric."""
 
     question: str
     answer: str
@@ -37,7 +37,7 @@ _FORM: Final[TypeAdapter[LabelledForm]] = TypeAdapter(LabelledForm)
 
 @dataclass(frozen=True)
 class Labelled:
-    """An answer, the rubric, and for each of its texts whether people passed it."""
+    """An answer, the criteria of its rubric, and whether people passed each of them."""
 
     place: str
     question: str
@@ -48,7 +48,7 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far a judge and people agree; what can't be said is None."""
+    """How well a judge and people agree; None is not defined."""
 
     labels: int
     agreement: float | None
@@ -87,7 +87,7 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
 
 
 def load_labelled(file: Path) -> list[Labelled]:
-    """The examples of a file of JSON lines, or an error that names the line."""
+    """The examples in a file of JSON lines, or an error with its line."""
     try:
         lines = file.read_text("utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
@@ -97,12 +97,12 @@ def load_labelled(file: Path) -> list[Labelled]:
         if line.strip():
             examples.append(_labelled(f"{shown(file)}:{number}", line))
     if not examples:
-        raise InputError(file, "there are no examples", _EXAMPLE)
+        raise InputError(file, "no examples", _EXAMPLE)
     return examples
 
 
 _EXAMPLE: Final = (
-    'One a line: {"question": "…", "answer": "…", "judge": "what a good answer does", '
+    'One per line: {"question": "…", "answer": "…", "judge": "what a good answer does", '
     '"passed": true}.'
 )
 
@@ -111,7 +111,7 @@ def _labelled(place: str, line: str) -> Labelled:
     try:
         form: LabelledForm = read_form(_FORM, json.loads(line))
     except (ValueError, RecursionError):
-        raise InputError(place, "this line is not JSON", _EXAMPLE) from None
+        raise InputError(place, "invalid JSON", _EXAMPLE) from None
     except FormError as error:
         raise InputError(place, str(error), _EXAMPLE) from None
     texts = [form.judge] if isinstance(form.judge, str) else form.judge
@@ -145,7 +145,7 @@ def _ask_judge(
 
 
 def compared(examples: Sequence[Labelled], rulings: Sequence[Rulings]) -> Agreement:
-    """Agreement in numbers, and every case where the judge and the people differ."""
+    """The numbers of the agreement, and every label where judge and people differ."""
     people, judged, differ, silent = list[bool](), list[bool](), list[str](), list[str]()
     for example, ruling in zip(examples, rulings, strict=True):
         if ruling.problem:
