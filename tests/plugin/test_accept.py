@@ -140,7 +140,7 @@ def test_a_regression_over_all_cases_fails_the_run_and_lf_reruns_it(
     assert result.parseoutcomes() == {"passed": 11, "xfailed": 1}
     assert result.ret == 1
     assert result.outlines[-1].startswith(f"upskill: gate: gate on {MODEL}: regression: c7 acc")
-    # It was no failure by itself, but who looks for the reason finds question and answers.
+    # Its test did not fail, but the question and the answers are shown all the same.
     result.stdout.fnmatch_lines(["*regression: *::c7*", "Question:", "With the skill: 0 of *"])
     again = project.run({**well, "c7": 0}, workers, "--lf", runs=5)
     again.stdout.fnmatch_lines(["*ran only 1 of 12 cases*"])

@@ -1,4 +1,4 @@
-"""pytest_upskill_finished: what is done with the results of a run."""
+"""pytest_upskill_finished: a hook that gets the results of a run."""
 
 import csv
 

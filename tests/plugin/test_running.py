@@ -238,7 +238,7 @@ def test_the_summary_fits_the_terminal(
 
 def test_colour_only_on_demand(pytester: pytest.Pytester, model: str) -> None:
     cases = [case(f"Open gate {n}?", "gate up", id=f"open-{n}") for n in range(9)]
-    write_skill(pytester.path / "skills/gate", cases)  # so many that the lift is shown
+    write_skill(pytester.path / "skills/gate", cases)  # enough to show the lift
     result = pytester.runpytest_inprocess("--skill", "skills", "--model", model, "--color=yes")
     assert re.search(r"\x1b\[32m(\x1b\[1m)?\+100", result.stdout.str())
 
