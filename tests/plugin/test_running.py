@@ -249,7 +249,7 @@ def test_a_report_that_cannot_be_written_is_a_usage_error(
     args = ["--skill", "skills", "--model", model, "--skill-json", str(tmp_path)]
     result = pytester.runpytest_inprocess(*args)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"ERROR: --skill-json {tmp_path}: this can't be written: *"])
+    result.stderr.fnmatch_lines([f"ERROR: --skill-json {tmp_path}: can't be written: *"])
 
 
 def test_two_skills_of_the_same_name_are_labelled_by_path(pytester: pytest.Pytester) -> None:
@@ -274,7 +274,7 @@ def test_written_files_are_listed_and_problems_come_last(
         from pathlib import Path
 
         def pytest_collection_finish():
-            Path("nowhere/run.csv").mkdir(exist_ok=True)  # when it was found to be writable
+            Path("nowhere/run.csv").mkdir(parents=True, exist_ok=True)  # when it was found to be writable
         """
     )
     result = pytester.runpytest_inprocess(
@@ -285,9 +285,9 @@ def test_written_files_are_listed_and_problems_come_last(
         [
             "upskill: written: run.json",
             "*1 passed*",
-            "upskill: --skill-csv: this can't be written: *nowhere/run.csv*",
+            "upskill: --skill-csv: can't be written: *nowhere/run.csv*",
         ]
     )
     same = pytester.runpytest_inprocess(*args, "--skill-json", "x", "--skill-html", "./x")
     assert same.ret == 4
-    same.stderr.fnmatch_lines(["ERROR: --skill-html x: --skill-json goes to the same file*"])
+    same.stderr.fnmatch_lines(["ERROR: --skill-html x: --skill-json writes to the same file*"])

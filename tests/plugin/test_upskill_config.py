@@ -56,7 +56,7 @@ def test_file_is_not_read_unless_a_skill_is_tested(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("eval_model: hiku", "upskill.config.yaml: eval_model: hiku: no model of this name*"),
+        ("eval_model: hiku", "upskill.config.yaml: eval_model: hiku: unknown model*"),
         ("eval_model: haiku", "upskill.config.yaml: eval_model: haiku: ANTHROPIC_API_KEY is not*"),
         ("eval_model: 3", "upskill.config.yaml: eval_model: must be a model name*"),
         ("eval_model: [", "upskill.config.yaml:1:*: invalid YAML*"),

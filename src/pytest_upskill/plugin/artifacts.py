@@ -1,6 +1,7 @@
 """What a run writes besides the terminal: reports, recording, history, JUnit, GitHub."""
 
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -9,9 +10,11 @@ from pathlib import Path
 import pytest
 from _pytest.junitxml import xml_key
 
+from .._util.files import why_unwritable
 from .._util.texts import one_line
 from ..engine import Engine
-from ..errors import shown
+from ..engine.recording import load_recording
+from ..errors import SettingsError, shown
 from ..reports.export.junit_properties import case_properties, suite_properties
 from ..reports.markdown import annotations
 from ..reports.writers import Writer, report_writers
@@ -21,6 +24,7 @@ from ..results.run import RunResults
 from ..settings import Settings
 from ..trials.records import dump_records
 from .ledger import Ledger
+from .options import FLAGS
 from .outcomes import RECORDS_PROPERTY
 from .paths import relative
 
@@ -42,9 +46,33 @@ def report_paths(settings: Settings) -> dict[str, Path | None]:
     }
 
 
+def require_outputs(settings: Settings) -> None:
+    """Find out before the run, not after it, that a file can't be written."""
+    files = report_paths(settings) | {"record_file": settings.record_file}
+    for setting, file in files.items():
+        folder = setting == "benchmark_folder"
+        if file and (problem := why_unwritable(file, folder=folder)):
+            raise SettingsError(setting, problem, "Check the path.", value=shown(file))
+    if settings.record_file and settings.record_file.is_file():
+        load_recording(settings.record_file, "record_file")  # nothing else is overwritten
+
+
 def recording(settings: Settings, ledger: Ledger, engine: Engine) -> Iterator[Writer]:
     if settings.record_file:
         yield "record_file", partial(ledger.write_recording, settings.record_file, engine)
+
+
+def command_that_records(config: pytest.Config, file: Path | None) -> str:
+    """The command line of this run, with the file recorded instead of replayed."""
+    replay, record = FLAGS["replay_file"], FLAGS["record_file"]
+    args = iter(map(str, config.invocation_params.args))
+    kept = []
+    for arg in args:
+        if arg == replay:
+            next(args, None)
+        elif not arg.startswith(f"{replay}="):
+            kept.append(arg)
+    return shlex.join(["pytest", *kept, record, shown(file or Path())])
 
 
 def keep(settings: Settings, results: RunResults, root: Path) -> str | None:

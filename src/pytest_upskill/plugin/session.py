@@ -1,6 +1,8 @@
 """The state of a run, as one object registered with pytest: its hooks in the order of calls."""
 
+import os
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -17,10 +19,11 @@ from ..results.accepted import AcceptedComparison
 from ..results.run import RunResults
 from ..settings import Settings
 from ..skills.at_ref import require_ref
+from ..skills.upskill_config import read_config
 from ..trials.answer import Reply
 from ..trials.plan import Plan
 from ..trials.trial import Question
-from . import accepting, artifacts, display, hooks, paths, prepare
+from . import accepting, artifacts, display, hooks, paths
 from .asking import Asking
 from .calls import FrugalRuns, collected_line, looks_of, plan_of
 from .functions import MarkedTests
@@ -78,7 +81,7 @@ class UpskillRun:
         self.asks = not any(getattr(self._config.option, look, False) for look in looks)
         try:
             settings = read_settings(self._config)
-            self.settings = prepare.with_upskill_config(settings, paths.ini_folder(self._config))
+            self.settings = _with_upskill_config(settings, paths.ini_folder(self._config))
             require_apart(artifacts.report_paths(self.settings))
             self._find_skills()
             self._name_models()
@@ -119,7 +122,7 @@ class UpskillRun:
             self._problems.append,
             spell=spell,
             budget_hint="raise it, or select fewer tests with -k",
-            how_to_record=prepare.command_that_records(self._config, settings.replay_file),
+            how_to_record=artifacts.command_that_records(self._config, settings.replay_file),
         )
         self._asking = Asking(self._config, engine, self._begin)
         self._ledger = Ledger(self.model_ids, self._models.price_of, looks_of(settings))
@@ -130,7 +133,7 @@ class UpskillRun:
         self._config.pluginmanager.register(export, "upskill-otel")
 
     def _require_models(self) -> None:
-        prepare.require_outputs(self.settings)
+        artifacts.require_outputs(self.settings)
         if self.settings.replay_file is None:  # a replay asks nobody, and needs no key
             self._models.require(display.download_bar(self._config))
         self._models.require_prices(self.settings.max_cost)
@@ -317,3 +320,17 @@ class UpskillRun:
         """Why the run fails is the last thing shown, also without a summary."""
         annotations = artifacts.annotation_lines(self._compared, self._gate, config.rootpath)
         display.write_end(config, annotations, self._problems, self._gate)
+
+
+def _with_upskill_config(settings: Settings, folder: Path) -> Settings:
+    """Take models and the folder of kept runs from upskill.config.yaml if nothing else has them."""
+    if settings.models and (settings.runs_folder or not settings.history):
+        return settings
+    theirs = read_config(folder, os.environ)
+    if not settings.runs_folder:
+        settings = replace(settings, runs_folder=theirs.runs_dir)
+    if settings.models or not theirs.eval_models:
+        return settings
+    return replace(
+        settings, models=theirs.eval_models, models_folder=folder, models_file=theirs.file
+    )
