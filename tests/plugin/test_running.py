@@ -274,7 +274,7 @@ def test_written_files_are_listed_and_problems_come_last(
         from pathlib import Path
 
         def pytest_collection_finish():
-            Path("nowhere/run.csv").mkdir(parents=True, exist_ok=True)  # when it was found to be writable
+            Path("nowhere/run.csv").mkdir(parents=True, exist_ok=True)  # after the check
         """
     )
     result = pytester.runpytest_inprocess(
