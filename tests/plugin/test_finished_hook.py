@@ -12,7 +12,7 @@ def test_the_example_of_finished_results(pytester: pytest.Pytester, workers: str
     pytester.makeconftest(example("def pytest_upskill_finished"))
     result = run(pytester, "-n", workers)
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["lifts.csv has 1 more"])
+    result.stdout.fnmatch_lines(["added the verdicts to lifts.csv"])
     rows = list(csv.reader((pytester.path / "lifts.csv").read_text().splitlines()))
     assert [row[:2] for row in rows] == [["gate", "scripted:answers.json"]]
 
