@@ -16,10 +16,8 @@ from pytest_upskill.cli import main
 from pytest_upskill.cli.command_table import BY_NAME, COMMANDS, Command, make_parser
 from pytest_upskill.cli.output import has_colours
 from support.kit import write_skill
+from support.shell import COMMAND
 from support.terminal import run_on_terminal, seen
-
-COMMAND = str(Path(sys.executable).with_name("pytest-upskill"))
-
 
 SECRET = "sk-very-secret-value"
 

@@ -110,7 +110,7 @@ def test_a_file_that_llama_cpp_can_not_load_says_so(tmp_path: Path) -> None:
 def test_the_demo_fails_without_its_skill_and_passes_with_it(
     pytester: pytest.Pytester, workers: str, mark: bytes
 ) -> None:
-    args = ["--skill", str(WICK), "-k", "freeze-day or owner", "--skill-max-output", "40"]
+    args = ["--skill", str(WICK), "-k", "freeze-day or owner", "--skill-max-output", "20"]
     args += ["--skill-fresh"]  # the project's own stored answers must not help
     result = pytester.runpytest_subprocess(*args, "-n", workers, "--skill-json", "r.json")
     result.assert_outcomes(passed=2, deselected=8 if workers == "0" else 0)
@@ -134,11 +134,11 @@ def test_ones_own_file_is_taken_by_name_or_by_environment(
     own.symlink_to(weights)
     write_skill(pytester.path / "gate")
     args = ["--skill", "gate", "--skill-max-output", "4", "--skill-no-baseline", "--skill-fresh"]
-    named = pytester.runpytest_subprocess(*args, "--model", "local:mine.gguf")
+    named = pytester.runpytest_inprocess(*args, "--model", "local:mine.gguf")
     named.stdout.fnmatch_lines(["upskill: gate on local:mine.gguf", "*1 failed*"])
     monkeypatch.setenv("PYTEST_UPSKILL_MODEL", str(own))
-    by_environment = pytester.runpytest_subprocess(*args)
-    by_environment.stdout.fnmatch_lines(["upskill: gate on local (mine), *", "*1 failed*"])
+    by_environment = pytester.runpytest_inprocess(*args)
+    by_environment.stdout.fnmatch_lines(["upskill: gate on local (mine) (default*", "*1 failed*"])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kills by signal")
@@ -193,7 +193,7 @@ def test_a_skill_by_a_scripted_teacher_is_measured_on_it_as_a_student(
         "    return json.dumps({'name': 'wick', 'description': 'Wick.', 'body': body})\n"
     )
     words = ["--model", "scripted:teacher.py:teacher", "--eval-model", "local", "--cases", "6"]
-    status = main(["generate", "answer about Wick", *words, "--max-output", "30", "--json"])
+    status = main(["generate", "answer about Wick", *words, "--max-output", "16", "--json"])
     data = json.loads(capsys.readouterr().out)
     assert status == 0  # six cases of six, as many as it takes to show that it helps
     assert data["best"] == 2

@@ -6,7 +6,6 @@ guess. A student knows only those that the skill in its system text names.
 
 import json
 import re
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,7 +17,6 @@ import pytest
 from pytest_upskill.cli import main
 from support.loopback import Asked, LoopbackServer, Reply
 
-COMMAND = str(Path(sys.executable).with_name("pytest-upskill"))
 TASK = "answer questions about the tool lamp"
 COLOURS = (
     *("red", "green", "blue", "amber", "violet", "black"),

@@ -2,6 +2,7 @@
 
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import pytest
 
 from pytest_upskill.cli import main
 
+COMMAND: Final = str(Path(sys.executable).with_name("pytest-upskill"))
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 

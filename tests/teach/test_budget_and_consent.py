@@ -13,7 +13,6 @@ import pytest
 from pytest_upskill.skills.skill import load_skill
 from support.fake_models import (
     COLOURS,
-    COMMAND,
     SECRETS,
     TASK,
     FakeModels,
@@ -25,6 +24,7 @@ from support.fake_models import (
     lines,
     served,
 )
+from support.shell import COMMAND
 from support.terminal import run_on_terminal
 
 

@@ -15,7 +15,6 @@ from pytest_upskill.skills.skill import load_skill
 from support.fake_models import (
     ALL_CASES,
     COLOURS,
-    COMMAND,
     QUESTIONS,
     SECRETS,
     FakeModels,
@@ -28,6 +27,7 @@ from support.fake_models import (
     lines,
     served,
 )
+from support.shell import COMMAND
 
 
 def test_a_task_becomes_a_skill_with_cases_and_nothing_else_is_written(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.teach.state import resume_state, start_state
 from support.fake_models import (
     COLOURS,
-    COMMAND,
     FakeModels,
     Project,
     body,
@@ -25,7 +24,7 @@ from support.fake_models import (
 )
 from support.kit import write_skill
 from support.loopback import Asked, Fault, LoopbackServer, Reply
-from support.shell import started
+from support.shell import COMMAND, started
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="kills by signal")
