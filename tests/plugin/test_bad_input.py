@@ -129,7 +129,7 @@ def test_a_broken_skill_makes_no_calls(pytester: pytest.Pytester, workers: str) 
         (["--skill-base-url", "localhost:8080", "--model", "m"], "--skill-base-url: not the URL"),
         (["--skill-base-url", "http://localhost:8080/v1"], "Add --model NAME"),
         (["--skill-tests", "none.json", "--model", "haiku"], "no such file"),
-        (["--skill", ""], "argument --skill: nothing is given"),
+        (["--skill", ""], "argument --skill: the value is empty"),
         (["--skill", "br[a]ck"], "pytest can't take a path with '[' or '::' in it"),
         (["--skill-tests", "skills", "--model", "haiku"], "is a folder"),
         (["--skill-runs", "0"], "'0' is not a whole number of 1 or more"),
@@ -247,18 +247,28 @@ def test_terminal_escapes_in_a_reply_are_escaped(pytester: pytest.Pytester, work
 @pytest.mark.parametrize(
     ("ini", "message"),
     [
-        ("skill_runs = three", "skill_runs: not a whole number of 1 or more"),
-        ("skill_timeout = -1", "skill_timeout: not a number above 0"),
+        ("skill_runs = three", "tox.ini: skill_runs: 'three' is not a whole number of 1 or more"),
+        ("skill_max_tokens = many", "tox.ini: skill_max_tokens: 'many' is not a whole number"),
+        ("skill_runs = 12..3", "tox.ini: skill_runs: '12..3': the smaller number comes first"),
+        ("skill_fresh = maybe", "tox.ini: skill_fresh: 'maybe' is not true or false"),
+        ("skill_timeout = -1", "tox.ini: skill_timeout: '-1.0' is not a number above 0"),
     ],
 )
-def test_a_wrong_value_in_the_ini_file_names_file_and_key(
+def test_a_wrong_value_in_the_ini_file_is_shown_with_its_file_and_key(
     pytester: pytest.Pytester, ini: str, message: str
 ) -> None:
     write_skill(pytester.path / "skills/gate")
     pytester.makeini(f"[pytest]\n{ini}")
-    shown = usage_error(pytester, "--model", "haiku")
-    assert message in shown
-    assert "tox.ini" in shown
+    assert message in usage_error(pytester, "--model", "haiku")
+
+
+def test_a_wrong_value_of_an_ini_override_is_not_blamed_on_the_file(
+    pytester: pytest.Pytester,
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    pytester.makeini("[pytest]\nskill_runs = 3")
+    shown = usage_error(pytester, "--model", "haiku", "-o", "skill_runs=three")
+    assert "ERROR: -o: skill_runs: 'three' is not a whole number" in shown
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def test_prices_that_are_no_list_are_a_usage_error(pytester: pytest.Pytester) ->
     file = pytester.makepyprojecttoml('[tool.pytest]\nskill_prices = "haiku 1 5"')
     result = pytester.runpytest_inprocess("--skill", "skills", "--model", "haiku", "--co")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"ERROR: {file}: skill_prices: not a list *"])
+    result.stderr.fnmatch_lines([f"ERROR: {file}: skill_prices: 'haiku 1 5' is not a list *"])
 
 
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]])

@@ -181,14 +181,14 @@ def test_only_one_or_two_numbers_are_accepted(pytester: pytest.Pytester, text: s
 
 def test_the_greater_number_must_not_be_the_first(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_inprocess("--skill", "skills", "--skill-runs", "12..3")
-    assert "argument --skill-runs: '12..3' has the greater number first" in result.stderr.str()
+    assert "argument --skill-runs: '12..3': the smaller number comes first" in result.stderr.str()
 
 
 def test_without_a_baseline_there_is_no_verdict_to_wait_for(pytester: pytest.Pytester) -> None:
     args = ["--skill", "skills", "--skill-no-baseline", "--skill-runs"]
     result = pytester.runpytest_inprocess(*args, "3..12")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: --skill-runs 3..12: without a baseline there is no *"])
+    result.stderr.fnmatch_lines(["ERROR: --skill-runs 3..12: needs a baseline: *"])
 
 
 @pytest.mark.parametrize(

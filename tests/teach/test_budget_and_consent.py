@@ -76,7 +76,10 @@ def test_prices_of_the_ini_file_apply_to_own_servers(project: Project) -> None:
     assert lines(shown)[-1] == "Saved to ./skills/lamp-colours (cost $0.16)"
     (project.folder / "pytest.ini").write_text("[pytest]\nskill_prices = big much\n")
     status, _, error = project.generate(fake)
-    assert (status, "skill_prices 'big much': not a name with two" in error) == (2, True)
+    assert (status, "pytest.ini: skill_prices: 'big much': not a name with two" in error) == (
+        2,
+        True,
+    )
     (project.folder / "pytest.ini").write_text("[pytest]\nskill_prices = big 1 1\n")
     status, _, error = project.generate(fake, "--max-cost", "1")
     assert (status, "the price of small is not known" in error) == (2, True)

@@ -27,20 +27,21 @@ _DEFAULT_SKILLS: Final = "skills"  # upskill's default
 
 def ini_paths(start: Path, key: str) -> list[Path]:
     """The paths under a key of the ini file, relative to its folder."""
-    folder, value = _found(start, key)
+    file, value = _found(start, key)
     names = value.split() if isinstance(value, str) else value
-    return [folder / name for name in names] if isinstance(names, list) else []
+    return [file.parent / name for name in names] if isinstance(names, list) else []
 
 
-def ini_lines(start: Path, key: str) -> list[str]:
-    """The lines under a key of the ini file, without empty ones."""
-    value = _found(start, key)[1]
+def ini_lines(start: Path, key: str) -> tuple[Path, list[str]]:
+    """The ini file, and its lines under a key without empty ones."""
+    file, value = _found(start, key)
     lines = value.splitlines() if isinstance(value, str) else value
-    return [str(line) for line in lines if str(line).strip()] if isinstance(lines, list) else []
+    listed = lines if isinstance(lines, list) else []
+    return file, [str(line) for line in listed if str(line).strip()]
 
 
 def _found(start: Path, key: str) -> tuple[Path, Any]:
-    """The folder of the ini file that pytest would use here, and the value of a key.
+    """The ini file that pytest would use here, and the value of a key.
 
     A file that can't be read is ignored: pytest reports it better.
     """
@@ -48,8 +49,8 @@ def _found(start: Path, key: str) -> tuple[Path, Any]:
         for name, tables in _TABLES.items():
             table = _table(folder / name, tables)
             if table is not None:
-                return folder, table.get(key, [])
-    return start, []
+                return folder / name, table.get(key, [])
+    return start / INI_FILES[0], []
 
 
 def project_root(start: Path) -> Path:

@@ -103,13 +103,15 @@ def run_teaching(
         partial(tell, stream), width=width, live=live, paint=painter(stream, os.environ)
     )
     consent = _Consent(given.yes, screen, stream)
+    ini_file, prices = ini_lines(Path.cwd(), "skill_prices")
+    given.origins["prices"] = f"{shown(ini_file)}: skill_prices"
     try:
         taught = run(
             TeachContext(
                 screen=screen,
                 agree=consent,
                 only_unfinished=True,
-                prices=parse_prices(ini_lines(Path.cwd(), "skill_prices")),
+                prices=parse_prices(prices),
                 spell=given.spell,
                 **context,
             )

@@ -1,4 +1,4 @@
-"""One option of the command line with its twin in the ini file: how both are read."""
+"""One option: its flag, its ini key, and how both are read."""
 
 import argparse
 import os
@@ -13,7 +13,7 @@ import pytest
 
 def _not_empty(text: str) -> str:
     if not text.strip():  # mostly an unset variable of a CI job
-        raise argparse.ArgumentTypeError("nothing is given")
+        raise argparse.ArgumentTypeError("the value is empty")
     return text
 
 
@@ -55,7 +55,7 @@ def _runs(text: str) -> tuple[int, int]:
     except argparse.ArgumentTypeError:
         raise argparse.ArgumentTypeError(f"{text!r} is not {RUNS.wanted}") from None
     if runs[0] > runs[1]:
-        raise argparse.ArgumentTypeError(f"{text!r} has the greater number first")
+        raise argparse.ArgumentTypeError(f"{text!r}: the smaller number comes first")
     return runs
 
 
@@ -85,13 +85,17 @@ def ini_value(config: pytest.Config, key: str, kind: Kind) -> Any:
     try:
         value = config.getini(key)
         return kind.convert(str(value)) if kind.converts_ini and value is not None else value
-    except (TypeError, ValueError, pytest.UsageError, argparse.ArgumentTypeError):
-        raise pytest.UsageError(f"{config.inipath}: {key}: not {kind.wanted}") from None
+    except (TypeError, ValueError, pytest.UsageError):
+        problem = f"{config._inicfg[key].value!r} is not {kind.wanted}"
+    except argparse.ArgumentTypeError as error:
+        problem = str(error)
+    where = "-o" if config._inicfg[key].origin == "override" else config.inipath
+    raise pytest.UsageError(f"{where}: {key}: {problem}")
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option of the command line and its twin in the ini file."""
+    """An option of the command line that is an ini key too."""
 
     setting: str  # a field of Settings or of Gates
     flag: str

@@ -1,4 +1,4 @@
-"""The options with their twins in the ini file, and the settings they make.
+"""The options, their ini keys, and the settings they make.
 
 An option is one entry here. Its first word names the setting, a field of Settings or of Gates;
 errors below the plugin name settings, and ``message_of`` writes the flag or the ini key.
@@ -54,8 +54,8 @@ MODEL: Final = Option(
     NAMES,
     "NAME",
     "A model to ask (repeatable): haiku, sonnet, opus, anthropic:ID, openai:ID, hf:ORG/NAME, "
-    "ollama:NAME, openrouter:ID, local, local:FILE.gguf, or a name that the server at "
-    "--skill-base-url knows (default local).",
+    "ollama:NAME, openrouter:ID, local, local:FILE.gguf, or any name known to the server at "
+    "--skill-base-url (default local).",
     ini="skill_models",
 )
 OPTIONS: Final = (
@@ -73,11 +73,11 @@ OPTIONS: Final = (
         "--skill-runs",
         RUNS,
         "N",
-        f"Runs of each trial (default {DEFAULT_RUNS}). 3..12: first three, then up to twelve "
-        "where the verdict is open.",
+        f"Ask every question N times (default {DEFAULT_RUNS}). 3..12 starts with 3 runs and adds "
+        "more, up to 12, while the verdict is open.",
         (DEFAULT_RUNS, DEFAULT_RUNS),
     ),
-    Option("tests_file", "--skill-tests", PATH, "FILE", "Take the cases from this file."),
+    Option("tests_file", "--skill-tests", PATH, "FILE", "Use the cases of another file."),
     Option(
         "baseline", "--skill-no-baseline", SWITCH, None, "Ask only with the skill, not without it."
     ),
@@ -86,14 +86,14 @@ OPTIONS: Final = (
         "--skill-against",
         TEXT,
         "REF",
-        "Also ask with the skill as of this git ref, and report what changed since.",
+        "Also ask with the skill as of this git ref, and compare.",
     ),
     Option(
         "max_output",
         "--skill-max-output",
         WHOLE,
         "N",
-        f"Output tokens per answer (default {DEFAULT_MAX_OUTPUT}).",
+        f"Maximum output tokens per answer (default {DEFAULT_MAX_OUTPUT}).",
         DEFAULT_MAX_OUTPUT,
     ),
     Option(
@@ -101,7 +101,7 @@ OPTIONS: Final = (
         "--skill-timeout",
         POSITIVE,
         "S",
-        f"Seconds per answer (default {DEFAULT_TIMEOUT:g}).",
+        f"Maximum seconds per answer (default {DEFAULT_TIMEOUT:g}).",
         DEFAULT_TIMEOUT,
     ),
     Option(
@@ -109,7 +109,7 @@ OPTIONS: Final = (
         "--skill-concurrency",
         WHOLE,
         "N",
-        f"Calls in flight, over all xdist workers (default {DEFAULT_CONCURRENCY}).",
+        f"Maximum calls in flight, over all xdist workers (default {DEFAULT_CONCURRENCY}).",
         DEFAULT_CONCURRENCY,
     ),
     Option(
@@ -117,7 +117,7 @@ OPTIONS: Final = (
         "--skill-max-tokens",
         WHOLE,
         "N",
-        "Token budget of the run; a call that could exceed it is an error instead.",
+        "Token budget of the run; calls that could exceed it are not made.",
     ),
     Option(
         "max_cost",
@@ -126,7 +126,7 @@ OPTIONS: Final = (
         "USD",
         "Budget of the run in USD; needs the prices of all models.",
     ),
-    Option("fresh", "--skill-fresh", SWITCH, None, "Ask again instead of using cached answers."),
+    Option("fresh", "--skill-fresh", SWITCH, None, "Ignore cached answers and replace them."),
     Option(
         "record_file",
         "--skill-record",
@@ -139,9 +139,9 @@ OPTIONS: Final = (
         "--skill-replay",
         PATH,
         "FILE",
-        "Take all answers from a recorded file: no key, no network.",
+        "Answer only from a recorded file: no key, no network.",
     ),
-    Option("judge", "--skill-judge", TEXT, "MODEL", "The model that grades rubrics (`judge`)."),
+    Option("judge", "--skill-judge", TEXT, "MODEL", "The model that grades rubrics."),
     Option(
         "case_threshold",
         "--skill-case-threshold",
@@ -154,21 +154,21 @@ OPTIONS: Final = (
         "--skill-min-lift",
         LIFT,
         "R",
-        "Fail if the lift of a skill is lower; 0.2 is 20 points.",
+        "Fail if the lift of a skill is lower: 0.2 is 20 points.",
     ),
     Option(
         "min_pass_rate",
         "--skill-min-pass-rate",
         SHARE,
         "R",
-        "Fail if a smaller share of cases passes with the skill.",
+        "Fail if the mean pass rate with the skill is lower: 0.9 is 90 %%.",
     ),
     Option(
         "max_token_growth",
         "--skill-max-token-growth",
         NUMBER,
         "R",
-        "Fail if the skill raises tokens per answer by a larger share; 0.5 is 50 %%.",
+        "Fail if the skill uses more tokens per answer than that: 0.5 is half as many again.",
     ),
     Option(
         "no_worse",
@@ -182,17 +182,24 @@ OPTIONS: Final = (
         "--skill-confident",
         SWITCH,
         None,
-        "Apply these gates to the bound of the 95 %% interval, not to the estimate.",
+        "Apply these gates to the bound of the 95 %% interval instead of the estimate.",
     ),
     Option(
         "accept",
         "--skill-accept",
         SWITCH,
         None,
-        "Accept the results of this run: later runs compare with skill_results.json.",
+        "Accept the results of this run: write skill_results.json, the baseline for later runs.",
     ),
     Option("json_file", "--skill-json", PATH, "FILE", "Write all results as JSON."),
-    Option("csv_file", "--skill-csv", PATH, "FILE", "Write a CSV row for each answer."),
+    Option(
+        "html_file",
+        "--skill-html",
+        PATH,
+        "FILE",
+        "Write an HTML page with plots, verdicts and every answer.",
+    ),
+    Option("csv_file", "--skill-csv", PATH, "FILE", "Write a CSV row per answer."),
     Option(
         "markdown_file",
         "--skill-markdown",
@@ -212,28 +219,21 @@ OPTIONS: Final = (
         "--skill-no-history",
         SWITCH,
         None,
-        "Don't keep this run for `pytest-upskill runs`.",
+        "Don't keep this run in the history (`pytest-upskill runs`).",
     ),
     Option(
         "runs_folder",
         "--skill-runs-dir",
         PATH,
         "DIR",
-        "Where runs are kept (default .upskill/runs in the rootdir).",
-    ),
-    Option(
-        "html_file",
-        "--skill-html",
-        PATH,
-        "FILE",
-        "Write an HTML page with plots, verdicts and every answer.",
+        "Where to keep runs (default .upskill/runs in the rootdir).",
     ),
     Option(
         "allow_code",
         "--skill-allow-code",
         SWITCH,
         None,
-        'Run checks from the skills\' own folders ("python": "checks.py:function").',
+        'Run the Python checks in a skill\'s own folder ("python": "checks.py:function").',
     ),
 )
 # Keys of the ini file that no option has, as they are meant for more than one run: by setting,
@@ -242,12 +242,13 @@ INI_KEYS: Final[dict[str, tuple[str, Kind, str]]] = {
     "prices": (
         "skill_prices",
         NAMES,
-        "What models cost, one per line: NAME INPUT OUTPUT [CACHED], in USD per million tokens.",
+        "Prices of models, one per line: NAME INPUT OUTPUT [CACHED], in USD per million tokens.",
     ),
     "history_mb": (
         "skill_history_size",
         WHOLE,
-        f"MB that kept runs may take (default {DEFAULT_HISTORY_MB}); the oldest are deleted.",
+        f"Maximum size of the history in MB (default {DEFAULT_HISTORY_MB}); the oldest runs are "
+        "deleted first.",
     ),
 }
 FLAGS: Final = {
@@ -318,7 +319,7 @@ def _require_sense(settings: Settings) -> None:
     if first_runs and not settings.baseline:
         raise SettingsError(
             "runs",
-            "without a baseline there is no verdict that could be open",
+            "needs a baseline: more runs are added depending on the lift",
             ("Give one number, or drop ", Setting("baseline"), "."),
             value=f"{first_runs}..{runs}",
         )
