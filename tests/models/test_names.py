@@ -268,7 +268,7 @@ def test_an_address_is_shown_without_password_and_query(url: str | None, address
 
 
 class Parrots(Provider):
-    """All that a provider of one's own takes."""
+    """All that a provider of your own takes."""
 
     async def open(self, spec: ModelSpec, timeout: float) -> Model:  # noqa: ARG002
         return ScriptedModel(lambda question: question.messages[-1][1], spec.name)

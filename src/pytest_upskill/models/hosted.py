@@ -78,7 +78,7 @@ class HuggingFaceProvider(ChatProvider):
 
 @dataclass(frozen=True)
 class OllamaProvider(ChatProvider):
-    """A server of one's own, which costs nothing."""
+    """Your own server, which costs nothing."""
 
     def base_url_in(self, env: Mapping[str, str]) -> str | None:
         """OLLAMA_HOST may lack the scheme, the port and the path."""
