@@ -68,8 +68,8 @@ def test_a_write_that_fails_keeps_the_old_file_and_leaves_no_draft(
         ("there/old.json", True, "there/old.json is a file, not a folder"),
         ("there/old.json/new", True, "there/old.json is a file, not a folder"),
         ("link.json", True, "link.json is a broken link"),
-        ("/proc/new", True, "/proc is not writable: no such file or directory"),
-        ("/proc/new.json", False, "/proc is not writable: no such file or directory"),
+        ("/proc/new", True, "/proc is not writable: no such file or folder"),
+        ("/proc/new.json", False, "/proc is not writable: no such file or folder"),
     ],
 )
 def test_what_can_not_be_written_is_found_without_a_trace(

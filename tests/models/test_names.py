@@ -181,19 +181,29 @@ def test_an_unknown_name_is_refused_with_a_guess(name: str, hint: str) -> None:
     assert refused(name).problem == f'unknown model (did you mean "{hint}"?)'
 
 
-@pytest.mark.parametrize("name", ["zzz", "", "mistral/large", "bedrock:x", "openai."])
+@pytest.mark.parametrize("name", ["zzz", "", "nope", "mistral/large", "bedrock:x"])
 def test_an_unknown_name_is_refused_with_what_would_work(name: str) -> None:
     error = refused(name)
-    assert error.problem.startswith("unknown model")
+    assert error.problem == "unknown model"
     for known in ("haiku", "local", "hf:", "ollama:", "openai:", "base_url"):
         assert known in error.hint
 
 
-@pytest.mark.parametrize("name", ["anthropic:", "openai:", "scripted:", "local:", "ollama:"])
-def test_a_provider_without_a_name_says_that_the_name_is_missing(name: str) -> None:
-    error = refused(name)
-    assert "is missing" in error.problem
-    assert error.hint.startswith(f"For example: {name}")
+@pytest.mark.parametrize(
+    "name", ["anthropic:", "scripted:", "local:", "ollama", "scripted", "openai."]
+)
+def test_a_provider_without_a_name_says_that_a_name_must_follow(name: str) -> None:
+    error, start = refused(name), f"{name.rstrip(':.')}:"
+    assert error.problem == f'a name must follow "{start}"'
+    assert error.hint.startswith(f"For example: {start}")
+
+
+def test_generic_alone_says_that_a_name_must_follow_its_dot() -> None:
+    assert refused("generic").problem == 'a name must follow "generic."'
+
+
+def test_a_server_may_have_a_model_named_like_a_provider() -> None:
+    assert resolve("openai", "http://gpu/v1", {}).model_id == "openai"
 
 
 def test_a_file_in_a_name_is_relative_to_where_the_name_was_written() -> None:

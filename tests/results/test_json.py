@@ -167,5 +167,5 @@ def test_an_invalid_file_is_an_error_with_its_place(
 
 
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ResultsError, match="No such file"):
+    with pytest.raises(ResultsError, match="no such file"):
         read_run(tmp_path / "run.json")

@@ -289,7 +289,7 @@ def test_bad_options_are_refused_before_the_first_call(
     assert fake.asked == []
     for words, told in (
         ([], "--model opus: ANTHROPIC_API_KEY is not set"),
-        (["--model", "scripted:a.json"], "--model scripted:a.json: No such file"),
+        (["--model", "scripted:a.json"], "--model scripted:a.json: a.json: no such file"),
         (["--eval-model", "x", "--base-url", "y"], "pytest-upskill: --base-url"),
         (["--eval-model", "x", "--eval-base-url", "y"], "pytest-upskill: --eval-base-url"),
     ):

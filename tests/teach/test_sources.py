@@ -255,7 +255,7 @@ def test_bad_tool_references_are_reported(
     [
         ("{\n,", "f.json#x", "f.json:2:1: invalid JSON"),
         ("[" * 100_000, "f.json#x", "f.json: invalid JSON: nested too deeply"),
-        ("{}", "other.json#x", "other.json: No such file"),
+        ("{}", "other.json#x", "other.json: no such file"),
     ],
 )
 def test_a_tool_file_that_is_no_json_is_rejected(

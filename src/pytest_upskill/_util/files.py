@@ -55,5 +55,7 @@ def why_unwritable(path: Path, *, folder: bool = False) -> str:
 
 
 def reason_of(error: OSError) -> str:
-    """What the system says, as part of a sentence."""
+    """What the system says, as part of a sentence, without the number of the error."""
+    if isinstance(error, FileNotFoundError):
+        return "no such file or folder"
     return (error.strerror or str(error)).lower()

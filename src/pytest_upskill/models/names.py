@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from .._util.texts import guess
-from ..errors import Setting
+from ..errors import Setting, SettingsError
 from .hosted import (
     ChatProvider,
     GenericProvider,
@@ -97,18 +97,24 @@ def _resolve(wanted: ModelName, env: Mapping[str, str], providers: Providers) ->
     prefix, colon, rest = name.partition(":")
     if colon and prefix in providers and prefix != _GENERIC.name:
         if not rest:
-            problem = f"the name after {prefix!r} and the colon is missing"
-            raise wanted.error(problem, f"For example: {providers[prefix].example}")
+            raise _no_name(wanted, providers[prefix])
         return providers[prefix].resolve(wanted, rest, env)
     prefix, dot, rest = name.partition(".")
-    if dot and rest and isinstance(provider := providers.get(prefix), Hosted):
-        return _dotted(wanted, provider, rest, env)
+    if dot and rest and isinstance(hosted := providers.get(prefix), Hosted):
+        return _dotted(wanted, hosted, rest, env)
     if wanted.base_url:
         return _GENERIC.resolve(wanted, name, env)
+    if provider := providers.get(name.rstrip(".")):
+        raise _no_name(wanted, provider)
     examples = [p.example for n, p in providers.items() if n != _GENERIC.name]
     known = f"Known names: {', '.join(ALIASES)}, local, {', '.join(examples)}, and any name that "
     hint = (known, "the server at ", Setting(wanted.by.url_setting), " knows.")
     raise wanted.error(f"unknown model{_guess(name, providers)}", hint)
+
+
+def _no_name(wanted: ModelName, provider: Provider) -> SettingsError:
+    start = f"{provider.name}{'.' if provider == _GENERIC else ':'}"
+    return wanted.error(f'a name must follow "{start}"', f"For example: {provider.example}")
 
 
 def _dotted(wanted: ModelName, provider: Hosted, rest: str, env: Mapping[str, str]) -> ModelSpec:

@@ -14,7 +14,8 @@ from ..trials.trial import Question
 from .prices import Price
 
 Progress = Callable[[int, int], None]  # called with the bytes done and the bytes in total
-Download = Callable[[str], Progress]  # called before a download, with what it is
+Download = Callable[[str], Progress]  # called before a download, with its description
+_TESTED = ("models", "students")  # settings whose models may be small, unlike teachers and judges
 
 
 @runtime_checkable
@@ -63,14 +64,14 @@ class ModelName:
     folder: Path = Path()  # files in the name are relative to it
     by: NamedBy = NamedBy()
 
-    def error(self, problem: str, hint: Text) -> SettingsError:
+    def error(self, problem: str, hint: Text = "") -> SettingsError:
         by = self.by
         return SettingsError(by.setting, problem, hint, value=self.name, origin=by.origin)
 
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """A resolved model: who provides it, its id there, and how to reach it."""
+    """A resolved model: its provider, its id there, and how to reach it."""
 
     name: str
     provider: "Provider"
@@ -85,7 +86,7 @@ class ModelSpec:
         """Where it is, safe to show."""
         return shown_address(self.base_url or "")
 
-    def error(self, problem: str, hint: Text) -> SettingsError:
+    def error(self, problem: str, hint: Text = "") -> SettingsError:
         return ModelName(self.name, by=self.by).error(problem, hint)
 
 
@@ -117,7 +118,10 @@ class Provider(ABC):
         if not found and self.needs_key:
             variable = self.key_envs[0]
             state = "is empty" if variable in env else "is not set"
-            hint = (f"Set {variable}, or try without a key: ", Setting(spec.by.setting), " local")
+            hint: Text = f"Set {variable}, or name another model."
+            if spec.by.setting in _TESTED:
+                hint = (f"Set {variable}, or try without a key: ", Setting(spec.by.setting))
+                hint += (" local",)
             raise spec.error(f"{variable} {state}", hint)
 
     def key_in(self, env: Mapping[str, str]) -> tuple[str, str] | None:

@@ -7,16 +7,17 @@ returns a text or an Answer.
 """
 
 import importlib
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
+from .._util.files import reason_of
+from .._util.json_forms import Strict, read_json_form
 from .._util.python_files import load_python_file
-from ..errors import ModelError
+from ..errors import InputError, ModelError, SettingsError, shown
 from ..skills.skill import estimated_tokens
 from ..trials.answer import Answer, Usage
 from ..trials.trial import Question
@@ -27,10 +28,8 @@ from .sdk import empty_reply
 Script = Callable[[Question], str | Answer]
 
 
-class Rule(BaseModel):
+class Rule(Strict):
     """One rule of a file."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     question: str = ""
     system: str = ""
@@ -42,6 +41,7 @@ class Rule(BaseModel):
 
 
 _RULES: Final[TypeAdapter[list[Rule]]] = TypeAdapter(list[Rule])
+_EXAMPLE: Final = 'Write [{"question": "text in it", "answer": "the answer"}].'
 
 
 class ScriptedModel:
@@ -111,11 +111,24 @@ def load_script(spec: ModelSpec) -> Script:
     try:
         module = _import(source)
     except Exception as error:
-        raise spec.error(f"can't be loaded: {error!r}", "Check the path.") from error
+        raise _not_loaded(spec, source, error) from error
     script: object = getattr(module, function, None)
     if not callable(script):
         raise spec.error(f"{source} has no function {function!r}", "Check its name.")
     return script
+
+
+def _not_loaded(spec: ModelSpec, source: str, error: Exception) -> SettingsError:
+    place = shown(Path(source))
+    if isinstance(error, OSError):
+        return spec.error(f"{place}: {reason_of(error)}", "Check the path.")
+    if isinstance(error, ModuleNotFoundError):
+        return spec.error(str(error), "Check the name.")
+    cause = error.__cause__ if source.endswith(".py") else error
+    if isinstance(cause, SyntaxError):
+        where = f"{shown(Path(cause.filename or source))}:{cause.lineno}"
+        return spec.error(f"{where}: {type(cause).__name__}: {cause.msg}")
+    return spec.error(f"{place}: {type(cause).__name__}: {cause}")
 
 
 def _import(source: str) -> object:
@@ -126,16 +139,9 @@ def _import(source: str) -> object:
 
 def _script_of_file(spec: ModelSpec, file: Path) -> Script:
     try:
-        rules = _RULES.validate_json(file.read_bytes())
-    except OSError as error:
-        raise spec.error(error.strerror or str(error), "Check the path.") from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = "".join(f"[{part!r}]" for part in first["loc"])
-        raise spec.error(
-            f"{file}{place}: {first['msg']}",
-            f"Write {json.dumps([{'question': 'text in it', 'answer': 'the answer'}])}.",
-        ) from None
+        rules: list[Rule] = read_json_form(file, _RULES, InputError, _EXAMPLE)
+    except InputError as error:
+        raise spec.error(f"{error.where}: {error.problem}", error.hint) from None
 
     def script(question: Question) -> str:
         for rule in rules:

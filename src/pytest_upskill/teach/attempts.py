@@ -88,7 +88,7 @@ def measure(
 ) -> RunResults:
     """All cases on the ``measured`` models; TeachError if one could not be asked.
 
-    With a trace there is one more arm, which has the trace in place of the skill.
+    With a trace there is one more arm, which has the trace instead of the skill.
     """
     skill = replace(loaded(draft, scratch), trace=trace)
     results = evaluate_cases(
