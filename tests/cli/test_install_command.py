@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from pytest_upskill.cli import main
-from pytest_upskill.cli.commands.install import AGENTS, MANIFEST
+from pytest_upskill.cli.commands.install import AGENTS
+from pytest_upskill.skills.skill import MANIFEST_NAME
 from support.kit import write_skill
 
 
@@ -65,7 +66,7 @@ def test_which_files_are_copied(skill: Path, capsys: pytest.CaptureFixture[str])
     ]
     for folder in (Path(".claude/skills"), Path(".agents/skills")):
         copy = folder / "gate"
-        assert files(copy) == sorted([*GOES, MANIFEST])
+        assert files(copy) == sorted([*GOES, MANIFEST_NAME])
         assert all((copy / name).read_bytes() == (skill / name).read_bytes() for name in GOES)
         assert [path.name for path in folder.iterdir()] == ["gate"]
     assert files(skill) == before
@@ -98,7 +99,7 @@ def test_every_agent_has_its_folders(
     (copy,) = install_data(capsys, str(skill), "--agent", agent.name, "--user")["copies"]
     assert copy["path"] == str(tmp_path / "home" / agent.user / "gate")
     assert files(tmp_path / "home") == sorted(
-        f"{agent.user}/gate/{name}" for name in [*GOES, MANIFEST]
+        f"{agent.user}/gate/{name}" for name in [*GOES, MANIFEST_NAME]
     )
 
 
@@ -173,7 +174,7 @@ def test_a_changed_copy_is_left_alone(
     assert "not replaced, since it was edited" in line
     assert {name: (copy / name).read_bytes() for name in files(copy)} == before
     assert install(capsys, *words, "--force") == ["claude  .claude/skills/gate: replaced (5 files)"]
-    assert files(copy) == sorted([*GOES, MANIFEST])
+    assert files(copy) == sorted([*GOES, MANIFEST_NAME])
 
 
 def test_files_of_editors_are_no_change(skill: Path, capsys: pytest.CaptureFixture[str]) -> None:

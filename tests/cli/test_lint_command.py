@@ -143,7 +143,8 @@ def test_a_judge_of_the_ini_file_counts(
 ) -> None:
     write_skill(tmp_path / "gate", [{"input": "Who?", "expected": {"judge": "It is polite."}}])
     (tmp_path / name).write_text(text)
-    assert ("(no-judge)" in lint()[1]) is not is_set
+    hint = "Name a judge: skill_judge in pytest's ini file, or --judge MODEL. (no-judge)"
+    assert (hint in lint()[1]) is not is_set
     assert "(no-judge)" not in lint("--judge", "haiku")[1]
 
 

@@ -124,6 +124,36 @@ def test_verbose_shows_the_start_of_the_skill_and_some_cases(
     assert max(map(len, shown.splitlines())) <= 60
 
 
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ({}, "expected: missing"),
+        ({"expected": {"max_words": "few"}}, "expected.max_words: "),
+        ({"expected": {"registered_in_conftest": 1}}, ""),
+        ({"expected": {"python": "checks.py:good"}}, "'checks.py' not found"),
+    ],
+)
+def test_cases_that_can_not_run_are_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], wrong: dict[str, Any], error: str
+) -> None:
+    write_skill(tmp_path / "gate", [{"input": "Open?", **wrong}])
+    (skill,) = listed_data(capsys, "gate", status=1 if error else 0)
+    assert len(skill["errors"]) == bool(error)
+    assert all(error in found["problem"] for found in skill["errors"])
+
+
+def test_the_manifest_of_an_installed_copy_is_not_part_of_the_skill(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    skill = write_skill(tmp_path / "skills/gate")
+    assert main(["install", "skills/gate", "--agent", "claude"]) == 0
+    capsys.readouterr()
+    copy = tmp_path / ".claude/skills/gate"
+    (listed_copy,) = listed_data(capsys, str(copy))
+    assert [file["path"] for file in listed_copy["files"]] == ["SKILL.md"]
+    assert load_skill(copy / "SKILL.md").digest == load_skill(skill / "SKILL.md").digest
+
+
 def test_a_broken_skill_is_reported_and_the_rest_is_listed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,16 +4,19 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from pytest_upskill.cli import main
+from pytest_upskill.plugin.options import FLAGS
 from pytest_upskill.reports.export.record_csv import csv_text
 from pytest_upskill.reports.markdown import markdown_summary
+from pytest_upskill.reports.writers import REPORTS, Report, report_paths, write_report
 from pytest_upskill.results.from_json import read_run
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.to_json import results_bytes
-from pytest_upskill.settings import Gates
+from pytest_upskill.settings import Gates, Settings
 from support.kit import case, write_script, write_skill
 from support.made import made_run
 
@@ -84,6 +87,23 @@ def test_two_answers_to_one_trial_are_refused(
     error = capsys.readouterr().err
     assert "other.json: case-1 of gate on scripted:a.json (arm skill, run 1)" in error
     assert "Leave out one of the two" in error
+
+
+def test_a_new_kind_of_report_is_one_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "run.json", made_run(passes=good))
+    made = Report("the notes", lambda file, run: write_report(file, repr(list(run.notes))))
+    monkeypatch.setitem(cast(dict[str, Report], REPORTS), "notes_file", made)
+    assert main(["report", "run.json", "--notes", "notes.txt"]) == 0
+    assert capsys.readouterr().out.endswith("\nwritten: notes.txt\n")
+    assert Path("notes.txt").read_text() == "[]"
+
+
+def test_pytest_has_an_option_for_every_report() -> None:
+    assert set(REPORTS) <= FLAGS.keys()
+    assert not any(report_paths(Settings()).values())
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Lint rules for cases."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -270,6 +271,10 @@ def test_too_few_cases_for_the_lift_are_a_warning(tmp_path: Path) -> None:
     (finding,) = lint_skill(skill / "SKILL.md", judge=False, lift=0.49)
     assert (finding.level, finding.code) == ("warning", "few-cases")
     assert finding.message.startswith("8 cases")
+    assert re.fullmatch(
+        r"Have at least 9 cases in total; up to \d+ if the skill makes some worse\.",
+        str(finding.hint),
+    )
     assert lint_skill(skill / "SKILL.md", judge=False, lift=0.5) == []
 
 

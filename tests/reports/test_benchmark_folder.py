@@ -267,7 +267,7 @@ def test_a_failed_write_leaves_nothing_behind(
     write = Path.write_bytes
 
     def full(file: Path, data: bytes) -> int:
-        if file.name == "benchmark.md":
+        if "benchmark.md" in file.name:  # written as a draft first
             raise OSError(28, "No space left on device")
         return write(file, data)
 

@@ -55,6 +55,11 @@ def test_a_row_has_all_fields_of_a_record() -> None:
     }
 
 
+def test_a_cost_has_no_exponent_and_no_float_noise() -> None:
+    assert one_row(cost=8.272999999999999e-07)["cost"] == "0.0000008273"
+    assert one_row(cost=None)["cost"] == ""
+
+
 def test_the_form_is_that_of_rfc_4180() -> None:
     text = csv_text(made_run(cases=1))
     assert text.startswith("skill,case,model,")

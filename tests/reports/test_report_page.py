@@ -79,8 +79,13 @@ def test_the_verdicts_and_the_sweet_spot_are_in_the_page_without_a_script() -> N
             "6 of 6 tests passed; all gates passed.",
         ),
         (made_run(gates=Gates(min_lift=0.9)), "Failed", "(minimum +90)"),
-        (made_run(), "Failed", "1 test failed"),
+        (made_run(), "Failed", "<li>1 test failed or had errors</li>"),
         (replace(made_run(), records=()), "Failed", "6 tests did not run"),
+        (
+            made_run(missing={("gate", "haiku"): 2}),
+            "Failed",
+            "gate on haiku: 2 cases missing from all files",
+        ),
         (
             made_run(accepted={n: accepted_count(int(n != 4)) for n in range(6)}),
             "Passed",
@@ -113,6 +118,13 @@ def test_checks_per_answer_are_the_same_as_in_the_terminal() -> None:
     lines = skill_table(results.verdicts, Look(160))
     assert " 1.4/2 " in lines[-1]
     assert re.findall(r'data-name="checks">([^<]*/[^<]*)</td>', html_report(results)) == ["1.4/2"]
+
+
+def test_a_tiny_cost_is_escaped() -> None:
+    made = made_run(cases=1)
+    records = tuple(replace(record, cost=1e-7) for record in made.records)
+    page = html_report(replace(made, records=records))
+    assert 'data-name="$/1000">&lt;$0.001 → &lt;$0.001</td>' in page
 
 
 def test_without_checks_their_cell_is_a_dash() -> None:

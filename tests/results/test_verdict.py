@@ -72,7 +72,7 @@ def test_missing_answers_and_cases_make_it_incomplete(more: dict[str, int], told
         (HELPS, (100, 150), r"+90 points (+49 to +98), 50% more tokens"),
         (HELPS, (200, 100), r"+90 points (+49 to +98), 50% fewer tokens"),
         (HELPS, (1, 5282), r"+90 points (+49 to +98), 5,282 times the tokens"),
-        (HELPS, (100, 101), r"+90 points (+49 to +98), as many tokens"),
+        (HELPS, (100, 101), r"+90 points (+49 to +98), the same number of tokens"),
         (HELPS, (None, None), r"+90 points (+49 to +98)"),
         ([(1, 1)] * 10, (None, None), "0 points (-31 to +31), 100% pass without it"),
         ([(None, 1), (None, 0)], (100, 100), "50% pass with the skill"),
@@ -86,7 +86,7 @@ def test_no_effect_shown_says_what_would_settle_it() -> None:
     found = verdict(*[(0, 1)] * 3, *[(1, 0)], *[(0, 0)] * 4, tokens=(None, None))
     assert "more cases would settle it" in found.sentence
     few = verdict((0, 0), (0, 0), tokens=(None, None))
-    assert few.sentence == "0 points (-84 to +84); too few cases: 2 can't show any lift"
+    assert few.sentence == "0 points (-84 to +84); 2 cases are too few to show any lift"
     even = verdict(*[(0, 0)] * 10, tokens=(None, None))
     assert even.sentence.endswith("; too few cases: only a lift of 31+ points would show")
 
@@ -146,7 +146,7 @@ def test_the_sweet_spot_is_the_cheapest_model_as_good_as_the_best() -> None:
         "$0.90 instead of $14.00 per 1000 answers."
     )
     assert spot(("opus", 0.9, 0.01), ("haiku", 0.7, 0.001)) == (
-        "opus with the skill (90%) is the best; no cheaper model comes within 5%."
+        "opus with the skill (90%) is the best; no cheaper model comes within 5 points."
     )
     assert spot(("opus", 0.7, 0.01), ("haiku", 0.9, 0.001)) == (
         "haiku with the skill (90%) is the best and the cheapest."
@@ -204,7 +204,7 @@ def test_several_models_can_show_less_and_the_sentence_says_so() -> None:
     assert (alone.word, alone.detectable_lift is None) == ("helps", False)
     for verdict in made_run(cases=5, models=("a", "b"), passes=all_gain).verdicts:
         assert verdict.word == "no effect shown"
-        assert "too few cases: 5 can't show any lift on 2 models" in verdict.sentence
+        assert "5 cases are too few to show any lift for 2 models" in verdict.sentence
         assert verdict.detectable_lift is None
     for verdict in made_run(cases=12, models=("a", "b"), passes=all_gain).verdicts:
         assert verdict.word == "helps"

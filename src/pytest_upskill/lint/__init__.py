@@ -7,11 +7,11 @@ from pathlib import Path
 
 from ..errors import shown
 from ..skills.skill import CASES_NAME, find_cases
-from .case_rules import lint_cases
+from .case_rules import lint_cases, runnable_cases
 from .finding import Finding, Level
 from .skill_rules import lint_skill_file
 
-__all__ = ["Finding", "Level", "lint_skill"]
+__all__ = ["Finding", "Level", "lint_skill", "runnable_cases"]
 
 
 def lint_skill(skill_file: Path, *, judge: bool, lift: float) -> list[Finding]:

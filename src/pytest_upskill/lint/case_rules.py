@@ -12,14 +12,15 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, TypeAdapter
 
-from .._util.json_forms import FormError, Location, json_path, line_of
+from .._util.json_forms import FormError, Location, Problem, cases_error, json_path, line_of
 from .._util.texts import counted, guess
 from ..checks import KINDS, TAKEN, AnyCheck, Check, Kind, checks_of, grade, rubric_of, walk
 from ..checks.check import CheckContext, Result, Text, quoted
 from ..checks.languages import BrokenError, parse_python
 from ..checks.parse import RESERVED
 from ..checks.python_checks import place_of_function
-from ..errors import CasesError, CheckError, shown
+from ..errors import CasesError, CheckError, Setting, shown
+from ..errors import Text as Message
 from ..skills.case import Case, load_cases
 from ..skills.skill import read_skill_file
 from ..stats.power import cases_for_lift
@@ -63,7 +64,7 @@ class _File:
         self._text = file.read_bytes().decode("utf-8-sig")
 
     def finding(
-        self, level: Level, code: str, place: Location, message: str, hint: str = ""
+        self, level: Level, code: str, place: Location, message: str, hint: Message = ""
     ) -> Finding:
         return Finding(self._name, line_of(self._text, place), level, code, message, hint)
 
@@ -85,6 +86,20 @@ def lint_cases(file: Path, folder: Path, *, judge: bool, lift: float) -> Iterato
     source = _File(file)
     yield from dict.fromkeys(_of_checks(source, cases, folder, judge))
     yield from _of_questions(source, cases, lift)
+
+
+def runnable_cases(file: Path, folder: Path) -> list[Case]:
+    """The cases of a file; CasesError if some can't run, whatever a conftest.py registers."""
+    cases, problems = load_cases(file, folder), list[Problem]()
+    for case in cases:
+        unknown = [name for name, _ in _unregistered(case, list(written_checks(case.expected)))]
+        try:
+            _parsed(case, unknown, folder)
+        except FormError as error:
+            problems += [(case.place_of(*loc), what) for loc, what in error.problems]
+    if problems:
+        raise cases_error(file, list(dict.fromkeys(problems)))
+    return cases
 
 
 def _of_checks(
@@ -115,8 +130,8 @@ def _of_checks(
             judged.append(case)
     if judged and not judge:
         message = f"{counted(len(judged), 'case')} with a rubric, but no judge is set"
-        hint = "Name a judge: skill_judge in pytest's ini file, or an option of lint."
-        yield source.finding("warning", "no-judge", judged[0].place, message, hint)
+        name = ("Name a judge: skill_judge in pytest's ini file, or ", Setting("judge"), " MODEL.")
+        yield source.finding("warning", "no-judge", judged[0].place, message, name)
 
 
 def _unregistered(case: Case, written: Sequence[Written]) -> Iterator[tuple[str, Location]]:
@@ -222,7 +237,8 @@ def _of_questions(source: _File, cases: Sequence[Case], lift: float) -> Iterator
     number, (best, worst) = sum(case.skip is None for case in cases), cases_for_lift(lift)
     if number < best:
         message = f"{counted(number, 'case')}: too few to show a lift of {100 * lift:.3g} points"
-        hint = f"Add cases ({best:,}, or up to {worst:,} if some get worse)."
+        total = f"Have at least {best:,} cases in total"
+        hint = f"{total}; up to {worst:,} if the skill makes some worse."
         yield source.finding("warning", "few-cases", (), message, hint)
 
 

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from ..errors import InputError
+from ..errors import InputError, Text
 
 Level = Literal["error", "warning"]
 
@@ -13,14 +13,14 @@ _PLACE: Final = re.compile(r"(?P<file>.*?)(?::(?P<line>\d+)(?::\d+)?)?", re.DOTA
 
 @dataclass(frozen=True)
 class Finding:
-    """``file`` is the path to show; ``hint`` is a sentence, or empty."""
+    """``file`` is the path to show; ``hint`` is a sentence, or empty, and may name settings."""
 
     file: str
     line: int
     level: Level
     code: str
     message: str
-    hint: str = ""
+    hint: Text = ""
 
 
 def finding_of(error: InputError, code: str) -> Finding:

@@ -17,7 +17,7 @@ from ..engine.recording import load_recording
 from ..errors import SettingsError, shown
 from ..reports.export.junit_properties import case_properties, suite_properties
 from ..reports.markdown import annotations
-from ..reports.writers import Writer, report_writers
+from ..reports.writers import REPORTS, Writer, report_paths
 from ..results import history
 from ..results.accepted import AcceptedComparison, Compared
 from ..results.run import RunResults
@@ -29,28 +29,11 @@ from .outcomes import RECORDS_PROPERTY
 from .paths import relative
 
 
-def reports(
-    settings: Settings, results: RunResults, markdown: str, notes: Sequence[str]
-) -> Iterator[Writer]:
-    return report_writers(results, markdown, notes, report_paths(settings))
-
-
-def report_paths(settings: Settings) -> dict[str, Path | None]:
-    """The path of each report, by its setting."""
-    return {
-        "json_file": settings.json_file,
-        "csv_file": settings.csv_file,
-        "markdown_file": settings.markdown_file,
-        "html_file": settings.html_file,
-        "benchmark_folder": settings.benchmark_folder,
-    }
-
-
 def require_outputs(settings: Settings) -> None:
     """Find out before the run, not after it, that a file can't be written."""
     files = report_paths(settings) | {"record_file": settings.record_file}
     for setting, file in files.items():
-        folder = setting == "benchmark_folder"
+        folder = setting in REPORTS and REPORTS[setting].is_folder
         if file and (problem := why_unwritable(file, folder=folder)):
             raise SettingsError(setting, problem, "Check the path.", value=shown(file))
     if settings.record_file and settings.record_file.is_file():

@@ -14,7 +14,14 @@ from ..measure.assembly import Assembly, Specs
 from ..models.names import PROVIDERS
 from ..models.prices import parse_prices
 from ..reports.markdown import markdown_summary
-from ..reports.writers import require_apart, write_all, written_line
+from ..reports.writers import (
+    Finished,
+    report_paths,
+    report_writers,
+    require_apart,
+    write_all,
+    written_line,
+)
 from ..results.accepted import AcceptedComparison
 from ..results.run import RunResults
 from ..settings import Settings
@@ -82,7 +89,7 @@ class UpskillRun:
         try:
             settings = read_settings(self._config)
             self.settings = _with_upskill_config(settings, paths.ini_folder(self._config))
-            require_apart(artifacts.report_paths(self.settings))
+            require_apart(report_paths(self.settings))
             self._find_skills()
             self._name_models()
             if not hasattr(self._config, "workerinput"):
@@ -269,8 +276,8 @@ class UpskillRun:
         notes = [*accepting.notes(results, self._config), *self._accepted]
         failed = self._session.testsfailed if self._session else 0
         text = markdown_summary(results, notes, failed)
-        all_notes = self._notes(results, ledger, engine)
-        done.append(write_all(artifacts.reports(self.settings, results, text, all_notes)))
+        run = Finished(results, text, self._notes(results, ledger, engine))
+        done.append(write_all(report_writers(run, report_paths(self.settings))))
         done.append(write_all(artifacts.recording(self.settings, ledger, engine)))
         self._written = [path for one in done for path in one.paths]
         problems = [problem for one in done for problem in one.problems]

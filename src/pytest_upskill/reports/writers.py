@@ -1,4 +1,7 @@
-"""Reports written to disk, each whole or not at all; one that fails does not stop the others."""
+"""Reports written to disk, each whole or not at all; one that fails does not stop the others.
+
+A new report is one function and one entry in `REPORTS`, plus its option.
+"""
 
 import os
 import re
@@ -7,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from .._util.files import replace_file
 from .._util.texts import one_line
@@ -57,33 +61,62 @@ def require_apart(wanted: Mapping[str, Path | None]) -> None:
             raise SettingsError(setting, problem, "Give two files.", value=shown(path))
 
 
-def report_writers(
-    results: RunResults,
-    markdown: str,
-    notes: Sequence[str],
-    wanted: Mapping[str, Path | None],
-) -> Iterator[Writer]:
-    """``wanted`` is where each report goes, by its setting."""
-    for setting, path in wanted.items():
-        if path is None:
-            continue
-        match setting:
-            case "json_file":
-                yield setting, partial(write_report, path, results_bytes(results))
-            case "csv_file":
-                yield setting, partial(write_report, path, csv_text(results))
-            case "markdown_file":
-                yield setting, partial(write_report, path, markdown)
-            case "html_file":
-                yield setting, partial(write_report, path, _page(results, notes))
-            case "benchmark_folder":
-                yield setting, partial(add_benchmark, path, results)
+@dataclass(frozen=True)
+class Finished:
+    """What reports are made from; ``markdown`` is made once, since GitHub shows it too."""
+
+    results: RunResults
+    markdown: str
+    notes: Sequence[str]
 
 
-def _page(results: RunResults, notes: Sequence[str]) -> str:
+@dataclass(frozen=True)
+class Report:
+    """A kind of report: ``what`` is for help texts, ``write`` returns the paths it wrote."""
+
+    what: str
+    write: Callable[[Path, Finished], Sequence[Path]]
+    is_folder: bool = False
+
+
+def _page(run: Finished) -> str:
     from .html import html_report  # loaded only if needed
 
-    return html_report(results, notes)
+    return html_report(run.results, run.notes)
+
+
+# All kinds, by the setting that says where to write one. pytest and `report` both use this.
+REPORTS: Final[Mapping[str, Report]] = {
+    "json_file": Report(
+        "all results as JSON", lambda file, run: write_report(file, results_bytes(run.results))
+    ),
+    "html_file": Report("an HTML page", lambda file, run: write_report(file, _page(run))),
+    "markdown_file": Report(
+        "a Markdown summary, for a pull request",
+        lambda file, run: write_report(file, run.markdown),
+    ),
+    "csv_file": Report(
+        "CSV with a row for each answer",
+        lambda file, run: write_report(file, csv_text(run.results)),
+    ),
+    "benchmark_folder": Report(
+        "the results in skill-creator's layout",
+        lambda folder, run: add_benchmark(folder, run.results),
+        is_folder=True,
+    ),
+}
+
+
+def report_paths(settings: object) -> dict[str, Path | None]:
+    """Where each report goes, by its setting: an attribute of ``settings``."""
+    return {setting: getattr(settings, setting) for setting in REPORTS}
+
+
+def report_writers(run: Finished, wanted: Mapping[str, Path | None]) -> Iterator[Writer]:
+    """``wanted`` is where each report goes, by its setting."""
+    for setting, path in wanted.items():
+        if path is not None:
+            yield setting, partial(REPORTS[setting].write, path, run)
 
 
 def write_report(file: Path, content: str | bytes) -> list[Path]:

@@ -7,7 +7,8 @@ from pathlib import Path
 from statistics import fmean
 
 from ..errors import InputError, SkillError
-from ..skills.case import Case, load_cases
+from ..lint import runnable_cases
+from ..skills.case import Case
 from ..skills.skill import Skill, estimated_tokens, find_cases, is_taught, load_skill
 from .accepted import DIGITS, read_results
 
@@ -64,7 +65,7 @@ def overview(file: Path) -> SkillOverview:
         return SkillOverview(folder, errors=(SkillError(file, f"unreadable: {error}"),))
     cases_file, cases, results = find_cases(folder), list[Case](), list[LastResult]()
     try:
-        cases = load_cases(cases_file, folder) if cases_file else []
+        cases = runnable_cases(cases_file, folder) if cases_file else []
     except InputError as error:
         errors.append(error)
     try:

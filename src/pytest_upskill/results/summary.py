@@ -1,4 +1,4 @@
-"""Records → one summary per skill and model: each arm by itself, and one arm beside another."""
+"""Records → one summary per skill and model: each arm, and comparisons of two arms."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -166,7 +166,7 @@ def points_words(lift: Lift) -> str:
 
 def token_words(change: Change) -> str:
     if abs(change.change) < _ABOUT_THE_SAME:
-        return "as many tokens"
+        return "the same number of tokens"
     if times := times_as_much(change.change):
         return f"{times} times the tokens"
     return f"{abs(change.change):.0%} {'more' if change.change > 0 else 'fewer'} tokens"

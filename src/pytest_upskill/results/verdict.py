@@ -144,8 +144,9 @@ def _outlook(row: Summary, smallest: float | None, level: float, models: int) ->
     if not rates:
         return ""
     if smallest is None:
-        on = f" on {models} models" if models > 1 else ""
-        return f"too few cases: {len(rates)} can't show any lift{on}"
+        for_models = f" for {models} models" if models > 1 else ""
+        verb = "is" if len(rates) == 1 else "are"
+        return f"{counted(len(rates), 'case')} {verb} too few to show any lift{for_models}"
     cases = cases_needed(rates, level)
     runs = runs_needed(rates, row.runs, level)
     # A noisy estimate does not tell how many cases it would take.
@@ -170,7 +171,7 @@ def sweet_spot(verdicts: Sequence[Verdict]) -> str | None:
         )
     if is_cheapest_of_all:
         return f"{named} is the best and the cheapest."
-    return f"{named} is the best; no cheaper model comes within {_AS_GOOD:.0%}."
+    return f"{named} is the best; no cheaper model comes within {100 * _AS_GOOD:.0f} points."
 
 
 def sweet_spot_model(verdicts: Sequence[Verdict]) -> str | None:

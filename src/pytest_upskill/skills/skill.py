@@ -16,10 +16,11 @@ from ..errors import SkillError, shown
 SKILL_NAMES: Final = ("SKILL.md", "skill.md")
 CASES_NAME: Final = "skill_meta.json"
 EVALS_NAME: Final = "evals/evals.json"
+MANIFEST_NAME: Final = ".pytest-upskill.json"  # in an installed copy: digests of its files
 MAX_FILE_BYTES: Final = 1_000_000
 
-# Cases and results live next to the skill but are not part of it.
-_NOT_TAUGHT: Final = frozenset({CASES_NAME, "skill_results.json", "evals"})
+# These live next to the skill but are not part of it.
+_NOT_TAUGHT: Final = frozenset({CASES_NAME, "skill_results.json", "evals", MANIFEST_NAME})
 _SKIPPED_FOLDERS: Final = frozenset(
     {".git", ".hg", ".svn", ".tox", ".nox", ".venv", "venv", "node_modules", "__pycache__"}
     | {"site-packages", ".upskill", ".pytest_cache", ".mypy_cache", ".ruff_cache"}

@@ -12,6 +12,7 @@ import yaml
 
 from .._util.files import replace_file
 from .._util.texts import counted, one_line, slug
+from ..errors import spelled
 from ..lint.skill_rules import lint_skill_file
 from ..skills.skill import Skill, estimated_tokens, is_taught, load_skill, skill_file
 from .prompts import TEACHER
@@ -176,7 +177,7 @@ def _lint(draft: Draft, wanted: Wanted) -> tuple[list[str], list[str]]:
         findings = list(lint_skill_file(draft.write(Path(folder, draft.name))))
     problems: dict[str, list[str]] = {"error": [], "warning": []}
     for finding in findings:
-        hint = f". {finding.hint}" if finding.hint else ""
+        hint = f". {spelled(finding.hint)}" if finding.hint else ""
         problems[finding.level].append(one_line(f"{finding.message}{hint}", 300))
     if draft.tokens > wanted.most_tokens:
         problems["warning"].append(

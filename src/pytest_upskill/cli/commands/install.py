@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from ..._util.texts import counted, one_line
-from ...errors import InputError, SkillError, shown
+from ...errors import InputError, SkillError, shown, spelled
 from ...lint.skill_rules import lint_skill_file
-from ...skills.skill import find_skills, is_taught
+from ...skills.skill import MANIFEST_NAME, find_skills, is_taught
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,6 @@ AGENTS: Final = (
 AGENTS_BY_NAME: Final = {agent.name: agent for agent in AGENTS}
 
 
-MANIFEST: Final = ".pytest-upskill.json"
 State = Literal["new", "same", "old", "changed"]
 
 
@@ -142,7 +141,7 @@ def _digest(path: Path) -> str:
 
 def _written(target: Path) -> dict[str, str]:
     try:
-        files = json.loads((target / MANIFEST).read_text("utf-8"))["files"]
+        files = json.loads((target / MANIFEST_NAME).read_text("utf-8"))["files"]
     except (OSError, ValueError, KeyError, TypeError):
         return {}
     return (
@@ -183,7 +182,7 @@ def _fill(folder: Path, files: Mapping[str, Path]) -> None:
         shutil.copyfile(path, copy)
         copy.chmod((copy.stat().st_mode & 0o777) | (path.stat().st_mode & 0o111))
         digests[name] = _digest(copy)
-    (folder / MANIFEST).write_text(json.dumps({"files": digests}, indent=2) + "\n", "utf-8")
+    (folder / MANIFEST_NAME).write_text(json.dumps({"files": digests}, indent=2) + "\n", "utf-8")
 
 
 def _exchange(new: Path, target: Path, old: Path) -> None:
@@ -277,7 +276,7 @@ def _agents(names: list[str] | None, root: Path, *, user: bool) -> list[Agent]:
 def _lint_errors(file: Path) -> list[str]:
     """Errors that matter to an agent; cases are not installed, and so not checked."""
     return [
-        f"{found.file}:{found.line}: {one_line(f'{found.message}. {found.hint}', 500)}"
+        f"{found.file}:{found.line}: {one_line(f'{found.message}. {spelled(found.hint)}', 500)}"
         for found in lint_skill_file(file)
         if found.level == "error"
     ]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from ..._util.texts import counted, harmless, one_line
+from ...errors import spelled
 from ...lint import Finding, lint_skill
 from ...skills.skill import CASES_NAME, EVALS_NAME, find_skills, skill_file
 from ..project import INI_FILES
@@ -65,7 +66,9 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     skills = list(_skill_files(given.paths or [Path()]))
     judge = bool(given.judge) or _judge_is_set(Path())
     found = [
-        finding for file in skills for finding in lint_skill(file, judge=judge, lift=given.lift)
+        dataclasses.replace(finding, hint=spelled(finding.hint, given.spell))
+        for file in skills
+        for finding in lint_skill(file, judge=judge, lift=given.lift)
     ]
     errors = sum(finding.level == "error" for finding in found)
     text = _json(found) if given.format == "json" else _text(found, errors, len(skills))

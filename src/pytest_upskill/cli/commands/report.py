@@ -11,20 +11,21 @@ from ..._util.texts import harmless
 from ...errors import shown
 from ...reports.markdown import markdown_summary
 from ...reports.terminal.summary_text import summary_lines
-from ...reports.writers import report_writers, require_apart, write_all, written_line
+from ...reports.writers import (
+    REPORTS,
+    Finished,
+    report_paths,
+    report_writers,
+    require_apart,
+    write_all,
+    written_line,
+)
 from ...results.from_json import read_run
 from ...results.merging import Source, merged
 from ...results.run import RunResults
 from ...settings import Gates
 from ..output import stdout_look
 
-_KINDS: Final = {
-    "json_file": ("FILE", "all results as JSON"),
-    "html_file": ("FILE", "an HTML page"),
-    "markdown_file": ("FILE", "a Markdown summary, for a pull request"),
-    "csv_file": ("FILE", "CSV with a row for each answer"),
-    "benchmark_folder": ("DIR", "the results in skill-creator's layout"),
-}
 _GATES: Final = {
     "--min-lift": (-1.0, 1.0, "fail if a lift is lower"),
     "--min-pass-rate": (0.0, 1.0, "fail if a pass rate is lower"),
@@ -41,9 +42,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="results written by --skill-json, or kept runs",
     )
-    for setting, (metavar, what) in _KINDS.items():
-        flag = f"--{setting.partition('_')[0]}"
-        parser.add_argument(flag, dest=setting, type=Path, metavar=metavar, help=f"write {what}")
+    for setting, report in REPORTS.items():
+        parser.add_argument(
+            f"--{setting.partition('_')[0]}",
+            dest=setting,
+            type=Path,
+            metavar="DIR" if report.is_folder else "FILE",
+            help=f"write {report.what}",
+        )
     parser.add_argument(
         "--subset", action="store_true", help="accept that cases are missing from all files"
     )
@@ -71,14 +77,14 @@ def _number(text: str, *, low: float, high: float) -> float:
 
 def run(given: argparse.Namespace) -> tuple[str, int]:
     gates = _gates(given)
-    wanted = {setting: getattr(given, setting) for setting in _KINDS}
+    wanted = report_paths(given)
     require_apart(wanted)
     sources = [Source(shown(file), _with_gates(read_run(file), gates)) for file in given.files]
     results, notes = merged(sources, subset=given.subset)
     notes = [*results.subset_notes, *notes]
     problems = [f"upskill: {harmless(line)}" for line in results.problems]
     text = markdown_summary(results, notes, len(results.failed))
-    done = write_all(report_writers(results, text, notes, wanted))
+    done = write_all(report_writers(Finished(results, text, notes), wanted))
     if done.problems:
         raise done.problems[0]
     written = [written_line(done.paths)] if done.paths else []

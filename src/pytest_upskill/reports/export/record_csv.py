@@ -5,6 +5,7 @@ import io
 import re
 from typing import Final
 
+from ..._util.texts import plain
 from ...results.run import RunResults
 from ...trials.records import Record
 
@@ -61,7 +62,7 @@ def _row(record: Record, model_id: str) -> list[str | int | float | None]:
         record.input_tokens,
         record.output_tokens,
         record.cached_tokens,
-        record.cost,
+        None if record.cost is None else plain(record.cost),
         record.seconds,
         "true" if record.stored else "false",
         len(record.checks) - len(failed),

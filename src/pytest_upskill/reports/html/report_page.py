@@ -90,14 +90,9 @@ def _duration(number: float) -> str:
 
 def _outcome(results: RunResults, rows: Sequence[CaseRow]) -> str:
     """Whether the run passed, and if not, why."""
-    kinds = [row.standing.kind for row in rows if row.standing]
-    failed = sum(kind in ("failed", "regressed") for kind in kinds)
-    errored = sum("errored" in row.states for row in rows)
     not_run = sum("not run" in row.states for row in rows)
-    reasons = [f"{counted(failed, 'test')} failed"] if failed else []
-    reasons += [f"{counted(errored, 'test')} had errors"] if errored else []
-    reasons += [f"{counted(not_run, 'test')} did not run"] if not_run else []
-    reasons += results.gate or []
+    reasons = [f"{counted(not_run, 'test')} did not run"] if not_run else []
+    reasons += results.problems
     if reasons:
         listed = "".join(f"<li>{text(reason)}</li>" for reason in reasons)
         return f'<section class="outcome bad"><h2>Failed</h2><ul>{listed}</ul></section>'
@@ -226,8 +221,8 @@ def _numbers(verdicts: Sequence[Verdict]) -> str:
 
 def _number(number: Number, row: Measured) -> str:
     bounds = number.bounds_text(row) if number.interval else None
-    shown = number.text(row) or _UNKNOWN
-    return f"{shown} <small>{bounds}</small>" if bounds else shown
+    shown = text(number.text(row) or _UNKNOWN)
+    return f"{shown} <small>{text(bounds)}</small>" if bounds else shown
 
 
 # Many skills.
