@@ -130,8 +130,8 @@ def _of_checks(
             judged.append(case)
     if judged and not judge:
         message = f"{counted(len(judged), 'case')} with a rubric, but no judge is set"
-        name = ("Name a judge: skill_judge in pytest's ini file, or ", Setting("judge"), " MODEL.")
-        yield source.finding("warning", "no-judge", judged[0].place, message, name)
+        how = ("Name a judge: skill_judge in pytest's ini file, or ", Setting("judge"), " MODEL.")
+        yield source.finding("warning", "no-judge", judged[0].place, message, how)
 
 
 def _unregistered(case: Case, written: Sequence[Written]) -> Iterator[tuple[str, Location]]:
