@@ -145,7 +145,9 @@ def test_a_page_that_cannot_be_written_is_a_usage_error(pytester: pytest.Pyteste
     args = ["--skill", "skills", "--model", model, "--skill-html", "nowhere/page.html"]
     result = pytester.runpytest_inprocess(*args)
     assert result.ret == 4  # before the first call
-    result.stderr.fnmatch_lines(["ERROR: --skill-html *nowhere/page.html: nowhere is a file, not a folder"])
+    result.stderr.fnmatch_lines(
+        ["ERROR: --skill-html *nowhere/page.html: nowhere is a file, not a folder"]
+    )
 
 
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])
