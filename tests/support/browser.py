@@ -1,4 +1,4 @@
-"""Chromium without a window, driven by its own protocol over two pipes: nothing to install."""
+"""Headless Chromium, driven over two pipes by its DevTools protocol, without a driver."""
 
 import base64
 import json
@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-_PATIENCE = 60.0  # seconds that any one thing may take; a test that passes does not wait for it
+_PATIENCE = 60.0  # seconds before a single step fails
 _FLAGS = (
     "--headless=new",
     "--remote-debugging-pipe",
-    "--no-sandbox",  # which root can't have; the pages are our own
+    "--no-sandbox",  # root can't have one; we only open our own pages
     "--disable-gpu",
     "--disable-dev-shm-usage",
     "--disable-background-networking",
@@ -31,7 +31,7 @@ _FLAGS = (
     "--hide-scrollbars",
     "--force-color-profile=srgb",
 )
-# Chromium wants its two pipes as 3 and 4, whatever numbers they have here.
+# Chromium expects its two pipes as file descriptors 3 and 4.
 _LAUNCH = """
 import os, sys
 from fcntl import F_DUPFD, fcntl
@@ -44,18 +44,18 @@ _KEYS = {"Enter": (13, "\r"), " ": (32, " "), "Tab": (9, ""), "Escape": (27, "")
 
 
 def chromium() -> str:
-    """The browser's path; where there is none, tests that need it are skipped, but not in CI."""
+    """The browser's path. Without one, tests are skipped; in CI they fail."""
     found = shutil.which("chromium") or shutil.which("chromium-browser")
     if found and os.name == "posix":
         return found
-    reason = "no Chromium: install Debian's package chromium to run this"
+    reason = "no Chromium: install Debian's package chromium"
     if os.environ.get("CI"):
         pytest.fail(reason)
     pytest.skip(reason)
 
 
 class Browser:
-    """One process of Chromium and the pipes to it."""
+    """A Chromium process and the pipes to it."""
 
     def __init__(self, profile: Path) -> None:
         command_read, self._command = os.pipe()
@@ -107,7 +107,7 @@ class Browser:
         while b"\0" not in self._unread:
             ready, _, _ = select.select([self._reply], [], [], max(0.0, deadline - monotonic()))
             data = os.read(self._reply, 1 << 20) if ready else b""
-            assert data, f"Chromium does not reply to {method}: see {self._log.name}"
+            assert data, f"no reply from Chromium to {method}: see {self._log.name}"
             self._unread += data
         first, _, self._unread = self._unread.partition(b"\0")
         message: dict[str, Any] = json.loads(first)
@@ -127,7 +127,7 @@ class Browser:
 
 
 class Page:
-    """A tab; ``problems`` and ``requests`` are what its pages did that somebody may mind."""
+    """A tab, with the ``problems`` and ``requests`` of the page in it."""
 
     def __init__(self, browser: Browser, session: str, target: str) -> None:
         self._browser, self._session, self._target = browser, session, target
@@ -152,7 +152,7 @@ class Page:
             self.problems.append(f"console: {params['args']}")
 
     def open(self, file: Path, fragment: str = "") -> None:
-        """A page anew, whatever was open before, and what its script made of it."""
+        """Load a page and wait for its script."""
         self.call("Page.navigate", url="about:blank")
         self.wait("location.href === 'about:blank'")
         self.problems.clear()
@@ -162,7 +162,7 @@ class Page:
         self.wait("document.documentElement.dataset.ready === 'yes'")
 
     def open_without_script(self, file: Path) -> None:
-        """In a new tab: what a reader sees who forbids scripts. There ``wait`` has no clock."""
+        """Load a page with scripts disabled, in a new tab; ``wait`` needs scripts."""
         self.call("Emulation.setScriptExecutionDisabled", value=True)
         self.call("Page.navigate", url=file.as_uri())
         deadline = monotonic() + _PATIENCE
@@ -179,11 +179,11 @@ class Page:
     def wait(self, expression: str) -> None:
         deadline = monotonic() + _PATIENCE
         while not self.js(f"Boolean({expression})"):
-            assert monotonic() < deadline, f"never so: {expression}"
+            assert monotonic() < deadline, f"still false: {expression}"
             self.js("new Promise(resolve => setTimeout(resolve, 10))")
 
     def texts(self, selector: str) -> list[str]:
-        """What the elements say that can be seen."""
+        """The text of the visible elements."""
         found: list[str] = self.js(
             f"[...document.querySelectorAll({json.dumps(selector)})]"
             ".filter(element => element.checkVisibility()).map(element => element.innerText)"
@@ -191,7 +191,7 @@ class Page:
         return found
 
     def boxes(self, selector: str) -> list[dict[str, float]]:
-        """Where the elements are, in pixels of the window."""
+        """The position of each element, in pixels."""
         found: list[dict[str, float]] = self.js(
             f"[...document.querySelectorAll({json.dumps(selector)})]"
             ".map(element => element.getBoundingClientRect().toJSON())"
@@ -199,13 +199,13 @@ class Page:
         return found
 
     def assert_quiet(self) -> None:
-        """Nothing was logged, nothing asked for but the file itself."""
+        """Assert that nothing was logged and that only the file itself was requested."""
         assert self.problems == []
         assert len(self.requests) == 1
         assert self.requests[0].startswith("file:")
 
     def click(self, selector: str) -> None:
-        """A real click into the middle of the first such element."""
+        """Click the middle of the first matching element."""
         x, y = self.js(
             f"(element => {{ element.scrollIntoView({{block: 'center'}}); "
             "const box = element.getBoundingClientRect(); "
@@ -240,7 +240,7 @@ class Page:
         self.call("Emulation.setEmulatedMedia", media=kind, features=features)
 
     def screenshot(self, file: Path, *, top: float = 0, height: float = 2500) -> None:
-        """The page as far down as that; of all of a long one little could be seen."""
+        """Save a picture of the page, from ``top`` and at most ``height`` pixels."""
         file.parent.mkdir(parents=True, exist_ok=True)
         size = self.call("Page.getLayoutMetrics")["cssContentSize"]
         height = min(height, size["height"] - top)

@@ -1,4 +1,4 @@
-"""A collector of OpenTelemetry on 127.0.0.1: takes OTLP over HTTP and decodes it, as a real one."""
+"""An OpenTelemetry collector on 127.0.0.1 that decodes OTLP over HTTP."""
 
 import gzip
 import threading
@@ -11,7 +11,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 
 class Collector:
-    """``status`` is what it answers; its spans are plain dictionaries."""
+    """Answers with ``status``, and keeps what it got: ``spans`` are plain dictionaries."""
 
     def __init__(self, status: int = 200) -> None:
         self.requests: list[ExportTraceServiceRequest] = []

@@ -1,4 +1,4 @@
-"""What many tests need: a skill on disk, and models that know or do not know."""
+"""A skill on disk, and a model that knows what the skill says."""
 
 import json
 import subprocess
@@ -27,7 +27,7 @@ def write_skill(
     body: str = BODY,
     frontmatter: str = "",
 ) -> Path:
-    """A skill in ``folder``, named like it; one case about the gate unless others are given."""
+    """Write a skill named like its folder, by default with one case about a gate."""
     folder.mkdir(parents=True, exist_ok=True)
     head = f"name: {folder.name}\ndescription: About a gate.\n{frontmatter}"
     (folder / "SKILL.md").write_text(f"---\n{head}---\n\n{body}\n", encoding="utf-8")
@@ -38,14 +38,14 @@ def write_skill(
 
 
 def write_script(file: Path, *, knows: str = "Type gate up.", does_not: str = "No idea.") -> str:
-    """A scripted model that knows what the skill says, if it sees the skill; its name."""
+    """Write a scripted model that knows the answer only with the skill; return its name."""
     rules = [{"system": BODY, "answer": knows}, {"answer": does_not}]
     file.write_text(json.dumps(rules), encoding="utf-8")
     return f"scripted:{file.name}"
 
 
 def commit_all(folder: Path) -> None:
-    """All that a folder holds, on the branch main of a git repository there."""
+    """Commit everything in a folder to the branch main of a new git repository."""
     person = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
     for args in (["init", "-q", "-b", "main"], ["add", "-A"], [*person, "commit", "-qm", "All"]):
         subprocess.run(["git", *args], cwd=folder, check=True)
@@ -61,7 +61,7 @@ def skill_with_a_past(
 
 
 def write_skill_md(folder: Path, text: str | bytes, name: str = "SKILL.md") -> Path:
-    """A file SKILL.md of exactly this text in a folder ``gate``."""
+    """Write exactly this text to SKILL.md in a folder ``gate``."""
     file = folder / "gate" / name
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8"))

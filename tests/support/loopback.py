@@ -1,8 +1,8 @@
 """A real HTTP/1.1 server on 127.0.0.1 that speaks two model protocols and misbehaves on demand.
 
-It answers POST /v1/messages (Anthropic) and POST /v1/chat/completions (OpenAI), both also below a
-path prefix, and GET /v1/models. What it answers is up to a script: a plain function that must not
-block, because it runs on the server's only thread (Reply.delay is there for waiting).
+It answers POST /v1/messages (Anthropic), POST /v1/chat/completions (OpenAI), both with any path
+prefix, and GET /v1/models. A script decides what it answers: a plain function that must not block,
+because it runs on the server's only thread (use Reply.delay to wait).
 
     with LoopbackServer(lambda asked: Reply(asked.question.upper())) as server:
         client = AsyncAnthropic(base_url=server.url, api_key="none")
@@ -28,11 +28,11 @@ Stop = Literal["end", "length", "refusal"]
 Kind = Literal["status", "reset", "hang", "trickle", "garbage", "empty_body", "wrong_type", "html"]
 
 ANTHROPIC_STOP = {"end": "end_turn", "length": "max_tokens", "refusal": "refusal"}
-# A model of OpenAI refuses through a field of the message, not through the finish reason.
+# OpenAI reports a refusal in a field of the message, not in the finish reason.
 OPENAI_STOP = {"end": "stop", "length": "length", "refusal": "stop"}
 
 JSON = "application/json"
-# Faults that are a whole, well-formed HTTP answer with status 200: body and content type.
+# Faults that are a well-formed HTTP response with status 200: body and content type.
 ODD_ANSWERS = {
     "garbage": (b"<<< this is not JSON >>>", JSON),
     "empty_body": (b"", JSON),
@@ -43,7 +43,7 @@ ODD_ANSWERS = {
 
 @dataclass(frozen=True)
 class Asked:
-    """One request as it came in."""
+    """A request."""
 
     protocol: Protocol
     headers: Mapping[str, str]  # names in lower case
@@ -59,7 +59,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Reply:
-    """A good answer. The four token counts do not overlap; each protocol adds them up its way."""
+    """A good answer. The four token counts do not overlap."""
 
     text: str
     stop: Stop = "end"
@@ -72,11 +72,11 @@ class Reply:
 
 @dataclass(frozen=True)
 class Fault:
-    """A bad answer. The other fields are only for the kind "status".
+    """A bad answer. The fields after ``kind`` are for "status" only.
 
-    status: an error in the protocol's own form; reset: half an answer, then RST; hang: no answer
-    until the server closes; trickle: a good answer, one byte of its body a second; garbage,
-    empty_body, wrong_type and html: the ODD_ANSWERS above.
+    status: an error in the protocol's own form. reset: half an answer, then RST. hang: no answer
+    until the server closes. trickle: a good answer, one byte per second. garbage, empty_body,
+    wrong_type and html: see ODD_ANSWERS.
     """
 
     kind: Kind
@@ -87,7 +87,7 @@ class Fault:
 
 
 def unreliable(asked: Asked) -> Reply | Fault:
-    """A script that fails every sixth attempt or so; which ones depends on the question alone."""
+    """A script that fails about every sixth attempt, depending on the question alone."""
     digest = hashlib.sha256(f"{asked.question} {asked.attempt}".encode()).digest()
     chance = int.from_bytes(digest[:4], "big") / 2**32
     if chance < 0.05:
@@ -110,7 +110,7 @@ class _Answer:
 
 
 class LoopbackServer:
-    """Serves while it is entered as a context; leaving it ends all requests, hung ones too."""
+    """Serves inside its ``with`` block; leaving the block ends all requests, even hung ones."""
 
     def __init__(self, script: Callable[[Asked], Reply | Fault]) -> None:
         self.url = ""
@@ -137,27 +137,27 @@ class LoopbackServer:
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._closing = asyncio.Event()
-        # The limit is for the size of the headers; a large one also makes large bodies cheaper.
+        # The limit is for headers; a high one also speeds up large bodies.
         server = await asyncio.start_server(self._accept, sock=self._listener, limit=2**20)
         self._ready.set()
         await self._closing.wait()
-        # A client that is being accepted while the server closes would be left with its socket
-        # open: so no more are accepted, and asyncio's tasks that accept (the other ones) end first.
-        with suppress(NotImplementedError):  # on Windows, whose event loop accepts another way
+        # A client that is accepted while the server closes would keep its socket open. So stop
+        # accepting, and let asyncio's accepting tasks (all the other tasks) end first.
+        with suppress(NotImplementedError):  # Windows has another event loop
             self._loop.remove_reader(self._listener)
             while len(asyncio.all_tasks()) > len(self._connections) + 1:
                 await asyncio.sleep(0)
-        server.close()  # and then asyncio.run cancels the connections' tasks and waits for them
+        server.close()  # asyncio.run then cancels the tasks of the connections and waits for them
 
     def _accept(self, reader: StreamReader, writer: StreamWriter) -> None:
         task = self._loop.create_task(self._converse(reader, writer))
-        self._connections.add(task)  # the loop itself holds tasks only weakly
+        self._connections.add(task)  # the loop holds only weak references
         task.add_done_callback(self._connections.discard)
-        # Not in the task's own "finally": a task cancelled before its first step has none.
+        # Not in a "finally" of the task, which never runs if it is cancelled before its first step.
         task.add_done_callback(lambda _: writer.transport.abort())
 
     async def _converse(self, reader: StreamReader, writer: StreamWriter) -> None:
-        # The client may go away at any point, which is no error here.
+        # The client may leave at any point; that is no error.
         with suppress(OSError, EOFError):
             keep_alive = True
             while keep_alive:
@@ -165,7 +165,7 @@ class LoopbackServer:
                 first, *lines = head[:-4].split("\r\n")
                 pairs = (line.partition(":") for line in lines)
                 headers = {name.lower(): value.strip() for name, _, value in pairs}
-                # Both SDKs always give the length, so chunked requests are not understood.
+                # Both SDKs always send the length, so chunked requests are not supported.
                 content = await reader.readexactly(int(headers.get("content-length", "0")))
                 self._in_flight += 1
                 self.most_in_flight = max(self.most_in_flight, self._in_flight)
@@ -174,13 +174,13 @@ class LoopbackServer:
                 finally:
                     self._in_flight -= 1
                 keep_alive &= headers.get("connection", "").lower() != "close"
-            writer.close()  # sends what is still buffered, unlike the abort that follows
+            writer.close()  # sends the buffer, unlike the abort below
             await writer.wait_closed()
 
     def _decide(self, first: str, headers: dict[str, str], content: bytes) -> _Answer:
         method, path = first.partition("?")[0].split(" ")[:2]
         known = method == "POST" and path.endswith(("/v1/messages", "/v1/chat/completions"))
-        # On an unknown path, the error must still be in the form that the client reads.
+        # Even on an unknown path, the client must be able to read the error.
         is_anthropic = path.endswith("/messages") if known else "anthropic-version" in headers
         protocol: Protocol = "anthropic" if is_anthropic else "openai"
         if method == "GET" and path.endswith("/v1/models"):
@@ -203,7 +203,7 @@ class LoopbackServer:
                 return _error(protocol, action.status, action.message, action.error_type, more)
             return _answer(*ODD_ANSWERS[action.kind])
         except Exception as error:
-            # Sent to the client, because an assertion failing on this thread fails no test.
+            # Send it to the client: an assertion that fails on this thread fails no test.
             return _error(protocol, 500, f"the script raised {error!r}", "script_error")
 
     def _understand(self, protocol: Protocol, headers: dict[str, str], content: bytes) -> Asked:
@@ -222,13 +222,13 @@ class LoopbackServer:
 
 
 async def _send(answer: _Answer, reader: StreamReader, writer: StreamWriter) -> bool:
-    """Sends the answer in its way; False if the connection is of no more use."""
+    """Send the answer; return False if the connection can't be used again."""
     if answer.way == "hang":
         await _client_left(reader, None)
         return False
     if answer.way == "reset":
         writer.write(answer.head + answer.body[: len(answer.body) // 2])
-        # Without lingering, closing the socket sends RST in place of FIN.
+        # Without lingering, closing the socket sends RST instead of FIN.
         no_linger = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
         writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, no_linger)
         writer.transport.abort()
@@ -248,10 +248,10 @@ async def _send(answer: _Answer, reader: StreamReader, writer: StreamWriter) -> 
 
 
 async def _client_left(reader: StreamReader, seconds: float | None) -> bool:
-    """Waits, but no longer than the client does: one that gave up is no longer in flight."""
+    """Wait, but no longer than the client does."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
-            # A client that waits for an answer sends nothing, so this reads the connection's end.
+            # A waiting client sends nothing, so this returns when the connection ends.
             await reader.read(1)
             return True
     return False
@@ -270,7 +270,7 @@ def _reply(asked: Asked, reply: Reply) -> _Answer:
         body |= {
             "type": "message",
             "role": "assistant",
-            # The real service sends no block for no text.
+            # The real service sends no block for an empty text.
             "content": [{"type": "text", "text": reply.text}] if reply.text else [],
             "stop_reason": ANTHROPIC_STOP[reply.stop],
             "usage": {
@@ -304,12 +304,12 @@ def _error(protocol: Protocol, status: int, message: str, kind: str, more: str =
     error = {"type": kind, "message": message}
     body: dict[str, object] = {"type": "error", "error": error}
     if protocol == "openai":
-        # Real errors differ in whether the type or the code tells what it is, so both do here.
+        # Some real errors set the type, some the code; set both.
         body = {"error": {**error, "param": None, "code": kind}}
     return _answer(json.dumps(body).encode(), JSON, status, more)
 
 
 def _answer(body: bytes, content_type: str = JSON, status: int = 200, more: str = "") -> _Answer:
-    # The reason phrase may be empty, and there is none for such as Anthropic's 529.
+    # The reason phrase may be empty; statuses such as Anthropic's 529 have none.
     head = f"HTTP/1.1 {status} \r\ncontent-type: {content_type}\r\n{more}"
     return _Answer(f"{head}content-length: {len(body)}\r\n\r\n".encode("latin-1"), body)

@@ -1,4 +1,4 @@
-"""Runs to look at as pages: one as people have them, one that is hostile, one that is large."""
+"""Runs for HTML pages: a typical one, a hostile one and a large one."""
 
 import base64
 import json
@@ -23,7 +23,7 @@ from pytest_upskill.trials.trial import Arm
 from support.made import Passes, accepted_count, made_record, made_run
 
 SKILL = "release-notes"
-MODELS = {  # what a thousand answers cost, and of how many cases a model knows the answer
+MODELS = {  # cost of 1,000 answers, and the share of cases passed without and with the skill
     "haiku": (1.1, 0.2, 0.85),
     "sonnet": (4.2, 0.5, 0.95),
     "opus": (21.0, 0.7, 0.95),
@@ -68,7 +68,7 @@ def write_page(results: RunResults, folder: Path, notes: Sequence[str] = ()) -> 
 
 
 def data_of(page: str) -> dict[str, Any]:
-    """What is packed into a page for its script."""
+    """The data that a page holds for its script."""
     found = re.search(r'<script type="text/plain" id="data">([^<]*)</script>', page)
     assert found
     data: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(found[1])))
@@ -76,14 +76,14 @@ def data_of(page: str) -> dict[str, Any]:
 
 
 def dice(*seed: object) -> float:
-    """A number that is the same in every run of the tests."""
+    """A number between 0 and 1 that depends on the seed alone."""
     return random.Random(repr(seed)).random()
 
 
 def knows(case: int, model: str, arm: Arm, run: int) -> bool:
     _, without, with_skill = MODELS[model]
     if case == 3:
-        return True  # everybody knows that: no signal
+        return True  # passes even without the skill
     if case == 7 and model == "sonnet":
         return arm == "baseline"
     share = without if arm == "baseline" else with_skill
@@ -203,7 +203,7 @@ ALL_PAYLOADS = "\n".join(PAYLOADS)
 
 
 def hostile_run() -> RunResults:
-    """Whatever text a run holds tries to become more than text."""
+    """A run in which every text tries to become markup or code."""
     models = (PAYLOADS[0], PAYLOADS[12])
     skills = (PAYLOADS[1], PAYLOADS[3], "__proto__")
     made = made_run(skills=skills, models=models, cases=len(PAYLOADS), runs=2)
@@ -245,7 +245,7 @@ def hostile_run() -> RunResults:
 
 
 def large_run(cases: int = 200) -> RunResults:
-    """Answers of some 1,500 characters each, no two alike, of words that nobody compresses well."""
+    """A run with answers of about 1,500 characters each, all different and hard to compress."""
     luck = random.Random(7)
     letters = "abcdefghijklmnoprstuvwyz"
     words = ["".join(luck.choices(letters, k=luck.randint(2, 11))) for _ in range(6000)]

@@ -20,7 +20,7 @@ NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 @contextmanager
 def started(command: Sequence[str], **more: Any) -> Iterator[subprocess.Popen[str]]:
-    """A process that is killed with the block, and that Ctrl-C reaches.
+    """Start a process that SIGINT reaches; leaving the block kills it.
 
     A shell makes what it runs in the background ignore SIGINT, and a child inherits that.
     """
@@ -38,7 +38,7 @@ def started(command: Sequence[str], **more: Any) -> Iterator[subprocess.Popen[st
 
 @dataclass(frozen=True)
 class Finished:
-    """What a command left behind."""
+    """The result of a command."""
 
     status: int
     out: str
@@ -77,7 +77,7 @@ class Shell:
         env: Mapping[str, str] = NOTHING,
         statuses: Sequence[int] = (0,),
     ) -> str:
-        """What a command wrote, if it ended as it should."""
+        """Run a command that should succeed, and return its output."""
         done = self.run(words, cwd, env)
         assert done.status in statuses, done.out + done.err
         return done.out

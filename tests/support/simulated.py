@@ -1,4 +1,4 @@
-"""Made-up skills: cases with known chances to pass, and runs drawn from them."""
+"""Simulated skills: cases with known pass rates, and runs drawn from them."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ Passes = list[tuple[int, int]]
 
 @dataclass(frozen=True)
 class World:
-    """Where cases come from, and the lift that they have on average."""
+    """A distribution of cases with a known mean lift."""
 
     name: str
     lift: float
@@ -35,9 +35,7 @@ def rates(counts: Passes, runs: int) -> list[tuple[float, float]]:
 
 
 def worlds(lift: float) -> Iterator[World]:
-    """Cases of even, middling, extreme, hard and easy kind; a skill that helps all of them by the
-    same share of what is left, or some of them wholly, or has nothing to do with the baseline.
-    """
+    """Skills that help all cases alike, that solve some, and that ignore the baseline."""
     for a, b in [(1, 1), (2, 2), (0.3, 0.3), (0.5, 2), (5, 1)]:
         mean = a / (a + b)
         gain = lift / (1 - mean)

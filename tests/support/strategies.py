@@ -22,7 +22,7 @@ VALUES = st.recursive(
 
 
 def like(form: Any, **better: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """An object with keys of a form, most of them with a value that could be right."""
+    """An object with some keys of a form, most with a plausible value."""
     keys = {field.alias or name: VALUES for name, field in form.model_fields.items()}
     return st.fixed_dictionaries({}, optional={**keys, **better})
 

@@ -1,4 +1,4 @@
-"""A terminal for tests: a command runs in a pty, and what a person would see can be read."""
+"""Run a command in a pty, and read what a person would see."""
 
 import os
 import pty
@@ -21,7 +21,7 @@ def run_on_terminal(
     *,
     typed: bytes = b"",
 ) -> str:
-    """All that a command wrote to its terminal, with every escape sequence."""
+    """Everything a command wrote to its terminal, escape sequences included."""
     ours, theirs = pty.openpty()
     ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     process = subprocess.Popen(
@@ -39,7 +39,7 @@ def _chunks(handle: int) -> Iterator[bytes]:
     while True:
         try:
             chunk = os.read(handle, 65536)
-        except OSError:  # how Linux says that the other end of a pty is closed
+        except OSError:  # on Linux, the other end of the pty is closed
             return
         if not chunk:
             return
@@ -47,7 +47,7 @@ def _chunks(handle: int) -> Iterator[bytes]:
 
 
 def seen(written: str, rows: int, columns: int = 80) -> list[str]:
-    """The lines on the screen and those that were scrolled out of it, as a person sees them."""
+    """The lines on the screen, and above them those that scrolled off."""
     screen = pyte.HistoryScreen(columns, rows, history=10_000)
     pyte.Stream(screen).feed(written)
     scrolled = [
