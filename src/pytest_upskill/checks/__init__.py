@@ -1,6 +1,7 @@
 """Checks of an answer: each passes or fails, with a reason.
 
-A new kind is one entry in the ``KINDS`` of text_checks, data_checks or code_checks.
+A new kind is one entry in the ``KINDS`` of text_checks, data_checks or code_checks; the one in
+judging is for the judge alone.
 """
 
 from .check import AnyCheck, Check, CheckContext, Combined, Kind, Span, spans, walk

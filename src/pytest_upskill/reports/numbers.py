@@ -21,7 +21,7 @@ from ..results.verdict import Verdict
 from ..trials.trial import Arm
 
 if TYPE_CHECKING:
-    from ..results.history import Row  # takes its time, and most runs do without
+    from ..results.history import Row  # slow to import, and most runs don't need it
 
 Bounds = tuple[float, float]
 KEEP: Final = 100  # the priority of columns that are never dropped

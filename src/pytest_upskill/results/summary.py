@@ -106,7 +106,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One arm beside another on a model, in pairs of cases."""
+    """One arm compared with another on a model, paired by case."""
 
     of: Arm
     over: Arm

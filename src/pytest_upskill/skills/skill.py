@@ -45,7 +45,7 @@ class Skill:
     digest: str
     warnings: tuple[SkillWarning, ...] = ()
     previous: str | None = None  # the body at the ref of --skill-against
-    trace: str | None = None  # what a lesson measures beside the body
+    trace: str | None = None  # measured in place of the body, in teach
 
     @property
     def tokens(self) -> int:

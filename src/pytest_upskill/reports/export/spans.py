@@ -53,7 +53,7 @@ class SpanData:
 
 @dataclass(frozen=True)
 class Known:
-    """What spans need beside the results of a run."""
+    """What spans need in addition to the results of a run."""
 
     specs: Mapping[str, ModelSpec]
     answers: Mapping[TrialKey, list[Answer]] = field(default_factory=dict)

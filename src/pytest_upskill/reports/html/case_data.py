@@ -65,7 +65,7 @@ class CaseRow:
 
     @property
     def standing(self) -> Standing | None:
-        """Beside accepted results; None without an answer, or with an xfail mark of its own."""
+        """Compared with accepted results; None if the case has no answer, or an xfail mark."""
         result = case_result(self.records, self.test.digest)
         if not result or not self.test.compared:
             return None
