@@ -135,12 +135,11 @@ def test_verdicts_are_found_without_schema_support(said: str) -> None:
 @pytest.mark.parametrize(
     ("said", "problem"),
     [
-        ("I would pass it.", "Invalid JSON"),
+        ('{"verdicts": ', "Invalid JSON"),
         (verdicts("pass"), "one verdict for each of criteria 1 to 2"),
         (verdicts("pass", "fail", "pass"), "one verdict for each of criteria 1 to 2"),
         (verdicts("pass", "perhaps"), "verdicts.1.verdict"),
         ('{"verdicts": [{"criterion": true}]}', "verdicts.0.criterion"),
-        ("[]", "Invalid JSON"),
     ],
 )
 def test_unusable_reply_is_repaired_once(said: str, problem: str) -> None:
@@ -151,6 +150,14 @@ def test_unusable_reply_is_repaired_once(said: str, problem: str) -> None:
     assert again[1] == ("assistant", said)
     assert problem in again[2][1]
     assert problem in problem_of(ruled(said, said))
+
+
+@pytest.mark.parametrize("said", ["I would pass it.", "[]"])
+def test_reply_without_a_json_object_is_described_as_such(said: str) -> None:
+    model = FakeJudge(said, verdicts("pass", "fail"))
+    judge(model, [(RUBRIC, QUESTION, ANSWER)])
+    assert "Invalid JSON" in model.asked[1].messages[2][1]
+    assert "verdicts twice (no JSON object in the reply): " in problem_of(ruled(said, said))
 
 
 def test_no_answer_is_no_ruling() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.checks import Check, CheckContext, grade, python_kind, registered_kinds
+from pytest_upskill.checks import Check, CheckContext, function_kind, grade, python_kind
 from pytest_upskill.skills.case import Case
 from pytest_upskill.trials.answer import Answer
 
@@ -63,8 +63,8 @@ class Callee:
 def test_registered_check_gets_context_or_answer_and_value(
     function: Callable[..., bool],
 ) -> None:
-    kinds = registered_kinds([{"own": function}], ())
-    (only,) = grade([Check(kinds["own"], 3)], ANSWER, case=CASE)
+    kind = function_kind("own", function)
+    (only,) = grade([Check(kind, 3)], ANSWER, case=CASE)
     assert only.passed
 
 

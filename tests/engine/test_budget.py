@@ -1,5 +1,6 @@
 """The budget: no call is made that could exceed it."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,6 +37,19 @@ def test_question_that_can_never_fit_is_refused() -> None:
     budget.settle(question(), Usage(11, 50, 0))
     assert spelled(budget.refusal(question()) or "") == (
         "m: budget reached (61 of 100 tokens): raise it, or ask for less"
+    )
+
+
+@pytest.mark.parametrize(
+    ("budget", "limit"),
+    [
+        (Budget(most_tokens=20), "0 of 20 tokens"),
+        (Budget(most_cost=0.00002, price_of=lambda _: Price(1.0, 1.0, 1.0)), "$0 of $0.00002"),
+    ],
+)
+def test_a_first_call_that_cannot_fit_is_not_a_budget_reached(budget: Budget, limit: str) -> None:
+    assert spelled(budget.refusal(question()) or "") == (
+        f"m: this call could exceed the budget ({limit} spent): raise it, or ask for less"
     )
 
 

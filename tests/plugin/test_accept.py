@@ -92,12 +92,12 @@ def test_a_single_run_that_fails_after_passing_is_a_regression(
     result = project.run({"a": 0, "b": 1}, workers, "--skill-json", "r.json")
     assert result.parseoutcomes() == {"passed": 1, "failed": 1}
     assert result.ret == 1
-    message = "accepted 1 of 1 on 20??-??-??, now 0 of 1"
+    message = "0 of 1 passed (accepted: 1 of 1, 20??-??-??)"
     result.stdout.fnmatch_lines(
         [
             f'regression: {message}: "yes" is not in the answer',
             "FAILED *::a* - regression: *",
-            f"upskill: gate: gate on {MODEL}: regression: a {message}",
+            f"upskill: gate: gate on {MODEL}: regression: a: {message}",
         ]
     )
     gate = json.loads((project.pytester.path / "r.json").read_text())["gate"]
@@ -111,7 +111,7 @@ def test_a_flaky_case_is_reported_but_is_no_regression(project: Project, workers
     result = project.run({"a": 2, "b": 5}, workers, "-rx", "--skill-json", "r.json", runs=5)
     assert result.parseoutcomes() == {"passed": 1, "xfailed": 1}
     assert result.ret == 0
-    message = "accepted 5 of 5 on 20??-??-??, now 2 of 5"
+    message = "2 of 5 passed (accepted: 5 of 5, 20??-??-??)"
     result.stdout.fnmatch_lines([f"XFAIL *::a* - {message}; could be chance"])
     result.stdout.fnmatch_lines(["*below accepted; could be chance*"])
     gate = json.loads((project.pytester.path / "r.json").read_text())["gate"]
@@ -139,7 +139,7 @@ def test_a_regression_over_all_cases_fails_the_run_and_lf_reruns_it(
     result = project.run({**well, "c7": 0}, workers, runs=5)
     assert result.parseoutcomes() == {"passed": 11, "xfailed": 1}
     assert result.ret == 1
-    assert result.outlines[-1].startswith(f"upskill: gate: gate on {MODEL}: regression: c7 acc")
+    assert result.outlines[-1].startswith(f"upskill: gate: gate on {MODEL}: regression: c7: 0 of 5")
     # Its test did not fail, but the question and the answers are shown all the same.
     result.stdout.fnmatch_lines(["*regression: *::c7*", "Question:", "With the skill: 0 of *"])
     again = project.run({**well, "c7": 0}, workers, "--lf", runs=5)
@@ -158,10 +158,43 @@ def test_a_skill_that_got_worse_overall_fails_the_run(project: Project, workers:
     result.assert_outcomes(passed=12)
     assert result.ret == 1
     result.stdout.fnmatch_lines(
-        ["*: regression of the skill as a whole: accepted 60 of 60 runs, now 49 of 60 (p =*"]
+        ["*: regression of the skill as a whole: 49 of 60 runs passed (accepted: 60 of 60, p =*"]
     )
     again = project.run({**dict.fromkeys(NAMES, 4), "c1": 5}, workers, "--lf", runs=5)
     assert again.parseoutcomes()["passed"] == 11
+
+
+def test_drops_that_are_only_together_a_regression_are_reported_as_such(project: Project) -> None:
+    names = ["a", "b", "c"]
+    project.write(*names)
+    project.run(dict.fromkeys(names, 3), "--skill-accept", runs=3)
+    result = project.run(dict.fromkeys(names, 0), runs=3)
+    assert result.parseoutcomes() == {"xfailed": 3}
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        [
+            "_* part of a regression: *::a* _*",
+            "Question:",
+            f"gate on {MODEL}: below accepted; each alone could be*",
+            "*: regression of the skill as a whole: 0 of 9 runs passed *",
+        ]
+    )
+    text = " ".join(result.stdout.str().split())
+    assert "each alone could be chance, but not all together: a: 0 of 3 passed (" in text
+    assert "below accepted; could be chance" not in text
+
+
+def test_tb_applies_to_regressions_too(project: Project) -> None:
+    project.write(*NAMES)
+    well = dict.fromkeys(NAMES, 5)
+    project.run(well, "--skill-accept", runs=5)
+    silent = project.run({**well, "c7": 0}, "--tb=no", runs=5)
+    assert silent.ret == 1
+    silent.stdout.no_fnmatch_line("*regression: *::c7*")
+    silent.stdout.no_fnmatch_line("Question:")
+    by_line = project.run({**well, "c7": 0}, "--tb=line", runs=5)
+    by_line.stdout.fnmatch_lines([f"regression: skills/gate/skill_meta.json::c7[[]{MODEL}]"])
+    by_line.stdout.no_fnmatch_line("Question:")
 
 
 def test_a_regression_is_reported_without_the_cache_plugin(project: Project) -> None:
@@ -179,7 +212,7 @@ def test_better_results_show_how_to_accept_them(project: Project, workers: str) 
     result.assert_outcomes(passed=2)
     assert result.ret == 0
     text = " ".join("\n".join(result.outlines).split())
-    assert f"gate on {MODEL}: better than accepted: b accepted 0 of 1 on 20" in text
+    assert f"gate on {MODEL}: better than accepted: b: 1 of 1 passed (accepted: 0 of 1, 20" in text
     assert f"To accept: pytest --skill skills --model {MODEL} --skill-runs 1 {workers}" in text
     project.run({"a": 1, "b": 1}, "--skill-accept")
     assert project.accepted()["cases"]["b"]["passes"] == 1
@@ -293,7 +326,7 @@ def test_tests_in_python_are_accepted_too(project: Project, workers: str) -> Non
     assert list(project.accepted()["cases"]) == ["a", "test_gate::test_a"]
     result = project.run({"a": 0}, workers, skill=False)
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*regression: accepted 1 of 1 on *, now 0 of 1"])
+    result.stdout.fnmatch_lines(["*regression: 0 of 1 passed (accepted: 1 of 1, *"])
     project.run({"a": 0}, "--skill-accept", skill=False).assert_outcomes(xfailed=1)
     accepted = project.run({"a": 0}, workers, skill=False)
     accepted.assert_outcomes(xfailed=1)

@@ -105,9 +105,9 @@ def test_an_unknown_check_gets_a_suggestion(pytester: pytest.Pytester) -> None:
         ("{'contains': print}", "'contains' is a built-in check"),
         ("{'any_of': print}", "'any_of' is a built-in check"),
         ("{'python': print}", "'python' is a built-in check"),
-        ("{'x': 1}", "'x' is not the name of a function"),
-        ("{1: print}", "1 is not the name of a function"),
-        ("[print]", "must return a dict"),
+        ("{'x': 1}", "'x' is 1, not a function"),
+        ("{1: print}", "1 is not a name"),
+        ("[1]", "returned *1*"),
     ],
 )
 def test_a_wrong_registration_is_an_error_of_collection(

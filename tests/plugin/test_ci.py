@@ -60,8 +60,8 @@ def test_a_regression_is_an_annotation_at_its_case(
     file = f"{pytester.path.name}/skills/gate/skill_meta.json"
     result.stdout.fnmatch_lines(
         [
-            f"::error file={file},line=1,title=skill regression::gate on *: open accepted *",
-            f"::error file={file},line=3,title=skill regression::gate on *: shut accepted *",
+            f"::error file={file},line=1,title=skill regression::gate on *: open: 0 of *",
+            f"::error file={file},line=3,title=skill regression::gate on *: shut: 0 of *",
             "::error title=skill gate::gate on scripted:a.json: lift is 0 points*",
         ]
     )

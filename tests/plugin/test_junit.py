@@ -115,7 +115,7 @@ def test_a_failure_that_was_accepted_is_skipped_and_a_regression_a_failure(
     assert [type(found).__name__ for found in cases["right"].result] == ["Failure"]
     assert "regression" in cases["right"].result[0].message
     assert suite["upskill_gate"] == "not passed"
-    assert "right accepted 1 of 1" in suite["upskill_gate_reason_1"]
+    assert "right: 0 of 1 passed (accepted: 1 of 1" in suite["upskill_gate_reason_1"]
 
 
 def test_tests_in_python_and_other_tests_are_included(pytester: pytest.Pytester) -> None:

@@ -145,7 +145,10 @@ def test_a_broken_recording_is_a_usage_error(
 
 def test_a_missing_recording_is_a_usage_error(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
-    assert "--skill-replay a.jsonl: can't be read" in replay(pytester).stderr.str()
+    assert (
+        "--skill-replay a.jsonl: no such file or folder\n  Check the path."
+        in replay(pytester).stderr.str()
+    )
 
 
 def test_record_and_replay_exclude_each_other(pytester: pytest.Pytester, recorded: Path) -> None:

@@ -89,7 +89,7 @@ def test_the_outcome_comes_first_then_tables_then_regressions() -> None:
     page = Page(text)
     assert page.texts["h3"] == ["gate", "Regressions", "Failed cases"]
     assert page.texts["summary"] == [
-        "case-0 on haiku: accepted 5 of 5 on 2026-01-01, now 1 of 5",
+        "case-0 on haiku: 1 of 5 passed (accepted: 5 of 5, 2026-01-01)",
         "case-1 on haiku: passed 1 of 5",
     ]
     worse = page.texts["details"][0]

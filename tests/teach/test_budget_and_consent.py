@@ -98,7 +98,7 @@ def test_a_skill_beyond_the_budget_is_saved_unmeasured(
 def test_a_budget_too_small_for_a_draft_is_an_error(project: Project) -> None:
     status, _, error = priced(project, FakeModels(), "--yes", "--max-cost", "0.000001")
     assert status == 1
-    assert "budget reached ($0 of $0.000001): raise --max-cost" in error
+    assert "this call could exceed the budget ($0 of $0.000001 spent): raise --max-cost" in error
     assert project.files() == []
 
 

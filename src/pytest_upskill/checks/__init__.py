@@ -8,7 +8,7 @@ from .check import AnyCheck, Check, CheckContext, Combined, Kind, Span, spans, w
 from .grading import grade
 from .judging import rubric_of
 from .parse import KINDS, TAKEN, CheckedCase, checks_of, load_checked_cases, parse_checks
-from .python_checks import CheckFunction, python_kind, registered_kinds
+from .python_checks import CheckFunction, function_kind, python_kind
 
 __all__ = [
     "KINDS",
@@ -22,11 +22,11 @@ __all__ = [
     "Kind",
     "Span",
     "checks_of",
+    "function_kind",
     "grade",
     "load_checked_cases",
     "parse_checks",
     "python_kind",
-    "registered_kinds",
     "rubric_of",
     "spans",
     "walk",

@@ -200,8 +200,10 @@ def _rulings(ask: Ask, rubric: Rubric, votes: Sequence[tuple[Question, Reply]]) 
                 spent.append(answer.usage)
                 verdicts = _read(answer.text, len(rubric.texts))
                 if isinstance(verdicts, str):
+                    # Only here: other words in the repair would make recorded replies useless.
+                    why = verdicts if "{" in answer.text else "no JSON object in the reply"
                     verdicts = (
-                        f"{rubric.judge} returned no usable verdicts twice ({verdicts}): "
+                        f"{rubric.judge} returned no usable verdicts twice ({why}): "
                         f"{one_line(answer.text, 80)!r}. Try a stronger judge"
                     )
         if isinstance(verdicts, str):

@@ -2,7 +2,7 @@
 
 import inspect
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -11,9 +11,10 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, TypeAdapter
 
+from .._util.files import reason_of
 from .._util.python_files import load_python_file
 from .._util.texts import one_line
-from ..errors import CheckError, InputError
+from ..errors import CheckError
 from ..trials.answer import Answer
 from .check import CheckContext, Kind, Result, Text, quoted
 
@@ -21,32 +22,10 @@ Verdict = bool | tuple[bool, str]
 CheckFunction = Callable[[CheckContext], Verdict] | Callable[[Answer, Any], Verdict]
 
 _ANYTHING: Final[TypeAdapter[Any]] = TypeAdapter(Any)
-_HOOK: Final = "pytest_upskill_checks"
 
 
-def registered_kinds(
-    returned: Iterable[Mapping[str, CheckFunction]], taken: Iterable[str]
-) -> dict[str, Kind]:
-    """The kinds that hook implementations returned; InputError if a name is taken."""
-    kinds = dict[str, Kind]()
-    for functions in returned:
-        if not isinstance(functions, Mapping):
-            raise InputError(_HOOK, "must return a dict", "Return names and functions.")
-        for name, function in functions.items():
-            if name in taken:
-                problem, hint = "is a built-in check", "Choose another name."
-            elif name in kinds:
-                problem, hint = "is registered twice", "Rename one of them."
-            elif not isinstance(name, str) or not callable(function):
-                problem, hint = "is not the name of a function", "Return names and functions."
-            else:
-                kinds[name] = _kind(name, function)
-                continue
-            raise InputError(_HOOK, f"{name!r} {problem}", hint)
-    return kinds
-
-
-def _kind(name: str, function: CheckFunction) -> Kind:
+def function_kind(name: str, function: CheckFunction) -> Kind:
+    """A check that is a function of a plugin or a conftest.py."""
     takes_context = _takes_context(function) or _takes_one(function)
 
     def evaluate(context: CheckContext) -> Iterator[Result]:
@@ -125,7 +104,7 @@ def _function(
     try:
         module = load(file)
     except OSError as error:
-        raise ValueError(f"{quoted(file.name)} can't be read: {error.strerror or error}") from None
+        raise ValueError(f"{quoted(file.name)}: {reason_of(error)}") from None
     except ImportError as error:
         problem = one_line(str(error), 200)
         raise ValueError(f"{quoted(file.name)} can't be loaded: {problem}") from None

@@ -83,4 +83,7 @@ class Budget:
 
     def _reached(self, question: Question, spent: str, limit: str) -> Text:
         hint = (self._hint,) if isinstance(self._hint, str) else self._hint
-        return (f"{question.model}: budget reached ({spent} of {limit}): ", *hint)
+        problem = f"budget reached ({spent} of {limit})"
+        if not self._tokens:
+            problem = f"this call could exceed the budget ({spent} of {limit} spent)"
+        return (f"{question.model}: {problem}: ", *hint)

@@ -113,7 +113,7 @@ class Engine:
         return [(job.question.model, job.reply.result()) for job in self._settled[since:]]
 
     def retries(self) -> dict[str, int]:
-        """How many calls were retried, by model."""
+        """The number of retries, by model."""
         return {name: lane.retries for name, lane in self._lanes.items()}
 
     def stop(self, reason: str = STOPPED) -> None:

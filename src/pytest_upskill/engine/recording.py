@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from .._util.files import reason_of
 from ..errors import Setting, SettingsError, shown
 from ..trials.answer import Answer, NoAnswer, Reply
 from ..trials.trial import Question, Trial
@@ -61,9 +62,12 @@ def load_recording(file: Path, setting: str = "replay_file") -> dict[str, Answer
     """The answers of a recording, by the key of their question."""
     try:
         text = file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        problem = f"can't be read: {error}"
-        raise SettingsError(setting, problem, "Check the path.", value=shown(file)) from None
+    except OSError as error:
+        problem, hint = reason_of(error), "Check the path."
+        raise SettingsError(setting, problem, hint, value=shown(file)) from None
+    except UnicodeDecodeError as error:
+        problem, hint = f"not UTF-8 (byte {error.start})", "Check the path."
+        raise SettingsError(setting, problem, hint, value=shown(file)) from None
     answers = {}
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():

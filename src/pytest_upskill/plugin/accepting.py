@@ -134,13 +134,16 @@ def notes(results: RunResults, config: pytest.Config) -> list[str]:
 
 
 def worse_notes(found: Sequence[AcceptedComparison]) -> list[str]:
-    """Cases that did worse, though that could be chance."""
-    return [
-        f"{comparison.skill} on {comparison.model}: below accepted; could be chance: "
-        f"{_descriptions(chance)}."
-        for comparison in found
-        if (chance := comparison.of_kind("could be chance"))
-    ]
+    """Cases that did worse, though each alone could be chance."""
+    lines = []
+    for comparison in found:
+        if chance := comparison.of_kind("could be chance"):
+            why = "could be chance"
+            if comparison.whole:
+                why = "each alone could be chance, but not all together"
+            where = f"{comparison.skill} on {comparison.model}"
+            lines.append(f"{where}: below accepted; {why}: {_descriptions(chance)}.")
+    return lines
 
 
 def _descriptions(cases: Sequence[Compared]) -> str:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from .._util.texts import counted, harmless, one_line
+from .._util.texts import harmless, one_line
 from ..errors import shown
 from ..models import ModelSpec
 from ..models.local import LABEL, LocalProvider
@@ -162,12 +162,21 @@ class ItemLines:
 def write_regressions(
     reporter: pytest.TerminalReporter, compared: Sequence[AcceptedComparison]
 ) -> None:
-    """Show the failures behind a regression, which were reported as expected ones."""
-    worse = {case.test.nodeid for comparison in compared for case in comparison.to_run_again}
+    """Show the failures behind a regression: pytest shows none, as they are xfails."""
+    style = reporter.config.option.tbstyle
+    if style == "no":
+        return
+    worse = {case.test.nodeid for found in compared for case in found.worse}
+    part = {case.test.nodeid for found in compared for case in found.to_run_again} - worse
     for report in reporter.stats.get("xfailed", ()):
-        if report.nodeid in worse and report.longrepr:
-            reporter.write_sep("_", f"regression: {report.nodeid}", red=True)
-            report.toterminal(reporter._tw)
+        if report.nodeid in worse | part and report.longrepr:
+            what = "part of a regression" if report.nodeid in part else "regression"
+            title = f"{what}: {report.nodeid}"
+            if style == "line":
+                reporter.write_line(title)
+            else:
+                reporter.write_sep("_", title, red=True)
+                report.toterminal(reporter._tw)
 
 
 def write_summary(
@@ -216,7 +225,8 @@ def new_skill_notes(skills: Sequence[SkillInfo], against: str | None) -> list[st
 
 def retry_notes(retries: Mapping[str, int]) -> list[str]:
     return [
-        f"{harmless(model)}: {counted(number, 'call')} retried after a rate limit or an error."
+        f"{harmless(model)}: {number:,} {'retry' if number == 1 else 'retries'} after rate limits "
+        "or errors."
         for model, number in retries.items()
         if number
     ]

@@ -12,6 +12,7 @@ import pluggy
 import pytest
 
 from .._util.texts import one_line
+from ..checks import TAKEN, Kind, function_kind
 from ..errors import InputError, ModelError, shown
 from ..models import Model, ModelSpec, Provider
 from ..models.names import ALIASES, PROVIDERS
@@ -21,6 +22,7 @@ from ..skills.case import Case
 from ..skills.skill import Skill
 from ..trials.trial import BASE_SYSTEM, Arm, Prompt, default_prompt, text_in_arm
 
+_CHECKS: Final = "pytest_upskill_checks"
 _MODELS: Final = "pytest_upskill_models"
 _PROMPT: Final = "pytest_upskill_prompt"
 _FINISHED: Final = "pytest_upskill_finished"
@@ -48,6 +50,29 @@ def _place(error: BaseException) -> str:
 
 def _returned(hook: str, value: object, wanted: str) -> InputError:
     return InputError(hook, f"returned {one_line(repr(value), 100)}", f"Return {wanted}.")
+
+
+def registered_checks(ihook: Any, config: pytest.Config) -> dict[str, Kind]:
+    """The checks of pytest_upskill_checks, by their names."""
+    found, wanted = dict[str, Kind](), "a dict of names and functions"
+    for given in call(ihook.pytest_upskill_checks, config=config):
+        if not isinstance(given, Mapping):
+            raise _returned(_CHECKS, given, wanted)
+        for name, function in given.items():
+            shown_name, hint = one_line(repr(name), 100), f"Return {wanted}."
+            if not isinstance(name, str):
+                raise InputError(_CHECKS, f"{shown_name} is not a name", hint)
+            if not callable(function):
+                problem = f"{shown_name} is {one_line(repr(function), 100)}, not a function"
+                raise InputError(_CHECKS, problem, hint)
+            if name in TAKEN:
+                problem = f"{shown_name} is a built-in check"
+                raise InputError(_CHECKS, problem, "Choose another name.")
+            if name in found:
+                problem = f"{shown_name} is registered twice"
+                raise InputError(_CHECKS, problem, "Rename one of them.")
+            found[name] = function_kind(name, function)
+    return found
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,9 @@ import pytest
 from .._util.json_forms import cases_error
 from .._util.texts import harmless
 from ..checks import (
-    TAKEN,
     AnyCheck,
     CheckedCase,
     load_checked_cases,
-    registered_kinds,
     rubric_of,
     spans,
 )
@@ -34,7 +32,7 @@ from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record, dump_records
 from ..trials.trial import Arm, Prompt, Question, Trial, trials_of
 from .display import screen_of
-from .hooks import call, prompts
+from .hooks import prompts, registered_checks
 from .options import message_of, spell
 from .outcomes import RECORDS_PROPERTY, NotAnswered, WrongAnswer, judge_present
 from .paths import SkillSource, relative
@@ -166,10 +164,9 @@ class SkillFile(pytest.File):
         if file is None:
             how = how_to_add_cases(folder / CASES_NAME)
             raise CasesError(folder, "this skill has no cases", how)
-        registered = call(self.ihook.pytest_upskill_checks, config=self.config)
         cases = load_checked_cases(
             file,
-            registered_kinds(registered, TAKEN),
+            registered_checks(self.ihook, self.config),
             folder=folder,
             allow_code=self.run.settings.allow_code,
             allowed_by=spell("allow_code"),

@@ -65,7 +65,7 @@ def sources_wanted(config: pytest.Config, settings: Settings) -> list[SkillSourc
     found = [file for path in wanted for file in _skills_of(path)]
     tests_file = settings.tests_file
     if tests_file and not tests_file.is_file():
-        what = "is a folder" if tests_file.is_dir() else "no such file"
+        what = "is a folder" if tests_file.is_dir() else "no such file or folder"
         raise SettingsError("tests_file", what, "Give a file of cases.", value=tests_file)
     return sources_of(list(dict.fromkeys(found)), tests_file, config.rootpath)
 

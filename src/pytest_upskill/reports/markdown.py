@@ -168,9 +168,7 @@ def _regressions(results: RunResults) -> Iterator[_Case]:
     tests = {test.nodeid: test for test in results.tests}
     for comparison in results.comparisons:
         for case in comparison.to_run_again:
-            known = case.expected
-            was = f"accepted {known.was} on {known.date}, " if known else ""
-            yield _Case(tests[case.test.nodeid], f"{was}now {case.result.count}")
+            yield _Case(tests[case.test.nodeid], case.counts)
 
 
 def _failed_cases(results: RunResults) -> Iterator[_Case]:

@@ -262,7 +262,7 @@ def standing_of(now: Count, threshold: float | None, expected: Expectation | Non
         return Standing("passed" if was_good else "better")
     if not was_good:
         return Standing("accepted as failing", f"accepted as failing on {date} ({was})")
-    numbers = f"accepted {was} on {date}, now {now}"
+    numbers = expected.beside(now)
     if now.runs == 1 or drop([was], [now]) <= _LEVEL / among:
         return Standing("regressed", f"regression: {numbers}")
     return Standing("could be chance", f"{numbers}; could be chance")
@@ -285,11 +285,13 @@ class Compared:
 
     @property
     def numbers(self) -> str:
-        """Its accepted result and the present one."""
-        name, now = one_line(self.test.case, 80), self.result.count
-        if self.expected is None:
-            return f"{name} {now}"
-        return f"{name} accepted {self.expected.was} on {self.expected.date}, now {now}"
+        """Its present result and the accepted one."""
+        return f"{one_line(self.test.case, 80)}: {self.counts}"
+
+    @property
+    def counts(self) -> str:
+        now = self.result.count
+        return self.expected.beside(now) if self.expected else f"{now} passed"
 
     @property
     def dropped(self) -> bool:
@@ -330,7 +332,7 @@ class AcceptedComparison:
         if self.whole:
             what = "the other cases together" if self.worse else "the skill as a whole"
             was, now = map(_sum, _columns(self._rest))
-            numbers = f"accepted {was} runs, now {now} (p = {self.p_whole:.2g})"
+            numbers = f"{now} runs passed (accepted: {was}, p = {self.p_whole:.2g})"
             reasons.append(f"{where}: regression of {what}: {numbers}")
         return reasons
 

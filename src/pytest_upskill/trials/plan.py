@@ -41,6 +41,10 @@ class Expectation(NamedTuple):
     date: str
     among: int  # accepted cases of the skill on the model
 
+    def beside(self, now: Count) -> str:
+        """The present result and this one, for people."""
+        return f"{now} passed (accepted: {self.was}, {self.date})"
+
 
 @dataclass(frozen=True)
 class PlannedCase:
