@@ -84,7 +84,7 @@ def _defined(tree: ast.Module) -> Iterator[str]:
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:
-    """Modules, the packages they are in, and what is imported from them."""
+    """Modules, their packages, and the names imported from them."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]

@@ -37,7 +37,7 @@ def compile_schema(written: dict[str, Any]) -> Schema:
         raise ValueError(f"invalid schema at {where}: {one_line(error.message, 100)}") from None
     except ValueError:
         raise
-    except Exception as error:  # what is not a schema at all can break these libraries anywhere
+    except Exception as error:  # an invalid schema can break these libraries anywhere
         what = f"{type(error).__name__}: {error}"
         raise ValueError(f"invalid schema: {one_line(what, 100)}") from None
 

@@ -170,7 +170,7 @@ def _files(files: Sequence[AnswerFile], mark: str) -> str:
 
 
 def _repair(asked: Question, reply: Reply | None) -> Question | None:
-    """What to ask after an unusable reply: the same again, with what is wrong."""
+    """The question again, with the problem of an unusable reply; None if it can be used."""
     if not isinstance(reply, Answer):
         return None
     problem = _read(reply.text, asked.verdicts or 0)
@@ -242,7 +242,7 @@ def all_questions(
 
 
 def _read(text: str, criteria: int) -> list[_Verdict] | str:
-    """The verdicts of a reply in the order of the criteria, or what is wrong."""
+    """The verdicts of a reply in the order of the criteria, or the problem with it."""
     fenced = _FENCE.search(text)
     plain = fenced.group(1) if fenced else text[text.find("{") : text.rfind("}") + 1]
     try:

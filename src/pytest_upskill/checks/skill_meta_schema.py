@@ -18,7 +18,7 @@ _NEEDS_EXPECTED: Final = {"anyOf": [{"required": ["expected"]}, {"required": ["v
 
 
 class _Generator(GenerateJsonSchema):
-    """Without titles, which only repeat the keys; what has no schema may be anything."""
+    """Leaves out titles, which only repeat the keys; a value without a schema may be anything."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
         return False

@@ -127,14 +127,14 @@ def _max_output_tokens(context: CheckContext) -> Iterator[Result]:
 
 def _max_seconds(context: CheckContext) -> Iterator[Result]:
     seconds = context.answer.seconds
-    told = f"{plain(round(seconds, 3))} s (limit {plain(context.value)} s)"
-    yield seconds <= context.value, told
+    reason = f"{plain(round(seconds, 3))} s (limit {plain(context.value)} s)"
+    yield seconds <= context.value, reason
 
 
 def _refused(context: CheckContext) -> Iterator[Result]:
     refused = context.answer.stop == "refusal"
-    told = f"the model {'refused' if refused else 'did not refuse'} to answer"
-    yield refused is context.value, told
+    reason = f"the model {'refused' if refused else 'did not refuse'} to answer"
+    yield refused is context.value, reason
 
 
 def _stop(context: CheckContext) -> Iterator[Result]:

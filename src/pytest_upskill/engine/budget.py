@@ -16,7 +16,7 @@ class Budget:
     """Tokens and USD that a run may spend on new calls; None is no limit.
 
     A call in flight reserves the most it could spend: its prompt and the whole output limit. Once
-    answered, it has spent what the server says. ``hint`` tells users what to do when it is reached.
+    answered, it has spent what the server says. ``hint`` says what to do once it is reached.
     """
 
     def __init__(

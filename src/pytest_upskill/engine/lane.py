@@ -94,7 +94,7 @@ class Job:
 
 @dataclass(eq=False)
 class Lane:
-    """The jobs of one model. The first goes alone: one call finds what is wrong for all."""
+    """The jobs of one model. The first runs alone: it shows whether any call can work."""
 
     name: str
     waiting: deque[Job] = field(default_factory=deque)

@@ -63,8 +63,8 @@ def looks_of(settings: Settings) -> tuple[int, ...]:
 class FrugalRuns:
     """Decides how many of ``--skill-runs 3..12`` a skill gets on a model.
 
-    Every xdist worker has all items, so each decides for itself, from the same answers and with
-    the same result: a question is asked once, whoever needs it.
+    Every xdist worker has all items and decides from the same answers, with the same result: no
+    question is asked twice.
     """
 
     def __init__(self, settings: Settings, ask: Ask) -> None:

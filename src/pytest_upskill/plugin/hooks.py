@@ -139,7 +139,7 @@ def prompts(ihook: Any, config: pytest.Config) -> Prompt:
 
 
 def finish(config: pytest.Config, results: RunResults) -> tuple[list[str], list[str]]:
-    """The lines that pytest_upskill_finished returns, and errors: one stops no other."""
+    """The lines and the errors of pytest_upskill_finished; every implementation is called."""
     lines, errors = list[str](), list[str]()
     plugins = [found.plugin for found in config.hook.pytest_upskill_finished.get_hookimpls()]
     for plugin in reversed(plugins):  # as pluggy calls them

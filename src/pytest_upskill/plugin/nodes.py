@@ -50,7 +50,7 @@ class Run(Protocol):
     def ask(self, questions: Sequence[Question]) -> list[Reply]: ...
 
     def runs_of(self, item: "CaseItem") -> int:
-        """How many runs to make: more than the first ones only if the verdict is open."""
+        """How many runs to make: more than the first few only if the verdict is open."""
         ...
 
 

@@ -168,7 +168,7 @@ OPTIONS: Final = (
         "--skill-max-token-growth",
         NUMBER,
         "R",
-        "Fail if the skill uses more tokens per answer than that: 0.5 is half as many again.",
+        "Fail if tokens per answer grow by more with the skill: 0.5 is half as many again.",
     ),
     Option(
         "no_worse",

@@ -1,4 +1,4 @@
-"""How a test of a skill ends, be it a case or a Python function."""
+"""How a test of a skill ends, for cases and Python functions alike."""
 
 from typing import Final
 
@@ -44,7 +44,7 @@ def judge_present(
 def is_passed_by(item: pytest.Item) -> bool:
     """Whether pytest will skip the test, so that nothing needs to be asked.
 
-    Only pytest evaluates a condition that is a string: such a test is asked for.
+    Only pytest evaluates a condition given as a string, so such a test is not taken as skipped.
     """
     not_run = [mark for mark in item.iter_markers("xfail") if mark.kwargs.get("run") is False]
     conditional = [

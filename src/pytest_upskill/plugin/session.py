@@ -83,7 +83,7 @@ class UpskillRun:
     def pytest_sessionstart(self, session: pytest.Session) -> Generator[None]:
         self._session = session
         display.screen_of(self._config)
-        # The plugin that has the option may be off.
+        # An option is missing if its plugin is disabled.
         looks = ("collectonly", "setuponly", "setupplan")
         self.asks = not any(getattr(self._config.option, look, False) for look in looks)
         try:

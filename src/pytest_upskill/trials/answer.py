@@ -76,7 +76,7 @@ class Answer:
     and the transcript of how it got there.
 
     ``stop`` is ``end``, ``length`` (cut off by the output limit), ``refusal``, or the provider's
-    own word. ``stored`` says that it was not asked for in this run.
+    own word. ``stored``: it comes from the cache or a recording, not from a call of this run.
     """
 
     text: str

@@ -58,7 +58,7 @@ class PlannedCase:
     case: str
     model: str
     trials: tuple[Trial, ...] = ()
-    digest: str = ""  # of the question and what is expected of the answer
+    digest: str = ""  # of the question and the expected answer
     folder: str = ""  # of the skill
     file: str = ""  # of the case, relative to the rootdir
     line: int = 1

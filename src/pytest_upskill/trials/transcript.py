@@ -1,4 +1,4 @@
-"""What was said and done on the way to an answer, as turns.
+"""The turns that led to an answer.
 
 A trace that a skill is learned from and the transcript of an agent's answer are made of the
 same turns, whatever format they came in.
