@@ -205,7 +205,7 @@ def test_malformed_file_is_rejected_with_its_position(
 
 
 def test_missing_file_is_rejected(tmp_path: Path) -> None:
-    assert "No such file" in refused(tmp_path / "SKILL.md").problem
+    assert refused(tmp_path / "SKILL.md").problem == "no such file or folder"
 
 
 @settings(deadline=None)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from _pytest.junitxml import xml_key
 
-from .._util.files import why_unwritable
+from .._util.files import reason_of, why_unwritable
 from .._util.texts import one_line
 from ..engine import Engine
 from ..engine.recording import load_recording
@@ -66,7 +66,7 @@ def keep(settings: Settings, results: RunResults, root: Path) -> str | None:
     try:
         history.keep(results, folder, settings.history_mb * 1_000_000)
     except (OSError, ValueError) as error:
-        problem = getattr(error, "strerror", None) or str(error)
+        problem = reason_of(error) if isinstance(error, OSError) else str(error)
         return f"could not keep this run in {shown(folder)}: {one_line(problem, 200)}"
     return None
 

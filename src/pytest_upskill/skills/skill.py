@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import yaml
 
+from .._util.files import reason_of
 from .._util.texts import guess, slug
 from ..errors import SkillError, shown
 
@@ -145,7 +146,8 @@ def _read(file: Path) -> tuple[str, dict[str, Any], dict[str, int], str]:
         digest = _inspect_folder(file.parent)
         text = read_text(file)
     except OSError as error:
-        raise SkillError(file, f"can't read the skill: {error}") from None
+        where = Path(error.filename or file)
+        raise SkillError(where, reason_of(error), "Check the path.") from None
     frontmatter, body = _split(file, text)
     return digest, *_parse_yaml(file, frontmatter), body
 
@@ -353,5 +355,5 @@ def read_skill_file(folder: Path, name: str) -> str:
     except UnicodeEncodeError:
         raise ValueError(f"invalid file name {name!r}") from None
     except OSError as error:
-        raise ValueError(f"can't read {name!r}: {error.strerror or error}") from None
+        raise ValueError(f"can't read {name!r}: {reason_of(error)}") from None
     return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import yaml
 
+from .._util.files import reason_of
 from ..errors import InputError, shown
 
 CONFIG_NAME: Final = "upskill.config.yaml"
@@ -62,7 +63,7 @@ def _read(file: Path, hint: str) -> dict[str, Any]:
             raise InputError(file, f"more than {_MAX_BYTES:,} bytes", hint)
         data = yaml.safe_load(raw.decode("utf-8-sig"))
     except OSError as error:
-        raise InputError(file, (error.strerror or str(error)).lower(), hint) from None
+        raise InputError(file, reason_of(error), hint) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"{shown(file)}:{mark.line + 1}:{mark.column + 1}" if mark else file
