@@ -20,6 +20,9 @@ a message spells them: pytest's options, the options of a command, parameters in
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Final
+
+DEFAULT: Final = "default"  # the origin of a value that nobody gave
 
 
 class Setting(str):
@@ -123,9 +126,11 @@ class SettingsError(InputError):
         return self._message(spell, self._where(spell, origin_of(self.setting)))
 
     def _where(self, spell: Spell, origin: str = "") -> str:
+        option = f"{spell(self.setting)} {self._value}".rstrip()
         if origin := self._origin or origin:
-            return f"{origin}: {self._value}" if self._value else origin
-        return f"{spell(self.setting)} {self._value}".rstrip()
+            by_file = f"{origin}: {self._value}" if self._value else origin
+            return f"{option} (the default)" if origin == DEFAULT else by_file
+        return option
 
 
 class ModelError(UpskillError):

@@ -80,7 +80,7 @@ def test_a_name_is_looked_up_in_skills_dir(project: Path) -> None:
     [
         (["eval", "gone"], "gone: no such folder, and no skill of this name in skills"),
         (["eval", "no/where"], "no/where: no such file or folder"),
-        (["eval", ""], "SKILL: it is empty"),
+        (["eval", ""], "SKILL: must not be empty"),
         (["eval", "g" * 5000], "no such folder"),
         (["eval", "gate", "--test-gen-model", "opus"], "--test-gen-model: not supported"),
         (["benchmark", "gate", "-m", "haiku", "--provider", "openai"], "--provider: not supported"),

@@ -128,7 +128,15 @@ def test_a_broken_file_is_told(
 
 def test_there_must_be_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["judge", "nowhere.jsonl", "--model", "haiku"]) == 2
-    assert "nowhere.jsonl: can't be read" in capsys.readouterr().err
+    assert "nowhere.jsonl: no such file or folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("votes", "problem"), [("0", "must be at least 1"), ("2", "must be odd")])
+def test_the_votes_must_have_a_majority(
+    votes: str, problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["judge", str(EXAMPLES), "--model", "haiku", "--votes", votes]) == 2
+    assert f"--votes {votes}: {problem}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

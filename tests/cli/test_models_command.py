@@ -55,19 +55,34 @@ def test_models_says_which_keys_are_set_and_never_their_values(
     monkeypatch.setenv("GENERIC_API_KEY", SECRET)
     main(["models"])
     shown = capsys.readouterr().out
-    assert "OPENAI_API_KEY is set" in row(shown, PROVIDERS["openai"].example)
-    assert "ANTHROPIC_AUTH_TOKEN is set" in row(shown, PROVIDERS["anthropic"].example)
-    assert "GENERIC_API_KEY is set" in row(shown, PROVIDERS["generic"].example)
-    assert "HF_TOKEN is not set" in row(shown, PROVIDERS["hf"].example)
-    assert "OPENROUTER_API_KEY is not set" in row(shown, PROVIDERS["openrouter"].example)
+    assert "OPENAI_API_KEY set" in row(shown, PROVIDERS["openai"].example)
+    assert "ANTHROPIC_AUTH_TOKEN set" in row(shown, PROVIDERS["anthropic"].example)
+    assert "GENERIC_API_KEY set" in row(shown, PROVIDERS["generic"].example)
+    assert "GENERIC_API_KEY set" in row(shown, "any other name")
+    assert "HF_TOKEN not set" in row(shown, PROVIDERS["hf"].example)
+    assert "OPENROUTER_API_KEY not set" in row(shown, PROVIDERS["openrouter"].example)
     assert row(shown, PROVIDERS["ollama"].example).endswith("not needed")
     assert SECRET not in shown
 
 
 def test_models_says_where_each_provider_is() -> None:
     shown = models_text({})
-    assert "https://api.openai.com/v1" in row(shown, PROVIDERS["openai"].example)
+    assert "api.openai.com/v1" in row(shown, PROVIDERS["openai"].example)
     assert "set GENERIC_BASE_URL" in row(shown, PROVIDERS["generic"].example)
+    other = "any other name pytest --skill-base-url GENERIC_API_KEY, if needed"
+    assert row(shown, "any other name") == other
+
+
+def test_the_models_fit_into_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "installed", lambda: True)
+    home = Path("/home/somebody/far-away")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setattr(
+        local, "weights_file", lambda: home / ".cache/pytest-upskill" / local.FILE_NAME
+    )
+    for there in (True, False):
+        monkeypatch.setattr(local, "have_weights", lambda there=there: there)
+        assert max(map(len, models_text({}).splitlines())) <= 80
 
 
 @pytest.mark.parametrize(
@@ -100,13 +115,13 @@ def test_models_says_where_the_weights_will_be_and_where_they_are(
     monkeypatch.setattr(local, "installed", lambda: True)
     monkeypatch.setattr(local, "FILE_BYTES", 4)
     file = local.weights_file()
-    there = f"{local.LABEL} at {file}"
-    assert row(models_text({}), "local").endswith(f"fetched when first used to {file}")
+    there = f"local {file}"
+    assert row(models_text({}), "local").endswith(f"first use downloads it to {tmp_path}")
     file.write_bytes(b"GGUF")
-    assert row(models_text({}), "local").endswith(there)
+    assert row(models_text({}), "local") == there
     own = tmp_path / "own.gguf"
     env = {"PYTEST_UPSKILL_MODEL": str(own)}
-    assert row(models_text(env), "local").endswith(f"{own} (PYTEST_UPSKILL_MODEL, not there)")
+    assert row(models_text(env), "local").endswith(f"{own} (PYTEST_UPSKILL_MODEL: no such file)")
     own.touch()
     assert row(models_text(env), "local").endswith(f"{own} (PYTEST_UPSKILL_MODEL)")
 

@@ -171,6 +171,22 @@ def test_an_unwritable_file_is_reported(tmp_path: Path, capsys: pytest.CaptureFi
     assert "--json: can't be written" in capsys.readouterr().err
 
 
+def test_an_unwritable_file_leaves_the_rest_of_the_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = write(tmp_path / "run.json", made_run(passes=good))
+    new = tmp_path / "new/r.csv"
+    wanted = ["--html", str(tmp_path), "--markdown", str(tmp_path), "--csv", str(new)]
+    wanted[3] += "/run.json/r.md"
+    assert main(["report", run, *wanted]) == 2
+    shown = capsys.readouterr()
+    assert f"written: {new}" in shown.out
+    assert main(["report", run]) == 0
+    assert shown.out.startswith(capsys.readouterr().out)
+    assert [line.split(":")[1] for line in shown.err.splitlines()] == [" --html", " --markdown"]
+    assert new.is_file()
+
+
 def test_two_reports_can_not_share_a_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -50,6 +50,12 @@ def shown(capsys: pytest.CaptureFixture[str], *args: str, status: int = 0) -> st
     return capsys.readouterr().out
 
 
+def test_an_unknown_subcommand_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["runs", "foo"])
+    assert "argument COMMAND: invalid choice: 'foo'" in capsys.readouterr().err
+
+
 def test_runs_are_listed_newest_first(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = shown(capsys).splitlines()
     kept = [run.id for run in runs(project / ".upskill/runs")]

@@ -257,6 +257,22 @@ def test_a_file_of_cases_keeps_its_content(project: Project) -> None:
     assert "metadata" not in written  # its author wrote this skill, not a model
 
 
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--add", "0"], "--add 0: not between 1 and 200"),
+        (["--add", "-1"], "--add -1: not between 1 and 200"),
+        (["--add", "2"], "--add 2: a skill needs at least 4 cases\n  It has 1: write at least 3."),
+    ],
+)
+def test_errors_about_the_number_of_cases_name_the_option_that_was_given(
+    project: Project, words: list[str], problem: str
+) -> None:
+    write_skill(project.folder / "skills/gate")
+    status, _, error = project.run("cases", "gate", *words, "--model", "local")
+    assert (status, error) == (2, f"pytest-upskill: {problem}\n")
+
+
 def test_cases_are_not_added_to_evals_json(project: Project) -> None:
     folder = write_skill(project.folder / "skills/gate")
     (folder / "skill_meta.json").unlink()

@@ -288,7 +288,16 @@ def test_bad_options_are_refused_before_the_first_call(
         assert (status, told in error) == (2, True), error
     assert fake.asked == []
     for words, told in (
-        ([], "--model opus: ANTHROPIC_API_KEY is not set"),
+        (
+            [],
+            "--model opus (the default): ANTHROPIC_API_KEY is not set\n"
+            "  Set ANTHROPIC_API_KEY, or name another model.",
+        ),
+        (
+            ["--model", "local", "--eval-model", "haiku"],
+            "--eval-model haiku: ANTHROPIC_API_KEY is not set\n"
+            "  Set ANTHROPIC_API_KEY, or try without a key: --eval-model local",
+        ),
         (["--model", "scripted:a.json"], "--model scripted:a.json: a.json: no such file"),
         (["--eval-model", "x", "--base-url", "y"], "pytest-upskill: --base-url"),
         (["--eval-model", "x", "--eval-base-url", "y"], "pytest-upskill: --eval-base-url"),

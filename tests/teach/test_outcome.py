@@ -75,11 +75,11 @@ def test_an_overfitted_skill_is_reported_if_enough_cases_show_it() -> None:
         run_with_rates({"baseline": 0, "skill": 0}),
     )
     told = " ".join(sentences(taught_of(good, renamed(none))))
-    assert "On haiku the skill is overfitted: +100 points" in told
+    assert "On haiku, the skill overfits: +100 points" in told
     told = " ".join(sentences(taught_of(good, renamed(few(none, 1)))))
-    assert "no lift on 1 held-out case: too few to tell if the skill is overfitted" in told
+    assert "no lift on the 1 held-out case, too few to tell whether the skill overfits" in told
     told = " ".join(sentences(taught_of(good, renamed(good))))
-    assert "overfitted" not in told
+    assert "overfits" not in told
     assert "haiku on all cases: helps, +100 points" in told
 
 

@@ -25,7 +25,7 @@ COMMANDS: tuple[TeachCommand, ...] = ("generate", "refine", "cases")
 def parsed(command: TeachCommand, *words: str, **config: object) -> TeachSettings:
     parser = argparse.ArgumentParser()
     add_teach_arguments(parser, command)
-    given = parser.parse_args(["x", *words])
+    given = parser.parse_args(["x", *words], argparse.Namespace(origins={}))
     return teach_settings(given, "x", UpskillConfig(**config))  # type: ignore[arg-type]
 
 
@@ -78,11 +78,18 @@ def test_the_types_and_repeats_of_options() -> None:
 def test_numbers_have_limits(name: str) -> None:
     within = OPTIONS[name].within
     assert within
-    for value in within:
+    for value in within if OPTIONS[name].zero else within[1:]:
         check(with_value(name, value))
     for value in (within[0] - 1, within[1] + 1, float("nan")):
         with pytest.raises(SettingsError, match="not between"):
             check(with_value(name, value))
+
+
+@pytest.mark.parametrize("name", ["target", "max_cost"])
+def test_a_target_and_a_budget_of_0_make_no_sense(name: str) -> None:
+    with pytest.raises(SettingsError, match=f"^{name} 0: must be above 0$"):
+        check(with_value(name, 0))
+    check(with_value(name, 0.01))
 
 
 def test_a_resumed_run_compares_what_shapes_its_questions() -> None:

@@ -14,8 +14,8 @@ from typing import Any, Final, Protocol, cast
 from .. import __version__
 from ..errors import Spell, spelling
 
-_USAGE: Final = "2 usage or input error"
-_PYTEST: Final = "as pytest (0 passed, 1 failed, 4 usage error), 2 no such skill"
+USAGE: Final = "2 usage or input error"
+_PYTEST: Final = f"0 passed, 1 failed, {USAGE}, or another of pytest's"
 
 
 @dataclass(frozen=True)
@@ -43,23 +43,23 @@ COMMANDS: Final = (
         "generate",
         "write a skill and its cases, and measure it on other models",
         'pytest-upskill generate "write commit messages" --eval-model haiku',
-        "0 saved and it helps, 1 it does not help or failed, 2 usage error",
+        f"0 the skill helps, 1 it does not or failed, {USAGE}",
     ),
     Command(
         "cases",
         "write cases for a skill",
         "pytest-upskill cases skills/wick --add 6",
-        f"0 success, 1 no usable cases, {_USAGE}",
+        f"0 success, 1 no usable cases, {USAGE}",
     ),
     Command(
         "refine",
-        "improve a skill by its cases, and keep the best version",
+        "improve a skill that has cases, and keep the best version",
         "pytest-upskill refine skills/wick --eval-model haiku --attempts 5",
-        "0 it helps, 1 it does not help or was not measured, 2 usage error",
+        f"0 the skill helps, 1 it does not or failed, {USAGE}",
     ),
     Command(
         "eval",
-        "test a skill with pytest, using the flags of upskill",
+        "test a skill with pytest, using upskill's flags",
         "pytest-upskill eval skills/wick -m haiku --runs 5 -- -n 4",
         _PYTEST,
         runs_pytest=True,
@@ -75,61 +75,61 @@ COMMANDS: Final = (
         "list",
         "list skills with their size, cases and last results",
         "pytest-upskill list skills -v",
-        f"0 success, 1 a skill is broken, {_USAGE}",
+        f"0 success, 1 a skill is broken, {USAGE}",
     ),
     Command(
         "runs",
         "show the history of runs, one run, or compare two",
         "pytest-upskill runs --skill wick --metric pass-rate --plot",
-        f"0 success, 1 worse (--fail-if-worse), {_USAGE}",
+        f"0 success, 1 nothing to write, {USAGE}",
     ),
     Command(
         "report",
-        "write reports of saved results; merge shards into one run",
+        "write reports of saved results, and merge shards",
         "pytest-upskill report shard-*.json --markdown comment.md --min-lift 0.2",
-        "0 passed, 1 a failure, a missing case or a gate, 2 input error",
+        f"0 passed, 1 failed or incomplete, {USAGE}",
     ),
     Command(
         "lint",
         "find problems in skills and their cases",
         "pytest-upskill lint skills --strict",
-        f"0 success, 1 errors found, {_USAGE}",
+        f"0 success, 1 errors found, {USAGE}",
     ),
     Command(
         "install",
         "copy a skill to where agents look for skills",
         "pytest-upskill install skills/wick --agent claude --agent codex",
-        f"0 success, 1 not everything was installed, {_USAGE}",
+        f"0 success, 1 not everything was installed, {USAGE}",
     ),
     Command(
         "models",
         "list models, and which API keys are set",
         "pytest-upskill models --json",
-        f"0 success, {_USAGE}",
+        f"0 success, {USAGE}",
     ),
     Command(
         "answers",
         "show or delete this project's stored answers",
         "pytest-upskill answers --prune 30",
-        f"0 success, {_USAGE}",
+        f"0 success, {USAGE}",
     ),
     Command(
         "judge",
         "measure how well a judge agrees with people",
         "pytest-upskill judge labelled.jsonl --model sonnet --votes 3",
-        f"0 success, 1 the judge gave no ruling, {_USAGE}",
+        f"0 success, 1 the judge gave no ruling, {USAGE}",
     ),
     Command(
         "schema",
         "print the JSON schema of skill_meta.json",
         "pytest-upskill schema > skill_meta.schema.json",
-        f"0 success, {_USAGE}",
+        f"0 success, {USAGE}",
     ),
     Command(
         "completion",
         "print a completion script for a shell",
         "source <(pytest-upskill completion bash)",
-        f"0 success, {_USAGE}",
+        f"0 success, {USAGE}",
     ),
 )
 BY_NAME: Final = {command.name: command for command in COMMANDS}
@@ -144,7 +144,7 @@ def make_parser(whole: Collection[str] = tuple(BY_NAME)) -> argparse.ArgumentPar
         "Tests are run by pytest: pytest --skill PATH --model NAME",
         epilog=_epilog(
             "pytest-upskill list skills (options: pytest-upskill list --help)",
-            f"0 success, 1 problems found, {_USAGE}",
+            f"0 success, 1 problems found, {USAGE}",
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

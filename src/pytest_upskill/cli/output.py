@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final, TextIO
 
+from .._util.files import reason_of
 from ..errors import InputError
 from ..reports.terminal.layout import Look, marks_for
 
@@ -14,7 +15,7 @@ _CODES: Final = {"bold": 1, "faint": 2, "red": 31, "green": 32, "yellow": 33, "c
 
 
 def stdout_look(verbosity: int = 0) -> Look:
-    """How lines for the standard output are to look."""
+    """The look of lines for standard output."""
     return Look(
         shutil.get_terminal_size((80, 24)).columns,
         marks_for(sys.stdout.encoding or "ascii"),
@@ -52,7 +53,7 @@ def write(text: str) -> None:
         forget_output()
     except OSError as error:  # a full disk
         forget_output()
-        raise InputError("the output", f"can't be written: {error}") from None
+        raise InputError("the output", f"can't be written: {reason_of(error)}") from None
 
 
 def tell(stream: TextIO, text: str) -> None:

@@ -103,7 +103,7 @@ def find_skill(written: str, env: Mapping[str, str]) -> Path:
     """A path, or the name of a skill in skills_dir."""
     path = Path(written)
     if not written.strip():  # mostly an unset variable of a CI job
-        raise InputError("SKILL", "it is empty", "Name a skill, or its folder.")
+        raise InputError("SKILL", "must not be empty", "Name a skill, or its folder.")
     if os.path.exists(path):  # noqa: PTH110 (does not raise if the name is too long)
         return path
     if path.name != written:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from .._util.texts import dollars
-from ..errors import InputError, TeachError, shown
+from ..errors import DEFAULT, InputError, TeachError, shown
 from ..models.prices import parse_prices
 from ..skills.upskill_config import UpskillConfig, read_config
 from ..teach.estimate import Estimate
@@ -69,11 +69,11 @@ def add_teach_arguments(
 
 
 def _notes(default: Any) -> str:
-    notes = ["repeatable"] if isinstance(default, tuple) else []
-    if default not in (None, False, ()):
-        number = f"{default:.2g}" if isinstance(default, float) else default
-        notes.append(f"default: {', '.join(default) if isinstance(default, tuple) else number}")
-    return f" ({', '.join(notes)})" if notes else ""
+    if isinstance(default, tuple):
+        return f"; repeatable (default: {', '.join(default)})" if default else " (repeatable)"
+    if default is None or default is False:
+        return ""
+    return f" (default: {f'{default:.2g}' if isinstance(default, float) else default})"
 
 
 def teach_settings(
@@ -85,7 +85,7 @@ def teach_settings(
         value = getattr(given, name, None)
         if value in _NOT_GIVEN and option.config:
             value = getattr(config, option.config)
-            given.origins[name] = config.origin(option.config) if value else ""
+            given.origins[name] = config.origin(option.config) if value else DEFAULT
         if value not in _NOT_GIVEN:
             values[name] = tuple(value) if isinstance(value, list) else value
     return TeachSettings(task, **{**values, **more})

@@ -185,7 +185,7 @@ def _failed(found: UsableCase, text: str, ask: Ask, judge_name: str | None) -> s
         if len(plain) == len(found.checks):
             return None
         if not text:
-            return "it is empty"
+            return "the answer is empty"
         rubric = rubric_for(found.checks, judge_name)
         assert rubric is not None, "a rubric without a judge is not offered"
         question = Question("", "", (("user", user_text(found.case)),), 0, 1)

@@ -190,11 +190,11 @@ def _of_overfitting(name: str, learning: Verdict, held: Verdict) -> Iterator[str
     cases = counted(len(held.summary.by_case), "held-out case")
     if unseen.high < seen.low:
         yield (
-            f"On {name} the skill is overfitted: {points_words(seen)} on the learning cases, "
-            f"{points_words(unseen)} on {cases}."
+            f"On {name}, the skill overfits: {points_words(seen)} on the learning cases, "
+            f"{points_words(unseen)} on the {cases}."
         )
     else:
-        yield f"On {name} there is no lift on {cases}: too few to tell if the skill is overfitted."
+        yield f"On {name}, no lift on the {cases}, too few to tell whether the skill overfits."
 
 
 def _of_before(taught: Taught) -> Iterator[str]:

@@ -152,9 +152,9 @@ def cases_schema(judge: bool) -> str:
 
 
 class NotUsable(Exception):
-    """A reply that is not usable as it is; the problems are written for its author.
+    """A reply with problems, which are written for the model that sent it.
 
-    ``value`` is what it amounts to if the problems are only advice.
+    ``value`` is what can still be used of it, if the problems are only advice.
     """
 
     def __init__(self, problems: Sequence[str], value: Any = None) -> None:
@@ -239,8 +239,7 @@ def read_reply(text: str, form: type[Form]) -> Form:
             place = ".".join(map(str, first["loc"]))
             found = one_line(f"{place}: {first['msg']}" if place else first["msg"], 200)
             problem = problem or found  # of the first object: the others are inside it
-    problem = problem or "there is no JSON object in the reply"
-    raise NotUsable([f"invalid JSON: {problem}. Reply with one JSON object of the given form"])
+    raise NotUsable([f"invalid JSON: {problem or 'no JSON object in the reply'}"])
 
 
 def objects_in(text: str) -> Iterator[dict[str, Any]]:

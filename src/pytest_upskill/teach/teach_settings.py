@@ -33,6 +33,7 @@ class Option:
     commands: tuple[TeachCommand, ...] = _ALL
     parse: Callable[[str], Any] = str
     within: tuple[float, float] | None = None
+    zero: bool = True  # whether it may be 0, if ``within`` starts there
     config: str | None = None  # the field of UpskillConfig that is its default
     # What --resume does with it: most settings must be the same as before ("same"), some say how
     # far to go and may now go further ("limit"), some do not matter ("free").
@@ -69,7 +70,7 @@ class TeachSettings:
         metadata=_option(
             *("-f", "--from"),
             metavar="PATH",
-            help="a trace of an agent that did the task, or the folder of a skill to improve",
+            help="the trace of an agent that did the task, or a skill to improve",
             group="sources",
             commands=("generate",),
             parse=Path,
@@ -81,7 +82,7 @@ class TeachSettings:
         metadata=_option(
             "--tool",
             metavar="FILE#NAME",
-            help="the schema of an MCP tool that the skill is for",
+            help="the schema of an MCP tool to write the skill for",
             group="sources",
             commands=("generate",),
         ),
@@ -91,7 +92,7 @@ class TeachSettings:
         metadata=_option(
             *("-m", "--model"),
             metavar="NAME",
-            help="the teacher: writes the skill and the cases",
+            help="the teacher, a strong model that does the writing",
             group="models",
             config="teacher",
         ),
@@ -101,7 +102,7 @@ class TeachSettings:
         metadata=_option(
             "--base-url",
             metavar="URL",
-            help="the OpenAI-compatible server to ask",
+            help="an OpenAI-compatible server",
             group="models",
         ),
     )
@@ -110,7 +111,7 @@ class TeachSettings:
         metadata=_option(
             "--eval-model",
             metavar="NAME",
-            help="a student: answers the cases, with the skill and without",
+            help="a student, which answers the cases with and without the skill",
             group="models",
             config="eval_models",
         ),
@@ -129,7 +130,7 @@ class TeachSettings:
         metadata=_option(
             "--test-model",
             metavar="NAME",
-            help="writes the cases (default: the teacher)",
+            help="the author of the cases (default: the teacher)",
             group="models",
             commands=("generate", "cases"),
             config="test_model",
@@ -140,7 +141,7 @@ class TeachSettings:
         metadata=_option(
             "--adversary",
             metavar="NAME",
-            help="writes more cases, which it expects the skill to fail",
+            help="a model that writes more cases, to make the skill fail",
             group="models",
             commands=_LOOP,
         ),
@@ -150,7 +151,7 @@ class TeachSettings:
         metadata=_option(
             "--judge",
             metavar="NAME",
-            help="grades answers that no rule can grade",
+            help="a model that grades answers by rubrics",
             group="models",
         ),
     )
@@ -182,7 +183,7 @@ class TeachSettings:
         metadata=_option(
             "--holdout",
             metavar="R",
-            help="share of cases that the teacher never sees and that decide at the end",
+            help="share of the cases to hold out: the teacher never sees them",
             group="cases and attempts",
             commands=_LOOP,
             parse=float,
@@ -194,7 +195,7 @@ class TeachSettings:
         metadata=_option(
             "--attempts",
             metavar="N",
-            help="versions of the skill to try",
+            help="maximum number of versions to try",
             group="cases and attempts",
             commands=_LOOP,
             parse=int,
@@ -212,6 +213,7 @@ class TeachSettings:
             commands=_LOOP,
             parse=float,
             within=(0, 1),
+            zero=False,
             resume="limit",
         ),
     )
@@ -220,7 +222,7 @@ class TeachSettings:
         metadata=_option(
             "--max-skill-tokens",
             metavar="N",
-            help="size of the skill",
+            help="maximum size of the skill",
             group="limits",
             commands=_LOOP,
             parse=int,
@@ -232,7 +234,7 @@ class TeachSettings:
         metadata=_option(
             "--max-output",
             metavar="N",
-            help="output tokens of an answer",
+            help="maximum output tokens of an answer",
             group="limits",
             parse=int,
             within=(1, 1_000_000),
@@ -243,10 +245,11 @@ class TeachSettings:
         metadata=_option(
             "--max-cost",
             metavar="USD",
-            help="budget: stop before it is exceeded and save the best version so far",
+            help="budget: stop before exceeding it",
             group="limits",
             parse=float,
             within=(0, 1_000_000),
+            zero=False,
             resume="limit",
         ),
     )
@@ -289,7 +292,7 @@ class TeachSettings:
         metadata=_option(
             "--resume",
             metavar=None,
-            help="continue a run that was stopped; nothing is asked twice",
+            help="continue a stopped run without asking anything twice",
             group="output",
             resume="free",
         ),
@@ -324,5 +327,7 @@ def check(settings: TeachSettings, *, fewest_cases: int = 0) -> None:
         if not least <= value <= most:
             problem = f"not between {least:,} and {most:,}"
             raise SettingsError(name, problem, value=f"{value:g}")
+        if not value and not option.zero:
+            raise SettingsError(name, "must be above 0", value=f"{value:g}")
     if not settings.task.strip():
-        raise SettingsError("task", "it is empty", "Say in words what the skill is for.")
+        raise SettingsError("task", "must not be empty", "Say in words what the skill is for.")

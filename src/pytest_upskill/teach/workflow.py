@@ -38,14 +38,14 @@ class AlreadyFinished(Exception):
 
 @dataclass(frozen=True)
 class TeachContext:
-    """Where a run takes place, and who watches it."""
+    """Where a run takes place, how it is shown, and what it may do."""
 
     root: Path = field(default_factory=Path.cwd)  # the project
     skills: Path | None = None  # the folder of skills; None is ./skills
     only_unfinished: bool = False  # raise AlreadyFinished rather than replay a finished run
     in_place: bool = False  # the skill to improve may be changed
     screen: Screen = field(default_factory=Screen)
-    prices: Mapping[str, Price] = field(default_factory=dict)  # in place of the known ones
+    prices: Mapping[str, Price] = field(default_factory=dict)  # instead of the known ones
     agree: Callable[[Estimate], bool] = lambda _: True
     opened: Callable[[TeachModels], None] = lambda _: None
     spell: Spell = str  # what the user calls a setting
@@ -142,12 +142,14 @@ def refine(path: Path, settings: TeachSettings, context: TeachContext) -> Taught
 
 def add_cases(path: Path, settings: TeachSettings, context: TeachContext) -> Taught:
     """Write cases for a skill; the skill itself is unchanged."""
-    check(settings)
+    check(settings, fewest_cases=1)
     start, known = _skill_with_cases(path)
     require_growable(known)
-    if settings.cases < 1 or settings.cases + len(known.cases) < FEWEST_CASES:
+    missing = FEWEST_CASES - len(known.cases)
+    if settings.cases < missing:
         problem = f"a skill needs at least {FEWEST_CASES} cases"
-        raise SettingsError("cases", problem, "Write more.", value=settings.cases)
+        hint = f"It has {len(known.cases)}: write at least {missing}."
+        raise SettingsError("cases", problem, hint, value=settings.cases)
     _require_writable(start)
     with open_models(settings, context) as models:
         material = gather(settings, models.provider)

@@ -15,7 +15,9 @@ _NO_STORE: Final = f"no stored answers here or in a parent folder ({FOLDER}/{FIL
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     forget = parser.add_mutually_exclusive_group()
-    forget.add_argument("--prune", type=days, metavar="DAYS", help="delete answers older than this")
+    forget.add_argument(
+        "--prune", type=days, metavar="DAYS", help="delete answers older than this many days"
+    )
     forget.add_argument("--clear", action="store_true", help="delete all answers")
     parser.add_argument("--json", action="store_true", help="print JSON")
 

@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         *("-o", "--output"),
         dest="runs_dir",
         metavar="DIR",
-        help="folder of the run history",
+        help="folder of the run history (default: .upskill/runs)",
     )
     parser.set_defaults(log_runs=True)
 

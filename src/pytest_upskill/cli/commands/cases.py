@@ -3,7 +3,7 @@
 import argparse
 import os
 
-from ...errors import InputError, shown
+from ...errors import InputError, Spell, shown
 from ...skills.skill import find_cases, load_skill, skill_file
 from ...teach import workflow
 from ..project import find_skill
@@ -13,8 +13,13 @@ from ..teaching import add_teach_arguments, config_here, run_teaching, teach_set
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     groups = add_teach_arguments(parser, "cases")
     groups["cases and attempts"].add_argument(
-        "--add", type=int, metavar="N", help="add N cases to those that the skill has"
+        "--add", type=int, metavar="N", help="add N cases to those of the skill"
     )
+
+
+def _with_add(spell: Spell) -> Spell:
+    """If --add was given, errors about the number of cases name it."""
+    return lambda setting: "--add" if setting == "cases" else spell(setting)
 
 
 def run(given: argparse.Namespace) -> tuple[str, int]:
@@ -23,7 +28,8 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     there = find_cases(skill.file.parent)
     if there and given.add is None:
         raise InputError(shown(there), "this skill has cases already", "Add more with --add N.")
-    given.cases = given.cases if given.add is None else given.add
+    if given.add is not None:
+        given.cases, given.spell = given.add, _with_add(given.spell)
     students = tuple(given.students or ())  # cases can be written without, whatever is configured
     task = given.task or skill.description
     settings = teach_settings(given, task, config_here(), students=students)

@@ -17,7 +17,7 @@ _MODELS: Final = frozenset({"NAME", "MODEL"})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=_SHELLS, help="the shell to print it for")
+    parser.add_argument("shell", choices=_SHELLS, help="the shell")
 
 
 def run(given: argparse.Namespace) -> tuple[str, int]:

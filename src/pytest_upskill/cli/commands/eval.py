@@ -20,7 +20,9 @@ _NO_COUNTERPART: Final = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_shared_arguments(parser, models_required=False, runs=None)
-    parser.add_argument("--runs-dir", metavar="DIR", help="folder of the run history")
+    parser.add_argument(
+        "--runs-dir", metavar="DIR", help="folder of the run history (default: .upskill/runs)"
+    )
     parser.add_argument(
         "--no-log-runs", dest="log_runs", action="store_false", help="do not keep this run"
     )
@@ -52,9 +54,7 @@ def add_shared_arguments(
         "--runs", default=runs, metavar="N", help=f"runs of each case (default: {runs or 1})"
     )
     parser.add_argument("-t", "--tests", metavar="FILE", help="take the cases from another file")
-    parser.add_argument(
-        "--no-baseline", action="store_true", help="ask only with the skill, not without"
-    )
+    parser.add_argument("--no-baseline", action="store_true", help="ask only with the skill")
     parser.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible server")
     parser.add_argument("-v", "--verbose", action="store_true", help="print a line for every case")
     for flag in _NO_COUNTERPART:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from ..._util.files import reason_of
 from ..._util.texts import counted, one_line
 from ...errors import InputError, SkillError, shown, spelled
 from ...lint.skill_rules import lint_skill_file
@@ -170,7 +171,7 @@ def write_copy(files: Mapping[str, Path], target: Path, root: Path) -> None:
         finally:
             shutil.rmtree(new, ignore_errors=True)
     except OSError as error:
-        raise InputError(shown(target), f"can't be written: {error}") from None
+        raise InputError(shown(target), f"can't be written: {reason_of(error)}") from None
 
 
 def _fill(folder: Path, files: Mapping[str, Path]) -> None:
@@ -206,20 +207,20 @@ _DONE: Final[dict[State, str]] = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "skill", type=Path, metavar="SKILL", help="the folder of a skill, or a folder of skills"
+        "skill", type=Path, metavar="SKILL", help="a skill's folder, or a folder of skills"
     )
     parser.add_argument(
         "--agent",
         action="append",
         choices=tuple(AGENTS_BY_NAME),
         metavar="NAME",
-        help=f"{', '.join(AGENTS_BY_NAME)} (repeatable; default: those that the project uses)",
+        help=f"{', '.join(AGENTS_BY_NAME)}; repeatable (default: those that the project uses)",
     )
     parser.add_argument(
         "--user", action="store_true", help="install for all projects, in your home folder"
     )
     parser.add_argument(
-        "--force", action="store_true", help="replace changed copies, and ignore lint errors"
+        "--force", action="store_true", help="replace edited copies, and ignore lint errors"
     )
     parser.add_argument("--dry-run", action="store_true", help="only show what would be done")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -264,10 +265,10 @@ def _agents(names: list[str] | None, root: Path, *, user: bool) -> list[Agent]:
         return [AGENTS_BY_NAME[name] for name in dict.fromkeys(names)]
     used = [agent for agent in AGENTS if agent.is_used(root, user=user, env=os.environ)]
     if not used:
-        place = "your home" if user else "this folder"
+        place = "you use" if user else "this project uses"
         raise InputError(
             "--agent",
-            f"no agent detected in {place}",
+            f"can't tell which agents {place}",
             f"Choose some: {' '.join(f'--agent {name}' for name in AGENTS_BY_NAME)}",
         )
     return used
@@ -291,7 +292,7 @@ def _install(file: Path, agent: Agent, root: Path, given: argparse.Namespace) ->
         files = files_of(source)
         state, changed = state_of(files, target)
     except OSError as error:
-        raise InputError(shown(target), f"can't be read: {error}") from None
+        raise InputError(shown(target), f"can't be read: {reason_of(error)}") from None
     if os.path.realpath(target) == str(source):
         state, changed = "same", []
     if state == "changed" and not given.force:

@@ -11,6 +11,7 @@ from typing import Final
 from pydantic import TypeAdapter
 from tabulate import tabulate
 
+from ..._util.files import reason_of
 from ..._util.json_forms import FormError, Strict, read_form
 from ..._util.texts import counted, one_line
 from ...checks.judging import JUDGE_MAX_OUTPUT, Rulings, judge
@@ -62,18 +63,25 @@ class Agreement:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE", help="labelled answers, JSON lines")
+    parser.add_argument(
+        "file", type=Path, metavar="FILE", help="answers that people labelled, as JSON lines"
+    )
     parser.add_argument("--model", dest="judge", required=True, metavar="NAME", help="the judge")
     parser.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible server")
     parser.add_argument(
-        "--votes", type=int, default=1, metavar="N", help="votes on each answer (default: 1)"
+        "--votes",
+        type=int,
+        default=1,
+        metavar="N",
+        help="rulings per answer, an odd number; the majority counts (default: 1)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(given: argparse.Namespace) -> tuple[str, int]:
-    if given.votes < 1:
-        raise SettingsError("votes", "not 1 or more", "Use 1, 3 or 5.", value=given.votes)
+    if given.votes < 1 or given.votes % 2 == 0:
+        problem = "must be at least 1" if given.votes < 1 else "must be odd, to have a majority"
+        raise SettingsError("votes", problem, "Use 1, 3 or 5.", value=given.votes)
     examples = load_labelled(given.file)
     trouble: list[str] = []
     rulings = _ask_judge(examples, given, trouble)
@@ -90,8 +98,10 @@ def load_labelled(file: Path) -> list[Labelled]:
     """The examples in a file of JSON lines, or an error with its line."""
     try:
         lines = file.read_text("utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(file, f"can't be read: {error}", "Check the path.") from None
+    except OSError as error:
+        raise InputError(file, reason_of(error), "Check the path.") from None
+    except UnicodeDecodeError as error:
+        raise InputError(file, f"not UTF-8 (byte {error.start})", "Save it as UTF-8.") from None
     examples = []
     for number, line in enumerate(lines, start=1):
         if line.strip():

@@ -40,15 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const="json",
         help="same as --format json",
     )
-    parser.add_argument(
-        "--judge", metavar="MODEL", help="a judge will grade the rubrics of the cases"
-    )
+    parser.add_argument("--judge", metavar="MODEL", help="the model that will grade rubrics")
     parser.add_argument(
         "--lift",
         type=_lift,
         default=0.2,
         metavar="R",
-        help="the lift that the cases should be able to show (default: 0.2)",
+        help="the lift the cases should be able to show (default: 0.2)",
     )
 
 

@@ -24,7 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="*",
         metavar="DIR",
-        help="a folder of skills, or a skill (default: skill_paths, else skills_dir, else .)",
+        help="a folder of skills, or a skill (default: skill_paths of pytest's ini file, else "
+        "skills_dir of upskill.config.yaml, else the current folder)",
     )
     parser.add_argument(
         *("-d", "--dir"), type=Path, action="append", metavar="DIR", help=argparse.SUPPRESS
@@ -92,8 +93,8 @@ def _text(found: Sequence[tuple[Path, Sequence[SkillOverview]]], preview: bool) 
     lines = []
     for folder, skills in found:
         # A skill that was named directly is shown below its parent folder.
-        itself = folder in (skills[0].folder, skills[0].folder / folder.name)
-        root = skills[0].folder.parent if itself else folder
+        named = folder in (skills[0].folder, skills[0].folder / folder.name)
+        root = skills[0].folder.parent if named else folder
         lines += [*tree_lines(root, shown(root), skills, look), ""]
     return "\n".join([*lines, total_line([skill for _, group in found for skill in group])])
 

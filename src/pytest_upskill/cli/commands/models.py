@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,18 +25,19 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
 
 
 def models_text(env: Mapping[str, str]) -> str:
-    """Aliases, providers with their keys (set or not, never the values), the embedded model."""
+    """Aliases, providers and whether their keys are set, and models that need no server."""
     aliases = [(alias, f"anthropic:{model_id}") for alias, model_id in ALIASES.items()]
     providers = [
         (provider.example, _address(name, env), _key_state(provider, env))
         for name, provider in HOSTED.items()
     ]
-    providers.append(("any other name", "the server at --skill-base-url", "not needed"))
+    own_key = _key_state(HOSTED["generic"], env)
+    providers.append(("any other name", "pytest --skill-base-url", own_key))
     return "\n\n".join(
         [
             tabulate(aliases, ("alias", "stands for"), tablefmt="simple"),
             tabulate(providers, ("name", "address", "key"), tablefmt="simple"),
-            tabulate(_embedded(env), ("embedded", "where"), tablefmt="simple"),
+            tabulate(_without_server(env), ("without a server", ""), tablefmt="simple"),
         ]
     )
 
@@ -46,7 +48,7 @@ def models_json(env: Mapping[str, str]) -> str:
         {
             "aliases": {alias: f"anthropic:{model_id}" for alias, model_id in ALIASES.items()},
             "providers": [_provider_data(name, env) for name in HOSTED],
-            "embedded": dict(_embedded(env)),
+            "embedded": dict(_without_server(env)),
         },
         indent=2,
     )
@@ -76,33 +78,41 @@ def _address(name: str, env: Mapping[str, str]) -> str:
         return f"{variable}: {error.problem}"
     if not url:
         return f"set {variable}"
-    return shown_address(url) + (f" ({variable})" if url != HOSTED[name].base_url else "")
+    if url != HOSTED[name].base_url:
+        return f"{shown_address(url)} ({variable})"
+    return url.partition("://")[2]  # so that the table fits into 80 columns
 
 
 def _key_state(provider: Provider, env: Mapping[str, str]) -> str:
     if given := _keys_set(provider, env):
-        return f"{given[0]} is set"
+        return f"{given[0]} set"
     if provider.needs_key:
-        return f"{provider.key_envs[0]} is not set"
-    return "not needed"
+        return f"{provider.key_envs[0]} not set"
+    return f"{provider.key_envs[0]}, if needed" if provider.key_envs else "not needed"
 
 
 def _keys_set(provider: Provider, env: Mapping[str, str]) -> list[str]:
     return [variable for variable in provider.key_envs if env.get(variable, "").strip()]
 
 
-def _embedded(env: Mapping[str, str]) -> list[tuple[str, str]]:
+def _without_server(env: Mapping[str, str]) -> list[tuple[str, str]]:
     own = env.get("PYTEST_UPSKILL_MODEL")
     if not local.installed():
         where = 'not installed: pip install "pytest-upskill[local]"'
     elif own:
-        where = f"{own} (PYTEST_UPSKILL_MODEL{'' if Path(own).is_file() else ', not there'})"
+        where = f"{own} (PYTEST_UPSKILL_MODEL{'' if Path(own).is_file() else ': no such file'})"
     elif local.have_weights():
-        where = f"{local.LABEL} at {local.weights_file()}"
+        where = _below_home(local.weights_file())
     else:
-        where = f"{local.LABEL}, fetched when first used to {local.weights_file()}"
+        where = f"first use downloads it to {_below_home(local.weights_file().parent)}"
     return [
         ("local", where),
-        ("local:FILE.gguf", "a file of yours"),
-        ("scripted:FILE.json", "a fake that answers by rules, for tests"),
+        ("local:FILE.gguf", "your own GGUF file"),
+        ("scripted:FILE.json", "a fake for tests, which answers by rules"),
     ]
+
+
+def _below_home(path: Path) -> str:
+    with suppress(ValueError, RuntimeError):  # elsewhere, or no home
+        return f"~/{path.relative_to(Path.home()).as_posix()}"
+    return str(path)

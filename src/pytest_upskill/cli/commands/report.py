@@ -2,6 +2,7 @@
 
 import argparse
 import math
+import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,12 +25,16 @@ from ...results.from_json import read_run
 from ...results.merging import Source, merged
 from ...results.run import RunResults
 from ...settings import Gates
-from ..output import stdout_look
+from ..output import stdout_look, tell, write
 
 _GATES: Final = {
-    "--min-lift": (-1.0, 1.0, "fail if a lift is lower"),
-    "--min-pass-rate": (0.0, 1.0, "fail if a pass rate is lower"),
-    "--max-token-growth": (-math.inf, math.inf, "fail if answers take more tokens by this share"),
+    "--min-lift": (-1.0, 1.0, "fail if the lift of a skill is lower; 0.2 is 20 points"),
+    "--min-pass-rate": (0.0, 1.0, "fail if a pass rate is lower; 0.9 is 90 %%"),
+    "--max-token-growth": (
+        -math.inf,
+        math.inf,
+        "fail if answers take more tokens; 0.5 is half as many again",
+    ),
 }
 
 
@@ -40,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="+",
         metavar="FILE",
-        help="results written by --skill-json, or kept runs",
+        help="results of pytest --skill-json, or kept runs",
     )
     for setting, report in REPORTS.items():
         parser.add_argument(
@@ -51,16 +56,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             help=f"write {report.what}",
         )
     parser.add_argument(
-        "--subset", action="store_true", help="accept that cases are missing from all files"
+        "--subset", action="store_true", help="accept that some cases are in none of the files"
     )
-    gates = parser.add_argument_group("gates", "in place of those of the runs")
+    gates = parser.add_argument_group("gates", "replace the gates of the runs")
     for flag, (low, high, text) in _GATES.items():
         number = partial(_number, low=low, high=high)
         gates.add_argument(flag, type=number, metavar="R", help=text)
     gates.add_argument(
         "--confident",
         action="store_true",
-        help="apply the gates to the 95 %% bound, not the estimate",
+        help="apply the gates to the bound of the 95 %% interval instead of the estimate",
     )
 
 
@@ -85,11 +90,12 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     problems = [f"upskill: {harmless(line)}" for line in results.problems]
     text = markdown_summary(results, notes, len(results.failed))
     done = write_all(report_writers(Finished(results, text, notes), wanted))
-    if done.problems:
-        raise done.problems[0]
     written = [written_line(done.paths)] if done.paths else []
     lines = summary_lines(results.skills, results.verdicts, stdout_look(), notes)
-    return "\n".join([*lines, *written, *problems]), 1 if problems else 0
+    write("\n".join([*lines, *written, *problems]))
+    for error in done.problems:
+        tell(sys.stderr, f"pytest-upskill: {error.message(given.spell)}\n")
+    return "", 2 if done.problems else 1 if problems else 0
 
 
 def _gates(given: argparse.Namespace) -> Gates:

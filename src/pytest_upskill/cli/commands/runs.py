@@ -22,7 +22,7 @@ from ...reports.terminal.layout import Look
 from ...results.from_json import read_run, unpacked
 from ...results.history import KeptRun, find, runs, short_ids
 from ...results.run_comparison import RunComparison, compare_runs
-from ..command_table import Command, add_command
+from ..command_table import USAGE, Command, add_command
 from ..output import stdout_look
 from ..project import runs_folder
 
@@ -31,37 +31,46 @@ _NONE: Final = (
     "No runs yet. Make one: pytest --skill PATH --model NAME\n"
     "(looked for in .upskill/runs, here and in parent folders; --dir names another folder)"
 )
-_ID_HELP: Final = "an id or the start or end of one, last, last~1, or a results file"
-_NO_MATCH: Final = "No run matches; pytest-upskill runs lists all."
+_ID_HELP: Final = "the start or end of a run's id, or last, last~1, or a file of results"
+_NO_MATCH: Final = "No run matches. pytest-upskill runs lists them all."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "pytest-upskill runs [options] [show ID | compare A B]"
     parser.description = (
         "List recent runs, newest first, with a line for each skill and model.\n"
-        "runs show ID shows one run, runs compare A B what changed from A to B."
+        "runs show ID shows one run; runs compare A B shows what changed from A to B."
     )
     for flags in (("-s", "--skill"), ("-m", "--model")):
-        text = f"only this {flags[1][2:]}; a name or a pattern (repeatable)"
+        text = f"only this {flags[1][2:]}: a name or a pattern (repeatable)"
         parser.add_argument(*flags, action="append", metavar="NAME", help=text)
     parser.add_argument(
-        "--metric", choices=metrics(), default="lift", help="what to plot (default: lift)"
+        "--metric",
+        choices=metrics(),
+        default="lift",
+        help="the number to plot or write (default: lift)",
     )
-    parser.add_argument("--plot", action="store_true", help="plot bars and a trend in the terminal")
+    parser.add_argument("--plot", action="store_true", help="plot the trend in the terminal")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write the trend as an HTML page")
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="write CSV")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write a CSV file")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
         "-n",
         "--limit",
         type=_count,
         metavar="N",
-        help=f"number of lines (default: {_ROWS}; all in files)",
+        help=f"maximum number of lines (default: {_ROWS}, or all with --json, --html, --csv)",
     )
     parser.add_argument(
-        "-d", "--dir", type=Path, metavar="DIR", help="folder of kept runs (default: .upskill/runs)"
+        "-d",
+        "--dir",
+        type=Path,
+        metavar="DIR",
+        help="folder of the run history (default: .upskill/runs)",
     )
-    single = parser.add_subparsers(dest="what", help=argparse.SUPPRESS, prog="pytest-upskill runs")
+    single = parser.add_subparsers(
+        dest="what", metavar="COMMAND", help=argparse.SUPPRESS, prog="pytest-upskill runs"
+    )
     _add_show(single)
     _add_compare(single)
 
@@ -147,7 +156,7 @@ def _add_show(commands: Any) -> None:
             "show",
             "show a run: tables, verdicts, failed cases, gates, commit, versions",
             "pytest-upskill runs show last~1",
-            "0 success, 2 usage or input error",
+            f"0 success, {USAGE}",
         ),
     )
     parser.add_argument("id", metavar="ID", help=_ID_HELP)
@@ -162,7 +171,7 @@ def _add_dir(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="DIR",
         default=argparse.SUPPRESS,
-        help="folder of kept runs",
+        help="folder of the run history (default: .upskill/runs)",
     )
 
 
@@ -194,15 +203,15 @@ def _add_compare(commands: Any) -> None:
             "compare",
             "show what changed from run A to run B, case by case",
             "pytest-upskill runs compare last~1 last --fail-if-worse",
-            "0 success, 1 worse (with --fail-if-worse), 2 usage or input error",
+            f"0 success, 1 worse (--fail-if-worse), {USAGE}",
         ),
     )
     parser.add_argument("before", metavar="A", help=_ID_HELP)
-    parser.add_argument("after", metavar="B", help="another")
+    parser.add_argument("after", metavar="B", help="the run to compare it with")
     parser.add_argument(
         "--fail-if-worse",
         action="store_true",
-        help="fail if a skill is shown to be worse on a model",
+        help="exit with 1 if a skill is significantly worse on a model",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     _add_dir(parser)

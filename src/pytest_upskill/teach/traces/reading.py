@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from ..._util.files import reason_of
 from ...errors import TraceError, shown
 from .labelled_text import read_transcript
 from .messages import is_item, is_message, messages_in, read_messages
@@ -50,9 +51,9 @@ def _text(file: Path) -> str:
             problem = f"{size:,} bytes (limit {MAX_BYTES:,})"
             raise TraceError(file, problem, "Use the part of it that matters.")
         data = file.read_bytes()
-    except FileNotFoundError:
-        raise TraceError(file, "no such file", "Check the path.") from None
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise TraceError(file, reason_of(error), "Check the path.") from None
+    except ValueError as error:  # a null character in the path
         raise TraceError(file, f"can't be read: {error}") from None
     if not data.strip():
         raise TraceError(file, "the file is empty", FORMATS)
