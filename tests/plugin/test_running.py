@@ -285,7 +285,7 @@ def test_written_files_are_listed_and_problems_come_last(
         [
             "upskill: written: run.json",
             "*1 passed*",
-            "upskill: --skill-csv: can't be written: *nowhere/run.csv*",
+            "upskill: --skill-csv nowhere/run.csv: can't be written: is a directory",
         ]
     )
     same = pytester.runpytest_inprocess(*args, "--skill-json", "x", "--skill-html", "./x")

@@ -41,7 +41,7 @@ def test_a_skill_is_replaced_only_with_force(project: Project) -> None:
         (["-o", "dangling"], "dangling: dangling is a broken link"),
         (["-o", "plain/lamp"], "plain/lamp: plain is a file, not a folder"),
         (["--name", "lamp"], "skills/lamp: skills is a file, not a folder"),
-        ([], "skills: skills is a file, not a folder\n  Make room for it, or choose another"),
+        ([], "skills: skills is a file, not a folder\n  Choose another"),
     ],
 )
 def test_an_unwritable_folder_is_found_before_the_first_call(

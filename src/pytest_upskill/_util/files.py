@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from ..errors import InputError, shown
@@ -23,7 +24,8 @@ def replace_file(file: Path, content: str | bytes) -> None:
     except OSError as error:  # which names the draft, a file that nobody knows
         raise OSError(error.errno, error.strerror, str(file)) from None
     finally:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):  # which would hide the first error
+            draft.unlink()
 
 
 def save_file(file: Path, content: str | bytes) -> None:

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from .._util.files import replace_file
+from .._util.files import reason_of, replace_file
 from .._util.texts import one_line
 from ..errors import InputError, Setting, SettingsError, shown
 from ..results.run import RunResults
@@ -41,7 +41,9 @@ def write_all(writers: Iterable[Writer]) -> Written:
         except InputError as error:
             done.problems.append(error)
         except OSError as error:
-            done.problems.append(SettingsError(setting, f"can't be written: {error}"))
+            problem = f"can't be written: {reason_of(error)}"
+            where = shown(Path(error.filename)) if error.filename else ""
+            done.problems.append(SettingsError(setting, problem, value=where))
     return done
 
 

@@ -118,7 +118,9 @@ def evaluate(
     read = load_skill(skill_file(Path(skill)))
     settings = _settings("refine", read.description, options)
     if not settings.students:
-        raise SettingsError("students", "no model is named", "Name one, say students=['haiku'].")
+        raise SettingsError(
+            "students", "no model is named", "Name one, for example students=['haiku']."
+        )
     # There is no teacher here: a student stands in for it, and is not asked as one.
     url = settings.student_url or settings.teacher_url
     settings = replace(settings, teacher=settings.students[0], teacher_url=url)

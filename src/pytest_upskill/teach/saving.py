@@ -17,7 +17,7 @@ from .secrets import masked
 from .state import TeachState
 
 _LONGEST_NAME: Final = 64
-_ELSEWHERE: Final = ("Make room for it, or choose another folder with ", Setting("output"), ".")
+_ELSEWHERE: Final = ("Choose another folder with ", Setting("output"), ".")
 _VERSION: Final = "1.0"  # of the format, as upskill writes it
 
 
@@ -106,7 +106,7 @@ def save(draft: Draft, cases: str | None, folder: Path, state: TeachState) -> Pa
         new.rename(folder)
     except OSError as error:
         problem = f"can't be written: {reason_of(error)}"
-        raise InputError(folder, problem, "Make room.") from None
+        raise InputError(folder, problem, "Check the folder.") from None
     return kept
 
 

@@ -146,7 +146,9 @@ class Steps:
             return cases, passed, 0
         telling = [one for one in cases if one.case.id not in passed]
         easy = [one for one in cases if one.case.id in passed]
-        why = "every student passes it without the skill: ask for what only the skill tells"
+        why = (
+            "every student passes it without the skill: ask about something only the skill explains"
+        )
         rejected = [RejectedCase(one_line(one.case.input, 300), why) for one in easy]
         new = author.replace(rejected, [*known, *cases])
         still_passed = self._passed_without(draft, new)
@@ -216,7 +218,7 @@ def all_cases(known: CaseFile, new: Sequence[UsableCase]) -> list[UsableCase]:
 
 
 def _tagged(case: UsableCase, tag: str) -> UsableCase:
-    """With a tag, and for learning."""
+    """The case with a tag, marked for learning."""
     tags = [*case.data["tags"], tag, LEARN]
     own = replace(case.case, tags=tuple(tags))
     return replace(case, data={**case.data, "tags": tags}, case=own)
