@@ -131,12 +131,9 @@ def test_there_must_be_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert "nowhere.jsonl: no such file or folder" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("votes", "problem"), [("0", "must be at least 1"), ("2", "must be odd")])
-def test_the_votes_must_have_a_majority(
-    votes: str, problem: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["judge", str(EXAMPLES), "--model", "haiku", "--votes", votes]) == 2
-    assert f"--votes {votes}: {problem}" in capsys.readouterr().err
+def test_at_least_one_vote(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["judge", str(EXAMPLES), "--model", "haiku", "--votes", "0"]) == 2
+    assert "--votes 0: must be at least 1" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

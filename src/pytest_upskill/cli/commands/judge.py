@@ -73,15 +73,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=1,
         metavar="N",
-        help="rulings per answer, an odd number; the majority counts (default: 1)",
+        help="rulings per answer; the majority counts (default: 1)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(given: argparse.Namespace) -> tuple[str, int]:
-    if given.votes < 1 or given.votes % 2 == 0:
-        problem = "must be at least 1" if given.votes < 1 else "must be odd, to have a majority"
-        raise SettingsError("votes", problem, "Use 1, 3 or 5.", value=given.votes)
+    if given.votes < 1:
+        raise SettingsError("votes", "must be at least 1", "Use 1, 3 or 5.", value=given.votes)
     examples = load_labelled(given.file)
     trouble: list[str] = []
     rulings = _ask_judge(examples, given, trouble)
