@@ -28,6 +28,7 @@ PREFIXES = (
     "GITHUB_",
 )
 NAMES = ("PYTEST_UPSKILL_MODEL", "UPSKILL_CONFIG", "PYTEST_ADDOPTS", "COLUMNS", "NO_COLOR", "CI")
+TIMEOUT = 600  # seconds for one test: ten times what the slowest needs on a busy machine
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
@@ -38,6 +39,17 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.register_profile("default", deadline=None)
         settings.register_profile("quick", deadline=None, max_examples=20)
         settings.load_profile("default")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """No test can hang: it fails after the limit, with the stacks of all threads.
+
+    Not in the ini file, where pytest would refuse the key if pytest-timeout isn't installed.
+    """
+    if config.pluginmanager.hasplugin("timeout"):
+        for item in items:
+            if item.path.is_relative_to(Path(__file__).parent):
+                item.add_marker(pytest.mark.timeout(TIMEOUT))
 
 
 @pytest.hookimpl(wrapper=True)
