@@ -81,7 +81,6 @@ def test_python_without_the_extra_gets_the_same_error() -> None:
             "--base-url: not the URL of a server",
         ),
         (["judge", "l.jsonl", "--model", "hauku"], "--model hauku: unknown model"),
-        (["judge", "l.jsonl", "--model", "m", "--votes", "0"], "--votes 0: not 1 or more"),
         (
             ["refine", "skills/gate", "--eval-model", "m", "--eval-base-url", "foo"],
             "--eval-base-url: not the URL of a server",
