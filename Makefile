@@ -50,7 +50,7 @@ browser:
 
 tests: $(VENV)/.dev browser
 	$(BIN)/python -m coverage erase
-	$(BIN)/python -m coverage run -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m coverage run -m pytest -n 3 --dist loadgroup
 	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report
 
