@@ -112,6 +112,12 @@ def pytester(
 
 
 @pytest.fixture
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retry almost at once."""
+    monkeypatch.setattr("pytest_upskill.engine.lane._FIRST_PAUSE", 0.01)
+
+
+@pytest.fixture
 def shell(
     pytester: pytest.Pytester,
     monkeypatch: pytest.MonkeyPatch,

@@ -33,6 +33,7 @@ def question(text: str) -> Question:
     return Question("m", "Be brief.", (("user", text),), 64, 1)
 
 
+@pytest.mark.usefixtures("short_pauses")
 def test_every_question_is_answered_correctly_and_paid_for_once(provider: str) -> None:
     wanted = [question(f"question {number}") for number in range(100)]
     with LoopbackServer(unreliable) as server:
@@ -73,6 +74,7 @@ def test_deadline_reports_the_number_of_attempts(provider: str) -> None:
     assert " within 1 s (2 attempts). Raise timeout" in reply.reason
 
 
+@pytest.mark.usefixtures("short_pauses")
 @pytest.mark.parametrize("kind", ["garbage", "empty_body", "wrong_type", "reset"])
 def test_broken_reply_is_retried(provider: str, kind: str) -> None:
     def once(asked: Asked) -> Reply | Fault:

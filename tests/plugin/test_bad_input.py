@@ -185,18 +185,19 @@ def test_a_wrong_key_costs_one_call_not_one_per_case(
     assert json.loads(report)["summary"][0]["errored"] == 12
 
 
+@pytest.mark.usefixtures("short_pauses")
 def test_a_server_that_is_down(pytester: pytest.Pytester) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
     write_skill(pytester.path / "skills/gate")
     args = ["--skill", "skills", "--model", "m", "--skill-base-url", url]
-    # In a process of its own: httpx does not know its own errors after pytester's clean-up.
-    result = checked(pytester.runpytest_subprocess(*args))
+    result = checked(pytester.runpytest_inprocess(*args))
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines([f"m: can't connect to {url} *Is the server running*"])
 
 
+@pytest.mark.usefixtures("short_pauses")
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
