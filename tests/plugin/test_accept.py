@@ -51,7 +51,7 @@ def project(pytester: pytest.Pytester) -> Project:
     return Project(pytester)
 
 
-@pytest.fixture(params=["0", "1"], ids=["alone", "worker"])
+@pytest.fixture(params=["0", "2"], ids=["alone", "workers"])
 def workers(request: pytest.FixtureRequest) -> str:
     return f"-n{request.param}"
 

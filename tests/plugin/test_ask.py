@@ -29,7 +29,7 @@ def report(folder: Path) -> Any:
     return json.loads((folder / "r.json").read_text())
 
 
-@pytest.mark.parametrize("workers", ["0", "1"])
+@pytest.mark.parametrize("workers", ["0", "2"])
 def test_both_arms_are_run_and_count_into_the_lift(
     pytester: pytest.Pytester, model: str, workers: str
 ) -> None:
@@ -64,7 +64,7 @@ def test_the_skill_arm_fails_as_any_test_fails(pytester: pytest.Pytester, model:
     assert "functions.py" not in result.stdout.str()
 
 
-@pytest.mark.parametrize("workers", ["0", "1"])
+@pytest.mark.parametrize("workers", ["0", "2"])
 def test_no_answer_is_an_error_not_a_failure(pytester: pytest.Pytester, workers: str) -> None:
     write_skill(pytester.path / "skills/gate")
     (pytester.path / "none.json").write_text("[]")

@@ -229,7 +229,7 @@ def test_a_reply_of_five_megabytes_is_graded_and_shown_shortened(
     assert {len(record["output"]) for record in records} == {5_000_000}
 
 
-@pytest.mark.parametrize("workers", ["0", "1"])
+@pytest.mark.parametrize("workers", ["0", "2"])
 def test_terminal_escapes_in_a_reply_are_escaped(pytester: pytest.Pytester, workers: str) -> None:
     write_skill(pytester.path / "skills/gate")
     nasty = "\x1b]0;owned\x07 \x1b[2J \u202egnorw\u2066 \x9b31m \x00 \ud800"

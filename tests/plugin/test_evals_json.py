@@ -20,7 +20,7 @@ def skill(pytester: pytest.Pytester) -> Path:
 
 @pytest.mark.usefixtures("skill")
 @pytest.mark.parametrize("paths", [["--skill", "skills"], ["--skill", "skills/gate", "skills"]])
-@pytest.mark.parametrize("workers", [[], ["-n", "1"]])
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
 def test_evals_are_collected_without_skill_meta(
     pytester: pytest.Pytester, paths: list[str], workers: list[str]
 ) -> None:

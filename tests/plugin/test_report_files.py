@@ -122,7 +122,7 @@ def test_csv_file_of_a_run(pytester: pytest.Pytester, workers: str) -> None:
     assert list(Path(pytester.path / "out").iterdir()) == [pytester.path / "out/r.csv"]
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n1"])
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_the_option_writes_the_page(pytester: pytest.Pytester, workers: str) -> None:
     cases = [case("Open?", "gate up", id="first"), case("And shut?", "gate down", id="second")]
     write_skill(pytester.path / "skills/gate", cases)

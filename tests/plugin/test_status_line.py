@@ -95,7 +95,7 @@ def steady(lines: Sequence[str]) -> list[str]:
 
 @pytest.mark.parametrize(
     ("options", "rows"),
-    [([], 8), (["-v"], 8), (["-s"], 50), (["-n2"], 50), (["-n2", "-v"], 8)],
+    [([], 8), (["-v"], 8), (["-s"], 50), (["-n4"], 50), (["-n4", "-v"], 8)],
 )
 def test_on_a_terminal_it_leaves_no_trace(
     pytester: pytest.Pytester, slow: list[str], options: list[str], rows: int

@@ -33,7 +33,7 @@ def asked_since(server: LoopbackServer, before: int) -> list[tuple[str, str]]:
     )
 
 
-@pytest.mark.parametrize("workers", ["0", "1"])
+@pytest.mark.parametrize("workers", ["0", "2"])
 def test_an_unchanged_skill_is_not_asked_again(
     pytester: pytest.Pytester, server: LoopbackServer, workers: str
 ) -> None:

@@ -6,7 +6,7 @@ from pytest_upskill.skills.upskill_config import CONFIG_NAME
 from support.kit import write_script, write_skill
 
 
-@pytest.mark.parametrize("workers", ["0", "1"])
+@pytest.mark.parametrize("workers", ["0", "2"])
 def test_eval_model_is_the_default_and_shown_in_the_header(
     pytester: pytest.Pytester, workers: str
 ) -> None:

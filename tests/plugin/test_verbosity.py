@@ -137,7 +137,7 @@ def test_the_percentage_is_at_the_end_of_a_terminal_line(
     assert [("baseline" in name) for name in names] == [columns == 120] * 3
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n1"])
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_both_answers_are_side_by_side_on_a_wide_terminal(
     pytester: pytest.Pytester, workers: str
 ) -> None:
@@ -196,7 +196,7 @@ def test_a_failure_looks_the_same_in_a_worker(
     pytester: pytest.Pytester, args: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = []
-    for workers in ("-n0", "-n1"):
+    for workers in ("-n0", "-n2"):
         monkeypatch.setenv("COLUMNS", "130")
         result = pytester.runpytest_inprocess(*args, workers, "-k", "fails and not xfails")
         start = next(n for n, line in enumerate(result.outlines) if line.startswith("Question:"))
@@ -212,7 +212,7 @@ def test_a_terminal_without_the_characters_gets_ascii(
     pytester: pytest.Pytester, args: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
-    for more in (["-v"], ["-q"], ["-vv", "-n1"]):
+    for more in (["-v"], ["-q"], ["-vv", "-n2"]):
         text = pytester.runpytest_subprocess(*args, *more).stdout.str()
         assert text.isascii()
         assert "\\u" not in text
