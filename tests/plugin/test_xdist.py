@@ -124,7 +124,7 @@ def test_the_key_of_the_link_is_on_no_command_line_and_in_no_environment(
         assert (pytester.path / "looked.txt").read_text() == "yes"
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("workers", ["0", "4"])
 def test_faults_are_counted_and_the_limit_holds_over_all_workers(
     pytester: pytest.Pytester, workers: str
 ) -> None:
