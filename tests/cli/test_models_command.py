@@ -16,7 +16,7 @@ SECRET = "sk-very-secret-value"
 KEYS = [variable for provider in PROVIDERS.values() for variable in provider.key_envs]
 
 
-ADDRESSES = [p.base_url_env for p in HOSTED.values() if p.base_url_env]
+ADDRESSES = [variable for p in HOSTED.values() for variable in p.base_url_envs]
 
 
 @pytest.fixture(autouse=True)
@@ -89,6 +89,7 @@ def test_the_models_fit_into_80_columns(monkeypatch: pytest.MonkeyPatch) -> None
     ("variable", "value", "example", "address"),
     [
         ("OPENAI_BASE_URL", f"http://me:{SECRET}@proxy/v1?k={SECRET}", "openai", "http://proxy/v1"),
+        ("OPENAI_API_BASE", f"http://me:{SECRET}@proxy/v1", "openai", "http://proxy/v1"),
         ("ANTHROPIC_BASE_URL", "https://proxy", "anthropic", "https://proxy"),
         ("GENERIC_BASE_URL", "http://gpu:8000/v1", "generic", "http://gpu:8000/v1"),
         ("OLLAMA_HOST", "http://gpu:11434", "ollama", "http://gpu:11434"),
@@ -106,7 +107,16 @@ def test_models_shows_an_address_of_the_environment_without_its_secrets(
 
 
 def test_a_bad_address_is_no_traceback() -> None:
-    assert "OPENAI_BASE_URL" in models_text({"OPENAI_BASE_URL": "http://[::1"})
+    for variable in ("OPENAI_BASE_URL", "OPENAI_API_BASE"):
+        assert f"{variable}: not the URL" in models_text({variable: "http://[::1"})
+
+
+def test_two_different_addresses_are_told() -> None:
+    env = {"OPENAI_BASE_URL": f"http://{SECRET}@a/v1", "OPENAI_API_BASE": f"http://{SECRET}@b/v1"}
+    shown = models_text(env)
+    assert "http://a/v1 (OPENAI_BASE_URL)" in row(shown, PROVIDERS["openai"].example)
+    assert shown.endswith("name different servers; OPENAI_BASE_URL is used.")
+    assert SECRET not in shown
 
 
 def test_models_says_where_the_weights_will_be_and_where_they_are(

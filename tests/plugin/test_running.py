@@ -98,6 +98,27 @@ def test_no_answer_is_an_error_not_a_failure(pytester: pytest.Pytester) -> None:
     assert result.ret == 1
 
 
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_the_older_name_of_the_address_of_openai_counts(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: str
+) -> None:
+    write_skill(pytester.path / "skills/gate", [case("How does it open?", "gate up")])
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    args = ["--skill", "skills", "--model", "openai.gpt-4.1", "-n", workers]
+    with LoopbackServer(lambda _: Reply("gate up")) as server:
+        monkeypatch.setenv("OPENAI_API_BASE", f"{server.url}/v1")
+        result = pytester.runpytest_subprocess(*args)
+        result.assert_outcomes(passed=1)
+        result.stdout.no_fnmatch_line("*OPENAI_API_BASE*")
+        assert len(server.asked) == 2
+        monkeypatch.setenv("OPENAI_API_BASE", "http://elsewhere/v1")
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        result = pytester.runpytest_subprocess(*args)  # the same address: nothing is asked again
+        result.assert_outcomes(passed=1)
+        assert len(server.asked) == 2
+    result.stdout.fnmatch_lines(["*OPENAI_API_BASE name different servers; OPENAI_BASE_URL is*"])
+
+
 def test_the_two_arms_differ_by_the_skill_and_by_nothing_else(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,7 +18,7 @@ def written(folder: Path, text: str | bytes) -> Path:
 
 
 def test_known_keys_are_read_and_others_ignored(tmp_path: Path) -> None:
-    text = "model: sonnet\nmax_refine_attempts: 2\neval_model: haiku\nskills_dir: ./s\nruns_dir: /r"
+    text = "model: sonnet\nauto_eval: true\neval_model: haiku\nskills_dir: ./s\nruns_dir: /r"
     file = written(tmp_path, text)
     assert read_config(tmp_path, {}) == UpskillConfig(
         file, ("haiku",), tmp_path / "s", Path("/r").absolute(), "sonnet"
@@ -31,6 +31,21 @@ def test_models_that_write_skills_and_cases_are_read(tmp_path: Path) -> None:
     assert (config.teacher, config.test_model) == ("opus", "haiku")
     written(tmp_path, "test_gen_model: [haiku]")
     with pytest.raises(InputError, match="test_gen_model: must be a model name"):
+        read_config(tmp_path, {})
+
+
+@pytest.mark.parametrize(("value", "attempts"), [("4", 4), ("0", 1), ("-3", 1), ("~", None)])
+def test_the_number_of_attempts_is_read_as_upskill_does(
+    tmp_path: Path, value: str, attempts: int | None
+) -> None:
+    written(tmp_path, f"max_refine_attempts: {value}")
+    assert read_config(tmp_path, {}).attempts == attempts
+
+
+@pytest.mark.parametrize("value", ["many", "2.5", "true", "[3]"])
+def test_attempts_must_be_a_whole_number(tmp_path: Path, value: str) -> None:
+    written(tmp_path, f"max_refine_attempts: {value}")
+    with pytest.raises(InputError, match="max_refine_attempts: must be a whole number"):
         read_config(tmp_path, {})
 
 

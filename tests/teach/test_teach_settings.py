@@ -59,6 +59,8 @@ def test_options_come_before_the_configuration_and_the_defaults() -> None:
     configured = parsed("generate", eval_models=("small",), teacher="big", test_model="tester")
     assert configured.students == ("small",)
     assert (configured.teacher, configured.author) == ("big", "tester")
+    assert parsed("refine", attempts=5).attempts == 5
+    assert parsed("refine", "--attempts", "2", attempts=5).attempts == 2
     assert parsed("generate", "-m", "huge", "--cases", "5", teacher="big") == TeachSettings(
         "x", teacher="huge", cases=5
     )

@@ -11,6 +11,10 @@ from .output import write
 def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     name = next((word for word in words if not word.startswith("-")), "")
+    if name == "plot":  # of upskill
+        cut = words.index(name)
+        name, words[cut : cut + 1] = "runs", ["runs", "--plot", "--metric", "success"]
+        print("pytest-upskill plot is now: pytest-upskill runs --plot", file=sys.stderr)
     command = BY_NAME.get(name)
     for_pytest: list[str] = []
     if command and command.runs_pytest and "--" in words:

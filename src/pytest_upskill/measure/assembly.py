@@ -102,7 +102,11 @@ class Assembly:
         how_to_record: str = "",
         budget_hint: Text = "raise it, or ask for less",
     ) -> Engine:
-        """What asks the models; ``notify`` gets problems with the answers stored in root."""
+        """What asks the models; ``notify`` gets what is odd about them or the stored answers."""
+        if settings.replay_file is None:
+            providers = {spec.provider.name: spec.provider for spec in self.specs.values()}
+            for note in filter(None, (one.note(os.environ) for one in providers.values())):
+                notify(note)
 
         async def open_model(name: str) -> Model:
             spec = self.specs[name]

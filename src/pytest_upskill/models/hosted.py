@@ -19,7 +19,7 @@ class Hosted(Provider):
     """Models behind a server."""
 
     base_url: str | None = None
-    base_url_env: str = ""  # the environment variable that replaces the address
+    base_url_envs: tuple[str, ...] = ()  # variables that replace the address; the first set counts
     price_list: str = ""  # the provider's id in genai-prices
     protocol: ClassVar[str]
 
@@ -28,13 +28,25 @@ class Hosted(Provider):
 
     def base_url_in(self, env: Mapping[str, str]) -> str | None:
         """The address of the server: from the environment, else the provider's own."""
-        given = env.get(self.base_url_env, "").strip()
-        return self._checked(given) if given else self.base_url
+        variable, url = self.set_in(env)
+        if variable and not _is_url(url):
+            raise InputError(variable, _NOT_A_URL, _URL_FORM)
+        return url or self.base_url
 
-    def _checked(self, url: str) -> str:
-        if not _is_url(url):
-            raise InputError(self.base_url_env, _NOT_A_URL, _URL_FORM)
-        return url
+    def set_in(self, env: Mapping[str, str]) -> tuple[str, str]:
+        """The variable that replaces the address, and the address; empty if none does."""
+        return next(iter(self._all_set_in(env)), ("", ""))
+
+    def _all_set_in(self, env: Mapping[str, str]) -> list[tuple[str, str]]:
+        given = [(variable, env.get(variable, "").strip()) for variable in self.base_url_envs]
+        return [(variable, value) for variable, value in given if value]
+
+    def note(self, env: Mapping[str, str]) -> str:
+        given = self._all_set_in(env)
+        if len({value.rstrip("/") for _, value in given}) < 2:
+            return ""
+        (used, _), (other, _) = given[:2]
+        return f"{used} and {other} name different servers; {used} is used"
 
     def identity(self, spec: ModelSpec) -> str | None:
         return digest(self.protocol, spec.base_url or "", spec.model_id, spec.effort or "")
@@ -80,17 +92,16 @@ class HuggingFaceProvider(ChatProvider):
 class OllamaProvider(ChatProvider):
     """Your own server, which costs nothing."""
 
-    def base_url_in(self, env: Mapping[str, str]) -> str | None:
+    def set_in(self, env: Mapping[str, str]) -> tuple[str, str]:
         """OLLAMA_HOST may lack the scheme, the port and the path."""
-        host = env.get(self.base_url_env, "").strip()
+        variable, host = super().set_in(env)
         if not host:
-            return self.base_url
+            return "", ""
         url = host
         if "://" not in host:
             has_port = host.rpartition("]")[2].rpartition(":")[2].isdigit() and ":" in host
             url = f"http://{host}" if has_port else f"http://{host}:{_OLLAMA_PORT}"
-        whole = url if url.rstrip("/").endswith("/v1") else f"{url.rstrip('/')}/v1"
-        return self._checked(whole)
+        return variable, url if url.rstrip("/").endswith("/v1") else f"{url.rstrip('/')}/v1"
 
     def price(self, spec: ModelSpec) -> Price | None:  # noqa: ARG002
         return FREE
@@ -107,7 +118,7 @@ class GenericProvider(ChatProvider):
         if not (url := url or self.base_url_in(env)):
             raise wanted.error(
                 "the address of its server is not known",
-                ("Give ", Setting(wanted.by.url_setting), f" URL, or set {self.base_url_env}."),
+                ("Give ", Setting(wanted.by.url_setting), f" URL, or set {self.base_url_envs[0]}."),
             )
         return ModelSpec(wanted.name, self, rest, url)
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from .._util.texts import guess
 from ..errors import Setting, SettingsError
+from .fast_agent_names import instead_of
 from .hosted import (
     ChatProvider,
     GenericProvider,
@@ -29,7 +30,7 @@ ALIASES: Final[Mapping[str, str]] = {
 }
 EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh")
 _GENERIC: Final = GenericProvider(
-    "generic", "generic.NAME", base_url_env="GENERIC_BASE_URL", key_envs=("GENERIC_API_KEY",)
+    "generic", "generic.NAME", base_url_envs=("GENERIC_BASE_URL",), key_envs=("GENERIC_API_KEY",)
 )
 
 Providers = Mapping[str, Provider]
@@ -41,7 +42,7 @@ PROVIDERS: Final[Providers] = {
             "anthropic",
             f"anthropic:{ALIASES['haiku']}",
             "https://api.anthropic.com",
-            "ANTHROPIC_BASE_URL",
+            ("ANTHROPIC_BASE_URL",),
             price_list="anthropic",
             key_envs=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
             needs_key=True,
@@ -50,7 +51,7 @@ PROVIDERS: Final[Providers] = {
             "openai",
             "openai:gpt-5.4-mini",
             "https://api.openai.com/v1",
-            "OPENAI_BASE_URL",
+            ("OPENAI_BASE_URL", "OPENAI_API_BASE"),  # the second is the older name
             price_list="openai",
             key_envs=("OPENAI_API_KEY",),
             needs_key=True,
@@ -70,7 +71,7 @@ PROVIDERS: Final[Providers] = {
             key_envs=("OPENROUTER_API_KEY",),
             needs_key=True,
         ),
-        OllamaProvider("ollama", "ollama:qwen3:8b", "http://localhost:11434/v1", "OLLAMA_HOST"),
+        OllamaProvider("ollama", "ollama:qwen3:8b", "http://localhost:11434/v1", ("OLLAMA_HOST",)),
         _GENERIC,
         LocalProvider("local", "local:FILE.gguf", bare=True),
         ScriptedProvider("scripted", "scripted:answers.json"),
@@ -106,6 +107,8 @@ def _resolve(wanted: ModelName, env: Mapping[str, str], providers: Providers) ->
         return _GENERIC.resolve(wanted, name, env)
     if provider := providers.get(name.rstrip(".")):
         raise _no_name(wanted, provider)
+    if instead := instead_of(name):
+        raise wanted.error(*instead)
     examples = [p.example for n, p in providers.items() if n != _GENERIC.name]
     known = f"Known names: {', '.join(ALIASES)}, local, {', '.join(examples)}, and any name that "
     hint = (known, "the server at ", Setting(wanted.by.url_setting), " knows.")
@@ -119,6 +122,10 @@ def _no_name(wanted: ModelName, provider: Provider) -> SettingsError:
 
 def _dotted(wanted: ModelName, provider: Hosted, rest: str, env: Mapping[str, str]) -> ModelSpec:
     """upskill's form: provider.MODEL or provider.MODEL.effort."""
+    if "?" in rest:  # parameters of fast-agent
+        plain = f"{provider.name}.{rest.partition('?')[0]}"
+        effort = "" if provider == _GENERIC else f", or {plain}.low for low effort"
+        raise wanted.error('parameters after "?" are not supported', f"Use {plain}{effort}.")
     model_id, _, last = rest.rpartition(".")
     if not model_id or last not in EFFORTS or provider == _GENERIC:
         return provider.resolve(wanted, rest, env)
@@ -129,5 +136,7 @@ def _guess(name: str, providers: Providers) -> str:
     if name.startswith("claude-"):
         return f' (did you mean "anthropic:{name}"?)'
     if name.startswith(("gpt-", "o1", "o3", "o4", "chatgpt-")):
-        return f' (did you mean "openai:{name}"?)'
+        name = name.partition("?")[0]
+        with_effort = name.rpartition(".")[2] in EFFORTS
+        return f' (did you mean "openai{"." if with_effort else ":"}{name}"?)'
     return guess(name, [*ALIASES, *providers])

@@ -131,6 +131,10 @@ class Provider(ABC):
                 return variable, value
         return None
 
+    def note(self, env: Mapping[str, str]) -> str:  # noqa: ARG002
+        """What is odd about its settings in the environment, without a period; mostly nothing."""
+        return ""
+
     def identity(self, spec: ModelSpec) -> str | None:
         """Everything about a model that shapes its answers; None if they must not be stored."""
         return digest(self.name, spec.base_url or "", spec.model_id, spec.effort or "")

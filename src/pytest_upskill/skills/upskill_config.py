@@ -27,10 +27,15 @@ class UpskillConfig:
     teacher: str | None = None
     teacher_key: str = "model"  # which of two keys named it
     test_model: str | None = None
+    attempts: int | None = None
 
     def origin(self, field: str) -> str:
-        """The file and the key of a model's name, for errors about it."""
-        keys = {"eval_models": "eval_model", "test_model": "test_gen_model"}
+        """The file and the key of a value, for errors about it."""
+        keys = {
+            "eval_models": "eval_model",
+            "test_model": "test_gen_model",
+            "attempts": "max_refine_attempts",
+        }
         return f"{shown(self.file)}: {keys.get(field, self.teacher_key)}" if self.file else ""
 
 
@@ -53,6 +58,7 @@ def read_config(folder: Path, env: Mapping[str, str]) -> UpskillConfig:
         test_model=_name(file, data, "test_gen_model"),
         skills_dir=_path(file, data, "skills_dir", folder),
         runs_dir=_path(file, data, "runs_dir", folder),
+        attempts=_attempts(file, data, "max_refine_attempts"),
     )
 
 
@@ -93,6 +99,15 @@ def _name(file: Path, data: Mapping[str, Any], key: str) -> str | None:
     if value is not None and not (isinstance(value, str) and value.strip()):
         raise _wrong(file, key, "a model name", f"{key}: opus")
     return value.strip() if value else None
+
+
+def _attempts(file: Path, data: Mapping[str, Any], key: str) -> int | None:
+    value = data.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise _wrong(file, key, "a whole number", f"{key}: 3")
+    return max(1, value)  # as in upskill, the first version always counts
 
 
 def _path(file: Path, data: Mapping[str, Any], key: str, folder: Path) -> Path | None:

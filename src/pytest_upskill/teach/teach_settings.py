@@ -200,6 +200,7 @@ class TeachSettings:
             commands=_LOOP,
             parse=int,
             within=(1, 50),
+            config="attempts",
             resume="limit",
         ),
     )

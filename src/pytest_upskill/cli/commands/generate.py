@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from ...errors import shown
+from ...errors import InputError, shown
 from ...skills.skill import SKILL_NAMES
 from ...teach import workflow
 from ..output import ask
@@ -20,9 +20,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs-dir", help=argparse.SUPPRESS)
     parser.add_argument("--log-runs", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--no-log-runs", action="store_true", help=argparse.SUPPRESS)
+    # Of upskill 0.1.
+    parser.add_argument("--trace", dest="source", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--eval-provider", help=argparse.SUPPRESS)
 
 
 def run(given: argparse.Namespace) -> tuple[str, int]:
+    if given.eval_provider is not None:
+        hint = "Put it into the model's name: --eval-model openai:ID, --eval-model ollama:NAME."
+        raise InputError("--eval-provider", "not supported by pytest-upskill", hint)
     config = config_here()
     unmeasured = {"students": ()} if given.no_eval else {}
     settings = teach_settings(given, given.task, config, **unmeasured)

@@ -33,11 +33,13 @@ def models_text(env: Mapping[str, str]) -> str:
     ]
     own_key = _key_state(HOSTED["generic"], env)
     providers.append(("any other name", "pytest --skill-base-url", own_key))
+    odd = [f"{note}." for provider in HOSTED.values() if (note := provider.note(env))]
     return "\n\n".join(
         [
             tabulate(aliases, ("alias", "stands for"), tablefmt="simple"),
             tabulate(providers, ("name", "address", "key"), tablefmt="simple"),
             tabulate(_without_server(env), ("without a server", ""), tablefmt="simple"),
+            *odd,
         ]
     )
 
@@ -71,15 +73,15 @@ def _provider_data(name: str, env: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _address(name: str, env: Mapping[str, str]) -> str:
-    variable = HOSTED[name].base_url_env
+    provider = HOSTED[name]
     try:
-        url = HOSTED[name].base_url_in(env)
+        url = provider.base_url_in(env)
     except InputError as error:
-        return f"{variable}: {error.problem}"
+        return f"{error.where}: {error.problem}"
     if not url:
-        return f"set {variable}"
-    if url != HOSTED[name].base_url:
-        return f"{shown_address(url)} ({variable})"
+        return f"set {provider.base_url_envs[0]}"
+    if url != provider.base_url:
+        return f"{shown_address(url)} ({provider.set_in(env)[0]})"
     return url.partition("://")[2]  # so that the table fits into 80 columns
 
 

@@ -32,6 +32,7 @@ _NONE: Final = (
     "(looked for in .upskill/runs, here and in parent folders; --dir names another folder)"
 )
 _ID_HELP: Final = "the start or end of a run's id, or last, last~1, or a file of results"
+_METRICS_OF_UPSKILL: Final = {"success": "pass-rate"}
 _NO_MATCH: Final = "No run matches. pytest-upskill runs lists them all."
 
 
@@ -46,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(*flags, action="append", metavar="NAME", help=text)
     parser.add_argument(
         "--metric",
+        type=lambda name: _METRICS_OF_UPSKILL.get(name, name),
         choices=metrics(),
         default="lift",
         help="the number to plot or write (default: lift)",
