@@ -7,6 +7,7 @@ import pytest
 
 from pytest_upskill.cli import main
 from pytest_upskill.cli.command_table import make_parser
+from support.upskill_logs import logged, write_batch
 
 # As on its command line.
 TODAY = [
@@ -57,3 +58,58 @@ def test_what_has_no_counterpart_says_what_to_use(
 def test_a_trace_is_a_source() -> None:
     given = make_parser().parse_args(["generate", "task", "--trace", "trace.md"])
     assert given.source == Path("trace.md")
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_batch(tmp_path / "runs", "2026_01_21_15_30", [logged(1, 1, arm="baseline"), logged(2, 3)])
+    write_batch(tmp_path / "runs", "2026_01_22_15_30", [logged(n, 4) for n in (1, 2, 3)])
+    return tmp_path / "runs"
+
+
+def shown(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> str:
+    assert main(words) == status
+    return capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("runs")
+def test_its_runs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "pytest-upskill runs --dir runs" in shown(capsys, "runs")
+    head, _, newest, oldest = shown(capsys, "runs", "-d", "runs").splitlines()
+    assert head.split() == "run when skill model cases without with lift tokens".split()
+    assert newest.split()[2:] == ["gate", "haiku", "4", "-", "100%", "-", "100"]
+    assert oldest.split()[2:] == ["gate", "haiku", "4", "25%", "75%", "+50", "100"]
+    Path("upskill.config.yaml").write_text("runs_dir: ./runs")
+    assert len(shown(capsys, "runs").splitlines()) == 4
+
+
+@pytest.mark.usefixtures("runs")
+def test_its_runs_are_plotted_and_written(capsys: pytest.CaptureFixture[str]) -> None:
+    plotted = shown(capsys, "runs", "-d", "runs", "--plot", "--metric", "success")
+    assert plotted.startswith("gate on haiku: pass rate with the skill")
+    assert "75% → 100% (+25 points)" in plotted
+    assert main(["plot", "-d", "runs", "-s", "gate", "-m", "haiku"]) == 0
+    told = capsys.readouterr()
+    assert told.out == plotted
+    assert told.err == "pytest-upskill plot is now: pytest-upskill runs --plot\n"
+    assert "tokens of an answer" in shown(capsys, "plot", "-d", "runs", "--metric", "tokens")
+    assert shown(capsys, "runs", "-d", "runs", "--csv", "out.csv") == "out.csv: 2 lines\n"
+    assert len(Path("out.csv").read_text().splitlines()) == 3
+
+
+def test_its_damaged_runs_are_told(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (runs / "2026_01_22_15_30/batch_summary.json").write_text("\x1b[31m{")
+    lines = shown(capsys, "runs", "-d", "runs").splitlines()
+    assert len(lines) == 4
+    assert lines[-1].startswith("skipped, damaged: runs/2026_01_22_15_30/batch_summary.json: Inv")
+    assert "\x1b" not in lines[-1]
+
+
+@pytest.mark.usefixtures("runs")
+@pytest.mark.parametrize("words", [["show", "last"], ["compare", "last~1", "2026_01_22"]])
+def test_its_runs_have_no_cases_to_show(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["runs", "-d", "runs", *words]) == 2
+    assert "a run of upskill, which has only totals" in capsys.readouterr().err

@@ -20,8 +20,9 @@ from ...reports.history.trend_page import trend_page
 from ...reports.numbers import metrics
 from ...reports.terminal.layout import Look
 from ...results.from_json import read_run, unpacked
-from ...results.history import KeptRun, find, runs, short_ids
+from ...results.history import KeptRun, find, short_ids
 from ...results.run_comparison import RunComparison, compare_runs
+from ...results.upskill_runs import UpskillRun, all_runs, upskill_runs
 from ..command_table import USAGE, Command, add_command
 from ..output import stdout_look
 from ..project import runs_folder
@@ -31,6 +32,7 @@ _NONE: Final = (
     "No runs yet. Make one: pytest --skill PATH --model NAME\n"
     "(looked for in .upskill/runs, here and in parent folders; --dir names another folder)"
 )
+_OF_UPSKILL: Final = "The folder runs has runs of upskill: pytest-upskill runs --dir runs"
 _ID_HELP: Final = "the start or end of a run's id, or last, last~1, or a file of results"
 _METRICS_OF_UPSKILL: Final = {"success": "pass-rate"}
 _NO_MATCH: Final = "No run matches. pytest-upskill runs lists them all."
@@ -78,14 +80,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> tuple[str, int]:
-    kept = runs(runs_folder(given.dir, Path.cwd()))
+    kept = all_runs(runs_folder(given.dir, Path.cwd()))
     look = stdout_look()
     if given.what == "show":
         return _show(given, kept, look)
     if given.what == "compare":
         return _compare(given, kept, look)
     if not kept and not given.json:
-        return _NONE, 1 if given.html or given.csv else 0
+        text = f"{_NONE}\n{_OF_UPSKILL}" if upskill_runs(Path("runs")) else _NONE
+        return text, 1 if given.html or given.csv else 0
     damaged: list[str] = []
     wanted = _entries(given, kept, damaged)
     limit = given.limit or (None if given.json or given.html or given.csv else _ROWS)
@@ -195,6 +198,9 @@ def _file_of(text: str, kept: Sequence[KeptRun]) -> tuple[str, Path]:
         if path.is_file():
             return path.name, path
         raise
+    if isinstance(run, UpskillRun):
+        problem = "a run of upskill, which has only totals"
+        raise ResultsError(run.id, problem, "List them with `pytest-upskill runs`.")
     return run.id, run.path
 
 

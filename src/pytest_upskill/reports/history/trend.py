@@ -40,7 +40,9 @@ def history_lines(entries: Sequence[Entry], look: Look, now: datetime) -> list[s
 
 def _tables(entries: Sequence[Entry], look: Look, now: datetime) -> Iterator[Table]:
     numbers = shown_numbers([entry.measured for entry in entries], details=False)
-    columns = [*_BEFORE, *(Column(n.header, True, n.priority) for n in numbers), _VERDICT]
+    before = [c for c in _BEFORE if c.header != "commit" or any(e.commit for e in entries)]
+    after = [_VERDICT] if any(entry.row.verdict for entry in entries) else []
+    columns = [*before, *(Column(n.header, True, n.priority) for n in numbers), *after]
     order = sorted(
         (column for column in columns if column.priority < KEEP),
         key=lambda column: column.priority,
