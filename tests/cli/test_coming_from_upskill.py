@@ -77,7 +77,7 @@ def shown(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> s
 def test_its_runs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "pytest-upskill runs --dir runs" in shown(capsys, "runs")
     head, _, newest, oldest = shown(capsys, "runs", "-d", "runs").splitlines()
-    assert head.split() == "run when skill model cases without with lift tokens".split()
+    assert " ".join(head.split()) == "run when skill model cases without with lift tokens"
     assert newest.split()[2:] == ["gate", "haiku", "4", "-", "100%", "-", "100"]
     assert oldest.split()[2:] == ["gate", "haiku", "4", "25%", "75%", "+50", "100"]
     Path("upskill.config.yaml").write_text("runs_dir: ./runs")

@@ -153,6 +153,22 @@ def test_command_works(command: str, project: Path, tmp_path: Path, shell: Shell
             pytest.fail(f"this test does not know how to run: {command}")
 
 
+def test_the_scripted_example_ends_as_its_page_says(project: Path, shell: Shell) -> None:
+    command = ["pytest", "--skill", "skills/wick", "--model", "scripted:docs/example-answers.json"]
+    page = (ROOT / "docs/models.md").read_text()
+    assert f"$ {shlex.join(command)}\n" in page
+    shown = shell.output([*command, "-p", "no:cacheprovider"], project)
+    assert " 10 passed in " in shown.splitlines()[-1]
+    assert "helps: +100 points" in shown
+    assert "helps: +100 points" in page
+    rules = json.loads((ROOT / "docs/example-answers.json").read_text())
+    fewer = [rule for rule in rules if rule.get("question") != "owns"]
+    (project / "fewer.json").write_text(json.dumps(fewer))
+    command[-1] = "scripted:fewer.json"
+    shown = shell.output([*command, "-p", "no:cacheprovider"], project, statuses=(1,))
+    assert " 1 failed, 9 passed in " in shown.splitlines()[-1]
+
+
 def check_requirement(requirement: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     name, _, extra = requirement.rstrip("]").partition("[")
