@@ -1,6 +1,7 @@
 """Every command and flag that upskill has, or had in 0.1 and 0.2, has an answer here."""
 
 import argparse
+import re
 from pathlib import Path
 
 import pytest
@@ -113,3 +114,12 @@ def test_its_runs_have_no_cases_to_show(
 ) -> None:
     assert main(["runs", "-d", "runs", *words]) == 2
     assert "a run of upskill, which has only totals" in capsys.readouterr().err
+
+
+def test_the_page_has_every_command_and_flag() -> None:
+    page = (Path(__file__).parents[2] / "docs/upskill.md").read_text()
+    for written in [*TODAY, *EARLIER]:
+        command, *words = written.split()
+        assert f"`{command}" in page
+        for flag in (word for word in words if word.startswith("--")):
+            assert re.search(rf"{flag}\b", page), flag
