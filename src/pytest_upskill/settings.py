@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 DEFAULT_RUNS: Final = 1
 MOST_RUNS: Final = 1000  # a file of cases from anywhere must not fill the memory
@@ -10,6 +10,8 @@ DEFAULT_MAX_OUTPUT: Final = 2048
 DEFAULT_TIMEOUT: Final = 120.0
 DEFAULT_CONCURRENCY: Final = 64
 DEFAULT_HISTORY_MB: Final = 200
+
+Score = Literal["pass", "checks"]  # what a lift is of: pass rates, or shares of checks passed
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class Settings:
     tests_file: Path | None = None  # cases from this file in place of the skill's own
     baseline: bool = True  # also ask without the skill
     against: str | None = None  # a git ref: also ask with the skill as it was there
+    score: Score | None = None  # None: checks for cases of evals.json, else pass
     case_threshold: float | None = None  # share of runs that must pass; None: more than half
     allow_code: bool = False  # run checks from the skill's folder
 

@@ -33,6 +33,7 @@ INI = """
     skill_against = main
     skill_no_worse = true
     skill_judge = one
+    skill_score = checks
     skill_max_tokens = 100000
     skill_max_cost = 1e9
     skill_fresh = true
@@ -68,6 +69,7 @@ TOML = """
     skill_against = "main"
     skill_no_worse = true
     skill_judge = "one"
+    skill_score = "checks"
     skill_max_tokens = 100000
     skill_max_cost = 1e9
     skill_fresh = true
@@ -107,6 +109,7 @@ def test_the_ini_file_is_used_without_an_option(pytester: pytest.Pytester, form:
     arms = ("previous", "skill")
     assert tried == [(m, arm, run) for m in ("one", "two") for run in (1, 2) for arm in arms]
     assert {record["case"] for record in data["records"]} == {"from-file"}
+    assert data["skills"][0]["score"] == "checks"
     assert len((pytester.path / "out.csv").read_text().splitlines()) == 9
     assert (pytester.path / "out.md").read_text().count("| two |") == 1
     assert (pytester.path / "bench/two/iteration-1/benchmark.json").is_file()

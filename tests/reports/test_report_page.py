@@ -116,8 +116,9 @@ def test_checks_per_answer_are_the_same_as_in_the_terminal() -> None:
     ]
     results = replace(made, records=tuple(records))
     lines = skill_table(results.verdicts, Look(160))
-    assert " 1.4/2 " in lines[-1]
-    assert re.findall(r'data-name="checks">([^<]*/[^<]*)</td>', html_report(results)) == ["1.4/2"]
+    assert " 1.4/2 → 1.4/2 0 " in lines[-1]
+    shown = re.findall(r'data-name="checks">([^<]*/[^<]*)<', html_report(results))
+    assert shown == ["1.4/2 → 1.4/2 "]
 
 
 def test_a_tiny_cost_is_escaped() -> None:
@@ -127,11 +128,10 @@ def test_a_tiny_cost_is_escaped() -> None:
     assert 'data-name="$/1000">&lt;$0.001 → &lt;$0.001</td>' in page
 
 
-def test_without_checks_their_cell_is_a_dash() -> None:
+def test_without_checks_they_have_no_column() -> None:
     made = made_run(cases=1)
-    records = [replace(record, checks=()) for record in made.records]
-    page = html_report(replace(made, records=tuple(records)))
-    assert re.findall(r'data-name="checks">([^<]*)</td>', page) == ["–"]
+    records = [replace(record, checks=(), score=None) for record in made.records]
+    assert 'data-name="checks"' not in html_report(replace(made, records=tuple(records)))
 
 
 @pytest.mark.parametrize(

@@ -22,15 +22,16 @@ from support.made import accepted_count, made_record, made_run
 SCHEMA = {
     "": "schema started seconds skills summary records gate "
     "cases tests gates looks commit versions",
-    "skills": "name path digest tokens against",
+    "skills": "name path digest tokens against score",
     "summary": "skill model model_id cases runs baseline_rate skill_rate lift lift_low lift_high "
     "p_value detectable_lift baseline_tokens skill_tokens token_change baseline_cost skill_cost "
     "checks_passed checks_total errored verdict baseline_score skill_score "
     "token_change_low token_change_high sentence previous_rate previous_tokens previous_cost "
     "change change_low change_high change_p_value change_verdict baseline_rate_low "
     "baseline_rate_high skill_rate_low skill_rate_high normalised_gain score_lift score_lift_low "
-    "score_lift_high by_case",
-    "by_case": "case runs baseline_rate skill_rate pass_hat_k flakiness",
+    "score_lift_high by_case score rate_lift rate_lift_low rate_lift_high "
+    "baseline_checks_passed baseline_checks_total previous_score",
+    "by_case": "case runs baseline_rate skill_rate pass_hat_k flakiness baseline_score skill_score",
     "records": "skill case model arm run outcome output input_tokens output_tokens cached_tokens "
     "seconds stored checks error score judge_calls judge_input_tokens judge_output_tokens cost",
     "checks": "check passed reason weight required asks",

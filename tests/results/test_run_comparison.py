@@ -47,7 +47,7 @@ def test_p_values_are_adjusted_for_several_models() -> None:
     one, two = run(range(4), models=models), run(range(10), models=models)
     alone = paired_lift([(float(n < 4), float(n < 10)) for n in range(12)], 1).p_value
     changes = [pair.change for pair in compare_runs(one, two).pairs]
-    assert [change and change.p_value for change in changes] == holm([alone] * 3)
+    assert [change and change.lift.p_value for change in changes] == holm([alone] * 3)
 
 
 def test_only_unchanged_cases_with_answers_are_paired() -> None:

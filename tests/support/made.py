@@ -138,7 +138,7 @@ def made_cases(rates: Sequence[Pair], tokens: Tokens = (None, None)) -> tuple[Ca
             f"case-{number}",
             1,
             {
-                arm: ArmSummary(1, rate, tokens=used)
+                arm: ArmSummary(1, rate, rate, tokens=used)
                 for arm, rate, used in zip(_PAIR, pair, tokens, strict=True)
                 if rate is not None
             },
@@ -165,11 +165,13 @@ def made_summary(
             "baseline": {"rate": 0.42, "score": 0.5, "tokens": 12345.0, "seconds": 12.3},
             "skill": {"rate": 0.83, "score": 0.9, "tokens": 23456.0, "seconds": 45.6},
         }
-        numbers["skill"] |= {"checks_passed": 90, "checks_total": 108, "graded": 36}
+        for one, passed in zip(_PAIR, (54, 90), strict=True):
+            numbers[one] |= {"checks_passed": passed, "checks_total": 108, "graded": 36}
     else:
         values = {"cases": len(rates), "runs": 1, "by_case": made_cases(rates, tokens)}
         numbers = {
-            arm: {"cases": len(known), "rate": fmean(known), "tokens": used}
+            arm: {**dict.fromkeys(("rate", "score"), fmean(known)), "tokens": used}
+            | {"cases": len(known)}
             for arm, n, used in zip(_PAIR, (0, 1), tokens, strict=True)
             if (known := [rate for pair in rates if (rate := pair[n]) is not None])
         }

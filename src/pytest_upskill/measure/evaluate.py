@@ -12,9 +12,9 @@ from ..errors import shown
 from ..models.prices import Price, cost
 from ..results.accepted import planned_case
 from ..results.run import RunResults, versions
-from ..settings import Settings
+from ..settings import Score, Settings
 from ..skills.skill import Skill
-from ..trials.plan import PlannedCase, SkillInfo
+from ..trials.plan import PlannedCase, SkillInfo, score_of
 from ..trials.trial import ARMS, Arm, trials_of, user_text
 
 PriceOf = Callable[[str], Price | None]
@@ -36,7 +36,7 @@ def evaluate_cases(
     """
     started, clock = datetime.now(UTC), monotonic()
     tests, to_grade = list[PlannedCase](), list[ToGrade]()
-    info = _info(skill)
+    info = _info(skill, score_of(settings.score, (case for case, _ in cases)))
     for case, checks in cases:
         rubric = rubric_for(checks, settings.judge)
         for model, model_id in models.items():
@@ -63,6 +63,6 @@ def evaluate_cases(
     )
 
 
-def _info(skill: Skill) -> SkillInfo:
+def _info(skill: Skill, score: Score) -> SkillInfo:
     path = shown(skill.file.parent)
-    return SkillInfo(skill.name, path, skill.digest, skill.tokens)
+    return SkillInfo(skill.name, path, skill.digest, skill.tokens, score=score)

@@ -18,7 +18,12 @@ from .outcomes import is_passed_by
 def plan_of(items: Sequence[pytest.Item]) -> Plan:
     """The tests that ask a model."""
     found = [own for item in items if (own := _of_skill(item)) and not is_passed_by(item)]
-    return Plan(tuple(dict.fromkeys(skill for skill, _ in found)), tuple(test for _, test in found))
+    skills: dict[str, SkillInfo] = {}
+    for skill, _ in found:
+        # A test in Python does not know how its skill's cases are scored.
+        if skill.name not in skills or skill.score == "checks":
+            skills[skill.name] = skill
+    return Plan(tuple(skills.values()), tuple(test for _, test in found))
 
 
 def _of_skill(item: pytest.Item) -> tuple[SkillInfo, PlannedCase] | None:
@@ -86,10 +91,11 @@ class FrugalRuns:
     def _decide(self, skill: str, model: str, items: Sequence[CaseItem]) -> int:
         for runs in self._looks:
             records = [record for own in records_of_items(items, runs, self._ask) for record in own]
-            seen = summarize(records, skill, model, model_id=model, not_run=0)
+            score = items[0].parent.info.score
+            seen = summarize(records, skill, model, model_id=model, not_run=0, score=score)
             # With an answer missing the verdict is incomplete, and more runs would not change that.
-            rates = seen.pairs("rate", over="baseline")
-            if seen.errored or not rates or not look(rates, runs, self._looks).open:
+            scores, chance = seen.scores(over="baseline"), seen.chance(over="baseline")
+            if seen.errored or not scores or not look(scores, runs, self._looks, chance).open:
                 break
         return runs
 

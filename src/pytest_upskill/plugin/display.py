@@ -1,6 +1,6 @@
 """What a run shows on the terminal, from the header to the last line."""
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -23,10 +23,13 @@ from ..reports.terminal.live import item_numbers
 from ..reports.terminal.summary_text import summary_lines
 from ..results.accepted import AcceptedComparison
 from ..results.run import RunResults
-from ..settings import Settings
+from ..results.summary import SCORE_WORDS
+from ..settings import Score, Settings
+from ..skills.case import are_evals
 from ..trials.plan import SkillInfo
 from ..trials.records import load_records
 from .outcomes import RECORDS_PROPERTY
+from .paths import SkillSource
 
 _KEY: Final = "upskill_screen"
 _WIDTH: Final = 80  # without a terminal
@@ -34,6 +37,7 @@ _PERCENT: Final = len(" [100%]")
 _INDENT: Final = "    "
 _BAR: Final = 30
 _MB: Final = 1_000_000.0
+_OTHER_SCORE: Final = "evals.json; --skill-score pass: on the pass rate"
 
 Specs = Mapping[str, ModelSpec]
 Status = tuple[str, str, str | tuple[str, dict[str, bool]]]
@@ -110,6 +114,18 @@ def header_lines(
         own = " (also under test: it may favor its own answers)"
         lines.append(f"upskill: rubrics judged by {name}{own if spec.model_id in tested else ''}")
     return lines
+
+
+def score_lines(sources: Collection[SkillSource], chosen: Score | None) -> list[str]:
+    """What verdicts are on, unless it is the pass rate by default."""
+    if chosen:
+        return [f"upskill: verdicts are on the {SCORE_WORDS[chosen]}"]
+    evals = [one for one in sources if one.cases_file and are_evals(one.cases_file)]
+    if not evals:
+        return []
+    names = one_line(", ".join(source.label for source in evals), 100)
+    of = f" of {names}" if len(evals) < len(sources) else ""
+    return [f"upskill: verdicts{of} are on the {SCORE_WORDS['checks']} ({_OTHER_SCORE})"]
 
 
 class ItemLines:

@@ -1,7 +1,7 @@
 """Skills and their cases as pytest nodes: folder, file, item."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -28,7 +28,7 @@ from ..skills.at_ref import with_previous
 from ..skills.case import Case, how_to_add_cases
 from ..skills.skill import CASES_NAME, Skill, load_skill
 from ..trials.answer import Reply
-from ..trials.plan import PlannedCase, SkillInfo
+from ..trials.plan import PlannedCase, SkillInfo, score_of
 from ..trials.records import Record, dump_records
 from ..trials.trial import Arm, Prompt, Question, Trial, trials_of
 from .display import screen_of
@@ -58,9 +58,12 @@ class SkillWarning(pytest.PytestWarning):
     """A skill is valid, but something about it looks wrong."""
 
 
-def info_of(skill: Skill, label: str, path: str, settings: Settings) -> SkillInfo:
+def info_of(
+    skill: Skill, label: str, path: str, settings: Settings, cases: Iterable[Case] = ()
+) -> SkillInfo:
     against = settings.against if skill.previous is not None else None
-    return SkillInfo(label, path, skill.digest, skill.tokens, against)
+    score = score_of(settings.score, cases)
+    return SkillInfo(label, path, skill.digest, skill.tokens, against, score)
 
 
 def hooks_of_parent(node: Any) -> Any:
@@ -134,7 +137,8 @@ class SkillFile(pytest.File):
             )
         root = self.config.rootpath
         path = relative(self.source.folder, root)
-        self.info = info_of(skill, self.source.label, path, self.run.settings)
+        asked = [case for case, _ in cases]
+        self.info = info_of(skill, self.source.label, path, self.run.settings, asked)
         self.cases_path = relative(self.source.cases_file or self.path, root)
         own = self.source.cases_file == self.path
         self.siblings = tuple(case.id for case, _ in cases) if own else ()

@@ -47,6 +47,17 @@ def _whole(text: str) -> int:
     return number
 
 
+def _choice_kind(*choices: str) -> Kind:
+    wanted = " or ".join(choices)
+
+    def convert(text: str) -> str:
+        if text.strip() not in choices:
+            raise argparse.ArgumentTypeError(f"{text!r} is not {wanted}")
+        return text.strip()
+
+    return Kind(wanted, "string", convert, converts_ini=True)
+
+
 def _runs(text: str) -> tuple[int, int]:
     """The first and the most runs: 3..12, or the same number twice."""
     first, dots, most = text.partition("..")
@@ -75,6 +86,7 @@ RUNS: Final = Kind(
 NUMBER: Final = _number_kind("a number", lambda _: True)
 POSITIVE: Final = _number_kind("a number above 0", lambda number: number > 0)
 SHARE: Final = _number_kind("a number above 0 and up to 1", lambda number: 0 < number <= 1)
+SCORE: Final = _choice_kind("pass", "checks")
 LIFT: Final = _number_kind(
     "a number between -1 and 1 (0.2 is 20 points)", lambda number: -1 <= number <= 1
 )

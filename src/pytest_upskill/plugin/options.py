@@ -30,6 +30,7 @@ from .option import (
     PATHS,
     POSITIVE,
     RUNS,
+    SCORE,
     SHARE,
     SWITCH,
     TEXT,
@@ -142,6 +143,14 @@ OPTIONS: Final = (
         "Answer only from a recorded file: no key, no network.",
     ),
     Option("judge", "--skill-judge", TEXT, "MODEL", "The model that grades rubrics."),
+    Option(
+        "score",
+        "--skill-score",
+        SCORE,
+        "pass|checks",
+        "What lift and verdict are of: the pass rate of cases, or the share of checks passed "
+        "(default: checks for evals.json, else pass).",
+    ),
     Option(
         "case_threshold",
         "--skill-case-threshold",

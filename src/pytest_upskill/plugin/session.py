@@ -159,7 +159,8 @@ class UpskillRun:
         labels = [source.label for source in self._sources.values()]
         if not labels:
             return []
-        return display.header_lines(labels, self._specs, self._judges, self.settings)
+        lines = display.header_lines(labels, self._specs, self._judges, self.settings)
+        return [*lines, *display.score_lines(self._sources.values(), self.settings.score)]
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: object) -> None:

@@ -10,6 +10,7 @@ from typing import Final
 from .._util.texts import counted, harmless, one_line, shortened
 from ..results.accepted import AcceptedComparison, case_result
 from ..results.run import RunResults
+from ..results.summary import SCORE_WORDS
 from ..results.verdict import Verdict, signal_lines, sweet_spot
 from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
@@ -110,11 +111,15 @@ def _skill(skill: SkillInfo, verdicts: Sequence[Verdict], number: int) -> str:
     spot = sweet_spot(verdicts)
     blocks = [
         f"### {escaped(skill.name, 100)}",
-        f"{size}, about {counted(skill.tokens, 'token')}.",
+        f"{size}, about {counted(skill.tokens, 'token')}.{_scored(skill)}",
         "\n".join([*bullets, *([_bullet(f"Sweet spot: {spot}")] if spot else [])]),
         _table(verdicts, number),
     ]
     return "\n\n".join(blocks)
+
+
+def _scored(skill: SkillInfo) -> str:
+    return f" Lift and verdict are of the {SCORE_WORDS[skill.score]}." * (skill.score != "pass")
 
 
 def _verdict(verdict: Verdict) -> list[str]:
@@ -138,7 +143,8 @@ def _table(verdicts: Sequence[Verdict], number: int) -> str:
 
 def _cell(number: Number, row: Measured) -> str:
     bounds = number.bounds_text(row) if number.interval else None
-    text = number.text(row) or _UNKNOWN
+    text, gain = number.text(row) or _UNKNOWN, number.gain_text(row)
+    text += f", {gain}" if gain else ""
     return f"{text} ({bounds})" if bounds else text
 
 

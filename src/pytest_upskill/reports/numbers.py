@@ -4,7 +4,7 @@ A new column is one more entry in `NUMBERS`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Final
 
 from .._util.texts import (
@@ -18,12 +18,14 @@ from .._util.texts import (
 )
 from ..results.summary import ArmSummary
 from ..results.verdict import Verdict
+from ..settings import Score
 from ..trials.trial import Arm
 
 if TYPE_CHECKING:
     from ..results.history import Row  # slow to import, and most runs don't need it
 
 Bounds = tuple[float, float]
+Gain = tuple[float, Bounds | None]  # a lift and its 95 % interval
 KEEP: Final = 100  # the priority of columns that are never dropped
 _NOT_ASKED: Final = ArmSummary()
 
@@ -39,10 +41,13 @@ class Measured:
     verdict: str | None = None
     errored: int = 0
     against: str | None = None  # the git ref of the arm ``previous``
+    score: Score = "pass"  # what lift and verdict are of
+    lifts: Mapping[Score, Gain] = field(default_factory=dict)  # of both scores, as far as known
 
     @classmethod
     def of(cls, verdict: Verdict) -> "Measured":
-        row, lift = verdict.summary, verdict.lift
+        row, lift, over = verdict.summary, verdict.lift, verdict.over("baseline")
+        lifts = over.lifts if over else {}
         return cls(
             row.arms,
             row.lift,
@@ -51,6 +56,8 @@ class Measured:
             verdict.word,
             row.errored,
             row.against,
+            row.score,
+            {score: (one.lift, (one.low, one.high)) for score, one in lifts.items()},
         )
 
     @classmethod
@@ -61,9 +68,9 @@ class Measured:
             {
                 arm: ArmSummary(
                     **{
-                        field.name: kept[f"{arm}_{field.name}"]
-                        for field in fields(ArmSummary)
-                        if f"{arm}_{field.name}" in kept
+                        one.name: kept[f"{arm}_{one.name}"]
+                        for one in fields(ArmSummary)
+                        if f"{arm}_{one.name}" in kept
                     }
                 )
                 for arm in arms
@@ -73,7 +80,19 @@ class Measured:
             _bounds(row.skill_rate_low, row.skill_rate_high),
             row.verdict,
             row.errored,
+            None,
+            row.score,
+            _known_lifts(
+                {
+                    "pass": (row.rate_lift, row.rate_lift_low, row.rate_lift_high),
+                    "checks": (row.score_lift, row.score_lift_low, row.score_lift_high),
+                }
+            ),
         )
+
+    def scored(self, arm: Arm) -> float | None:
+        """What the lift is of: the pass rate, or the share of checks."""
+        return self.arm(arm).scored(self.score)
 
     def arm(self, arm: Arm) -> ArmSummary:
         return self.arms.get(arm, _NOT_ASKED)
@@ -81,6 +100,16 @@ class Measured:
 
 def _bounds(low: float | None, high: float | None) -> Bounds | None:
     return None if low is None or high is None else (low, high)
+
+
+def _known_lifts(
+    kept: Mapping[Score, tuple[float | None, float | None, float | None]],
+) -> dict[Score, Gain]:
+    return {
+        score: (lift, _bounds(low, high))
+        for score, (lift, low, high) in kept.items()
+        if lift is not None
+    }
 
 
 @dataclass(frozen=True)
@@ -121,7 +150,6 @@ POINTS: Final = Unit(points, _points_change, top=1.0)
 WHOLE: Final = Unit(whole, _whole_change)
 SECONDS: Final = Unit(seconds, _decimal_change)
 PER_1000: Final = Unit(dollars, _dollars_change, factor=1000)  # one answer has too many zeros
-SHORT: Final = Unit(_short, _decimal_change)
 
 
 @dataclass(frozen=True)
@@ -134,7 +162,6 @@ class Number:
     unit: Unit
     title: str = ""  # as a metric over time; empty if it is none
     bounds: Callable[[Measured], Bounds | None] = lambda _: None
-    joint: str = ""  # between two values; empty: an arrow, without → with the skill
     priority: int = 0  # columns with the lowest are dropped first if there is no room
     bar: bool = False  # whether the terminal draws it
     interval: bool = False  # whether tables show its bounds
@@ -142,6 +169,9 @@ class Number:
     alarm: bool = False  # red and never dropped unless it is 0
     detail: bool = False  # only in the table of a run and on its page
     shown_if: Callable[[float | None], bool] = lambda _: True  # of any amount in any row
+    beside: Score | None = None  # only shown if a verdict is on this score
+    gain: Callable[[Measured], Gain | None] = lambda _: None  # a lift of its own
+    write: Callable[[Measured, str], str | None] | None = None  # `text`, if amounts don't tell it
 
     def amounts(self, row: Measured) -> list[float | None]:
         values = self.values(row).values()
@@ -152,8 +182,10 @@ class Number:
         return self.amounts(row)[-1]
 
     def text(self, row: Measured, arrow: str = " → ") -> str | None:
+        if self.write and (written := self.write(row, arrow)):
+            return written
         known = [self.unit.text(amount) for amount in self.amounts(row) if amount is not None]
-        return (self.joint or arrow).join(known) or None
+        return arrow.join(known) or None
 
     def skill_text(self, row: Measured) -> str | None:
         """With the skill."""
@@ -165,12 +197,20 @@ class Number:
         bounds = self.bounds(row)
         return " to ".join(map(self.unit.text, bounds)) if bounds else None
 
+    def gain_text(self, row: Measured, *, bounds: bool = True) -> str | None:
+        """``+42 (+10 to +74)``."""
+        if not (gain := self.gain(row)):
+            return None
+        likely = f" ({' to '.join(map(points, gain[1]))})" if bounds and gain[1] else ""
+        return f"{points(gain[0])}{likely}"
+
     def growth_text(self, row: Measured, times: str) -> str | None:
         before, after = self.amounts(row)[0], self.amount(row)
         return growth(after / before - 1, times) if self.growth and before and after else None
 
     def is_shown(self, rows: Iterable[Measured]) -> bool:
-        return any(map(self.shown_if, (amount for row in rows for amount in self.amounts(row))))
+        own = [row for row in rows if self.beside in (None, row.score)]
+        return any(map(self.shown_if, (amount for row in own for amount in self.amounts(row))))
 
     def header_of(self, rows: Iterable[Measured]) -> str:
         return self.header or next((row.against for row in rows if row.against), "previous")
@@ -189,28 +229,26 @@ def _of_arms(field: str, value: Callable[[ArmSummary], float | None], *arms: Arm
     return lambda row: {f"{arm}_{field}": value(row.arm(arm)) for arm in arms}
 
 
-def _rate(arm: Arm) -> Values:
-    return _of_arms("rate", lambda found: found.rate, arm)
+def _scored(arm: Arm) -> Values:
+    """What the lift is of."""
+    return lambda row: {
+        f"{arm}_{'rate' if row.score == 'pass' else 'score'}": row.scored(arm),
+    }
 
 
-def _checks(row: Measured) -> dict[str, float | None]:
-    """Of an answer with the skill, on average."""
-    arm = row.arm("skill")
-    counts = {"checks_passed": arm.checks_passed, "checks_total": arm.checks_total}
-    return {name: count / arm.graded if arm.graded else None for name, count in counts.items()}
+def _checks(row: Measured, arrow: str) -> str | None:
+    """Of an answer in each arm, on average."""
+    arms = [row.arm(arm) for arm in _COMPARED if row.arm(arm).graded]
+    return arrow.join(
+        "/".join(_short(count / arm.graded) for count in (arm.checks_passed, arm.checks_total))
+        for arm in arms
+    )
 
 
-WITHOUT: Final = Number("baseline", "without", _rate("baseline"), RATE, bar=True, priority=60)
-WITH: Final = Number(
-    "pass-rate",
-    "with",
-    _rate("skill"),
-    RATE,
-    title="pass rate with the skill",
-    bounds=lambda row: row.rate_bounds,
-    bar=True,
-    priority=KEEP,
-)
+_COMPARED: Final[tuple[Arm, ...]] = ("baseline", "skill")
+
+WITHOUT: Final = Number("baseline", "without", _scored("baseline"), RATE, bar=True, priority=60)
+WITH: Final = Number("score", "with", _scored("skill"), RATE, bar=True, priority=KEEP)
 LIFT: Final = Number(
     "lift",
     "lift",
@@ -246,7 +284,7 @@ NUMBERS: list[Number] = [
     Number(
         "previous",
         "",
-        _rate("previous"),
+        _scored("previous"),
         RATE,
         bar=True,
         priority=KEEP,
@@ -255,7 +293,28 @@ NUMBERS: list[Number] = [
     ),
     WITH,
     LIFT,
-    Number("checks", "checks", _checks, SHORT, joint="/", priority=20, detail=True),
+    Number(
+        "pass-rate",
+        "passed",
+        _of_arms("rate", lambda arm: arm.rate, *_COMPARED),
+        RATE,
+        title="pass rate with the skill",
+        bounds=lambda row: row.rate_bounds,
+        priority=36,
+        beside="checks",
+        gain=lambda row: row.lifts.get("pass"),
+    ),
+    Number(
+        "checks",
+        "checks",
+        _of_arms("score", lambda arm: arm.score, *_COMPARED),
+        RATE,
+        title="share of checks passed with the skill",
+        priority=35,
+        shown_if=lambda share: share is not None,
+        gain=lambda row: row.lifts.get("checks") if row.score == "pass" else None,
+        write=_checks,
+    ),
     TOKENS,
     COST,
     Number(

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 from .._util.git import Commit
 from .._util.json_forms import read_json_form
 from ..errors import ResultsError
-from ..settings import Gates
+from ..settings import Gates, Score
 from ..trials.plan import Count, Expectation, PlannedCase, SkillInfo
 from ..trials.records import Outcome, Record
 from ..trials.transcript import TurnKind
@@ -40,6 +40,7 @@ class _Skill(_Form):
     digest: str
     tokens: int
     against: str | None = None
+    score: Score = "pass"
 
 
 class _Summary(_Form):

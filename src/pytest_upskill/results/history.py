@@ -26,6 +26,7 @@ from .._util.git import Commit
 from .._util.texts import counted, one_line
 from ..engine.store import FOLDER, make_folder
 from ..errors import ResultsError
+from ..settings import Score
 from .run import RunResults
 from .to_json import in_bytes, results_report
 
@@ -67,6 +68,15 @@ class Row:
     verdict: str | None
     skill_rate_low: FiniteFloat | None = None
     skill_rate_high: FiniteFloat | None = None
+    score: Score = "pass"  # what lift and verdict are of; runs of earlier versions have just rates
+    baseline_score: FiniteFloat | None = None
+    skill_score: FiniteFloat | None = None
+    rate_lift: FiniteFloat | None = None
+    rate_lift_low: FiniteFloat | None = None
+    rate_lift_high: FiniteFloat | None = None
+    score_lift: FiniteFloat | None = None
+    score_lift_low: FiniteFloat | None = None
+    score_lift_high: FiniteFloat | None = None
     digest: str = ""  # of the skill
     of: int = 0  # cases of the skill; -k or --lf may have selected fewer
 

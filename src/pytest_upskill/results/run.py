@@ -79,6 +79,7 @@ class RunResults:
                 model_id=model_id,
                 not_run=self._not_run(skill.name, model),
                 against=skill.against,
+                score=skill.score,
                 most_runs=self.looks[-1] if self.looks else None,
             )
             for skill in self.skills

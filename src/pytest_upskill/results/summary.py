@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, variance
 from typing import Final, Literal
 
 from .._util.texts import points, times_as_much
+from ..settings import Score
 from ..stats import LEVEL, Change, Interval, Lift, holm, paired_lift, paired_ratio, wilson
 from ..trials.records import Record
 from ..trials.trial import ARMS, Arm
 
 _ABOUT_THE_SAME: Final = 0.02
+_SCORES: Final[tuple[Score, ...]] = ("pass", "checks")
 
 
 @dataclass(frozen=True)
@@ -32,11 +34,16 @@ class ArmSummary:
     checks_total: int = 0
     graded: int = 0  # answers with checks
     errored: int = 0
+    score_variance: float | None = None  # of the runs of one case
 
     @property
     def interval(self) -> Interval | None:
         """Wilson's interval of the pass rate."""
         return None if self.rate is None or not self.cases else wilson(self.rate, self.cases)
+
+    def scored(self, score: Score) -> float | None:
+        """The pass rate, or the share of checks."""
+        return self.rate if score == "pass" else self.score
 
 
 _NOT_ASKED: Final = ArmSummary()
@@ -70,6 +77,7 @@ class Summary:
     by_case: tuple[CaseSummary, ...] = ()
     against: str | None = None  # the git ref of the arm ``previous``
     most_runs: int | None = None  # the upper limit of frugal runs
+    score: Score = "pass"  # what the lift is of
 
     def arm(self, arm: Arm) -> ArmSummary:
         """The numbers of an arm; none are known of one that was not asked."""
@@ -81,9 +89,13 @@ class Summary:
 
     @property
     def lift(self) -> float | None:
-        """The pass rate with the skill less that of the baseline."""
-        skill, baseline = self.arm("skill").rate, self.arm("baseline").rate
+        """The score with the skill less that of the baseline."""
+        skill, baseline = self.scored("skill"), self.scored("baseline")
         return None if skill is None or baseline is None else skill - baseline
+
+    def scored(self, arm: Arm) -> float | None:
+        """What the lift is of: the pass rate, or the share of checks."""
+        return self.arm(arm).scored(self.score)
 
     @property
     def token_change(self) -> float | None:
@@ -103,6 +115,18 @@ class Summary:
             pairs.append((one, two))
         return pairs
 
+    def scores(
+        self, over: Arm, of: Arm = "skill", score: Score | None = None
+    ) -> list[tuple[float, float]]:
+        """`pairs` of pass rates or of shares of checks; by default of what the lift is of."""
+        return self.pairs("rate" if (score or self.score) == "pass" else "score", over, of)
+
+    def chance(self, over: Arm, of: Arm = "skill") -> float | None:
+        """The variance of one run's difference, for `spreads`; None if the rates tell it."""
+        arms = [[case.arm(arm).score_variance for arm in (over, of)] for case in self.by_case]
+        known = [sum(both) for pair in arms if len(both := [v for v in pair if v is not None]) == 2]
+        return fmean(known) if known and self.score == "checks" else None
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -110,10 +134,14 @@ class Comparison:
 
     of: Arm
     over: Arm
-    lift: Lift  # of pass rates; its interval includes 0 unless the adjusted p-value is evidence
-    p_value: float  # adjusted for several models
-    score: Lift | None
+    score: Score  # what the verdict is on
+    # p-values are adjusted for several models; intervals include 0 unless they are evidence.
+    lifts: Mapping[Score, Lift]
     tokens: Change | None
+
+    @property
+    def lift(self) -> Lift:
+        return self.lifts[self.score]
 
     @property
     def word(self) -> Literal["better", "worse", "no change shown"]:
@@ -125,43 +153,77 @@ class Comparison:
     def words(self) -> str:
         """The same in words: verdict, points and tokens."""
         tokens = [token_words(self.tokens)] if self.tokens else []
-        return ", ".join([self.word, points_words(self.lift), *tokens])
+        return ", ".join([self.word, points_words(self.lift, self.unit), *tokens])
+
+    @property
+    def unit(self) -> str:
+        """What the points are of, unless that goes without saying."""
+        return _UNITS[self.score] if self.other or self.score != "pass" else ""
+
+    @property
+    def other(self) -> Score | None:
+        """What the verdict is not on, if its lift reads differently."""
+        own = points_words(self.lift)
+        return next((one for one, lift in self.lifts.items() if points_words(lift) != own), None)
+
+    @property
+    def lift_words(self) -> str:
+        """The lift, and the other one if it differs."""
+        words = points_words(self.lift, self.unit)
+        if self.other is None:
+            return words
+        more = points_words(self.lifts[self.other], _UNITS[self.other])
+        return f"{words}, {more.replace(' points', '', 1)}"
+
+
+SCORE_WORDS: Final[Mapping[Score, str]] = {
+    "pass": "pass rate of cases",
+    "checks": "share of checks passed",
+}
+_UNITS: Final[Mapping[Score, str]] = {"pass": " of pass rate", "checks": " of checks"}
+
+
+def unit_of(score: Score) -> str:
+    """What points of a lift are of; those of pass rates are just points."""
+    return "" if score == "pass" else _UNITS[score]
 
 
 def compare_arms(
     rows: Sequence[Summary], over: Arm, of: Arm = "skill", level: float = LEVEL
 ) -> list[Comparison | None]:
     """One for each model of a skill, adjusted for several models; None without pairs."""
-    pairs = [row.pairs("rate", over, of) for row in rows]
+    by_score = {score: _lifts(rows, score, over, of, level) for score in _SCORES}
+    found: list[Comparison | None] = []
+    for number, row in enumerate(rows):
+        lifts = {score: lift for score in _SCORES if (lift := by_score[score][number])}
+        tokens = row.pairs("tokens", over, of)
+        change = paired_ratio(tokens, level) if tokens else None
+        known = row.score in lifts
+        found.append(Comparison(of, over, row.score, lifts, change) if known else None)
+    return found
+
+
+def _lifts(
+    rows: Sequence[Summary], score: Score, over: Arm, of: Arm, level: float
+) -> list[Lift | None]:
+    """Of each model, adjusted for several of them."""
+    pairs = [row.scores(over, of, score) for row in rows]
     lifts = [
         paired_lift(own, row.runs, level) if own else None
         for row, own in zip(rows, pairs, strict=True)
     ]
     adjusted = iter(holm([lift.p_value for lift in lifts if lift]))
-    return [
-        _comparison(row, of, over, lift, next(adjusted), level) if lift else None
-        for row, lift in zip(rows, lifts, strict=True)
-    ]
+    return [lift and _adjusted(lift, next(adjusted), level) for lift in lifts]
 
 
-def _comparison(
-    row: Summary, of: Arm, over: Arm, lift: Lift, p_value: float, level: float
-) -> Comparison:
+def _adjusted(lift: Lift, p_value: float, level: float) -> Lift:
     if p_value >= 1 - level:  # no evidence, as one of several models
         lift = lift._replace(low=min(lift.low, 0.0), high=max(lift.high, 0.0))
-    scores, tokens = row.pairs("score", over, of), row.pairs("tokens", over, of)
-    return Comparison(
-        of,
-        over,
-        lift,
-        p_value,
-        paired_lift(scores, row.runs, level) if scores else None,
-        paired_ratio(tokens, level) if tokens else None,
-    )
+    return lift._replace(p_value=p_value)
 
 
-def points_words(lift: Lift) -> str:
-    return f"{points(lift.lift)} points ({points(lift.low)} to {points(lift.high)})"
+def points_words(lift: Lift, unit: str = "") -> str:
+    return f"{points(lift.lift)} points{unit} ({points(lift.low)} to {points(lift.high)})"
 
 
 def token_words(change: Change) -> str:
@@ -184,6 +246,7 @@ def summarize(
     not_run: int,
     against: str | None = None,
     most_runs: int | None = None,
+    score: Score = "pass",
 ) -> Summary:
     """Sum up the records of one skill on one model."""
     own = [record for record in records if (record.skill, record.model) == (skill, model)]
@@ -207,6 +270,7 @@ def summarize(
         ),
         against=against,
         most_runs=most_runs,
+        score=score,
     )
 
 
@@ -232,6 +296,7 @@ def _arms(records: Sequence[Record], complete: Sequence[Sequence[Run]]) -> dict[
 def _arm(records: Sequence[Record], complete: Sequence[Sequence[Record]]) -> ArmSummary:
     answers = [record for runs in complete for record in runs]
     grades = [grade for record in records for grade in record.checks]
+    scores = [r.score for r in answers if r.score is not None] if len(complete) == 1 else []
     return ArmSummary(
         cases=len(complete),
         rate=_mean_over_cases(complete, lambda record: float(record.outcome == "passed")),
@@ -243,6 +308,7 @@ def _arm(records: Sequence[Record], complete: Sequence[Sequence[Record]]) -> Arm
         checks_total=len(grades),
         graded=sum(bool(record.checks) for record in records),
         errored=sum(record.outcome == "errored" for record in records),
+        score_variance=variance(scores) if len(scores) > 1 else None,
     )
 
 

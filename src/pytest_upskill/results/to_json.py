@@ -90,7 +90,8 @@ def _summary(verdict: Verdict) -> dict[str, Any]:
     # The schema has one place for a third arm, and a run never has two.
     third: Arm = "trace" if "trace" in summary.arms else "previous"
     previous, since = summary.arm(third), verdict.over(third)
-    tokens, score = over and over.tokens, over and over.score
+    tokens, lifts = over and over.tokens, over.lifts if over else {}
+    rate, checks = lifts.get("pass"), lifts.get("checks")
     return {
         "skill": summary.skill,
         "model": summary.model,
@@ -102,7 +103,7 @@ def _summary(verdict: Verdict) -> dict[str, Any]:
         "lift": summary.lift,
         "lift_low": over and over.lift.low,
         "lift_high": over and over.lift.high,
-        "p_value": over and over.p_value,
+        "p_value": over and over.lift.p_value,
         "detectable_lift": verdict.detectable_lift,
         "baseline_tokens": baseline.tokens,
         "skill_tokens": skill.tokens,
@@ -124,17 +125,24 @@ def _summary(verdict: Verdict) -> dict[str, Any]:
         "change": since and since.lift.lift,
         "change_low": since and since.lift.low,
         "change_high": since and since.lift.high,
-        "change_p_value": since and since.p_value,
+        "change_p_value": since and since.lift.p_value,
         "change_verdict": since and since.word,
         "baseline_rate_low": baseline.interval and baseline.interval.low,
         "baseline_rate_high": baseline.interval and baseline.interval.high,
         "skill_rate_low": skill.interval and skill.interval.low,
         "skill_rate_high": skill.interval and skill.interval.high,
         "normalised_gain": verdict.gain,
-        "score_lift": score and score.lift,
-        "score_lift_low": score and score.low,
-        "score_lift_high": score and score.high,
+        "score_lift": checks and checks.lift,
+        "score_lift_low": checks and checks.low,
+        "score_lift_high": checks and checks.high,
         "by_case": [_case(case) for case in summary.by_case],
+        "score": summary.score,
+        "rate_lift": rate and rate.lift,
+        "rate_lift_low": rate and rate.low,
+        "rate_lift_high": rate and rate.high,
+        "baseline_checks_passed": baseline.checks_passed,
+        "baseline_checks_total": baseline.checks_total,
+        "previous_score": previous.score,
     }
 
 
@@ -149,4 +157,6 @@ def _case(case: CaseSummary) -> dict[str, Any]:
         "skill_rate": rate,
         "pass_hat_k": [pass_hat_k(passes, case.runs, k + 1) for k in range(case.runs)],
         "flakiness": flakiness(passes, case.runs) if case.runs > 1 else None,
+        "baseline_score": case.arm("baseline").score,
+        "skill_score": case.arm("skill").score,
     }

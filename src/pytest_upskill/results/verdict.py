@@ -6,10 +6,10 @@ from itertools import groupby
 from typing import Final, Literal
 
 from .._util.texts import counted, dollars, one_line
-from ..settings import Gates
+from ..settings import Gates, Score
 from ..stats import LEVEL, Lift, cases_needed, detectable_lift, normalised_gain, runs_needed
 from ..trials.trial import ARMS, Arm
-from .summary import Comparison, Summary, compare_arms, points_words, token_words
+from .summary import Comparison, Summary, compare_arms, token_words, unit_of
 
 Word = Literal["helps", "hurts", "no effect shown", "not needed", "incomplete"]
 
@@ -17,6 +17,7 @@ _PASSES_ALREADY: Final = 0.9
 _AS_GOOD: Final = 0.05
 _MOST_NAMES: Final = 5
 _FORESEEABLE: Final = 10
+_ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True)
@@ -48,27 +49,27 @@ class Verdict:
     @property
     def gain(self) -> float | None:
         """The lift as a share of what the baseline left to gain."""
-        baseline, skill = self.summary.arm("baseline").rate, self.summary.arm("skill").rate
+        baseline, skill = self.summary.scored("baseline"), self.summary.scored("skill")
         return None if baseline is None or skill is None else normalised_gain(baseline, skill)
 
     @property
     def worse(self) -> tuple[str, ...]:
         """Cases that do worse with the skill."""
-        return self._cases(lambda baseline, skill: skill < baseline)
+        return self._cases(lambda baseline, skill: skill < baseline - _ROUNDING)
 
     @property
     def always_pass(self) -> tuple[str, ...]:
-        """Cases that pass even without the skill."""
+        """Cases that pass even without the skill, with all checks if these are the score."""
         return self._cases(lambda baseline, skill: baseline == skill == 1)
 
     @property
     def always_fail(self) -> tuple[str, ...]:
-        """Cases that fail even with the skill."""
+        """Cases that fail even with the skill, with all checks if these are the score."""
         return self._cases(lambda baseline, skill: baseline == skill == 0)
 
     def _cases(self, wanted: Callable[[float, float], bool]) -> tuple[str, ...]:
-        rates = self.summary.pairs("rate", over="baseline")
-        named = zip(self.summary.by_case, rates, strict=True) if rates else ()
+        scores = self.summary.scores(over="baseline")
+        named = zip(self.summary.by_case, scores, strict=True) if scores else ()
         return tuple(case.case for case, pair in named if wanted(*pair))
 
 
@@ -93,8 +94,8 @@ def _verdict(
 ) -> Verdict:
     # Several models can show less than one: this is the first step of Holm.
     planned = 1 - (1 - level) / max(1, models)
-    rates = row.pairs("rate", over="baseline")
-    smallest = detectable_lift(rates, planned) if rates else None
+    scores = row.scores(over="baseline")
+    smallest = detectable_lift(scores, planned) if scores else None
     over = comparisons.get("baseline")
     word = _word(row, over.lift if over else None)
     outlook = _outlook(row, smallest, planned, models) if word == "no effect shown" else ""
@@ -104,7 +105,7 @@ def _verdict(
 def _word(row: Summary, lift: Lift | None) -> Word | None:
     if row.errored or row.not_run or not row.by_case:
         return "incomplete"
-    baseline = row.arm("baseline").rate
+    baseline = row.scored("baseline")
     if lift is None or baseline is None:
         return None
     if lift.shown:
@@ -118,18 +119,30 @@ def _sentence(row: Summary, word: Word | None, over: Comparison | None, outlook:
     parts = []
     if word == "incomplete":
         parts.append(_missing(row))
-    rate = row.arm("skill").rate
     if over:
-        parts.append(points_words(over.lift))
-    elif rate is not None:
-        parts.append(f"{rate:.0%} pass with the skill")
+        parts.append(over.lift_words)
+    elif row.scored("skill") is not None:
+        parts.append(f"{_share(row, 'skill')} pass with the skill{_other_share(row)}")
     if word == "not needed":
-        parts.append(f"{row.arm('baseline').rate:.0%} pass without it")
+        parts.append(f"{_share(row, 'baseline')} pass without it")
     if over and over.tokens:
         parts.append(token_words(over.tokens))
     if row.most_runs and row.runs < row.most_runs:
         parts.append(f"after {row.runs} of {counted(row.most_runs, 'run')}")
     return "; ".join(filter(None, [", ".join(parts), outlook]))
+
+
+def _share(row: Summary, arm: Arm) -> str:
+    return f"{row.scored(arm):.0%}{unit_of(row.score)}"
+
+
+def _other_share(row: Summary) -> str:
+    """What is not the score, if it differs."""
+    skill = row.arm("skill")
+    if skill.rate is None or skill.score is None or f"{skill.rate:.0%}" == f"{skill.score:.0%}":
+        return ""
+    cases, checks = f" ({skill.rate:.0%} of cases)", f" ({skill.score:.0%} of checks)"
+    return checks if row.score == "pass" else cases
 
 
 def _missing(row: Summary) -> str:
@@ -140,22 +153,23 @@ def _missing(row: Summary) -> str:
 
 def _outlook(row: Summary, smallest: float | None, level: float, models: int) -> str:
     """What it would take to show an effect."""
-    rates = row.pairs("rate", over="baseline")
-    if not rates:
+    scores = row.scores(over="baseline")
+    if not scores:
         return ""
     if smallest is None:
         for_models = f" for {models} models" if models > 1 else ""
-        verb = "is" if len(rates) == 1 else "are"
-        return f"{counted(len(rates), 'case')} {verb} too few to show any lift{for_models}"
-    cases = cases_needed(rates, level)
-    runs = runs_needed(rates, row.runs, level)
+        verb = "is" if len(scores) == 1 else "are"
+        return f"{counted(len(scores), 'case')} {verb} too few to show any lift{for_models}"
+    cases = cases_needed(scores, level)
+    runs = runs_needed(scores, row.runs, level, chance=row.chance(over="baseline"))
     # A noisy estimate does not tell how many cases it would take.
-    if cases is not None and len(rates) < cases <= _FORESEEABLE * len(rates):
-        more = f"{counted(cases - len(rates), 'more case')}"
+    if cases is not None and len(scores) < cases <= _FORESEEABLE * len(scores):
+        more = f"{counted(cases - len(scores), 'more case')}"
         more += f", or {runs} runs," if runs is not None and runs > row.runs else ""
         return f"{more} would settle it"
     few = f"too few cases for {models} models" if models > 1 else "too few cases"
-    return f"{few}: only a lift of {round(smallest * 100)}+ points would show"
+    size = f"{round(smallest * 100)}+ points{unit_of(row.score)}"
+    return f"{few}: only a lift of {size} would show"
 
 
 def sweet_spot(verdicts: Sequence[Verdict]) -> str | None:
@@ -163,10 +177,11 @@ def sweet_spot(verdicts: Sequence[Verdict]) -> str | None:
     if not (spot := _sweet_spot(verdicts)):
         return None
     cheapest, best, is_cheapest_of_all = spot
-    named = f"{cheapest.model} with the skill ({_rate(cheapest):.0%})"
+    named = f"{cheapest.model} with the skill ({_share(cheapest, 'skill')})"
     if cheapest is not best:
+        of_best = f"{best.model}, {_score(best):.0%}"
         return (
-            f"{named} is the cheapest model as good as the best ({best.model}, {_rate(best):.0%}): "
+            f"{named} is the cheapest model as good as the best ({of_best}): "
             f"{_price(cheapest)} instead of {_price(best)} per 1000 answers."
         )
     if is_cheapest_of_all:
@@ -187,17 +202,17 @@ def _sweet_spot(verdicts: Sequence[Verdict]) -> tuple[Summary, Summary, bool] | 
         for verdict in verdicts
         if verdict.word != "incomplete"
         and verdict.summary.arm("skill").cost is not None
-        and verdict.summary.arm("skill").rate is not None
+        and verdict.summary.scored("skill") is not None
     ]
     if len({_cost(row) for row in known}) < 2:
         return None
-    best = max(known, key=lambda row: (_rate(row), -_cost(row)))
-    good = [row for row in known if _rate(row) >= _rate(best) - _AS_GOOD]
+    best = max(known, key=lambda row: (_score(row), -_cost(row)))
+    good = [row for row in known if _score(row) >= _score(best) - _AS_GOOD]
     return min(good, key=_cost), best, _cost(best) == min(map(_cost, known))
 
 
-def _rate(row: Summary) -> float:
-    return row.arm("skill").rate or 0.0
+def _score(row: Summary) -> float:
+    return row.scored("skill") or 0.0
 
 
 def _cost(row: Summary) -> float:
@@ -210,14 +225,19 @@ def _price(row: Summary) -> str:
 
 def signal_lines(verdict: Verdict) -> list[str]:
     """Cases that got worse, then those that show no difference."""
-    lines = []
-    if verdict.worse:
-        lines.append(f"worse with the skill: {_names(verdict.worse)}")
-    if verdict.always_pass:
-        lines.append(f"pass even without the skill: {_names(verdict.always_pass)}")
-    if verdict.always_fail:
-        lines.append(f"fail even with the skill: {_names(verdict.always_fail)}")
-    return lines
+    words = _SIGNALS[verdict.summary.score]
+    lists = (verdict.worse, verdict.always_pass, verdict.always_fail)
+    return [f"{what}: {_names(cases)}" for what, cases in zip(words, lists, strict=True) if cases]
+
+
+_SIGNALS: Final[Mapping[Score, tuple[str, str, str]]] = {
+    "pass": ("worse with the skill", "pass even without the skill", "fail even with the skill"),
+    "checks": (
+        "fewer checks pass with the skill",
+        "all checks pass even without the skill",
+        "no check passes even with the skill",
+    ),
+}
 
 
 def _names(cases: Sequence[str]) -> str:
@@ -248,7 +268,8 @@ def _reasons(verdict: Verdict, gates: Gates) -> list[str]:
             reasons.append("lift unknown: there is no baseline")
         elif reached < gates.min_lift:
             have, want = _apart(reached, gates.min_lift, "+")
-            reasons.append(f"{_which('lift', gates)} is {have} points (minimum {want})")
+            what = f"lift{unit_of(row.score)}"
+            reasons.append(f"{_which(what, gates)} is {have} points (minimum {want})")
     if gates.min_pass_rate is not None:
         rate = skill.interval and skill.interval.low if gates.confident else skill.rate
         if rate is None or rate < gates.min_pass_rate:

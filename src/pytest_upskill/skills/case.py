@@ -63,6 +63,11 @@ class Case:
         given = any(inside[:length] in self.defaulted for length in (1, 2))
         return (*(("defaults",) if given else self.place), *inside)
 
+    @property
+    def is_eval(self) -> bool:
+        """Whether it was written in the form of evals.json."""
+        return self.place[:1] == ("evals",)
+
     def is_for(self, *names: str) -> bool:
         """Whether a name of a model matches one of the patterns; upper and lower case are equal."""
         return not self.models or any(
@@ -100,6 +105,15 @@ def load_cases(file: Path, folder: Path | None = None) -> list[Case]:
     except FormError as error:
         raise cases_error(file, error.problems) from None
     return cases
+
+
+def are_evals(file: Path) -> bool:
+    """Whether a file is in the form of evals.json; a broken one is in no form."""
+    try:
+        _, data = _read_json(file)
+    except CasesError:
+        return False
+    return isinstance(data, dict) and "evals" in data
 
 
 def how_to_add_cases(file: Path) -> str:

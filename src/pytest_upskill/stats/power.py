@@ -43,8 +43,15 @@ def cases_needed(pairs: Pairs, level: float = LEVEL, power: float = POWER) -> in
     return cases if cases <= _MAX_CASES else None
 
 
-def runs_needed(pairs: Pairs, runs: int, level: float = LEVEL, power: float = POWER) -> int | None:
-    """How many runs would show the lift of the observed pass rates.
+def runs_needed(
+    pairs: Pairs,
+    runs: int,
+    level: float = LEVEL,
+    power: float = POWER,
+    *,
+    chance: float | None = None,
+) -> int | None:
+    """How many runs would show the observed lift; ``chance`` is as for `spreads`.
 
     None if no number would, because runs do not reduce the spread between cases, or if there was
     only one run, which can't separate that spread from chance.
@@ -52,7 +59,7 @@ def runs_needed(pairs: Pairs, runs: int, level: float = LEVEL, power: float = PO
     lift, _ = mean_and_spread([skill - baseline for baseline, skill in pairs])
     if runs < 2 or abs(lift) < 1 / _MAX_RUNS:
         return None
-    between, within = spreads(pairs, runs)
+    between, within = spreads(pairs, runs, chance)
 
     def shows(number: int) -> bool:
         spread = sqrt(between + within / number)
@@ -67,12 +74,17 @@ def runs_needed(pairs: Pairs, runs: int, level: float = LEVEL, power: float = PO
     return max(low, runs)
 
 
-def spreads(pairs: Pairs, runs: int) -> tuple[float, float]:
-    """The variance between cases' true differences, and that of a single run around them."""
+def spreads(pairs: Pairs, runs: int, chance: float | None = None) -> tuple[float, float]:
+    """The variance between cases' true differences, and that of a single run around them.
+
+    ``chance`` is the latter if it was observed, as for shares of checks; that of pass rates
+    follows from the rates.
+    """
     _, spread = mean_and_spread([skill - baseline for baseline, skill in pairs])
-    chance = sum(rate * (1 - rate) for pair in pairs for rate in pair) / len(pairs)
-    within = chance * runs / (runs - 1)
-    return max(0.0, spread**2 - within / runs), within
+    if chance is None:
+        mixed = sum(rate * (1 - rate) for pair in pairs for rate in pair) / len(pairs)
+        chance = mixed * runs / (runs - 1)
+    return max(0.0, spread**2 - chance / runs), chance
 
 
 def _detectable(spread: float, cases: int, level: float, power: float) -> float:

@@ -32,14 +32,17 @@ class Look(NamedTuple):
     chance: float  # that the remaining runs will show a lift
 
 
-def look(pairs: Pairs, runs: int, plan: tuple[int, ...]) -> Look:
-    """The lift of a skill on a model after `runs` runs, one of the steps of the plan."""
+def look(pairs: Pairs, runs: int, plan: tuple[int, ...], chance: float | None = None) -> Look:
+    """The lift of a skill on a model after `runs` runs, one of the steps of the plan.
+
+    ``chance`` is as for `spreads`.
+    """
     level = plan_level(plan)
     lift = paired_lift(pairs, runs, level)
-    chance = float(lift.shown)
+    likely = float(lift.shown)
     if runs < plan[-1] and not lift.shown:
-        chance = _chance(pairs, runs, plan[-1], level)
-    return Look(lift, runs < plan[-1] and not lift.shown and chance >= _FUTILE, level, chance)
+        likely = _likely(pairs, runs, plan[-1], level, chance)
+    return Look(lift, runs < plan[-1] and not lift.shown and likely >= _FUTILE, level, likely)
 
 
 def look_plan(least: int, most: int) -> tuple[int, ...]:
@@ -89,13 +92,13 @@ def _bell(x: float, variance: float) -> float:
     return exp(-x * x / (2 * variance)) / sqrt(2 * pi * variance)
 
 
-def _chance(pairs: Pairs, runs: int, most: int, level: float) -> float:
+def _likely(pairs: Pairs, runs: int, most: int, level: float, chance: float | None) -> float:
     """The chance that the interval after the last run excludes 0, given the lift so far."""
     if runs < 2:
         return 1.0  # one run can't separate chance from the spread between cases
     if len(pairs) < fewest_cases(level):
         return 0.0
-    between, within = spreads(pairs, runs)
+    between, within = spreads(pairs, runs, chance)
     lift = sum(skill - baseline for baseline, skill in pairs) / len(pairs)
     needed = half_width(sqrt(between + within / most), len(pairs), level)
     # How far the lift may still move if the cases' rates are about as observed.

@@ -16,7 +16,8 @@ from .distributions import t_tail
 
 # The test is exact up to this many cases; beyond, Student's t is as good and much faster.
 _EXACT = 50
-# Differences of rates are whole multiples of 1/27720 for any mix of up to 12 runs.
+# Differences of rates are whole multiples of 1/27720 for any mix of up to 12 runs; shares of other
+# numbers of checks are rounded to it.
 _GRID = 27720
 
 
@@ -24,7 +25,8 @@ def sign_flip(differences: Sequence[float]) -> float:
     """Two-sided mid-p value of the sign-flip test that paired differences are centered on 0.
 
     If the arms were equal, each difference could as well have the other sign. If all differences
-    are -1, 0 or 1, this is McNemar's mid-p test.
+    are -1, 0 or 1, this is McNemar's mid-p test. Sums that only rounding to the grid sets apart
+    are ties.
     """
     steps = [round(difference * _GRID) for difference in differences]
     steps = [step for step in steps if step]
@@ -41,10 +43,15 @@ def sign_flip(differences: Sequence[float]) -> float:
     ways = 1
     for size in sizes:
         ways += ways << (size * width)
-    tail = ways >> (extreme * width)
-    # Modulo 2^width - 1, a number equals the sum of its digits.
-    at_least, exactly = tail % ((1 << width) - 1), tail & ((1 << width) - 1)
-    return float((2 * at_least - exactly) / (1 << len(sizes)))
+    apart = len(sizes) // (2 * unit)  # half a step for each difference
+
+    def ways_from(least: int) -> int:
+        # Modulo 2^width - 1, a number equals the sum of its digits.
+        return int((ways >> (max(0, least) * width)) % ((1 << width) - 1))
+
+    # Ties count half.
+    tail = ways_from(extreme - apart) + ways_from(extreme + apart + 1)
+    return min(1.0, tail / (1 << len(sizes)))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -6,6 +6,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from .._util.texts import digest
+from ..settings import Score
+from ..skills.case import Case
 from .trial import Question, Trial
 
 
@@ -18,6 +20,12 @@ class SkillInfo:
     digest: str
     tokens: int
     against: str | None = None  # the git ref of the arm ``previous``
+    score: Score = "pass"  # what its lift and verdict are of
+
+
+def score_of(chosen: Score | None, cases: Iterable[Case]) -> Score:
+    """As chosen; else as the tools do that evals.json comes from."""
+    return chosen or ("checks" if any(case.is_eval for case in cases) else "pass")
 
 
 class Count(NamedTuple):

@@ -245,7 +245,7 @@ def _comparison_json(names: Sequence[str], found: RunComparison) -> str:
                 "points": pair.change.lift.lift,
                 "low": pair.change.lift.low,
                 "high": pair.change.lift.high,
-                "p_value": pair.change.p_value,
+                "p_value": pair.change.lift.p_value,
                 "verdict": pair.change.word,
             },
             "tokens": pair.change and pair.change.tokens and pair.change.tokens._asdict(),

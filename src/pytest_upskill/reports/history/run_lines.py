@@ -134,7 +134,7 @@ def _table(pairs: Sequence[PairComparison], longest: int, look: Look) -> Table:
 def _cells(pair: PairComparison, look: Look) -> list[Cell]:
     if pair.change is None or pair.before is None or pair.after is None:
         return [Cell(text) for text in ("0", *"-----", "no case in common")]
-    p_value = pair.change.p_value
+    p_value = pair.change.lift.p_value
     texts = [
         str(pair.cases),
         percent(pair.before),

@@ -222,7 +222,8 @@ def _numbers(verdicts: Sequence[Verdict]) -> str:
 def _number(number: Number, row: Measured) -> str:
     bounds = number.bounds_text(row) if number.interval else None
     shown = text(number.text(row) or _UNKNOWN)
-    return f"{shown} <small>{text(bounds)}</small>" if bounds else shown
+    small = bounds or number.gain_text(row)
+    return f"{shown} <small>{text(small)}</small>" if small else shown
 
 
 # Many skills.

@@ -6,6 +6,7 @@ from itertools import product
 from typing import Final
 
 from ..._util.texts import counted, harmless, percent, points
+from ...results.summary import unit_of
 from ...results.verdict import Verdict
 from ..numbers import (
     COST,
@@ -116,7 +117,7 @@ def _table(
         columns.append(
             Column(
                 header if number.header else cut(header, width, look.marks.cut),
-                right=not number.bar and (bool(number.joint) or len(number.values(rows[0])) == 1),
+                right=not number.bar and len(number.values(rows[0])) == 1,
             )
         )
         for row, own in zip(rows, cells, strict=True):
@@ -136,8 +137,8 @@ def _cell(number: Number, row: Measured, layout: _Layout, marks: Marks) -> Cell:
     split = layout.split or (layout.stacked and number is COST)
     arrow = f"{marks.arrow}\n" if split else f"{layout.gap}{marks.arrow}{layout.gap}"
     text = number.text(row, arrow) or "-"
-    if growth := number.growth_text(row, marks.times):
-        text += f"{chr(10) if layout.stacked else ' '}{growth}"
+    if more := number.growth_text(row, marks.times) or number.gain_text(row, bounds=False):
+        text += f"{chr(10) if layout.stacked else ' '}{more}"
     if number is LIFT:
         return Cell(text, lift_style(row.verdict))
     return Cell(text, {"red": True} if number.alarm and number.amount(row) else {})
@@ -158,13 +159,19 @@ _LONGEST_SKILL: Final = 28
 _LONGEST_MODEL: Final = (60, 24)  # the second if the models do not fit side by side
 _BETWEEN: Final = "  "
 _INCOMPLETE: Final = "!"
+_BY_CHECKS: Final = "*"
 
 
 def matrix_lines(verdicts: Sequence[Verdict], look: Look) -> list[str]:
     """As many matrices, one below the other, as the models need, and a legend."""
     marks = look.marks
     known = {(verdict.summary.skill, verdict.summary.model): verdict for verdict in verdicts}
-    skills = {skill: cut_middle(harmless(skill), _LONGEST_SKILL, marks.cut) for skill, _ in known}
+    mixed = len({verdict.summary.score for verdict in verdicts}) > 1
+    skills = {
+        skill: cut_middle(harmless(skill), _LONGEST_SKILL, marks.cut)
+        + (_BY_CHECKS if mixed and verdict.summary.score == "checks" else "")
+        for (skill, _), verdict in known.items()
+    }
     first = max(map(text_width, ("skill", *skills.values())))
     for longest in _LONGEST_MODEL:
         # Like the cells below it, a header ends with a column for the mark.
@@ -183,7 +190,10 @@ def matrix_lines(verdicts: Sequence[Verdict], look: Look) -> list[str]:
         for skill, name in skills.items():
             cells = [_matrix_cell(known.get((skill, m)), widths[m], look) for m in models]
             lines.append(_BETWEEN.join([padded(name, first), *cells]).rstrip())
-    legend = "Pass rates in %, without and with the skill, and the lift"
+    by_checks = verdicts[0].summary.score == "checks" and not mixed
+    what = "Shares of checks" if by_checks else "Pass rates"
+    legend = f"{what} in %, without and with the skill, and the lift"
+    legend += f"; {_BY_CHECKS} shares of checks" if mixed else ""
     if any(verdict.word == "incomplete" for verdict in verdicts):
         legend += f"; {_INCOMPLETE} is incomplete"
     return [*lines, "", *wrapped(f"{legend}.", look.width, rest="  ")]
@@ -202,7 +212,7 @@ def _groups(widths: Mapping[str, int], room: int) -> Iterator[list[str]]:
 
 
 def _rates(verdict: Verdict, marks: Marks) -> str:
-    rates = [verdict.summary.arm("baseline").rate, verdict.summary.arm("skill").rate]
+    rates = [verdict.summary.scored("baseline"), verdict.summary.scored("skill")]
     return marks.arrow.join(str(round(100 * rate)) for rate in rates if rate is not None) or "-"
 
 
@@ -274,7 +284,7 @@ def _quiet_table(
         own = [
             Cell(skills[summary.skill]),
             Cell(models[summary.model]),
-            Cell(arrow.join(rates) or "-"),
+            Cell((arrow.join(rates) or "-") + unit_of(summary.score)),
             Cell(f"{lift} ({likely})" if likely else lift, lift_style(verdict.word)),
         ]
         if layout.tokens:

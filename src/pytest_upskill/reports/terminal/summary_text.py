@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Final
 
 from ..._util.texts import counted, harmless, one_line
-from ...results.summary import Summary
+from ...results.summary import SCORE_WORDS, Summary
 from ...results.verdict import Verdict, signal_lines, sweet_spot
 from ...trials.plan import SkillInfo
 from .layout import Look, split_name, text_width, wrapped
@@ -66,6 +66,7 @@ def _title(skill: SkillInfo, rows: Sequence[Summary], look: Look) -> list[str]:
     span = (f"{runs[0]} to " if len(runs) > 1 else "") + counted(runs[-1], "run")
     size = f"{counted(cases, 'case')} {look.marks.times} {span}"
     rest = f"about {counted(skill.tokens, 'token')} {dot} {size}"
+    rest += f" {dot} {SCORE_WORDS[skill.score]}" if skill.score != "pass" else ""
     if text_width(name) + 3 + len(rest) > look.width:
         return [*(look.paint(part, bold=True) for part in split_name(name, look.width)), rest]
     return [f"{look.paint(name, bold=True)} {dot} {rest}"]
