@@ -8,6 +8,7 @@ import pytest
 
 from pytest_upskill.cli import main
 from pytest_upskill.cli.command_table import make_parser
+from pytest_upskill.cli.commands.eval import pytest_arguments
 from support.upskill_logs import logged, write_batch
 
 # As on its command line.
@@ -22,6 +23,16 @@ TODAY = [
     "eval SKILLS --no-log-runs",
     "benchmark SKILLS -m haiku --model sonnet --runs 3 -t tests.json --test-gen-model opus",
     "benchmark SKILLS -m haiku -o out --output out -v --verbose",
+    *(
+        f"{command} {flag}"
+        for command in ("generate task", "eval SKILLS", "benchmark SKILLS -m haiku")
+        for flag in (
+            "--executor jobs --artifact-repo me/data --max-parallel 4",
+            "--jobs-timeout 2h --jobs-flavor cpu --jobs-secrets HF_TOKEN --jobs-namespace me",
+            "--wait",
+            "--no-wait",
+        )
+    ),
     "runs -d SKILLS --dir SKILLS -s gate --skill gate -m haiku --model haiku --csv out.csv",
     "runs --metric success",
     "runs --metric tokens",
@@ -45,6 +56,12 @@ def test_its_flags_are_known(written: str, tmp_path: Path) -> None:
         ("eval SKILLS --provider openai", "--provider: not supported by pytest-upskill"),
         ("eval SKILLS --test-gen-model opus", "pytest-upskill cases SKILL"),
         ("generate task --eval-provider openai", "--eval-model openai:ID"),
+        ("generate task --max-parallel 4", "while a server is busy"),
+        ("eval SKILLS --executor jobs", "Runs are local"),
+        ("benchmark SKILLS -m haiku --no-wait", "Runs are local"),
+        ("generate task --jobs-flavor cpu-basic", "Runs are local"),
+        ("delete gate --force", "Delete the folder of the skill"),
+        ("ci --scope changed", "see docs/ci.md"),
     ],
 )
 def test_what_has_no_counterpart_says_what_to_use(
@@ -54,6 +71,26 @@ def test_what_has_no_counterpart_says_what_to_use(
     assert main(words) == 2
     shown = capsys.readouterr()
     assert (shown.out, told in shown.err) == ("", True)
+
+
+def test_the_number_of_runs_and_of_calls_at_once_may_be_in_its_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("gate").mkdir()
+
+    def translated(*words: str) -> list[str]:
+        given = make_parser().parse_args(words)
+        given.for_pytest = []
+        return pytest_arguments(given, {})[2:]
+
+    assert translated("eval", "gate", "--executor", "local") == []
+    assert translated("eval", "gate", "--max-parallel", "4") == ["--skill-concurrency", "4"]
+    assert translated("benchmark", "gate", "-m", "x")[2:] == ["--skill-runs", "3"]
+    Path("upskill.config.yaml").write_text("num_runs: 2\nmax_parallel: 5\nexecutor: jobs\n")
+    assert translated("eval", "gate") == ["--skill-runs", "2", "--skill-concurrency", "5"]
+    assert translated("benchmark", "gate", "-m", "x")[2:4] == ["--skill-runs", "2"]
+    assert translated("eval", "gate", "--runs", "7")[:2] == ["--skill-runs", "7"]
 
 
 def test_a_trace_is_a_source() -> None:

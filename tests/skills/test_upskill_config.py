@@ -42,10 +42,11 @@ def test_the_number_of_attempts_is_read_as_upskill_does(
     assert read_config(tmp_path, {}).attempts == attempts
 
 
+@pytest.mark.parametrize("key", ["max_refine_attempts", "num_runs", "max_parallel"])
 @pytest.mark.parametrize("value", ["many", "2.5", "true", "[3]"])
-def test_attempts_must_be_a_whole_number(tmp_path: Path, value: str) -> None:
-    written(tmp_path, f"max_refine_attempts: {value}")
-    with pytest.raises(InputError, match="max_refine_attempts: must be a whole number"):
+def test_a_number_must_be_a_whole_one(tmp_path: Path, key: str, value: str) -> None:
+    written(tmp_path, f"{key}: {value}")
+    with pytest.raises(InputError, match=f"{key}: must be a whole number"):
         read_config(tmp_path, {})
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from ..errors import InputError, SettingsError, TeachError
 from .command_table import BY_NAME, make_parser
 from .output import write
+from .upskill_flags import COMMANDS as COMMANDS_OF_UPSKILL
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -15,6 +16,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         cut = words.index(name)
         name, words[cut : cut + 1] = "runs", ["runs", "--plot", "--metric", "success"]
         print("pytest-upskill plot is now: pytest-upskill runs --plot", file=sys.stderr)
+    if name in COMMANDS_OF_UPSKILL:
+        print(
+            f"pytest-upskill: {name}: no such command\n  {COMMANDS_OF_UPSKILL[name]}",
+            file=sys.stderr,
+        )
+        return 2
     command = BY_NAME.get(name)
     for_pytest: list[str] = []
     if command and command.runs_pytest and "--" in words:

@@ -22,6 +22,7 @@ _SERVERS: Final = {
 _OTHERS: Final = {
     "anthropic-vertex": "Use anthropic:ID, or a gateway in front of Vertex as ANTHROPIC_BASE_URL.",
     "bedrock": "Use anthropic:ID or openrouter:ID, or a gateway that speaks Chat Completions.",
+    "cli": "Agents can't be tested yet; use the model that the agent uses.",
     "codexresponses": "A ChatGPT login can't be used; use openai:ID with OPENAI_API_KEY.",
 }
 # Short names mean other models from one fast-agent to the next: a model of each family.

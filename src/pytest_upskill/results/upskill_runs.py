@@ -96,10 +96,10 @@ def all_runs(folder: Path) -> list[KeptRun]:
 def upskill_runs(folder: Path) -> list[UpskillRun]:
     """The runs of upskill in a folder; nothing is read yet."""
     try:
-        names = [path.name for path in folder.iterdir() if path.is_dir()]
+        named = [path for path in folder.iterdir() if _BATCH.fullmatch(path.name)]
     except OSError:
         return []
-    found = [UpskillRun(name, folder / name) for name in names if _BATCH.fullmatch(name)]
+    found = [UpskillRun(path.name, path) for path in named if path.is_dir()]
     return [run for run in found if _moment(run) != _NO_DATE]
 
 

@@ -28,6 +28,8 @@ class UpskillConfig:
     teacher_key: str = "model"  # which of two keys named it
     test_model: str | None = None
     attempts: int | None = None
+    runs: int | None = None
+    max_parallel: int | None = None
 
     def origin(self, field: str) -> str:
         """The file and the key of a value, for errors about it."""
@@ -58,7 +60,9 @@ def read_config(folder: Path, env: Mapping[str, str]) -> UpskillConfig:
         test_model=_name(file, data, "test_gen_model"),
         skills_dir=_path(file, data, "skills_dir", folder),
         runs_dir=_path(file, data, "runs_dir", folder),
-        attempts=_attempts(file, data, "max_refine_attempts"),
+        attempts=_number(file, data, "max_refine_attempts"),
+        runs=_number(file, data, "num_runs"),
+        max_parallel=_number(file, data, "max_parallel"),
     )
 
 
@@ -101,13 +105,13 @@ def _name(file: Path, data: Mapping[str, Any], key: str) -> str | None:
     return value.strip() if value else None
 
 
-def _attempts(file: Path, data: Mapping[str, Any], key: str) -> int | None:
+def _number(file: Path, data: Mapping[str, Any], key: str) -> int | None:
     value = data.get(key)
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool):
         raise _wrong(file, key, "a whole number", f"{key}: 3")
-    return max(1, value)  # as in upskill, the first version always counts
+    return max(1, value)  # as upskill does
 
 
 def _path(file: Path, data: Mapping[str, Any], key: str, folder: Path) -> Path | None:

@@ -5,17 +5,13 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
-from typing import Final
+from pathlib import Path
 
-from ...errors import InputError, shown
+from ...errors import shown
+from ...skills.upskill_config import read_config
 from ..output import forget_output, write
 from ..project import find_skill
-
-# Flags of upskill that have no counterpart, and what to use instead.
-_NO_COUNTERPART: Final = {
-    "--test-gen-model": "Write cases first: pytest-upskill cases SKILL.",
-    "--provider": "Put it into the model's name: -m openai:ID, -m ollama:NAME.",
-}
+from ..upskill_flags import FLAGS_OF_EVAL, add_flags, refuse
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,15 +46,14 @@ def add_shared_arguments(
         metavar="NAME",
         help="a model to ask (repeatable)",
     )
-    parser.add_argument(
-        "--runs", default=runs, metavar="N", help=f"runs of each case (default: {runs or 1})"
-    )
+    parser.add_argument("--runs", metavar="N", help=f"runs of each case (default: {runs or 1})")
+    parser.set_defaults(default_runs=runs)
     parser.add_argument("-t", "--tests", metavar="FILE", help="take the cases from another file")
     parser.add_argument("--no-baseline", action="store_true", help="ask only with the skill")
     parser.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible server")
     parser.add_argument("-v", "--verbose", action="store_true", help="print a line for every case")
-    for flag in _NO_COUNTERPART:
-        parser.add_argument(flag, help=argparse.SUPPRESS)
+    parser.add_argument("--max-parallel", metavar="N", help="maximum calls in flight")
+    add_flags(parser, FLAGS_OF_EVAL)
 
 
 def run(given: argparse.Namespace) -> tuple[str, int]:
@@ -67,19 +62,19 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
 
 def pytest_arguments(given: argparse.Namespace, env: Mapping[str, str]) -> list[str]:
     """The same as arguments of pytest."""
-    for flag, hint in _NO_COUNTERPART.items():
-        if getattr(given, flag.strip("-").replace("-", "_")) is not None:
-            raise InputError(flag, "not supported by pytest-upskill", hint)
+    refuse(given, FLAGS_OF_EVAL)
+    config = read_config(Path.cwd(), env)
     words = ["--skill", shown(find_skill(given.skill, env))]
     for model in given.models:
         words += ["--model", model]
     for flag, value in (
-        ("--skill-runs", given.runs),
+        ("--skill-runs", given.runs or config.runs or given.default_runs),
         ("--skill-tests", given.tests),
         ("--skill-base-url", given.base_url),
+        ("--skill-concurrency", given.max_parallel or config.max_parallel),
         ("--skill-runs-dir", given.runs_dir),
     ):
-        words += [flag, value] if value is not None else []
+        words += [flag, str(value)] if value is not None else []
     words += ["--skill-no-baseline"] if given.no_baseline else []
     words += [] if given.log_runs else ["--skill-no-history"]
     words += ["-v"] if given.verbose else []

@@ -4,11 +4,12 @@ import argparse
 import sys
 from pathlib import Path
 
-from ...errors import InputError, shown
+from ...errors import shown
 from ...skills.skill import SKILL_NAMES
 from ...teach import workflow
 from ..output import ask
 from ..teaching import add_teach_arguments, config_here, run_teaching, teach_settings
+from ..upskill_flags import FLAGS_OF_GENERATE, add_flags, refuse
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,15 +21,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs-dir", help=argparse.SUPPRESS)
     parser.add_argument("--log-runs", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--no-log-runs", action="store_true", help=argparse.SUPPRESS)
-    # Of upskill 0.1.
-    parser.add_argument("--trace", dest="source", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--eval-provider", help=argparse.SUPPRESS)
+    parser.add_argument("--trace", dest="source", type=Path, help=argparse.SUPPRESS)  # of 0.1
+    add_flags(parser, FLAGS_OF_GENERATE)
 
 
 def run(given: argparse.Namespace) -> tuple[str, int]:
-    if given.eval_provider is not None:
-        hint = "Put it into the model's name: --eval-model openai:ID, --eval-model ollama:NAME."
-        raise InputError("--eval-provider", "not supported by pytest-upskill", hint)
+    refuse(given, FLAGS_OF_GENERATE)
     config = config_here()
     unmeasured = {"students": ()} if given.no_eval else {}
     settings = teach_settings(given, given.task, config, **unmeasured)
