@@ -10,6 +10,7 @@ DEFAULT_MAX_OUTPUT: Final = 2048
 DEFAULT_TIMEOUT: Final = 120.0
 DEFAULT_CONCURRENCY: Final = 64
 DEFAULT_HISTORY_MB: Final = 200
+MOST_REFERENCE_TOKENS: Final = 20_000  # estimated, of all files together
 
 Score = Literal["pass", "checks"]  # what a lift is of: pass rates, or shares of checks passed
 
@@ -46,6 +47,7 @@ class Settings:
     first_runs: int | None = None  # then up to ``runs`` where the verdict is open
     tests_file: Path | None = None  # cases from this file in place of the skill's own
     baseline: bool = True  # also ask without the skill
+    references: bool = False  # put the files that SKILL.md refers to in context too
     against: str | None = None  # a git ref: also ask with the skill as it was there
     score: Score | None = None  # None: checks for cases of evals.json, else pass
     case_threshold: float | None = None  # share of runs that must pass; None: more than half

@@ -111,6 +111,12 @@ def lint_body(folder: Path, body: str) -> list[Finding]:
         "- item\n\n  ~~~text\n  ```\n  [x](no.md)\n  ~~~",
         "`[x](no.md)` and ``a ` [x](no.md)``",
         "`python scripts/run.py --flag` and `references/` and `src/main.py` and `no.md`",
+        "[x](LINK) [x](url) [x](path/to/file.md) [x](your-file.md) [x](docs/guide)",
+        "For example `scripts/rotate.py`, such as `references/finance.md`.",
+        "Examples:\n\n- `scripts/rotate.py`\n\n## Example\n\nRun `scripts/rotate.py`.",
+        "<!-- `scripts/no.py` -->",
+        "(see `scripts/run.py)` or `scripts/run.py,`",
+        "Their app has `assets/no.png` and `test/no.py`.",
     ],
 )
 def test_good_references_have_no_findings(tmp_path: Path, body: str) -> None:
@@ -136,13 +142,63 @@ def test_broken_reference_is_found(tmp_path: Path, body: str, line: int, level: 
 @pytest.mark.parametrize(
     "body", ["[x](../other/SKILL.md)", "[x](/etc/passwd)", "[x](references/../../y)", "[x](..)"]
 )
-def test_reference_outside_the_skill_is_an_error(tmp_path: Path, body: str) -> None:
-    assert brief(lint_body(tmp_path, body)) == [(6, "error", "reference-outside")]
+def test_reference_outside_the_skill_is_a_warning(tmp_path: Path, body: str) -> None:
+    assert brief(lint_body(tmp_path, body)) == [(6, "warning", "reference-outside")]
 
 
-def test_deep_reference_is_a_warning(tmp_path: Path) -> None:
-    found = lint_body(tmp_path, "[x](references/deep/y.md)\n`references/deep/y.md`")
-    assert brief(found) == [(6, "warning", "reference-deep"), (7, "warning", "reference-deep")]
+def test_reference_to_a_skill_beside_it_is_fine(tmp_path: Path) -> None:
+    write_skill(tmp_path / "door")
+    assert lint_body(tmp_path, "[x](../door/SKILL.md) [y](../door)") == []
+
+
+def test_reference_is_reported_once(tmp_path: Path) -> None:
+    found = lint_body(tmp_path, "[x](no.md)\n[x](no.md)\n[x](../no.md)\n[x](../no.md)")
+    assert [finding.line for finding in found] == [6, 8]
+
+
+@pytest.mark.parametrize(
+    ("body", "level"),
+    [
+        ("See [x](references/X.md).", "error"),
+        ("Read REFERENCES/X.MD, then go on.", "warning"),
+        ("Run `python Scripts/run.py`.", "warning"),
+        ("(forms (1).md) [x](<forms (1).md>)", "error"),
+    ],
+)
+def test_other_spelling_of_a_file_is_found(tmp_path: Path, body: str, level: str) -> None:
+    (finding,) = lint_body(tmp_path, body)
+    assert (finding.line, finding.level, finding.code) == (6, level, "reference-broken")
+    assert "is spelled" in finding.message
+
+
+def test_file_named_only_by_another_file_is_a_warning(tmp_path: Path) -> None:
+    file = write_skill_md(tmp_path, HEAD + "See [a](references/a.md) and references/c.md.")
+    for name, text in {
+        "a.md": "# A\n\nSee [b](b.md), `references/b.md`, [c](c.md), `d.md` and [no](no.md).",
+        "b.md": "[a](a.md) and [e](e.md)",
+        **{"c.md": "", "d.md": "", "e.md": "", "run.py": ""},
+    }.items():
+        (file.parent / "references").mkdir(exist_ok=True)
+        (file.parent / "references" / name).write_text(text)
+    found = lint(file)
+    assert brief(found) == [(3, "warning", "reference-deep"), (3, "warning", "reference-deep")]
+    assert [finding.message.split()[0] for finding in found] == [
+        "'references/b.md'",
+        "'references/d.md'",
+    ]
+    assert found[0].file == str(file.parent / "references/a.md")
+
+
+def test_folder_named_by_the_skill_is_no_chain(tmp_path: Path) -> None:
+    file = write_skill_md(tmp_path, HEAD + "See `references/`.")
+    (file.parent / "references").mkdir()
+    (file.parent / "references/a.md").write_text("[b](b.md)")
+    (file.parent / "references/b.md").write_text("[a](a.md)")
+    assert lint(file) == []
+
+
+def test_deep_folder_is_no_chain(tmp_path: Path) -> None:
+    assert lint_body(tmp_path, "[x](references/deep/y.md)") == []
 
 
 def test_skill_without_cases_is_a_warning(tmp_path: Path) -> None:

@@ -45,6 +45,14 @@ def one_line(text: str, limit: int | None) -> str:
     return flat if limit is None or len(flat) <= limit else flat[: limit - 1] + "…"
 
 
+def named_fence(name: str, text: str) -> str:
+    """A file in a prompt."""
+    # Longer than any fence inside, so that a file can't close its own.
+    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{name}:\n{fence}\n{text.rstrip(chr(10))}\n{fence}"
+
+
 def counted(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 

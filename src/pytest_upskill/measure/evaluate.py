@@ -64,5 +64,4 @@ def evaluate_cases(
 
 
 def _info(skill: Skill, score: Score) -> SkillInfo:
-    path = shown(skill.file.parent)
-    return SkillInfo(skill.name, path, skill.digest, skill.tokens, score=score)
+    return SkillInfo.of(skill, skill.name, shown(skill.file.parent), score=score)

@@ -116,7 +116,7 @@ def _accepted(group: _Group, folder: Path) -> str:
 
 def notes(results: RunResults, config: pytest.Config) -> list[str]:
     """How the results compare with the accepted ones, and how to accept them."""
-    lines, found = results.subset_notes, results.comparisons
+    lines, found = results.notes, results.comparisons
     to_accept = False
     for comparison in found:
         where = f"{comparison.skill} on {comparison.model}"

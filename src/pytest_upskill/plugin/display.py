@@ -1,13 +1,13 @@
 """What a run shows on the terminal, from the header to the last line."""
 
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pytest
 
-from .._util.texts import harmless, one_line
-from ..errors import shown
+from .._util.texts import counted, harmless, one_line
+from ..errors import InputError, shown
 from ..models import ModelSpec
 from ..models.local import LABEL, LocalProvider
 from ..models.port import Download, Progress
@@ -26,6 +26,8 @@ from ..results.run import RunResults
 from ..results.summary import SCORE_WORDS
 from ..settings import Score, Settings
 from ..skills.case import are_evals
+from ..skills.context import load_for_run
+from ..skills.skill import estimated_tokens
 from ..trials.plan import SkillInfo
 from ..trials.records import load_records
 from .outcomes import RECORDS_PROPERTY
@@ -126,6 +128,22 @@ def score_lines(sources: Collection[SkillSource], chosen: Score | None) -> list[
     names = one_line(", ".join(source.label for source in evals), 100)
     of = f" of {names}" if len(evals) < len(sources) else ""
     return [f"upskill: verdicts{of} are on the {SCORE_WORDS['checks']} ({_OTHER_SCORE})"]
+
+
+def reference_lines(sources: Iterable[SkillSource], settings: Settings) -> list[str]:
+    """What --skill-references puts in context."""
+    if not settings.references:
+        return []
+    files = tokens = 0
+    for source in sources:
+        try:
+            skill = load_for_run(source.skill_file, replace(settings, against=None))
+        except InputError:  # which collection reports
+            continue
+        files += len(skill.references)
+        tokens += skill.tokens - estimated_tokens(skill.body)
+    size = f", about {counted(tokens, 'token')}" if files else ""
+    return [f"upskill: references: {counted(files, 'file')}{size}"]
 
 
 class ItemLines:

@@ -18,9 +18,9 @@ from .._util.texts import harmless, one_line
 from ..errors import InputError
 from ..results.accepted import Results, planned_case, read_results, short_digest
 from ..settings import Settings
-from ..skills.at_ref import with_previous
 from ..skills.case import Case, Role, read_messages
-from ..skills.skill import Skill, find_skills, load_skill
+from ..skills.context import load_for_run
+from ..skills.skill import Skill, find_skills
 from ..trials.answer import Answer, NoAnswer, joined
 from ..trials.plan import Count, PlannedCase, SkillInfo
 from ..trials.records import Grade, Record, dump_records, errored_record, graded_record
@@ -183,7 +183,7 @@ class MarkedTests:
                     raise InputError(
                         f"mark skill {path}", "several skills are in this folder", _HOW
                     )
-                skill = with_previous(load_skill(file), self._run.settings.against)
+                skill = load_for_run(file, self._run.settings)
                 accepted = read_results(file.parent)
             except InputError as error:
                 reason = f"{node.nodeid}: {message_of(error, node.config)}"

@@ -3,7 +3,7 @@
 import re
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +26,7 @@ _CHECKS: Final = "pytest_upskill_checks"
 _MODELS: Final = "pytest_upskill_models"
 _PROMPT: Final = "pytest_upskill_prompt"
 _FINISHED: Final = "pytest_upskill_finished"
+_TOO_LONG_FOR_CHANCE: Final = 40  # characters
 _PREFIX: Final = re.compile(r"[a-z][a-z0-9_-]*")
 _NOT_THEIRS: Final = (Path(pluggy.__file__).parent, Path(__file__).parents[1])
 
@@ -130,12 +131,19 @@ def prompts(ihook: Any, config: pytest.Config) -> Prompt:
             return default_prompt(skill, arm, case)
         if not isinstance(text, str) or not text.strip():
             raise _returned(_PROMPT, text, "the system text, or None")
-        if seen is None and skill.body in text and skill.body not in base:
+        if seen is None and any(part in text and part not in base for part in _parts(skill)):
             problem = f"put the text of {skill.name} into the baseline"
             raise InputError(_PROMPT, problem, "Return a text without it if skill is None.")
         return sys.intern(text)  # held once, not once for each case
 
     return prompt
+
+
+def _parts(skill: Skill) -> Iterator[str]:
+    """The texts that the baseline must not have; a short file may be there by chance."""
+    yield skill.body
+    files = (text.strip() for _, text in skill.references)
+    yield from (text for text in files if len(text) >= _TOO_LONG_FOR_CHANCE)
 
 
 def finish(config: pytest.Config, results: RunResults) -> tuple[list[str], list[str]]:

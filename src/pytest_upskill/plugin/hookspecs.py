@@ -56,8 +56,8 @@ def pytest_upskill_prompt(
 ) -> str | None:
     """Return the system text of an arm, or None for the default.
 
-    ``skill`` is the text of SKILL.md in this arm, None in the baseline; ``base`` is the system
-    text of the case, or the default one::
+    ``skill`` is the text of SKILL.md in this arm, followed by the files that --skill-references
+    adds; None in the baseline. ``base`` is the system text of the case, or the default one::
 
         def pytest_upskill_prompt(skill, base):
             return base if skill is None else f"<skill>{skill}</skill>" + base

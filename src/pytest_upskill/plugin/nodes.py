@@ -24,9 +24,9 @@ from ..reports.terminal.failure import failure_text
 from ..reports.terminal.layout import Look
 from ..results.accepted import Results, case_result, planned_case, read_results
 from ..settings import Settings
-from ..skills.at_ref import with_previous
 from ..skills.case import Case, how_to_add_cases
-from ..skills.skill import CASES_NAME, Skill, load_skill
+from ..skills.context import load_for_run
+from ..skills.skill import CASES_NAME, Skill
 from ..trials.answer import Reply
 from ..trials.plan import PlannedCase, SkillInfo, score_of
 from ..trials.records import Record, dump_records
@@ -62,8 +62,7 @@ def info_of(
     skill: Skill, label: str, path: str, settings: Settings, cases: Iterable[Case] = ()
 ) -> SkillInfo:
     against = settings.against if skill.previous is not None else None
-    score = score_of(settings.score, cases)
-    return SkillInfo(label, path, skill.digest, skill.tokens, against, score)
+    return SkillInfo.of(skill, label, path, against, score_of(settings.score, cases))
 
 
 def hooks_of_parent(node: Any) -> Any:
@@ -126,7 +125,7 @@ class SkillFile(pytest.File):
 
     def collect(self) -> Iterator[pytest.Item]:
         try:
-            skill = with_previous(load_skill(self.source.skill_file), self.run.settings.against)
+            skill = load_for_run(self.source.skill_file, self.run.settings)
             cases = self._load_cases()
             self.accepted = read_results(self.source.folder)
         except InputError as error:

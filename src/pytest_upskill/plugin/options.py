@@ -18,6 +18,7 @@ from ..settings import (
     DEFAULT_MAX_OUTPUT,
     DEFAULT_RUNS,
     DEFAULT_TIMEOUT,
+    MOST_REFERENCE_TOKENS,
     MOST_RUNS,
     Gates,
     Settings,
@@ -81,6 +82,14 @@ OPTIONS: Final = (
     Option("tests_file", "--skill-tests", PATH, "FILE", "Use the cases of another file."),
     Option(
         "baseline", "--skill-no-baseline", SWITCH, None, "Ask only with the skill, not without it."
+    ),
+    Option(
+        "references",
+        "--skill-references",
+        SWITCH,
+        None,
+        "Also put the text files that SKILL.md refers to in context, up to about "
+        f"{MOST_REFERENCE_TOKENS:,} tokens.",
     ),
     Option(
         "against",

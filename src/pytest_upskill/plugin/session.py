@@ -160,7 +160,9 @@ class UpskillRun:
         if not labels:
             return []
         lines = display.header_lines(labels, self._specs, self._judges, self.settings)
-        return [*lines, *display.score_lines(self._sources.values(), self.settings.score)]
+        sources = self._sources.values()
+        lines += display.score_lines(sources, self.settings.score)
+        return [*lines, *display.reference_lines(sources, self.settings)]
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: object) -> None:

@@ -12,6 +12,7 @@ from .._util.git import Commit
 from .._util.json_forms import read_json_form
 from ..errors import ResultsError
 from ..settings import Gates, Score
+from ..skills.skill import UnseenFile
 from ..trials.plan import Count, Expectation, PlannedCase, SkillInfo
 from ..trials.records import Outcome, Record
 from ..trials.transcript import TurnKind
@@ -34,6 +35,11 @@ def _moment(text: str) -> str:
     return text
 
 
+class _Unseen(_Form):
+    path: str
+    reason: str | None = None
+
+
 class _Skill(_Form):
     name: str
     path: str
@@ -41,6 +47,13 @@ class _Skill(_Form):
     tokens: int
     against: str | None = None
     score: Score = "pass"
+    seen_files: list[str] = []
+    unseen_files: list[_Unseen] = []
+
+    def info(self) -> SkillInfo:
+        facts = self.model_dump(exclude={"seen_files", "unseen_files"})
+        unseen = tuple(UnseenFile(file.path, file.reason) for file in self.unseen_files)
+        return SkillInfo(**facts, seen_files=tuple(self.seen_files), unseen_files=unseen)
 
 
 class _Summary(_Form):
@@ -183,7 +196,7 @@ def _run(form: _Results) -> RunResults:
     return RunResults(
         started=datetime.fromisoformat(form.started),
         seconds=form.seconds,
-        skills=tuple(SkillInfo(**skill.model_dump()) for skill in form.skills),
+        skills=tuple(skill.info() for skill in form.skills),
         model_ids={row.model: row.model_id for row in form.summary},
         tests=tests,
         records=records,

@@ -17,6 +17,7 @@ from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
 from .accepted import AcceptedComparison, Compared, case_result, compare
 from .summary import Summary, summarize
+from .unseen import unseen_notes
 from .verdict import Verdict, gate_reasons, verdicts_of
 
 Pair = tuple[str, str]  # the names of a skill and of a model
@@ -141,6 +142,11 @@ class RunResults:
             f"{skill} on {model}: ran only {share}."
             for (skill, model), share in self.subsets.items()
         ]
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know to trust the numbers."""
+        return [*self.subset_notes, *unseen_notes(self.skills)]
 
     def _is_failed(self, test: PlannedCase) -> bool:
         if any(record.outcome == "errored" for record in self.records_of(test)):

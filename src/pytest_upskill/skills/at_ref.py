@@ -1,26 +1,67 @@
-"""A skill at a git ref, read through git without touching the work tree."""
+"""The files of a skill at a git ref, read through git without touching the work tree."""
 
-from dataclasses import replace
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from .._util.git import run_git
 from .._util.texts import one_line
 from ..errors import SettingsError
-from .skill import SKILL_NAMES, Skill, body_of
+from .skill import MAX_FILE_BYTES, text_of
 
 
-def with_previous(skill: Skill, ref: str | None) -> Skill:
-    """The skill with its body at ``ref``; unchanged if there is no ref or the skill is newer."""
-    if ref is None:
-        return skill
-    folder = skill.file.resolve().parent
+class _Blob(NamedTuple):
+    id: str
+    size: int
+    is_link: bool
+
+
+class FilesAtRef:
+    """The files of a folder at a commit."""
+
+    def __init__(self, ref: str, folder: Path, blobs: Mapping[str, _Blob]) -> None:
+        self._ref = ref
+        self._folder = folder
+        self._blobs = blobs
+        self._entries: dict[str, dict[str, bool]] = {"": {}}
+        for path in blobs:
+            above = ""
+            *folders, name = path.split("/")
+            for step in folders:
+                self._entries[above][step] = True
+                above = f"{above}/{step}" if above else step
+                self._entries.setdefault(above, {})
+            self._entries[above][name] = False
+
+    def entries(self, folder: str) -> Mapping[str, bool]:
+        return self._entries.get(folder, {})
+
+    def data(self, path: str) -> bytes:
+        return _git(self._ref, self._folder, "cat-file", "blob", self._blobs[path].id)
+
+    def text(self, path: str) -> str:
+        """The text of a file; ValueError says why it has none."""
+        blob = self._blobs[path]
+        if blob.is_link:
+            raise ValueError("a link")
+        if blob.size > MAX_FILE_BYTES:
+            raise ValueError(f"{blob.size:,} bytes")
+        return text_of(self.data(path))
+
+
+def files_at_ref(folder: Path, ref: str) -> FilesAtRef:
+    """Of a skill's folder; there are none if the skill is newer."""
     commit = require_ref(ref, folder)
-    listed = _git(ref, folder, "ls-tree", "-z", commit, "--", *SKILL_NAMES)
-    if not listed:
-        return skill
-    blob = listed.split(b"\0")[0].split(b"\t")[0].split()[2].decode()
-    return replace(skill, previous=body_of(_git(ref, folder, "cat-file", "blob", blob)))
+    listed = _git(ref, folder, "ls-tree", "-r", "-l", "-z", commit, ".")
+    blobs = {}
+    for line in listed.split(b"\0")[:-1]:
+        facts, _, path = line.partition(b"\t")
+        mode, kind, blob, size = facts.split()
+        if kind == b"blob":
+            name = path.decode("utf-8", "surrogateescape")
+            blobs[name] = _Blob(blob.decode(), int(size), mode == b"120000")
+    return FilesAtRef(ref, folder, blobs)
 
 
 @lru_cache(maxsize=256)

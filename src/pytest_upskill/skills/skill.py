@@ -3,7 +3,7 @@
 import hashlib
 import os
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +11,7 @@ from typing import Any, Final
 import yaml
 
 from .._util.files import reason_of
-from .._util.texts import guess, slug
+from .._util.texts import guess, named_fence, slug
 from ..errors import SkillError, shown
 
 SKILL_NAMES: Final = ("SKILL.md", "skill.md")
@@ -36,6 +36,14 @@ SkillWarning = tuple[int, str]  # line and message
 
 
 @dataclass(frozen=True)
+class UnseenFile:
+    """A file that SKILL.md refers to and that no model saw; ``reason`` is why it could not."""
+
+    path: str
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
 class Skill:
     """A skill, read from its folder."""
 
@@ -47,11 +55,23 @@ class Skill:
     warnings: tuple[SkillWarning, ...] = ()
     previous: str | None = None  # the body at the ref of --skill-against
     trace: str | None = None  # measured in place of the body, in teach
+    references: tuple[tuple[str, str], ...] = ()  # paths and texts of files put in context too
+    unseen: tuple[UnseenFile, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """What a model gets to see: the body, then the files that are put in context."""
+        return with_files(self.body, self.references)
 
     @property
     def tokens(self) -> int:
-        """An estimate of the body's tokens; the model's own count is in its usage."""
-        return estimated_tokens(self.body)
+        """An estimate of the text's tokens; the model's own count is in its usage."""
+        return estimated_tokens(self.text)
+
+
+def with_files(body: str, files: Iterable[tuple[str, str]]) -> str:
+    """A body, then files in named fences."""
+    return "\n\n".join([body, *(named_fence(path, text) for path, text in files)])
 
 
 def estimated_tokens(text: str) -> int:
@@ -192,6 +212,17 @@ def read_text(file: Path) -> str:
             f"not UTF-8 (byte {error.start})",
             "Save it as UTF-8.",
         ) from None
+
+
+def text_of(data: bytes) -> str:
+    """The text of a file; ValueError if it is binary."""
+    try:
+        text = _decoded(data)
+    except UnicodeDecodeError:
+        raise ValueError("not UTF-8 text") from None
+    if "\0" in text:
+        raise ValueError("not a text")
+    return text
 
 
 def body_of(data: bytes) -> str:

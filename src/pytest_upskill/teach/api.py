@@ -13,6 +13,8 @@ from ..errors import SettingsError
 from ..measure.evaluate import evaluate_cases
 from ..models.prices import parse_prices
 from ..results.run import RunResults
+from ..settings import Settings
+from ..skills.context import load_for_run
 from ..skills.skill import load_skill, skill_file
 from . import workflow
 from .attempts import checked
@@ -110,12 +112,16 @@ def generate_cases(
 def evaluate(
     skill: AnyPath,
     *,
+    references: bool = False,
     folder: AnyPath | None = None,
     prices: Names = (),
     **options: Unpack[TeachOptions],
 ) -> RunResults:
-    """Measure a skill by its own cases on the students, without pytest."""
-    read = load_skill(skill_file(Path(skill)))
+    """Measure a skill by its own cases on the students, without pytest.
+
+    With ``references``, the files that SKILL.md refers to are put in context too.
+    """
+    read = load_for_run(skill_file(Path(skill)), Settings(references=references))
     settings = _settings("refine", read.description, options)
     if not settings.students:
         raise SettingsError(

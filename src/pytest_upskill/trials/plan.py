@@ -8,6 +8,7 @@ from typing import NamedTuple
 from .._util.texts import digest
 from ..settings import Score
 from ..skills.case import Case
+from ..skills.skill import Skill, UnseenFile
 from .trial import Question, Trial
 
 
@@ -21,6 +22,15 @@ class SkillInfo:
     tokens: int
     against: str | None = None  # the git ref of the arm ``previous``
     score: Score = "pass"  # what its lift and verdict are of
+    seen_files: tuple[str, ...] = ()  # put in context besides SKILL.md
+    unseen_files: tuple[UnseenFile, ...] = ()  # that SKILL.md refers to
+
+    @classmethod
+    def of(
+        cls, skill: Skill, name: str, path: str, against: str | None = None, score: Score = "pass"
+    ) -> "SkillInfo":
+        seen = tuple(path for path, _ in skill.references)
+        return cls(name, path, skill.digest, skill.tokens, against, score, seen, skill.unseen)
 
 
 def score_of(chosen: Score | None, cases: Iterable[Case]) -> Score:

@@ -1,12 +1,11 @@
 """Arms, trials and the prompt of each arm."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final, Literal
 
-from .._util.texts import digest
+from .._util.texts import digest, named_fence
 from ..settings import Settings
 from ..skills.case import Case, Role
 from ..skills.skill import Skill
@@ -81,7 +80,7 @@ class Trial:
 
 def text_in_arm(skill: Skill, arm: Arm) -> str | None:
     """The text that stands for the skill in an arm; None in the baseline."""
-    texts = {"skill": skill.body, "previous": skill.previous, "trace": skill.trace}
+    texts = {"skill": skill.text, "previous": skill.previous, "trace": skill.trace}
     return texts.get(arm)
 
 
@@ -146,11 +145,4 @@ def _arms(skill: Skill, settings: Settings) -> list[Arm]:
 
 def user_text(case: Case) -> str:
     """The question, then its files in named fences."""
-    return "\n\n".join([case.input, *(_fenced(name, text) for name, text in case.files)])
-
-
-def _fenced(name: str, text: str) -> str:
-    # Longer than any fence inside, so that a file can't close its own.
-    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
-    fence = "`" * (longest + 1)
-    return f"{name}:\n{fence}\n{text.rstrip(chr(10))}\n{fence}"
+    return "\n\n".join([case.input, *(named_fence(name, text) for name, text in case.files)])

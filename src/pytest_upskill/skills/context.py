@@ -1,0 +1,101 @@
+"""What a model sees of a skill: SKILL.md, perhaps the files it refers to, perhaps at a git ref."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from .._util.files import reason_of
+from ..settings import MOST_REFERENCE_TOKENS, Settings
+from .at_ref import FilesAtRef, files_at_ref
+from .references import Files, files_named
+from .skill import (
+    MAX_FILE_BYTES,
+    SKILL_NAMES,
+    Skill,
+    UnseenFile,
+    body_of,
+    estimated_tokens,
+    load_skill,
+    text_of,
+    with_files,
+)
+
+_MOST_ENTRIES: Final = 10_000
+
+
+class FilesOnDisk:
+    """The files in a skill's folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.entries = cache(self._entries)
+
+    def _entries(self, folder: str) -> Mapping[str, bool]:
+        try:
+            with os.scandir(self._folder / folder) as found:
+                return {entry.name: entry.is_dir() for entry in islice(found, _MOST_ENTRIES)}
+        except OSError:
+            return {}
+
+    def text(self, path: str) -> str:
+        try:
+            # Path.resolve raises on a link to itself
+            real = Path(os.path.realpath(self._folder / path))
+            if not real.is_relative_to(os.path.realpath(self._folder)):
+                raise ValueError("a link out of the skill's folder")
+            size = real.stat().st_size
+            if size > MAX_FILE_BYTES:
+                raise ValueError(f"{size:,} bytes")
+            return text_of(real.read_bytes())
+        except OSError as error:
+            raise ValueError(reason_of(error)) from None
+
+
+def load_for_run(file: Path, settings: Settings) -> Skill:
+    """The skill of a SKILL.md as the settings of a run want it."""
+    skill = load_skill(file)
+    files = FilesOnDisk(file.parent)
+    named = files_named(files, skill.body.split("\n"))
+    if settings.references:
+        seen, unseen = _read(files, named)
+        skill = replace(skill, references=seen, unseen=unseen)
+    else:
+        skill = replace(skill, unseen=tuple(map(UnseenFile, named)))
+    if settings.against is None:
+        return skill
+    at_ref = files_at_ref(file.resolve().parent, settings.against)
+    return replace(skill, previous=_previous(at_ref, references=settings.references))
+
+
+def _previous(files: FilesAtRef, *, references: bool) -> str | None:
+    """The text at the ref; None if the skill is newer."""
+    name = next((name for name in SKILL_NAMES if name in files.entries("")), None)
+    if name is None:
+        return None
+    body = body_of(files.data(name))
+    named = files_named(files, body.split("\n")) if references else []
+    return with_files(body, _read(files, named)[0])
+
+
+def _read(
+    files: Files, named: list[str]
+) -> tuple[tuple[tuple[str, str], ...], tuple[UnseenFile, ...]]:
+    """The files that fit, with their texts, and those that can't be put in context."""
+    seen, unseen, room = list[tuple[str, str]](), list[UnseenFile](), MOST_REFERENCE_TOKENS
+    for path in named:
+        try:
+            text = files.text(path)
+        except ValueError as error:
+            unseen.append(UnseenFile(path, str(error)))
+            continue
+        tokens = estimated_tokens(text)
+        if tokens > room:
+            unseen.append(UnseenFile(path, f"no room for its {tokens:,} tokens"))
+        elif text.strip():
+            seen.append((path, text))
+            room -= tokens
+    return tuple(seen), tuple(unseen)

@@ -1,0 +1,258 @@
+"""Which files of its folder a SKILL.md refers to.
+
+Markdown links, inline code and plain words count alike where such a file exists. What is missing
+is for the linter to judge, so a reference says how it is written and whether it is an example.
+"""
+
+import posixpath
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from operator import itemgetter
+from pathlib import Path
+from typing import Final, Literal, Protocol
+from urllib.parse import unquote
+
+from .skill import SKILL_NAMES, is_taught
+
+Kind = Literal["link", "code", "prose", "fence"]
+
+MOST_FILES: Final = 1000
+_LONGEST_LINE: Final = 10_000  # matching backticks takes quadratic time
+_LONGEST_PATH: Final = 300
+_FENCE: Final = re.compile(r"[\s>]*(?:(?:[-*+]|\d+[.)])\s+)*(`{3,}(?!.*`)|~{3,})")
+_CODE: Final = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
+_TARGET: Final = r"(?:<([^<>]*)>|([^\s<>()]+(?:\([^\s()]*\)[^\s<>()]*)*))"
+_LINK: Final = re.compile(rf"\]\(\s*{_TARGET}|^ {{0,3}}\[[^\]^]+\]:\s*{_TARGET}")
+_WORD: Final = re.compile(r"\S+")
+_URL: Final = re.compile(r"\W*[a-zA-Z][a-zA-Z0-9+.-]*://|\W*www\.")
+_NO_FILE: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:|//|#|$")  # a URL or an anchor
+_HEADING: Final = re.compile(r" {0,3}(#{1,6})\s")
+_EXAMPLE: Final = re.compile(
+    r"\bexamples?\b|\be\.g\.|\bfor instance\b|\bsuch as\b|\bhypothetical\b|\bimagine\b", re.I
+)
+_PATHS: Final = re.compile(r"[^\s\"'`()\[\]<>{}|,;:*=$@…│├└─]+")
+_NAMES_A_FILE: Final = re.compile(r"(?:.*/.*\w.*|.*\w\.\w{1,10}|.*\w/)", re.DOTALL)
+_LICENCE: Final = re.compile(r"(?:licen[cs]e|copying|notice)(?:[-_.].*)?", re.I)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A word of a SKILL.md that may name a file; ``path`` is as written, without an anchor."""
+
+    line: int
+    path: str
+    kind: Kind
+    example: bool = False
+
+
+class Files(Protocol):
+    """The files of a skill, on disk or at a git ref."""
+
+    def entries(self, folder: str) -> Mapping[str, bool]:
+        """The names in a folder, and whether each is a folder itself; none if there is none."""
+        ...
+
+    def text(self, path: str) -> str:
+        """The text of a file; ValueError says why it has none."""
+        ...
+
+
+# Finding words that may name files.
+
+
+def references_in(lines: Iterable[str], first: int = 1) -> Iterator[Reference]:
+    """In the order of the text; ``first`` is the number of the first line."""
+    fence, examples = "", _Examples()
+    for number, line in enumerate(lines, start=first):
+        line = line[:_LONGEST_LINE]
+        opening = _FENCE.match(line)
+        if fence:
+            bare = line.strip().lstrip("> ")
+            if len(bare) >= len(fence) and not bare.strip(fence[0]):
+                fence = ""
+            else:
+                yield from (Reference(number, word, "fence", example=True) for word in _split(line))
+        elif opening:
+            fence = opening[1]
+        else:
+            example = examples.covers(line)
+            if any(mark in line for mark in ("/", ".", "](")):
+                found = sorted(_words(line), key=itemgetter(0))
+                yield from (Reference(number, path, kind, example) for _, path, kind in found)
+
+
+class _Examples:
+    """Which lines belong to an example: by their heading, their introduction or themselves."""
+
+    def __init__(self) -> None:
+        self._heading = 0  # its level
+        self._introduced = False
+        self._started = False
+        self._comment = False
+
+    def covers(self, line: str) -> bool:
+        if heading := _HEADING.match(line):
+            level = len(heading[1])
+            if _EXAMPLE.search(line):
+                self._heading = min(self._heading or level, level)
+            elif level <= self._heading:
+                self._heading = 0
+            self._introduced = False
+        commented = self._in_comment(line)
+        if not line.strip():
+            self._introduced = self._introduced and not self._started
+            return False
+        own = bool(_EXAMPLE.search(line))
+        inside = bool(self._heading) or self._introduced or own or commented
+        self._started = True
+        if own and line.rstrip(" *_").endswith(":"):
+            self._introduced, self._started = True, False
+        return inside
+
+    def _in_comment(self, line: str) -> bool:
+        inside = self._comment or "<!--" in line
+        opened, closed = line.rfind("<!--"), line.rfind("-->")
+        self._comment = opened > closed or (self._comment and closed < 0)
+        return inside
+
+
+def _words(line: str) -> Iterator[tuple[int, str, Kind]]:
+    """Position, path and kind."""
+    prose = _CODE.sub(lambda match: " " * len(match[0]), line)
+    for match in _LINK.finditer(prose):
+        target = next(group for group in match.groups() if group is not None)
+        if not _NO_FILE.match(target):
+            yield match.start(), unquote(re.split(r"[?#]", target)[0]), "link"
+    for match in _CODE.finditer(line):
+        for word in _split(match[2]):
+            yield match.start(), word, "code"
+    for match in _WORD.finditer(_LINK.sub(_blank, prose)):
+        if _may_name_a_file(match[0]):
+            yield match.start(), match[0], "prose"
+
+
+def _split(text: str) -> list[str]:
+    return list(filter(_may_name_a_file, text.split()))
+
+
+def _may_name_a_file(word: str) -> bool:
+    return ("/" in word or "." in word[:-1]) and not _URL.match(word)
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match[0])
+
+
+# Finding the files they name.
+
+
+class Folder:
+    """Looks up paths as written in a text, whatever their case."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._known: dict[str, dict[str, str]] = {}
+
+    def spelling(self, path: str) -> str | None:
+        """The path as it is spelled on disk; None if there is no such file or folder."""
+        found: list[str] = []
+        for part in path.split("/"):
+            folder = "/".join(found)
+            entries = self._files.entries(folder)
+            name = part if part in entries else self._folded(folder).get(_folded(part))
+            if name is None:
+                return None
+            found.append(name)
+        return "/".join(found)
+
+    def is_folder(self, path: str) -> bool:
+        above, _, name = path.rpartition("/")
+        return self._files.entries(above).get(name, False)
+
+    def files_in(self, folder: str) -> list[str]:
+        names = sorted(name for name, inside in self._files.entries(folder).items() if not inside)
+        return [f"{folder}/{name}" if folder else name for name in names]
+
+    def _folded(self, folder: str) -> dict[str, str]:
+        if folder not in self._known:
+            names = sorted(self._files.entries(folder), reverse=True)
+            self._known[folder] = {_folded(name): name for name in names}
+        return self._known[folder]
+
+    def find(self, word: str) -> str | None:
+        """The file or folder that a word names: by its path, its end, or its mere name."""
+        path = posixpath.normpath(word.lstrip("/"))
+        if path.startswith("..") or path == ".":
+            return None
+        parts = path.split("/")
+        for start in range(max(1, len(parts) - 1)):
+            if found := self.spelling("/".join(parts[start:])):
+                return found
+        if len(parts) > 1 or word.endswith("/"):
+            return None
+        module = self.spelling(path.replace(".", "/") + ".py") if "." in path else None
+        return module or self._by_name.get(path)
+
+    @cached_property
+    def _by_name(self) -> dict[str, str]:
+        """Files one folder deep whose names are unique."""
+        found: dict[str, list[str]] = {}
+        for folder, inside in self._files.entries("").items():
+            if inside and _is_taught(folder) and not folder.startswith("."):
+                for path in self.files_in(folder):
+                    found.setdefault(posixpath.basename(path), []).append(path)
+        return {name: paths[0] for name, paths in found.items() if len(paths) == 1}
+
+    def is_of_the_skill(self, path: str) -> bool:
+        """Whether a file is there for the model: no case, no licence, nothing of another skill."""
+        parts = path.split("/")
+        folders = ["/".join(parts[:number]) for number in range(1, len(parts))]
+        return not (
+            path in SKILL_NAMES
+            or _LICENCE.fullmatch(parts[-1])
+            or not all(map(_is_taught, [*folders, path]))
+            or any(name in self._files.entries(one) for one in folders for name in SKILL_NAMES)
+        )
+
+
+def _is_taught(path: str) -> bool:
+    return is_taught(Path(), Path(path))
+
+
+def _folded(name: str) -> str:
+    # macOS may return names in another normal form than people type.
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+def files_named(files: Files, lines: Sequence[str]) -> list[str]:
+    """The files that a text refers to, in its order; then those directly in folders it names."""
+    lookup, named, folders = Folder(files), dict[str, None](), dict[str, None]()
+    seen = set[str]()
+    for reference in references_in(lines):
+        for word in paths_in(reference):
+            if word in seen:
+                continue
+            seen.add(word)
+            if (path := lookup.find(word)) is None:
+                continue
+            if not lookup.is_folder(path):
+                named[path] = None
+            elif word.endswith("/") or reference.kind == "link":
+                folders[path] = None
+    inside = (path for folder in folders for path in lookup.files_in(folder))
+    found = (path for path in dict.fromkeys([*named, *inside]) if lookup.is_of_the_skill(path))
+    return list(found)[:MOST_FILES]
+
+
+def paths_in(reference: Reference) -> Iterator[str]:
+    """The paths in a word, without what surrounds them: quotes, brackets, placeholders."""
+    if reference.kind == "link":
+        yield reference.path[:_LONGEST_PATH]
+        return
+    for match in _PATHS.finditer(reference.path):
+        word = match[0].rstrip(".!?")
+        if len(word) <= _LONGEST_PATH and _NAMES_A_FILE.fullmatch(word):
+            yield word
