@@ -4,6 +4,7 @@ UpskillError
 ├── InputError         something a person wrote is wrong; found before the first call
 │   ├── SkillError     SKILL.md or the skill's folder
 │   ├── CasesError     skill_meta.json or another file of cases
+│   │   └── NoCasesError  a file without a single case
 │   ├── AcceptedError  skill_results.json
 │   ├── ResultsError   a JSON report or a kept run
 │   ├── TraceError     an agent's trace that a skill is to be made of
@@ -87,6 +88,10 @@ class CasesError(InputError):
     """
 
     problems: tuple[tuple[tuple[str | int, ...], str], ...] = ()
+
+
+class NoCasesError(CasesError):
+    """A file without a single case: a skill that has no other file has no cases."""
 
 
 class AcceptedError(InputError):

@@ -266,6 +266,6 @@ def test_any_expected_gives_checks_or_a_cases_error(
     file: Path = tmp_path_factory.mktemp("any") / "cases.json"
     file.write_text(json.dumps([{"input": "q", "expected": expected}]))
     with suppress(CasesError):
-        ((_, checks),) = load_checked_cases(file)
+        ((_, checks),) = load_checked_cases(file).whole()
         rulings = dict.fromkeys(rubric_of(checks).texts, (True, "so it is ruled"))
         assert grade(checks, Answer("a"), rulings)

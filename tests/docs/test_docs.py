@@ -249,7 +249,7 @@ def test_json_examples_load(tmp_path: Path) -> None:
         elif '"passed"' in text:
             assert load_labelled(file)
         else:
-            assert load_cases(file)
+            assert load_cases(file).whole()
         seen += 1
     assert seen >= 4
 
@@ -294,7 +294,7 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("name", ["wick", "conventional-commits", "kernel-builder-cuda-kernels"])
 def test_bundled_skills_ask_fair_questions(name: str) -> None:
-    cases = load_cases(ROOT / "skills" / name / "skill_meta.json")
+    cases = load_cases(ROOT / "skills" / name / "skill_meta.json").whole()
     assert len(cases) >= 8
     for case in cases:
         asked = json.dumps([case.input, case.files], ensure_ascii=False).casefold()

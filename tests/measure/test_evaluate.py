@@ -40,7 +40,7 @@ def test_cases_are_asked_on_every_model_and_graded(tmp_path: Path, arms: Sequenc
     models = {"haiku": "claude-haiku", "opus": "claude-opus"}
     results = evaluate_cases(
         skill,
-        load_checked_cases(file),
+        load_checked_cases(file).whole(),
         models,
         Settings(runs=2),
         ask,

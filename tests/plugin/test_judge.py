@@ -115,7 +115,7 @@ def test_judging_is_stored_and_recorded_like_any_answer(
 def test_without_a_judge_nothing_is_asked(
     pytester: pytest.Pytester, server: LoopbackServer
 ) -> None:
-    write_skill(pytester.path / "skills/gate", CASES)
+    write_skill(pytester.path / "skills/gate", CASES[:1])
     result = run(pytester, server, judge="")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(

@@ -18,7 +18,7 @@ def is_read_or_refused(folder: Path, data: bytes) -> bool:
     file = folder / "skill_meta.json"
     file.write_bytes(data)
     try:
-        return bool(load_checked_cases(file))
+        return bool(load_checked_cases(file).whole())
     except InputError as error:
         return "skill_meta.json" in str(error) and "\x1b" not in str(error)
 

@@ -25,13 +25,13 @@ def write(folder: Path, data: Any) -> Path:
 
 
 def load(folder: Path, **fields: Any) -> Case:
-    (one,) = load_cases(write(folder, [{**case("Open?", "x"), **fields}]))
+    (one,) = load_cases(write(folder, [{**case("Open?", "x"), **fields}])).whole()
     return one
 
 
 def rejected(folder: Path, data: Any) -> CasesError:
     with pytest.raises(CasesError) as caught:
-        load_checked_cases(write(folder, data))
+        load_checked_cases(write(folder, data)).whole()
     return caught.value
 
 
@@ -104,9 +104,9 @@ def test_files_are_relative_to_the_skill_wherever_the_cases_are(tmp_path: Path) 
     skill = write_skill(tmp_path / "gate")
     (skill / "a.txt").write_text("of the skill")
     file = write(tmp_path, [case("q", "x", context={"files": ["a.txt"]})])
-    assert load_cases(file, skill)[0].files == (("a.txt", "of the skill"),)
+    assert load_cases(file, skill).whole()[0].files == (("a.txt", "of the skill"),)
     with pytest.raises(CasesError, match=r"'a\.txt' not found"):
-        load_cases(file)
+        load_cases(file).whole()
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_defaults_apply_unless_a_case_overrides_them(tmp_path: Path) -> None:
         "expected": {"contains": ["c"], "case_sensitive": None},
     }
     data = {"defaults": common, "cases": [{"input": "one"}, {"input": "two", **own}]}
-    one, two = load_cases(write(tmp_path, data))
+    one, two = load_cases(write(tmp_path, data)).whole()
     assert (one.system, one.files, one.tags) == ("Be terse.", (("a.txt", "a"),), ("all", "slow"))
     assert (one.skip, one.xfail, one.runs, one.threshold) == ("not yet", None, 3, 1)
     assert (one.models, one.expected) == (("claude-*",), common["expected"])

@@ -19,7 +19,7 @@ def write_evals(skill: Path, evals: Any, **more: Any) -> Path:
 
 
 def load(skill: Path, *evals: Any, **more: Any) -> list[Case]:
-    return load_cases(write_evals(skill, evals, **more), skill)
+    return load_cases(write_evals(skill, evals, **more), skill).whole()
 
 
 def rejected(skill: Path, *evals: Any, **more: Any) -> CasesError:
@@ -41,6 +41,7 @@ def test_eval_is_a_case_for_the_judge(tmp_path: Path) -> None:
             expected={"judge": [AS_EXPECTED]},
             place=("evals", 0),
             line=4,
+            foreign=True,
         )
     ]
 
@@ -55,11 +56,9 @@ def test_eval_is_a_case_for_the_judge(tmp_path: Path) -> None:
     ],
 )
 def test_assertions_become_criteria_for_the_judge(tmp_path: Path, key: str, written: Any) -> None:
-    texts = ["Names the command", "Is short"]
-    (both,) = load(tmp_path, {**EVAL, key: written})
-    assert both.expected == {"judge": [*texts, AS_EXPECTED]}
-    (alone,) = load(tmp_path, {"prompt": "Open the gate.", key: written})
-    assert alone.expected == {"judge": texts}
+    for more in ({}, {"expected_output": "Says gate up."}):  # which is not judged as well
+        (one,) = load(tmp_path, {"prompt": "Open the gate.", key: written, **more})
+        assert one.expected == {"judge": ["Names the command", "Is short"]}
     (empty,) = load(tmp_path, {**EVAL, key: []})
     assert empty.expected == {"judge": [AS_EXPECTED]}
 
@@ -116,11 +115,8 @@ def test_files_are_searched_in_the_skill_then_in_evals(tmp_path: Path) -> None:
         ({"expected_output": 1}, ".expected_output: must be a string"),
         ({"assertions": [1]}, ".assertions[0]: must be a string or an object with"),
         ({"assertions": [{"cmd": "x"}]}, ".assertions[0]: needs a"),
-        ({"assertions": "a"}, ".assertions: must be a list"),
+        ({"assertions": {"a": 1}}, ".assertions: must be a list"),
         ({"prompt": ""}, ".prompt: must not be empty"),
-        ({"id": "a b"}, ".id: 'a b' can't be part of a test id"),
-        ({"asertions": []}, '.asertions: unknown key (did you mean "assertions"?)'),
-        ({"input": "a"}, ".input: unknown key"),
     ],
 )
 def test_problem_in_an_eval_is_reported_with_its_path(
@@ -131,15 +127,11 @@ def test_problem_in_an_eval_is_reported_with_its_path(
     assert "evals.json:" in error.where
 
 
-def test_duplicate_ids_are_rejected_with_their_path(tmp_path: Path) -> None:
-    assert rejected(tmp_path, EVAL, EVAL).problem.startswith(
-        "evals[1].id: duplicate id '1': also the id of evals[0]"
-    )
-
-
-def test_unknown_key_of_the_file_is_rejected(tmp_path: Path) -> None:
-    problem = rejected(tmp_path, EVAL, skil_name="x").problem
-    assert problem == 'skil_name: unknown key (did you mean "skill_name"?)'
+def test_ids_that_occur_twice_are_numbered(tmp_path: Path) -> None:
+    evals = [{**EVAL, "id": name} for name in ("1", 1, "1-2", 1)]
+    loaded = load_cases(write_evals(tmp_path, evals), tmp_path)
+    assert [case.id for case in loaded.cases] == ["1", "1-3", "1-2", "1-4"]
+    assert loaded.warnings == ((10, "ids that occur twice are numbered"),)
 
 
 def test_file_without_evals_is_rejected(tmp_path: Path) -> None:
@@ -151,4 +143,4 @@ def test_trigger_set_is_rejected_by_name(tmp_path: Path) -> None:
     for bare in (True, False):
         write_evals(tmp_path, queries, **({"bare": True} if bare else {}))
         with pytest.raises(CasesError, match="a trigger set"):
-            load_cases(tmp_path / "evals/evals.json", tmp_path)
+            load_cases(tmp_path / "evals/evals.json", tmp_path).whole()

@@ -4,15 +4,16 @@ from typing import Any, get_args
 
 from hypothesis import strategies as st
 
+from pytest_upskill.skills import evals
 from pytest_upskill.skills.case_forms import CaseForm, DefaultsForm, MetaForm
-from pytest_upskill.skills.evals import EvalForm, EvalsForm
 from pytest_upskill.trials.answer import Answer, AnswerFile, Usage
 from pytest_upskill.trials.transcript import Turn, TurnKind
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters())
 NAMES = ["contains", "not_contains", "files", "file", "role", "content", "user", "text", "a.txt"]
-FORMS = (CaseForm, DefaultsForm, MetaForm, EvalForm, EvalsForm)
-KEYS = sorted({field.alias or name for form in FORMS for name, field in form.model_fields.items()})
+FORMS = (CaseForm, DefaultsForm, MetaForm)
+OWN = {field.alias or name for form in FORMS for name, field in form.model_fields.items()}
+KEYS = sorted(OWN | evals.KEYS)
 WORDS = st.text(st.characters()) | st.sampled_from([*NAMES, *KEYS])
 VALUES = st.recursive(
     LEAVES | WORDS,
@@ -42,8 +43,22 @@ COMMON = {
 CASE = like(CaseForm, **COMMON, input=TEXT | st.lists(MESSAGE, max_size=3))
 CASES = st.lists(CASE, max_size=3)
 META = like(MetaForm, cases=CASES, tests=st.none() | CASES, defaults=like(DefaultsForm, **COMMON))
-EVAL = like(EvalForm, prompt=TEXT, expected_output=TEXT, assertions=TEXTS, files=FILES)
-EVALS = like(EvalsForm, evals=st.lists(EVAL, max_size=3))
+ASSERTION = TEXT | st.fixed_dictionaries(
+    {},
+    optional={"type": st.sampled_from(["contains", "regex", "x"]), "value": TEXTS, "text": TEXT},
+)
+ASSERTIONS = st.lists(ASSERTION, max_size=3) | TEXT
+FILE = st.just("a.txt") | st.fixed_dictionaries({"path": TEXT}, optional={"content": TEXT})
+LOOSE = {**dict.fromkeys(sorted(evals.KEYS), VALUES), "files": st.lists(FILE, max_size=2) | FILES}
+EVAL = st.fixed_dictionaries(
+    {}, optional={**LOOSE, "prompt": TEXT, "expected_output": TEXT, "assertions": ASSERTIONS}
+)
+EVALS = (
+    st.fixed_dictionaries({"evals": st.lists(EVAL, max_size=3)}, optional={"version": VALUES})
+    | st.fixed_dictionaries({"cases": st.lists(EVAL, max_size=3)})
+    | st.lists(EVAL, max_size=3)
+    | EVAL
+)
 
 ANY_TEXT = st.text(st.characters())  # lone surrogates too
 TURNS = st.builds(

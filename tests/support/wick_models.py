@@ -28,7 +28,9 @@ def teacher(asked: Asked) -> str:
 
 
 def author() -> str:
-    return json.dumps({"cases": [_written(case) for case in load_cases(WICK / "skill_meta.json")]})
+    return json.dumps(
+        {"cases": [_written(case) for case in load_cases(WICK / "skill_meta.json").whole()]}
+    )
 
 
 def _written(case: Case) -> dict[str, object]:
@@ -44,7 +46,7 @@ def _written(case: Case) -> dict[str, object]:
 
 def student(asked: Asked) -> str:
     """Knows what stands in its context; haiku overlooks the freeze."""
-    for case in load_cases(WICK / "skill_meta.json"):
+    for case in load_cases(WICK / "skill_meta.json").whole():
         known = case.expected["contains"][0]
         if case.input in asked.question and known in asked.system:
             overlooked = case.id == "freeze-day" and "haiku" in asked.model

@@ -47,7 +47,7 @@ def test_a_task_becomes_a_skill_with_cases_and_nothing_else_is_written(tmp_path:
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     skill = load_skill(folder / "skills/lamp-colours/SKILL.md")
     assert skill.body == body(*COLOURS)
-    read = load_cases(folder / "skills/lamp-colours/skill_meta.json")
+    read = load_cases(folder / "skills/lamp-colours/skill_meta.json").whole()
     assert Counter(one.tags[-1] for one in read) == {"learn": 8, "holdout": 4}
     meta = json.loads((folder / "skills/lamp-colours/skill_meta.json").read_text())["metadata"]
     assert set(meta) == {
@@ -234,7 +234,7 @@ def test_a_whole_skill_md_is_accepted(project: Project) -> None:
 def test_the_teacher_never_sees_held_out_cases(project: Project) -> None:
     fake = FakeModels([draft("red"), draft("red", "blue"), draft("red", "blue", "pink")])
     project.generate(fake)
-    read = load_cases(project.skill / "skill_meta.json")
+    read = load_cases(project.skill / "skill_meta.json").whole()
     held = [one for one in read if "holdout" in one.tags]
     assert len(held) == 4
     first, *refining = fake.of("teacher")
@@ -332,7 +332,7 @@ def test_no_eval_writes_a_draft_and_cases(project: Project) -> None:
     status, shown, _ = project.generate(fake, "--no-eval", "--no-log-runs")
     assert status == 0
     assert not fake.of("student")
-    assert len(load_cases(project.skill / "skill_meta.json")) == 12
+    assert len(load_cases(project.skill / "skill_meta.json").whole()) == 12
     assert lines(shown)[-1] == "Saved to ./skills/lamp-colours"
 
 

@@ -37,8 +37,11 @@ def test_refine_improves_a_skill_by_its_cases(project: Project) -> None:
     assert status == 0
     assert load_skill(folder / "SKILL.md").body == body(*COLOURS)
     assert not fake.of("author")
-    assert len(load_cases(folder / "skill_meta.json")) == 12
-    assert json.loads(meta)["cases"][0]["input"] == load_cases(folder / "skill_meta.json")[0].input
+    assert len(load_cases(folder / "skill_meta.json").whole()) == 12
+    assert (
+        json.loads(meta)["cases"][0]["input"]
+        == load_cases(folder / "skill_meta.json").whole()[0].input
+    )
     assert "attempt 2 small 0% → 100% (+100) best" in lines(shown)
     assert "Attempt 2 is the best. Stopped: every student reached 100%." in lines(shown)
     with served(FakeModels()) as url:

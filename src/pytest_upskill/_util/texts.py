@@ -4,7 +4,7 @@ import difflib
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 # What a terminal might act on or a reader can't see: C0 and C1 controls except newline and tab,
@@ -113,8 +113,17 @@ def guess(word: str, known: Iterable[str]) -> str:
 
 def slug(text: str, limit: int = 40) -> str:
     """The first words of a text, in ASCII, for use in a node id; may be empty."""
+    return joined_words(slug_words(text), limit)
+
+
+def slug_words(text: str) -> list[str]:
+    """The words at the beginning of a text, in ASCII and lowercase."""
     ascii_text = unicodedata.normalize("NFKD", text[:400]).encode("ascii", "ignore").decode()
-    words = re.findall(r"[a-z0-9]+", ascii_text.lower())
+    return re.findall(r"[a-z0-9]+", ascii_text.lower())
+
+
+def joined_words(words: Sequence[str], limit: int = 40) -> str:
+    """As many words as there is room for, with hyphens."""
     out = ""
     for word in words:
         if len(out) + len(word) + 1 > limit:

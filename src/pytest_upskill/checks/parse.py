@@ -5,17 +5,17 @@ An object in ``expected`` is a group: its keys are checks, all of which must pas
 ``not``, and in a list.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, TypeAdapter
 
-from .._util.json_forms import FormError, Location, Problem, Strict, cases_error, read_form
+from .._util.json_forms import FormError, Location, Problem, Strict, read_form
 from .._util.texts import guess
 from ..settings import MOST_RUNS
-from ..skills.case import Case, load_cases
+from ..skills.case import BrokenCase, Case, LoadedCases, broken_case, load_cases
 from . import code_checks, data_checks, judging, text_checks
 from .check import AnyCheck, Check, Combined, Kind
 from .judging import JUDGE, ToJudge, rubric_of
@@ -57,7 +57,7 @@ def load_checked_cases(
     folder: Path | None = None,
     allow_code: bool = False,
     allowed_by: str = "allow_code",
-) -> list[CheckedCase]:
+) -> LoadedCases[CheckedCase]:
     """The cases of a file with their checks.
 
     ``registered`` are the kinds of a hook; ``folder`` is the skill's, for its own functions.
@@ -65,16 +65,21 @@ def load_checked_cases(
     own = registered or {}
     python = python_kind(folder or file.parent, allowed=allow_code, allowed_by=allowed_by)
     kinds = {**KINDS, **own, "python": python}
-    cases, problems = list[CheckedCase](), list[Problem]()
-    for case in load_cases(file, folder):
+    return with_checks(load_cases(file, folder), lambda case: checks_of(case, kinds, own))
+
+
+def with_checks(
+    loaded: LoadedCases[Case], parse: Callable[[Case], tuple[AnyCheck, ...]]
+) -> LoadedCases[CheckedCase]:
+    """Cases with their checks; one whose checks are wrong can't be run."""
+    cases, broken = list[CheckedCase](), list[BrokenCase]()
+    for case in loaded.cases:
         try:
-            cases.append((case, checks_of(case, kinds, own)))
+            cases.append((case, parse(case)))
         except FormError as error:
-            problems += [(case.place_of(*loc), what) for loc, what in error.problems]
-    if problems:
-        # A problem in the defaults occurs in every case; report it once.
-        raise cases_error(file, list(dict.fromkeys(problems)))
-    return cases
+            problems = [(case.place_of(*loc), what) for loc, what in error.problems]
+            broken.append(broken_case(loaded.file, case, problems))
+    return loaded.only(cases, broken)
 
 
 def checks_of(

@@ -12,16 +12,27 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, TypeAdapter
 
-from .._util.json_forms import FormError, Location, Problem, cases_error, json_path, line_of
+from .._util.json_forms import FormError, Location, json_path, line_of
 from .._util.texts import counted, guess
-from ..checks import KINDS, TAKEN, AnyCheck, Check, Kind, checks_of, grade, rubric_of, walk
+from ..checks import (
+    KINDS,
+    TAKEN,
+    AnyCheck,
+    Check,
+    CheckedCase,
+    Kind,
+    checks_of,
+    grade,
+    rubric_of,
+    walk,
+)
 from ..checks.check import CheckContext, Result, Text, quoted
 from ..checks.languages import BrokenError, parse_python
-from ..checks.parse import RESERVED
+from ..checks.parse import RESERVED, with_checks
 from ..checks.python_checks import place_of_function
 from ..errors import CasesError, CheckError, Setting, shown
 from ..errors import Text as Message
-from ..skills.case import Case, load_cases
+from ..skills.case import Case, LoadedCases, load_cases
 from ..skills.skill import read_skill_file
 from ..stats.power import cases_for_lift
 from ..trials.answer import Answer, Usage
@@ -75,7 +86,7 @@ class _File:
 def lint_cases(file: Path, folder: Path, *, judge: bool, lift: float) -> Iterator[Finding]:
     """``folder`` is the skill's, ``judge`` whether one is set, ``lift`` what should be shown."""
     try:
-        cases = load_cases(file, folder)
+        loaded = load_cases(file, folder)
     except CasesError as error:
         if not error.problems:
             yield finding_of(error, "cases-invalid")
@@ -84,22 +95,22 @@ def lint_cases(file: Path, folder: Path, *, judge: bool, lift: float) -> Iterato
             yield from (source.invalid(*problem) for problem in error.problems)
         return
     source = _File(file)
-    yield from dict.fromkeys(_of_checks(source, cases, folder, judge))
-    yield from _of_questions(source, cases, lift)
+    for broken in loaded.broken:
+        yield from (source.invalid(*problem) for problem in broken.error.problems)
+    for line, message in loaded.warnings:
+        yield Finding(shown(file), line, "warning", "cases-warning", message)
+    yield from dict.fromkeys(_of_checks(source, loaded.cases, folder, judge))
+    yield from _of_questions(source, loaded.cases, lift)
 
 
-def runnable_cases(file: Path, folder: Path) -> list[Case]:
-    """The cases of a file; CasesError if some can't run, whatever a conftest.py registers."""
-    cases, problems = load_cases(file, folder), list[Problem]()
-    for case in cases:
+def runnable_cases(file: Path, folder: Path) -> LoadedCases[CheckedCase]:
+    """The cases of a file; those are broken that can't run, whatever a conftest.py registers."""
+
+    def parsed(case: Case) -> tuple[AnyCheck, ...]:
         unknown = [name for name, _ in _unregistered(case, list(written_checks(case.expected)))]
-        try:
-            _parsed(case, unknown, folder)
-        except FormError as error:
-            problems += [(case.place_of(*loc), what) for loc, what in error.problems]
-    if problems:
-        raise cases_error(file, list(dict.fromkeys(problems)))
-    return cases
+        return _parsed(case, unknown, folder)
+
+    return with_checks(load_cases(file, folder), parsed)
 
 
 def _of_checks(

@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 
 import pytest
 
-from .._util.json_forms import cases_error
+from .._util.json_forms import Location, cases_error
 from .._util.texts import harmless
 from ..checks import (
     AnyCheck,
@@ -24,7 +24,7 @@ from ..reports.terminal.failure import failure_text
 from ..reports.terminal.layout import Look
 from ..results.accepted import Results, case_result, planned_case, read_results
 from ..settings import Settings
-from ..skills.case import Case, how_to_add_cases
+from ..skills.case import BrokenCase, Case, LoadedCases, broken_case, how_to_add_cases
 from ..skills.context import load_for_run
 from ..skills.skill import CASES_NAME, Skill
 from ..trials.answer import Reply
@@ -126,7 +126,7 @@ class SkillFile(pytest.File):
     def collect(self) -> Iterator[pytest.Item]:
         try:
             skill = load_for_run(self.source.skill_file, self.run.settings)
-            cases = self._load_cases()
+            loaded = self._load_cases()
             self.accepted = read_results(self.source.folder)
         except InputError as error:
             raise self.CollectError(message_of(error, self.config)) from None
@@ -134,22 +134,28 @@ class SkillFile(pytest.File):
             warnings.warn_explicit(
                 SkillWarning(text), None, str(self.source.skill_file), lineno=line
             )
+        for line, text in loaded.warnings:
+            warnings.warn_explicit(SkillWarning(text), None, str(loaded.file), lineno=line)
+        cases = loaded.cases
         root = self.config.rootpath
         path = relative(self.source.folder, root)
         asked = [case for case, _ in cases]
         self.info = info_of(skill, self.source.label, path, self.run.settings, asked)
         self.cases_path = relative(self.source.cases_file or self.path, root)
         own = self.source.cases_file == self.path
-        self.siblings = tuple(case.id for case, _ in cases) if own else ()
+        ids = [*(case.id for case, _ in cases), *(broken.name for broken in loaded.broken)]
+        self.siblings = tuple(ids) if own else ()
+        # A broken case counts, so that the run is known to lack it.
         self.runnable = {
             model: sum(not case.skip and case.is_for(model, model_id) for case, _ in cases)
+            + len(loaded.broken)
             for model, model_id in self.run.model_ids.items()
         }
         for tag in sorted({tag for case, _ in cases for tag in case.tags}):
             self.config.addinivalue_line("markers", f"{tag}: tag of skill cases.")
         prompt = prompts(self.ihook, self.config)
         try:
-            items = [
+            items: list[CaseItem | BrokenCaseItem] = [
                 CaseItem.make(self, skill, case, checks, model, prompt)
                 for case, checks in cases
                 for model, model_id in self.run.model_ids.items()
@@ -157,38 +163,97 @@ class SkillFile(pytest.File):
             ]
         except InputError as error:
             raise self.CollectError(str(error)) from None
+        items += [BrokenCaseItem.make(self, broken) for broken in loaded.broken]
         if not items:
             text = f"no case is for {', '.join(self.run.model_ids)}"
             warnings.warn_explicit(SkillWarning(text), None, str(self.source.cases_file), lineno=1)
-        yield from items
+        yield from sorted(items, key=lambda item: item.place)  # as in the file
 
-    def _load_cases(self) -> list[CheckedCase]:
+    def _load_cases(self) -> LoadedCases[CheckedCase]:
         folder, file = self.source.folder, self.source.cases_file
         if file is None:
             how = how_to_add_cases(folder / CASES_NAME)
             raise CasesError(folder, "this skill has no cases", how)
-        cases = load_checked_cases(
+        loaded = load_checked_cases(
             file,
             registered_checks(self.ihook, self.config),
             folder=folder,
             allow_code=self.run.settings.allow_code,
             allowed_by=spell("allow_code"),
         )
-        if not self.run.settings.judge:
-            judged = [case.place for case, checks in cases if rubric_of(checks).texts]
-            if judged:
-                raise cases_error(file, [(judged[0], _NO_JUDGE)])
-        return cases
+        return loaded if self.run.settings.judge else _without_judge(loaded)
 
 
-class CaseItem(pytest.Item):
-    """A case on a model."""
+def _without_judge(loaded: LoadedCases[CheckedCase]) -> LoadedCases[CheckedCase]:
+    """Cases with a rubric can't run; if no other can either, that is one error for the file."""
+    judged = [case for case, checks in loaded.cases if rubric_of(checks).texts]
+    if judged and len(judged) == len(loaded.cases):
+        raise cases_error(loaded.file, [(judged[0].place, _NO_JUDGE)])
+    return loaded.only(
+        [one for one in loaded.cases if one[0] not in judged],
+        [broken_case(loaded.file, case, [(case.place, _NO_JUDGE)]) for case in judged],
+    )
+
+
+class ItemOfFile(pytest.Item):
+    """A test at the line of its case."""
 
     parent: "SkillFile"
+    place: Location
+    line: int
+    ihook = property(hooks_of_parent)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        shown: Any = super().repr_failure(excinfo, style)
+        crash = getattr(shown, "reprcrash", None)
+        if crash and isinstance(excinfo.value, pytest.fail.Exception):
+            # For the short summary, JUnit and --tb=line: one line, at the place of the case.
+            crash.path, crash.lineno = str(self.path), self._line
+            crash.message = self._in_short(excinfo.value).split("\n")[0]
+            if self.config.getoption("tbstyle", None) == "line":
+                shown.reprtraceback.reprentries.clear()
+        return shown
+
+    def _in_short(self, failure: BaseException) -> str:
+        return str(failure)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.path, self._line - 1, self.name
+
+    @property
+    def _line(self) -> int:
+        """The line of the case, if pytest collects the file that it is in."""
+        return self.line if self.path == self.parent.source.cases_file else 1
+
+
+class BrokenCaseItem(ItemOfFile):
+    """A case that can't be run: a failed test that says why, and asks nobody."""
+
+    error: CasesError
+
+    @classmethod
+    def make(cls, parent: "SkillFile", broken: BrokenCase) -> "BrokenCaseItem":
+        nodeid = f"{parent.nodeid}::{broken.name}"
+        item: BrokenCaseItem = cls.from_parent(parent, name=broken.name, nodeid=nodeid)
+        item.place, item.line = broken.place, broken.line
+        item.error = broken.error
+        item.add_marker("skill")
+        return item
+
+    def runtest(self) -> None:
+        pytest.fail(message_of(self.error, self.config), pytrace=False)
+
+    def _in_short(self, failure: BaseException) -> str:  # noqa: ARG002
+        """Without the file and the line, which stand before it."""
+        return self.error.problem
+
+
+class CaseItem(ItemOfFile):
+    """A case on a model."""
+
     case: Case
     checks: tuple[AnyCheck, ...]
     _planned: PlannedCase
-    ihook = property(hooks_of_parent)
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -209,6 +274,7 @@ class CaseItem(pytest.Item):
         # From a whole node id pytest parses the parameter in brackets, which --lf needs.
         item: CaseItem = cls.from_parent(parent, name=name, nodeid=f"{parent.nodeid}::{name}")
         item.case, item.checks = case, checks
+        item.place, item.line = case.place, case.line
         label, settings = parent.source.label, parent.run.settings
         rubric = rubric_for(checks, settings.judge)
         item._planned = planned_case(
@@ -281,25 +347,6 @@ class CaseItem(pytest.Item):
     def _send_records(self) -> None:
         """Attach the records to the test's report."""
         self.user_properties[:] = [(RECORDS_PROPERTY, dump_records(self._records))]
-
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        shown: Any = super().repr_failure(excinfo, style)
-        crash = getattr(shown, "reprcrash", None)
-        if crash and isinstance(excinfo.value, pytest.fail.Exception):
-            # For the short summary, JUnit and --tb=line: one line, at the place of the case.
-            crash.path, crash.lineno = str(self.path), self._line
-            crash.message = str(excinfo.value).split("\n")[0]
-            if self.config.getoption("tbstyle", None) == "line":
-                shown.reprtraceback.reprentries.clear()
-        return shown
-
-    def reportinfo(self) -> tuple[Path, int | None, str]:
-        return self.path, self._line - 1, self.name
-
-    @property
-    def _line(self) -> int:
-        """The line of the case, if pytest collects the file that it is in."""
-        return self.case.line if self.path == self.parent.source.cases_file else 1
 
 
 def records_of_items(items: Sequence[CaseItem], runs: int, ask: Ask) -> list[list[Record]]:

@@ -35,7 +35,7 @@ from .asking import Asking
 from .calls import FrugalRuns, collected_line, looks_of, plan_of
 from .functions import MarkedTests
 from .ledger import Ledger
-from .nodes import CaseItem, SkillFile, SkillFolder
+from .nodes import CaseItem, ItemOfFile, SkillFile, SkillFolder
 from .options import MODEL, message_of, read_settings, spell
 from .otel import OtelExport
 from .outcomes import NotAnswered
@@ -205,7 +205,7 @@ class UpskillRun:
             self._asking.connect()
             plan = plan_of(session.items)
             if plan.tests:
-                only_cases = all(isinstance(item, CaseItem) for item in session.items)
+                only_cases = all(isinstance(item, ItemOfFile) for item in session.items)
                 self._begin(plan, nothing_else_runs=only_cases)
         with self._asking.progress_shown(
             lambda engine: Tally(engine, cache(self._models.price_of))

@@ -65,7 +65,10 @@ def overview(file: Path) -> SkillOverview:
         return SkillOverview(folder, errors=(SkillError(file, f"unreadable: {error}"),))
     cases_file, cases, results = find_cases(folder), list[Case](), list[LastResult]()
     try:
-        cases = runnable_cases(cases_file, folder) if cases_file else []
+        if cases_file:
+            loaded = runnable_cases(cases_file, folder)
+            cases = [case for case, _ in loaded.cases]
+            errors += [broken.error for broken in loaded.broken]
     except InputError as error:
         errors.append(error)
     try:

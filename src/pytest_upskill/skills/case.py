@@ -2,11 +2,11 @@
 
 import codecs
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Generic, Literal, TypeVar
 
 from pydantic import TypeAdapter
 
@@ -16,19 +16,41 @@ from .._util.json_forms import (
     Problem,
     cases_error,
     json_path,
+    line_of,
     lines_inside,
     read_form,
     read_json,
 )
-from .._util.texts import digest, slug
-from ..errors import CasesError, shown
-from .case_forms import CaseForm, ContextForm, FileOfSkill, MessageForm, Messages, MetaForm
-from .evals import TRIGGERS_ARE_NO_CASES, cases_of_evals, is_trigger_set
+from .._util.texts import digest, joined_words, one_line, slug_words
+from ..errors import CasesError, NoCasesError, shown
+from .case_forms import (
+    CaseForm,
+    ContextForm,
+    DefaultsForm,
+    FileOfSkill,
+    MessageForm,
+    Messages,
+    MetaForm,
+)
+from .evals import (
+    TRIGGERS_ARE_NO_CASES,
+    Entries,
+    Unknown,
+    case_of_eval,
+    entries_of_others,
+    is_trigger,
+    is_trigger_set,
+    keys_of_file,
+    known_part,
+    own_case,
+    usable_id,
+)
 from .skill import read_skill_file
 
 Role = Literal["user", "assistant"]
 
 MAX_CASES_BYTES: Final = 50_000_000
+_ALIKE: Final = 20  # characters that ids of questions which begin alike would share
 _NO_REASON: Final = "no reason given"
 _HOW_TO_ADD_CASES: Final = (
     'Write {"cases": [{"input": "a question", "expected": {"contains": ["text"]}}]} to {file}.'
@@ -57,9 +79,12 @@ class Case:
         None  # name of a registered check, and its argument
     )
     defaulted: frozenset[Location] = frozenset()  # paths filled in by the file's defaults
+    foreign: bool = False  # written in a form of others, so that its paths are not ours
 
     def place_of(self, *inside: str | int) -> Location:
         """The path in the file of something inside this case."""
+        if self.foreign:
+            return self.place
         given = any(inside[:length] in self.defaulted for length in (1, 2))
         return (*(("defaults",) if given else self.place), *inside)
 
@@ -75,36 +100,128 @@ class Case:
         )
 
 
+C = TypeVar("C", covariant=True)
+D = TypeVar("D")
+
+
+@dataclass(frozen=True)
+class BrokenCase:
+    """A case that can't be run, and why."""
+
+    name: str  # its id, or its number if it has none that can be used
+    place: Location
+    line: int
+    error: CasesError
+
+    @property
+    def message(self) -> str:
+        """Each problem with its file, line and path."""
+        return str(self.error)
+
+
+@dataclass(frozen=True)
+class LoadedCases(Generic[C]):
+    """What a file of cases has: those that can be run, those that can't, and what was ignored."""
+
+    file: Path
+    cases: tuple[C, ...]
+    broken: tuple[BrokenCase, ...] = ()
+    warnings: tuple[tuple[int, str], ...] = ()  # lines and messages
+
+    def only(self, cases: Sequence[D], broken: Sequence[BrokenCase]) -> "LoadedCases[D]":
+        """With other cases, and with more that can't be run."""
+        return LoadedCases(
+            self.file, tuple(cases), _distinct_names([*self.broken, *broken]), self.warnings
+        )
+
+    def whole(self) -> list[C]:
+        """All cases; CasesError if one can't be run."""
+        if self.broken:
+            problems = [problem for one in self.broken for problem in one.error.problems]
+            raise cases_error(self.file, problems)
+        return list(self.cases)
+
+
 _MESSAGES: Final = TypeAdapter(Messages)
 _META: Final = TypeAdapter(MetaForm)
-_LIST: Final = TypeAdapter(list[CaseForm])
+_CASE: Final = TypeAdapter(CaseForm)
 
 
-def load_cases(file: Path, folder: Path | None = None) -> list[Case]:
+def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
     """The cases of a file, in any of the known forms, in file order.
 
     Cases may name files in the skill's ``folder``; the default is the folder of the file.
+    CasesError if the file as a whole can't be read.
     """
-    (text, data), folder = _read_json(file), folder or file.parent
-    if is_trigger_set(data):
-        raise CasesError(file, TRIGGERS_ARE_NO_CASES)
+    text, data = _read_json(file)
+    folder, unknown = folder or file.parent, Unknown()
+    others = entries_of_others(data)
     try:
-        root, written, defaults = _written_cases(file, data, folder)
-        if not written:
-            raise CasesError(file, "no cases", how_to_add_cases(file))
-        merged = [_with_defaults(case, defaults) for case in written]
-        forms: list[CaseForm] = read_form(_LIST, merged, root)
-        lines = lines_inside(text, root)
-        cases = [
-            _case(
-                (*root, number), lines[number], form, folder, _defaulted(written[number], defaults)
-            )
-            for number, form in enumerate(forms)
-        ]
-        _reject_duplicates(cases)
+        entries, defaults = (others, {}) if others else _own_entries(file, data, unknown)
     except FormError as error:
         raise cases_error(file, error.problems) from None
-    return cases
+    if is_trigger_set(entries.written):
+        raise NoCasesError(file, TRIGGERS_ARE_NO_CASES)
+    if not entries.written:
+        raise NoCasesError(file, "no cases", how_to_add_cases(file))
+    warnings, lines = list[tuple[int, str]](), _lines_of(text, entries)
+    if others:
+        keys_of_file(data, others, unknown)
+        warnings += _without_triggers(entries, lines)
+    cases, broken = list[Case](), list[BrokenCase]()
+    for place, written in zip(*entries, strict=True):
+        try:
+            if others:
+                given = case_of_eval(written, place, folder, unknown)
+            else:
+                given = own_case(written, place, unknown)
+            form: CaseForm = read_form(_CASE, _with_defaults(given, defaults), place)
+            made = _case(place, lines[place], form, folder, _defaulted(given, defaults))
+            cases.append(replace(made, foreign=others is not None))
+        except FormError as error:
+            name = usable_id(written, "id", "name") if isinstance(written, dict) else None
+            broken.append(_broken(file, lines[place], place, error.problems, name))
+    cases = with_ids(cases)
+    if others:
+        cases, renamed = _distinct(cases)
+        warnings += renamed
+    else:
+        for case, first in _duplicates(cases):
+            what = f"duplicate id {case.id!r}: also the id of {json_path(first.place)}"
+            broken.append(_broken(file, case.line, case.place, [((*case.place, "id"), what)]))
+            cases.remove(case)
+    if unknown.places:
+        keys = ", ".join(one_line(key, 60) for key in sorted(unknown.places))
+        line = min(line_of(text, place) for place in unknown.places.values())
+        warnings.append((line, f"unknown keys are ignored: {keys}"))
+    return LoadedCases(file, tuple(cases), _distinct_names(broken), tuple(sorted(warnings)))
+
+
+def _broken(
+    file: Path, line: int, place: Location, problems: Sequence[Problem], name: str | None = None
+) -> BrokenCase:
+    """FormError becomes a case that can't be run; a problem of the defaults is one of the file."""
+    shared = [problem for problem in problems if problem[0][:1] == ("defaults",)]
+    if shared:
+        raise cases_error(file, shared)
+    number = place[-1] + 1 if place and isinstance(place[-1], int) else 1
+    return BrokenCase(name or f"case-{number}", place, line, cases_error(file, problems))
+
+
+def broken_case(file: Path, case: Case, problems: Sequence[Problem]) -> BrokenCase:
+    """A case that turned out not to be runnable; CasesError if the defaults are to blame."""
+    return _broken(file, case.line, case.place, problems, case.id)
+
+
+def _distinct_names(broken: Iterable[BrokenCase]) -> tuple[BrokenCase, ...]:
+    """In file order, and no two of the same name."""
+    found = dict[str, BrokenCase]()
+    for one in sorted(broken, key=lambda one: one.place):
+        name, number = one.name, 2
+        while name in found:
+            name, number = f"{one.name}-{number}", number + 1
+        found[name] = replace(one, name=name)
+    return tuple(found.values())
 
 
 def are_evals(file: Path) -> bool:
@@ -120,27 +237,42 @@ def how_to_add_cases(file: Path) -> str:
     return _HOW_TO_ADD_CASES.replace("{file}", shown(file))
 
 
-def _written_cases(
-    file: Path, data: Any, folder: Path
-) -> tuple[Location, list[Any], Mapping[str, Any]]:
-    """The path of the cases in the file, the cases as written, and the defaults."""
+def _own_entries(file: Path, data: Any, unknown: Unknown) -> tuple[Entries, Mapping[str, Any]]:
+    """The cases as written, and the defaults."""
     if isinstance(data, list):
-        return (), data, {}
+        return Entries.of((), data), {}
     if not isinstance(data, dict):
         raise CasesError(file, "must be an object or a list", how_to_add_cases(file))
-    if "evals" in data:
-        return ("evals",), cases_of_evals(data, folder), {}
+    data = known_part(MetaForm, data, (), unknown)
+    if "defaults" in data:
+        data["defaults"] = known_part(DefaultsForm, data["defaults"], ("defaults",), unknown)
     meta: MetaForm = read_form(_META, data)
-    if meta.cases is not None and meta.tests is not None:
+    if meta.cases and meta.tests:
         raise CasesError(file, 'has both "cases" and "tests"', "Keep one of them.")
-    key = "cases" if meta.tests is None else "tests"
-    return (key,), data.get(key) or [], data.get("defaults") or {}
+    key = "cases" if meta.cases else "tests"
+    return Entries.of((key,), data.get(key) or []), data.get("defaults") or {}
 
 
-def _with_defaults(case: Any, defaults: Mapping[str, Any]) -> Any:
+def _lines_of(text: str, entries: Entries) -> dict[Location, int]:
+    """The line of each case."""
+    if entries.places == [()]:
+        return {(): 1}
+    root = entries.places[0][:-1]
+    return dict(zip(entries.places, lines_inside(text, root), strict=True))
+
+
+def _without_triggers(entries: Entries, lines: Mapping[Location, int]) -> Iterator[tuple[int, str]]:
+    """Leave out queries that test the description of a skill: they are no cases."""
+    left_out = [n for n, written in enumerate(entries.written) if is_trigger(written)]
+    if left_out:
+        line = lines[entries.places[left_out[0]]]
+        yield line, "queries for a trigger test (should_trigger) are left out"
+    for number in reversed(left_out):
+        del entries.places[number], entries.written[number]
+
+
+def _with_defaults(case: dict[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
     """The case wins; tags are added, ``expected`` is filled in by key."""
-    if not isinstance(case, dict):
-        return case
     merged = {**defaults, **case}
     tags, expected = case.get("tags"), case.get("expected")
     if isinstance(tags, list):  # its own first, so a bad tag is reported at its own path
@@ -207,8 +339,7 @@ def _case(
         defaulted=defaulted,
     )
     files, validator = _files(case, form.context, folder), _validator(case, form)
-    case = replace(case, files=files, validator=validator)
-    return case if case.id else replace(case, id=_generated_id(case))
+    return replace(case, files=files, validator=validator)
 
 
 def _validator(case: Case, form: CaseForm) -> tuple[str, dict[str, Any]] | None:
@@ -252,20 +383,64 @@ def _files(case: Case, context: ContextForm | None, folder: Path) -> tuple[tuple
     return tuple(files)
 
 
-def _generated_id(case: Case) -> str:
-    """Words of the question plus its hash, so that other cases can't change the id."""
+# Ids.
+
+
+def with_ids(cases: Sequence[Case]) -> list[Case]:
+    """Give an id to each case without one: words of its question and a hash.
+
+    Of questions that begin alike, the words that differ come first. Other questions change nothing.
+    """
+    unnamed = [case for case in cases if not case.id]
+    alike: dict[str, list[list[str]]] = {}
+    for case in unnamed:
+        words = slug_words(case.input)
+        alike.setdefault(_beginning(words), []).append(words)
+    return [case if case.id else replace(case, id=_generated_id(case, alike)) for case in cases]
+
+
+def _beginning(words: Sequence[str]) -> str:
+    """The first words, up to about half of what an id has room for."""
+    start = ""
+    for word in words:
+        start = f"{start}-{word}"
+        if len(start) > _ALIKE:
+            break
+    return start
+
+
+def _generated_id(case: Case, alike: Mapping[str, list[list[str]]]) -> str:
+    words = slug_words(case.input)
+    others = [other for other in alike[_beginning(words)] if other != words]
+    shared = max((_shared(words, other) for other in others), default=0)
+    start = shared if len("-".join(words[:shared])) > _ALIKE and shared < len(words) else 0
     asked = (*case.files, *case.earlier)
     mark = digest(case.input, *(part for pair in asked for part in pair))[:6]
-    return f"{slug(case.input) or 'case'}-{mark}"
+    return f"{joined_words(words[start:]) or 'case'}-{mark}"
 
 
-def _reject_duplicates(cases: Sequence[Case]) -> None:
-    seen: dict[str, Case] = {}
-    problems: list[Problem] = []
+def _shared(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many words two questions begin with in common."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((number for number, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _duplicates(cases: Sequence[Case]) -> list[tuple[Case, Case]]:
+    """Each case with the id of an earlier one, and that one."""
+    first: dict[str, Case] = {}
+    return [(case, first[case.id]) for case in cases if first.setdefault(case.id, case) is not case]
+
+
+def _distinct(cases: Sequence[Case]) -> tuple[list[Case], list[tuple[int, str]]]:
+    """Number the cases of the same id, since others do not promise that ids differ."""
+    taken, made, warnings = {case.id for case in cases}, list[Case](), list[tuple[int, str]]()
+    again = {case.place for case, _ in _duplicates(cases)}
     for case in cases:
-        first = seen.setdefault(case.id, case)
-        if first is not case:
-            what = f"duplicate id {case.id!r}: also the id of {json_path(first.place)}"
-            problems.append(((*case.place, "id"), what))
-    if problems:
-        raise FormError(problems)
+        name, number = case.id, 2
+        while case.place in again and name in taken:
+            name, number = f"{case.id}-{number}", number + 1
+        taken.add(name)
+        made.append(replace(case, id=name))
+        if case.place in again and not warnings:
+            warnings.append((case.line, "ids that occur twice are numbered"))
+    return made, warnings

@@ -31,8 +31,16 @@ def _as_text(value: Any) -> Any:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
+def is_good_id(text: str) -> bool:
+    return bool(_GOOD_ID.fullmatch(text))
+
+
+def is_good_tag(text: str) -> bool:
+    return bool(_GOOD_TAG.fullmatch(text)) and text not in _PYTEST_MARKS
+
+
 def _good_id(value: str) -> str:
-    if not _GOOD_ID.fullmatch(value):
+    if not is_good_id(value):
         raise ValueError(
             f"{value!r} can't be part of a test id; use letters, digits and . _ + -, "
             f"for example {slug(value) or 'case-1'!r}"
@@ -41,7 +49,7 @@ def _good_id(value: str) -> str:
 
 
 def _good_tag(value: str) -> str:
-    if not _GOOD_TAG.fullmatch(value) or value in _PYTEST_MARKS:
+    if not is_good_tag(value):
         raise ValueError(
             f"{value!r} can't be a pytest mark; use another word of letters, digits and . _ -"
         )

@@ -1,120 +1,397 @@
-"""evals/evals.json, as skill-creator and the guide at agentskills.io write it, read as cases.
+"""Cases in the forms of others: evals.json of skill-creator and its relatives.
 
-It describes answers in words, so every check is one for the judge.
+Their keys become those of skill_meta.json where the meaning is plain. Other keys are left out, and
+told in one warning for the file.
 """
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, Tag, TypeAdapter, model_validator
+from pydantic import BaseModel
 
-from .._util.json_forms import FormError, Problem, Strict, read_form
+from .._util.json_forms import FormError, Location, Problem
 from .._util.texts import slug
-from .case_forms import CaseId, Text, either
-from .skill import read_skill_file
+from .case_forms import CaseForm, ContextForm, DefaultsForm, is_good_id, is_good_tag
+from .skill import NotTextError, read_skill_file
 
 TRIGGERS_ARE_NO_CASES: Final = (
     "a trigger set (queries that should or should not activate the skill), not cases; "
     'write evals with a "prompt" and an "expected_output"'
 )
 _NOTHING_EXPECTED: Final = 'nothing expected; add "expected_output" or "assertions"'
+_BINARY: Final = "a binary file can't be part of a plain question"
+
+LISTS: Final = ("evals", "test_cases", "scenarios")  # where others keep their cases
+_QUESTIONS: Final = ("prompt", "question", "query", "user_prompt", "task")
+_NAMES: Final = ("name", "eval_name", "slug")
+_RUBRICS: Final = ("assertions", "expectations", "expected_behavior", "rubric", "criteria")
+_ANTI_RUBRICS: Final = ("anti_expectations", "must_not")
+_TEXTS: Final = {"must_have": "contains", "must_not_have": "not_contains"}
+_WHOLE: Final = ("expected_output", "ground_truth", "expected")  # if nothing else is expected
+_EXPECTING: Final = (*_RUBRICS, *_ANTI_RUBRICS, *_TEXTS, *_WHOLE[:2])
+# For people and other programs: nothing is lost without them.
+_SILENT: Final = frozenset(
+    {"category", "comment", "description", "metadata", "name", "note", "notes", "title"}
+    | {"skill", "skill_name", "version"}
+)
+_OF_FILE: Final = _SILENT | {"schema", "updated", "date"}
+
+KEYS: Final = frozenset((*_QUESTIONS, *_NAMES, *_EXPECTING, *_SILENT, "expected", "files", "id"))
+
+# Assertions that are objects.
+_SAYING: Final = ("text", "description", "assertion", "expectation", "criterion", "check")
+_CHECKS: Final = {
+    "contains": "contains",
+    "contains_all": "contains",
+    "contains_any": "contains_any",
+    "contains_phrase": "contains",
+    "includes": "contains",
+    "not_contains": "not_contains",
+    "not_contains_phrase": "not_contains",
+    "excludes": "not_contains",
+    "regex": "regex",
+    "matches": "regex",
+    "pattern": "regex",
+    "contains_pattern": "regex",
+    "not_regex": "not_regex",
+    "not_contains_pattern": "not_regex",
+    "equals": "equals",
+}
+_PATHS: Final = ("path", "name", "file", "filename")
+_CONTENTS: Final = ("content", "contents", "text")
+_VALUES: Final = ("value", "values", "pattern", "phrase", "regex", "expected", "substring")
+_SIMILAR: Final = 0.75  # a key that is this much like a known one is a typo
 
 
-class AssertionForm(BaseModel):
-    """An assertion written as an object; other keys are ignored."""
+class Unknown:
+    """The keys of a file that are left out, each with the first place it occurs at."""
 
-    model_config = ConfigDict(strict=True)
+    def __init__(self) -> None:
+        self.places: dict[str, Location] = {}
 
-    text: Text | None = None
-    description: Text | None = None
-
-    @model_validator(mode="after")
-    def _says_something(self) -> "AssertionForm":
-        if not (self.text or self.description):
-            raise ValueError('needs a "text" or a "description"')
-        return self
+    def add(self, place: Location, key: str, value: Any = True, inside: str = "") -> None:
+        if value not in (None, "", [], {}):  # else nothing is lost
+            self.places.setdefault(inside + key, (*place, key))
 
 
-Assertion = Annotated[
-    Annotated[Text, Tag("text")] | Annotated[AssertionForm, Tag("object")],
-    either({str: "text", dict: "object"}, 'must be a string or an object with "text"'),
-]
+class Entries(NamedTuple):
+    """The cases of a file as written, each with its path."""
+
+    places: list[Location]
+    written: list[Any]
+
+    @classmethod
+    def of(cls, root: Location, written: Sequence[Any]) -> "Entries":
+        return cls([(*root, number) for number in range(len(written))], list(written))
 
 
-class EvalForm(Strict):
-    id: CaseId | None = None
-    prompt: Text
-    expected_output: str | None = None
-    files: list[Text] | None = None
-    assertions: list[Assertion] | None = None
-    expectations: list[Assertion] | None = None
-    # Ignored here: for people and other programs.
-    name: str | None = None
-    eval_name: str | None = None
-    description: Any = None
-    category: Any = None
-    notes: Any = None
+def is_typo(key: str, known: Iterable[str]) -> bool:
+    return bool(get_close_matches(key, list(known), n=1, cutoff=_SIMILAR))
 
 
-class EvalsForm(Strict):
-    evals: list[EvalForm]
-    # Ignored here: for people and other programs.
-    schema_: Any = Field(None, alias="$schema")
-    comment: Any = Field(None, alias="_comment")
-    skill_name: Any = None
-    version: Any = None
-    description: Any = None
-    metadata: Any = None
-    notes: Any = None
+def is_trigger_set(entries: Sequence[Any]) -> bool:
+    """Whether there are queries for the description of a skill, and no case at all."""
+    return bool(entries) and all(map(is_trigger, entries))
 
 
-_FORM: Final = TypeAdapter(EvalsForm)
+def is_trigger(entry: Any) -> bool:
+    """Whether a query only says if it should activate the skill."""
+    if not isinstance(entry, dict) or "should_trigger" not in entry:
+        return False
+    return not any(entry.get(key) for key in (*_EXPECTING, "expected"))
 
 
-def is_trigger_set(data: Any) -> bool:
-    entries = data.get("evals") if isinstance(data, dict) else data
-    first = entries[0] if isinstance(entries, list) and entries else None
-    return isinstance(first, dict) and "should_trigger" in first
+def entries_of_others(data: Any) -> Entries | None:
+    """The cases of a file in a form of others; None if it is in our own."""
+    if isinstance(data, dict):
+        for key in LISTS:
+            if isinstance(data.get(key), list):
+                return Entries.of((key,), data[key])
+        if "defaults" in data:
+            return None
+        for key in ("cases", "tests"):
+            if isinstance(data.get(key), list) and _is_of_others(data[key]):
+                return Entries.of((key,), data[key])
+        if _is_of_others([data]):  # a single case, as in the documentation of Claude
+            return Entries([()], [data])
+    elif isinstance(data, list) and _is_of_others(data):
+        return Entries.of((), data)
+    return None
 
 
-def cases_of_evals(data: dict[str, Any], folder: Path) -> list[dict[str, Any]]:
-    """The evals in the form of skill_meta.json; ``folder`` is the skill's."""
-    form: EvalsForm = read_form(_FORM, data)
-    cases, problems = list[dict[str, Any]](), list[Problem]()
-    for number, one in enumerate(form.evals):
-        rubric = _rubric(one)
-        if not rubric:
-            problems.append((("evals", number), _NOTHING_EXPECTED))
-        files = {}
-        for place, name in enumerate(one.files or ()):
-            try:
-                files[name] = _read(folder, name)
-            except ValueError as error:
-                problems.append((("evals", number, "files", place), str(error)))
-        cases.append(
-            {
-                "id": one.id or slug(one.name or one.eval_name or "") or None,
-                "input": one.prompt,
-                "context": {"files": files},
-                "expected": {"judge": rubric},
-            }
-        )
+def _is_of_others(entries: Sequence[Any]) -> bool:
+    written = [entry for entry in entries if isinstance(entry, dict)]
+    return any(map(_looks_foreign, written)) and not any(map(_looks_own, written))
+
+
+def _looks_foreign(entry: Mapping[str, Any]) -> bool:
+    return any(key in entry for key in (*_QUESTIONS, *_EXPECTING))
+
+
+def _looks_own(entry: Mapping[str, Any]) -> bool:
+    checked = isinstance(entry.get("expected"), dict | list) or "validator" in entry
+    return "input" in entry and (checked or not _looks_foreign(entry))
+
+
+def keys_of_file(data: Any, entries: Entries, unknown: Unknown) -> None:
+    """Note the keys beside the cases that nobody here reads."""
+    if isinstance(data, dict) and entries.written and entries.places[0]:
+        read = {entries.places[0][0], *_OF_FILE}
+        for key in data.keys() - read:
+            if not key.startswith(("_", "$")):
+                unknown.add((), key, data[key])
+
+
+def case_of_eval(entry: Any, place: Location, folder: Path, unknown: Unknown) -> dict[str, Any]:
+    """A case of others in our own form; FormError if it can't be run."""
+    entry = _object(entry, place)
+    key = next((key for key in (*_QUESTIONS, "input") if key in entry), "prompt")
+    read = {key, "id", "expected", "files", "tags", "context", *_NAMES, *_EXPECTING, "verifiers"}
+    for other in entry.keys() - read - _SILENT:
+        if not other.startswith(("_", "$")):
+            unknown.add(place, other, entry[other])
+    question, context, tags = entry.get(key), entry.get("context"), entry.get("tags")
+    problems = list[Problem]()
+    if not isinstance(question, str | list):
+        what = "must be a string" if key in entry else "missing"
+        problems.append(((*place, key), what))
+    elif not question or (isinstance(question, str) and not question.strip()):
+        problems.append(((*place, key), "must not be empty"))
+    written = context.get("files") if isinstance(context, dict) else None
+    if context and not written:
+        unknown.add(place, "context", context)
+    where = ("context", "files") if "files" not in entry else ("files",)
+    files = _files(entry.get("files", written), (*place, *where), folder, problems)
+    own = entry.get("expected")
+    expected = _expected(entry, place, unknown, problems)
+    if isinstance(own, dict):
+        expected = together(own, expected)
+    if not expected and not problems:
+        expected = _whole(entry, place)
     if problems:
         raise FormError(problems)
-    return cases
+    return {
+        "id": usable_id(entry, "id", *_NAMES),
+        "input": question,
+        "context": {"files": files},
+        "expected": expected,
+        "tags": list(_usable_tags(tags if isinstance(tags, list) else [])),
+    }
 
 
-def _rubric(one: EvalForm) -> list[str]:
-    """The criteria for the judge: each assertion, then the expected output."""
-    items = [*(one.assertions or ()), *(one.expectations or ())]
-    texts = [item if isinstance(item, str) else item.text or item.description for item in items]
-    if one.expected_output and one.expected_output.strip():
-        texts.append(f"The answer is as expected: {one.expected_output}")
-    return list(dict.fromkeys(texts))
+def own_case(entry: Any, place: Location, unknown: Unknown) -> dict[str, Any]:
+    """A case in our own form, with what others add to it; a typo stays, to be reported."""
+    entry = _object(entry, place)
+    known, problems = CaseForm.model_fields, list[Problem]()
+    case = {key: value for key, value in entry.items() if key in known}
+    if isinstance(case.get("context"), dict):
+        case["context"] = known_part(
+            ContextForm, case["context"], (*place, "context"), unknown, "context."
+        )
+    for key in (key for key in entry if key not in known):
+        if key in _QUESTIONS and "input" not in entry:
+            case["input"] = entry[key]
+        elif key in (*_NAMES, *_EXPECTING, "verifiers") or key in _SILENT:
+            continue
+        elif is_typo(key, known):
+            case[key] = entry[key]
+        else:
+            unknown.add(place, key, entry[key])
+    if case.get("id") is None:
+        case["id"] = usable_id(entry, *_NAMES)
+    more = _expected({**entry, "expected": None}, place, unknown, problems)
+    if problems:
+        raise FormError(problems)
+    if more:
+        case["expected"] = together(case.get("expected"), more)
+    return case
+
+
+def known_part(
+    form: type[BaseModel], written: Any, place: Location, unknown: Unknown, inside: str = ""
+) -> Any:
+    """An object without the keys that are like none of a form; a typo stays, to be reported."""
+    if not isinstance(written, dict):
+        return written
+    known = [field.alias or name for name, field in form.model_fields.items()]
+    if form is DefaultsForm:
+        known += CaseForm.model_fields  # a key of a case alone is reported too
+    part = {}
+    for key, value in written.items():
+        if key in known or is_typo(key, known):
+            part[key] = value
+        elif key not in _OF_FILE and not key.startswith(("_", "$")):
+            unknown.add(place, key, value, inside)
+    return part
+
+
+def _object(entry: Any, place: Location) -> dict[str, Any]:
+    if not isinstance(entry, dict):
+        raise FormError([(place, "must be an object")])
+    return entry
+
+
+def usable_id(entry: Mapping[str, Any], *keys: str) -> str | None:
+    """The first of several keys that can be made part of a test id."""
+    for key in keys:
+        value = entry.get(key)
+        text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+        made = (text if is_good_id(text) else slug(text)) if isinstance(text, str) else ""
+        if made:
+            return made
+    return None
+
+
+def _usable_tags(tags: Sequence[Any]) -> Iterator[str]:
+    for tag in tags:
+        made = (tag if is_good_tag(tag) else slug(tag)) if isinstance(tag, str) else ""
+        if is_good_tag(made):
+            yield made
+
+
+# What is expected of an answer.
+
+
+def _expected(
+    entry: Mapping[str, Any], place: Location, unknown: Unknown, problems: list[Problem]
+) -> dict[str, Any]:
+    """The checks that the keys of others stand for."""
+    checks, none_of = dict[str, list[str]](), list[dict[str, Any]]()
+    lists = [*_RUBRICS, *(["expected"] if isinstance(entry.get("expected"), list) else [])]
+    for name, values in _checks_in(entry, lists, place, problems):
+        checks.setdefault(name, []).extend(values)
+    for key, name in _TEXTS.items():
+        for where, item in _items(entry, key, place, problems):
+            if texts := _texts(item):
+                checks.setdefault(name, []).extend(texts)
+            else:
+                problems.append((where, "must be a string"))
+    for item in entry.get("verifiers") or []:  # of upskill; those that run code are left out
+        try:
+            name, values = _check_of(item)
+        except ValueError:
+            name = "judge"
+        if name == "judge":
+            unknown.add(place, "verifiers")
+        else:
+            checks.setdefault(name, []).extend(values)
+    for name, values in _checks_in(entry, _ANTI_RUBRICS, place, problems):
+        none_of += [{"not": {name: [value]}} for value in values]
+    found: dict[str, Any] = {key: list(dict.fromkeys(texts)) for key, texts in checks.items()}
+    return {**found, "all_of": none_of} if none_of else found
+
+
+def together(own: Any, more: dict[str, Any]) -> Any:
+    """Checks that a case has, and more of them; what is written keeps its path."""
+    if not own or not more:
+        return own or more
+    if isinstance(own, list):
+        return [*own, more]
+    if not isinstance(own, dict) or not isinstance(own.get("all_of", []), list):
+        return own  # reported when it is parsed
+    return {**own, "all_of": [*own.get("all_of", []), more]}
+
+
+def _whole(entry: Mapping[str, Any], place: Location) -> dict[str, Any]:
+    """The expected output in words, if nothing else is expected."""
+    for key in _WHOLE:
+        text = entry.get(key)
+        if isinstance(text, str) and text.strip():
+            return {"judge": [f"The answer is as expected: {text}"]}
+        if text is not None and not isinstance(text, str | list | dict):
+            raise FormError([((*place, key), "must be a string")])
+    raise FormError([(place, _NOTHING_EXPECTED)])
+
+
+def _checks_in(
+    entry: Mapping[str, Any], keys: Iterable[str], place: Location, problems: list[Problem]
+) -> Iterator[tuple[str, list[str]]]:
+    for key in keys:
+        for where, item in _items(entry, key, place, problems):
+            try:
+                yield _check_of(item)
+            except ValueError as error:
+                problems.append((where, str(error)))
+
+
+def _items(
+    entry: Mapping[str, Any], key: str, place: Location, problems: list[Problem]
+) -> Iterator[tuple[Location, Any]]:
+    """The items of a list with their paths; a single text stands for a list of it."""
+    written = entry.get(key)
+    if isinstance(written, str):
+        written = [written] if written.strip() else []
+    if isinstance(written, list):
+        yield from (((*place, key, number), item) for number, item in enumerate(written))
+    elif written is not None:
+        problems.append(((*place, key), "must be a list"))
+
+
+def _check_of(item: Any) -> tuple[str, list[str]]:
+    """The check and its texts; ValueError if an assertion says nothing that can be checked."""
+    if isinstance(item, str):
+        if not item.strip():
+            raise ValueError("must not be empty")
+        return "judge", [item]
+    if not isinstance(item, dict):
+        raise ValueError('must be a string or an object with "text"')
+    name = _CHECKS.get(str(item.get("type", "")).lower().replace("-", "_"))
+    if name:
+        for key in (*_VALUES, "text"):
+            if texts := _texts(item.get(key)):
+                return name, texts
+    for key in _SAYING:
+        if texts := _texts(item.get(key)):
+            return "judge", texts
+    raise ValueError('needs a "text" or a "description"')
+
+
+def _texts(value: Any) -> list[str]:
+    """Texts as a list; empty if there is anything else in it."""
+    texts = value if isinstance(value, list) else [value]
+    return texts if all(isinstance(text, str) and text.strip() for text in texts) else []
+
+
+# Files.
+
+
+def _files(written: Any, place: Location, folder: Path, problems: list[Problem]) -> dict[str, str]:
+    """Names and texts: a list of paths or of objects, or an object of texts."""
+    files = dict[str, str]()
+    if isinstance(written, dict):
+        written = [{"path": name, "content": text} for name, text in written.items()]
+    if not isinstance(written, list | None):
+        problems.append((place, "must be a list"))
+        return files
+    for number, item in enumerate(written or ()):
+        given = item if isinstance(item, dict) else {"path": item}
+        name = next((given[key] for key in _PATHS if isinstance(given.get(key), str)), "")
+        text = next((given[key] for key in _CONTENTS if isinstance(given.get(key), str)), None)
+        try:
+            if not name.strip():
+                raise ValueError('must be a path, or an object with a "path"')
+            files[name] = _read(folder, name) if text is None else text
+        except ValueError as error:
+            problems.append(((*place, number), str(error)))
+    return files
 
 
 def _read(folder: Path, name: str) -> str:
-    """skill-creator writes paths relative to the skill's folder, others relative to evals/."""
-    beside = Path("evals", name)
-    inside_evals = not (folder / name).exists() and (folder / beside).exists()
-    return read_skill_file(folder, str(beside) if inside_evals else name)
+    """Paths are relative to the skill's folder, to evals/, or to the root of the repository."""
+    choices = [name, f"evals/{name}"]
+    if f"/{folder.name}/" in f"/{name}":
+        choices.append(f"/{name}".partition(f"/{folder.name}/")[2])
+    found = next((choice for choice in choices if _exists(folder / choice)), name)
+    try:
+        return read_skill_file(folder, found)
+    except NotTextError:
+        raise ValueError(f"{name!r} is not text: {_BINARY}") from None
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False

@@ -365,6 +365,10 @@ def _optional_violations(fields: Mapping[str, Any], violation: Violation) -> Ite
         )
 
 
+class NotTextError(ValueError):
+    """A file that should be a text is none."""
+
+
 def read_skill_file(folder: Path, name: str) -> str:
     """The text of a file in the skill's folder; ValueError says why it can't be used."""
     if "\0" in name:
@@ -382,7 +386,7 @@ def read_skill_file(folder: Path, name: str) -> str:
             raise ValueError(f"{name!r} has {size:,} bytes (limit {MAX_FILE_BYTES:,})")
         text = real.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{name!r} is not UTF-8 text (byte {error.start})") from None
+        raise NotTextError(f"{name!r} is not UTF-8 text (byte {error.start})") from None
     except UnicodeEncodeError:
         raise ValueError(f"invalid file name {name!r}") from None
     except OSError as error:

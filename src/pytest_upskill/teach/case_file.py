@@ -34,7 +34,7 @@ def read_case_file(folder: Path) -> CaseFile:
     file = find_cases(folder)
     if file is None:
         return CaseFile()
-    loaded = load_checked_cases(file, folder=folder)
+    loaded = load_checked_cases(file, folder=folder).whole()
     data = json.loads(file.read_bytes().decode("utf-8-sig"))
     return CaseFile(file, data, tuple(UsableCase({}, case, checks) for case, checks in loaded))
 

@@ -123,7 +123,7 @@ def load_written(
     with tempfile.TemporaryDirectory(prefix="tmp-", dir=scratch) as folder:
         file = Path(folder, "skill_meta.json")
         file.write_text(json.dumps({"cases": list(cases)}), encoding="utf-8")
-        return load_checked_cases(file)
+        return load_checked_cases(file).whole()
 
 
 def _as_saved(form: CaseReply, taken: set[str]) -> dict[str, Any]:
