@@ -9,7 +9,7 @@ import pytest
 
 from pytest_upskill.cli import main
 from pytest_upskill.cli.commands.install import AGENTS
-from pytest_upskill.skills.skill import MANIFEST_NAME
+from pytest_upskill.skills.folder import MANIFEST_NAME
 from support.kit import write_skill
 
 

@@ -158,14 +158,14 @@ def test_a_broken_skill_is_reported_and_the_rest_is_listed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_skill(tmp_path / "good")
-    write_skill(tmp_path / "twice", frontmatter="name: x\n")
+    write_skill(tmp_path / "twice", body="")
     (write_skill(tmp_path / "no-json") / "skill_meta.json").write_text("{")
     (write_skill(tmp_path / "odd") / "skill_results.json").write_text('{"schema": 9}')
     shown = listed(capsys, ".", status=1)
     assert "── good\n│   About a gate.\n│   SKILL.md  10 tokens\n│   1 case" in shown
     assert "error: no-json/skill_meta.json:1:2: invalid JSON" in shown
     assert "error: odd/skill_results.json:" in shown
-    assert "└── twice\n    error: twice/SKILL.md:4: duplicate key 'name'\n" in shown
+    assert "└── twice\n    error: twice/SKILL.md: no text after the frontmatter\n" in shown
     assert shown.endswith("\n4 skills, about 30 tokens, 2 cases, 3 broken\n")
     data = {skill["name"]: skill for skill in listed_data(capsys, ".", status=1)}
     assert {name for name, skill in data.items() if skill["errors"]} == {"twice", "no-json", "odd"}
@@ -249,7 +249,7 @@ def test_the_default_folder_is_that_of_the_ini_file_then_upskill_then_the_curren
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("here", "theirs/gate", "ours/gate"):
-        write_skill(tmp_path / name)
+        write_skill(tmp_path / name, body=f"The text of {name}.")
 
     def paths() -> list[str]:
         return [skill["path"] for skill in listed_data(capsys)]

@@ -37,9 +37,9 @@ def test_every_violation_is_found_with_its_line(tmp_path: Path) -> None:
         tmp_path, f"---\nname: Gate\ndescription: {long}\nlicense: [1]\ncolour: red\n---\n{BODY}"
     )
     assert brief(found) == [
-        (2, "error", "skill-invalid"),
-        (3, "error", "skill-invalid"),
-        (4, "error", "skill-invalid"),
+        (2, "warning", "skill-name"),
+        (3, "error", "skill-description"),
+        (4, "warning", "skill-metadata"),
         (5, "warning", "skill-unknown-key"),
     ]
     assert "lowercase" in found[0].message
@@ -49,22 +49,34 @@ def test_every_violation_is_found_with_its_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "part"),
+    ("text", "line", "code", "part"),
     [
-        ("no frontmatter", 1, "no frontmatter"),
-        ("---\nname: gate\n", 1, "not closed"),
-        ("---\nname: gate\ndescription: a: b\n---\nBody.", 3, "invalid YAML"),
-        ("---\nname: gate\n---\nBody.", 2, "'description'"),
-        (HEAD, 1, "no text"),
-        (b"\xff\xfe", 1, "UTF-8"),
+        ("no frontmatter", 1, "skill-frontmatter", "no frontmatter"),
+        ("---\nname: gate\ndescription: d\n\nBody.", 1, "skill-frontmatter", "not closed"),
+        ("---\nname: gate\ndescription: a: b\n---\nBody.", 3, "skill-yaml", "invalid YAML"),
+        ("---\nname: gate\n---\nBody.", 2, "skill-description", "'description'"),
+        ("---\ndescription: d\n---\nBody.", 2, "skill-name", "'name'"),
+        (HEAD, 1, "skill-invalid", "no text"),
+        (b"\xff\xfe", 1, "skill-invalid", "UTF-8"),
     ],
 )
-def test_file_that_is_no_skill_is_one_error(
-    tmp_path: Path, text: str | bytes, line: int, part: str
+def test_file_that_some_agent_does_not_load_is_one_error(
+    tmp_path: Path, text: str | bytes, line: int, code: str, part: str
 ) -> None:
     (finding,) = lint_text(tmp_path, text)
-    assert (finding.line, finding.level, finding.code) == (line, "error", "skill-invalid")
+    assert (finding.line, finding.level, finding.code) == (line, "error", code)
     assert part in finding.message
+    assert finding.hint
+
+
+def test_lines_of_the_body_count_without_good_frontmatter(tmp_path: Path) -> None:
+    text = "<!-- x -->\n---\nname: gate\ndescription: a: b\n----\n\nSee [x](no.md).\n"
+    assert brief(lint_text(tmp_path, text)) == [
+        (1, "error", "skill-frontmatter"),
+        (4, "error", "skill-yaml"),
+        (5, "error", "skill-frontmatter"),
+        (7, "error", "reference-broken"),
+    ]
 
 
 def test_link_out_of_the_skill_is_reported_with_its_path(tmp_path: Path) -> None:
@@ -72,8 +84,8 @@ def test_link_out_of_the_skill_is_reported_with_its_path(tmp_path: Path) -> None
     file = write_skill_md(tmp_path, HEAD + BODY)
     (file.parent / "link").symlink_to(tmp_path / "secret")
     (finding,) = lint(file)
-    assert finding.file == str(tmp_path / "gate/link")
-    assert finding.code == "skill-invalid"
+    assert brief([finding]) == [(1, "warning", "skill-link")]
+    assert "'link'" in finding.message
 
 
 @pytest.mark.parametrize(("more", "lines"), [(494, []), (495, [501])])

@@ -52,20 +52,59 @@ def test_a_folder_without_skill_md(pytester: pytest.Pytester) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "---\nname: gate\ndescription: a: b\n---\nx",
-            "SKILL.md:3:15: invalid YAML in the frontmatter",
-        ),
-        (
-            "---\nname: door\ndescription: d\n---\nx",
-            "SKILL.md:2: the name 'door' differs from the fol",
-        ),
-        ("# Gate", "SKILL.md:1: no frontmatter"),
+        ("---\nname: gate\ndescription: d\n---\n", "no text after the frontmatter"),
+        ("", "no text"),
     ],
 )
-def test_a_broken_skill_md(pytester: pytest.Pytester, text: str, message: str) -> None:
+def test_a_skill_without_text(pytester: pytest.Pytester, text: str, message: str) -> None:
     (write_skill(pytester.path / "skills/gate") / "SKILL.md").write_text(text)
-    assert f"skills/gate/{message}" in collection_error(pytester)
+    assert f"skills/gate/SKILL.md: {message}" in collection_error(pytester)
+
+
+ODD = "---\nname: Door\ndescription: a: b\ncolour: red\n---\nx"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("# Gate", "SKILL.md:1: SkillWarning: no frontmatter"),
+        (
+            "---\nname: door\ndescription: d\n---\nx",
+            "SKILL.md:2: SkillWarning: the name 'door' differs from the folder's name 'gate'",
+        ),
+        (
+            ODD,
+            "SKILL.md:2: SkillWarning: 3 problems with its form (pytest-upskill lint skills/gate), "
+            "first: invalid name 'Door'",
+        ),
+    ],
+)
+def test_faults_of_form_are_one_warning_and_the_skill_runs(
+    pytester: pytest.Pytester, text: str, message: str
+) -> None:
+    (write_skill(pytester.path / "skills/gate") / "SKILL.md").write_text(text)
+    words = ("--skill", "skills", "--model", write_script(pytester.path / "m.json"))
+    shown = pytester.runpytest_inprocess(*words, "-W", "default").stdout.str()
+    assert f"skills/gate/{message}" in shown
+    assert shown.count("SkillWarning") == 1
+    assert "1 failed, 1 warning" in shown  # the model does not know the text
+
+
+def test_faults_of_form_are_shown_once_with_several_workers(pytester: pytest.Pytester) -> None:
+    (write_skill(pytester.path / "skills/gate") / "SKILL.md").write_text(ODD)
+    words = ("--skill", "skills", "--model", write_script(pytester.path / "m.json"), "-n", "2")
+    shown = pytester.runpytest_subprocess(*words, "-W", "default").stdout.str()
+    assert shown.count("SkillWarning: 3 problems with its form") == 1
+    assert "1 failed" in shown
+
+
+def test_a_warning_that_is_an_error_names_the_skill(pytester: pytest.Pytester) -> None:
+    (write_skill(pytester.path / "skills/gate") / "SKILL.md").write_text(ODD)
+    words = ("--skill", "skills", "--model", write_script(pytester.path / "m.json"))
+    shown = pytester.runpytest_inprocess(*words, "-W", "error").stdout.str()
+    assert "skills/gate/SKILL.md:2: 3 problems with its form" in shown
+    assert "Traceback" not in shown
+    assert "nodes.py" not in shown
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_skills_outside_of_the_rootdir_have_ids_of_their_own(
     pytester: pytest.Pytester, tmp_path: Path
 ) -> None:
     write_skill(tmp_path / "one/gate")
-    write_skill(tmp_path / "two/gate")
+    write_skill(tmp_path / "two/gate", body="Another text.")
     pytester.makeini("[pytest]")
     nodes = collected(pytester, "--skill", str(tmp_path), "--model", "haiku")
     assert len(set(nodes)) == 2

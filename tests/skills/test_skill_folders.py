@@ -1,40 +1,62 @@
-"""A skill's folder: allowed files, digest, and how skills are found."""
+"""A skill's folder: which files belong to it, and its digest."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from pytest_upskill.errors import SkillError
-from pytest_upskill.skills.skill import MAX_FILE_BYTES, Skill, find_skills, load_skill, skill_file
-from support.kit import refused, skill_or_error, write_skill, write_skill_md
+from pytest_upskill.skills.folder import MAX_FILE_BYTES, contents_of
+from pytest_upskill.skills.skill import load_skill
+from support.kit import refused, write_skill
 
 
-def test_huge_file_is_rejected(tmp_path: Path) -> None:
+def files_of(folder: Path) -> list[str]:
+    return [file.relative_to(folder).as_posix() for file in contents_of(folder).files]
+
+
+def test_large_and_binary_files_are_no_reason_to_refuse(tmp_path: Path) -> None:
     folder = write_skill(tmp_path / "gate")
-    (folder / "big.bin").write_bytes(b"x" * MAX_FILE_BYTES)
-    load_skill(folder / "SKILL.md")
-    (folder / "big.bin").write_bytes(b"x" * (MAX_FILE_BYTES + 1))
+    (folder / "picture.png").write_bytes(b"\x89PNG\xff\0" * MAX_FILE_BYTES)
+    skill = load_skill(folder / "SKILL.md")
+    assert skill.warnings == ()
+    (folder / "picture.png").write_bytes(b"\x89PNG\xfe\0" * MAX_FILE_BYTES)
+    assert load_skill(folder / "SKILL.md").digest != skill.digest
+
+
+def test_huge_file_counts_by_its_size_start_and_end(tmp_path: Path) -> None:
+    folder = write_skill(tmp_path / "gate")
+    digests = set()
+    for size, end in ((30_000_000, b"a"), (30_000_000, b"b"), (30_000_001, b"b")):
+        with (folder / "weights.bin").open("wb") as stream:
+            stream.truncate(size - 1)
+            stream.seek(size - 1)
+            stream.write(end)
+        digests.add(load_skill(folder / "SKILL.md").digest)
+    assert len(digests) == 3
+
+
+def test_huge_skill_md_is_rejected(tmp_path: Path) -> None:
+    folder = write_skill(tmp_path / "gate", body="x" * MAX_FILE_BYTES)
     error = refused(folder / "SKILL.md")
-    assert error.where.endswith("big.bin")
-    assert "1,000,001 bytes" in error.problem
-
-
-def test_huge_file_of_cases_is_not_part_of_the_skill(tmp_path: Path) -> None:
-    folder = write_skill(tmp_path / "gate")
-    (folder / "skill_meta.json").write_bytes(b"x" * (MAX_FILE_BYTES + 1))
-    assert load_skill(folder / "SKILL.md").name == "gate"
+    assert error.where.endswith("SKILL.md")
+    assert "1,000,0" in error.problem
 
 
 @pytest.mark.parametrize("target", ["secret.txt", "secrets", "no-such-file"])
-def test_link_out_of_the_folder_is_rejected(tmp_path: Path, target: str) -> None:
+def test_link_out_of_the_folder_is_a_warning_and_not_followed(tmp_path: Path, target: str) -> None:
     (tmp_path / "secret.txt").write_text("secret")
     (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets" / "more.txt").write_text("secret")
     folder = write_skill(tmp_path / "gate")
+    before = load_skill(folder / "SKILL.md").digest
     (folder / "references").mkdir()
     (folder / "references" / "link").symlink_to(tmp_path / target)
-    error = refused(folder / "SKILL.md")
-    assert error.where.endswith("references/link")
-    assert "out of the skill's folder" in error.problem
+    skill = load_skill(folder / "SKILL.md")
+    (warning,) = skill.warnings
+    assert (warning.code, warning.level) == ("skill-link", "warning")
+    assert "'references/link' is a symbolic link out of the skill's folder" in warning.message
+    assert skill.digest == before
+    assert files_of(folder) == ["SKILL.md"]
 
 
 def test_skill_md_linked_from_outside_is_rejected(tmp_path: Path) -> None:
@@ -49,21 +71,47 @@ def test_links_inside_the_folder_are_allowed(tmp_path: Path) -> None:
     (folder / "references" / "more.md").write_text("more")
     (folder / "more.md").symlink_to("references/more.md")
     (folder / "refs").symlink_to("references")
-    assert load_skill(folder / "SKILL.md").name == "gate"
+    assert load_skill(folder / "SKILL.md").warnings == ()
 
 
 def test_link_to_itself_does_not_crash(tmp_path: Path) -> None:
     folder = write_skill(tmp_path / "gate")
     (folder / "loop").symlink_to("loop")
-    found = skill_or_error(folder / "SKILL.md")
-    assert isinstance(found, Skill) or "loop" in found.where
+    assert load_skill(folder / "SKILL.md").name == "gate"
+    (tmp_path / "door").mkdir()
+    (tmp_path / "door" / "SKILL.md").symlink_to("SKILL.md")
+    assert refused(tmp_path / "door" / "SKILL.md").where.endswith("SKILL.md")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders")
+def test_pipe_is_never_read(tmp_path: Path) -> None:
+    folder = write_skill(tmp_path / "gate")
+    os.mkfifo(folder / "pipe")
+    assert files_of(folder) == ["SKILL.md"]
+    (folder / "SKILL.md").unlink()
+    os.mkfifo(folder / "SKILL.md")
+    assert "not a SKILL.md" in refused(folder / "SKILL.md").problem
 
 
 @pytest.mark.parametrize("link", ["gate", "other"])
 def test_folder_itself_may_be_a_link(tmp_path: Path, link: str) -> None:
     real = write_skill(tmp_path / "real" / "gate")
     (tmp_path / link).symlink_to(real)
-    assert load_skill(tmp_path / link / "SKILL.md").name == "gate"
+    skill = load_skill(tmp_path / link / "SKILL.md")
+    assert (skill.name, skill.warnings) == ("gate", ())
+
+
+def test_other_skills_in_the_folder_are_not_part_of_it(tmp_path: Path) -> None:
+    folder = write_skill(tmp_path / "gate")
+    (folder / "skills").mkdir()
+    (folder / "skills" / "README.md").write_text("All of them.")
+    before = load_skill(folder / "SKILL.md").digest
+    inner = write_skill(folder / "skills" / "door")
+    (inner / "scripts").mkdir()
+    (inner / "scripts" / "run.py").write_text("1")
+    assert load_skill(folder / "SKILL.md").digest == before
+    assert files_of(folder) == ["SKILL.md", "skills/README.md"]
+    assert files_of(inner) == ["SKILL.md", "scripts/run.py"]
 
 
 def test_digest_covers_the_skills_files_and_nothing_else(tmp_path: Path) -> None:
@@ -81,8 +129,11 @@ def test_digest_covers_the_skills_files_and_nothing_else(tmp_path: Path) -> None
     file.write_text(file.read_text() + "One word more.")
     seen.append(load_skill(file).digest)
     assert len(set(seen)) == 6
-    for name in ("skill_meta.json", "skill_results.json", "evals/evals.json", ".git/HEAD"):
-        (folder / name).parent.mkdir(exist_ok=True)
+    for name in (
+        *("skill_meta.json", "skill_results.json", "evals/evals.json", ".git/HEAD"),
+        *("node_modules/x/index.js", "scripts/__pycache__/run.pyc", "env/pyvenv.cfg"),
+    ):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("not taught")
         assert load_skill(file).digest == seen[-1]
 
@@ -90,60 +141,3 @@ def test_digest_covers_the_skills_files_and_nothing_else(tmp_path: Path) -> None
 def test_digest_does_not_depend_on_the_location(tmp_path: Path) -> None:
     one, other = write_skill(tmp_path / "a" / "gate"), write_skill(tmp_path / "b" / "gate")
     assert load_skill(one / "SKILL.md").digest == load_skill(other / "SKILL.md").digest
-
-
-def test_file_or_folder_names_its_skill(tmp_path: Path) -> None:
-    folder = write_skill(tmp_path / "gate")
-    assert find_skills(folder / "SKILL.md") == [folder / "SKILL.md"]
-    assert find_skills(folder) == [folder / "SKILL.md"]
-
-
-def test_skills_are_found_at_any_depth_in_order(tmp_path: Path) -> None:
-    deep = write_skill(tmp_path / "a" / "b" / "c" / "deep")
-    claude = write_skill(tmp_path / ".claude" / "skills" / "hidden")
-    gate = write_skill(tmp_path / "gate")
-    write_skill(gate / "assets" / "template")  # a skill inside a skill belongs to it
-    small = write_skill_md(tmp_path / "a", "", "skill.md")
-    expected = [claude / "SKILL.md", deep / "SKILL.md", small, gate / "SKILL.md"]
-    assert find_skills(tmp_path) == expected
-
-
-@pytest.mark.parametrize("name", [".git", "node_modules", ".venv", "venv", "__pycache__"])
-def test_tool_folders_are_not_searched(tmp_path: Path, name: str) -> None:
-    gate = write_skill(tmp_path / "gate")
-    write_skill(tmp_path / "a" / name / "theirs")
-    assert find_skills(tmp_path) == [gate / "SKILL.md"]
-
-
-def test_virtual_environment_of_any_name_is_not_searched(tmp_path: Path) -> None:
-    gate = write_skill(tmp_path / "gate")
-    write_skill(tmp_path / "env" / "theirs")
-    (tmp_path / "env" / "pyvenv.cfg").touch()
-    assert find_skills(tmp_path) == [gate / "SKILL.md"]
-
-
-@pytest.mark.parametrize(
-    ("path", "problem"),
-    [
-        ("nothing", "no such file or folder"),
-        ("empty", "no SKILL.md in this folder or below"),
-        ("README.md", "not a SKILL.md"),
-    ],
-)
-def test_path_without_a_skill_is_rejected_with_a_hint(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, problem: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "empty" / "sub").mkdir(parents=True)
-    (tmp_path / "README.md").touch()
-    with pytest.raises(SkillError) as caught:
-        find_skills(tmp_path / path)
-    assert caught.value.where == path
-    assert problem in caught.value.problem
-    assert caught.value.hint
-
-
-def test_the_file_of_a_skill_is_itself_or_in_its_folder(tmp_path: Path) -> None:
-    assert skill_file(tmp_path) == tmp_path / "SKILL.md"
-    small = write_skill_md(tmp_path, "", "skill.md")
-    assert skill_file(small.parent) == skill_file(small) == small

@@ -6,7 +6,7 @@ No code of the skill is run or imported.
 from pathlib import Path
 
 from ..errors import shown
-from ..skills.skill import CASES_NAME, find_cases
+from ..skills.folder import CASES_NAME, find_cases
 from .case_rules import lint_cases, runnable_cases
 from .finding import Finding, Level
 from .skill_rules import lint_skill_file

@@ -33,7 +33,7 @@ from ..checks.python_checks import place_of_function
 from ..errors import CasesError, CheckError, Setting, shown
 from ..errors import Text as Message
 from ..skills.case import Case, LoadedCases, load_cases
-from ..skills.skill import read_skill_file
+from ..skills.folder import read_skill_file
 from ..stats.power import cases_for_lift
 from ..trials.answer import Answer, Usage
 from ..trials.trial import user_text

@@ -2,11 +2,10 @@
 
 import re
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 from ..errors import InputError, Text
-
-Level = Literal["error", "warning"]
+from ..skills.frontmatter import Level as Level
 
 _PLACE: Final = re.compile(r"(?P<file>.*?)(?::(?P<line>\d+)(?::\d+)?)?", re.DOTALL)
 

@@ -14,8 +14,8 @@ from typing import Final
 from .._util.texts import one_line
 from ..errors import shown
 from ..skills.context import FilesOnDisk
+from ..skills.folder import SKILL_NAMES
 from ..skills.references import Folder, Reference, files_named, references_in
-from ..skills.skill import SKILL_NAMES
 from .finding import Finding, Level
 
 _MOST_CHAINED: Final = 100  # files of a skill that are searched for further references

@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import SkillError, shown
-from ..skills.skill import estimated_tokens, read_text, review_skill
+from ..skills.folder import read_text
+from ..skills.frontmatter import parse
+from ..skills.skill import estimated_tokens, load_skill
 from .finding import Finding, finding_of
 from .reference_rules import reference_findings
 
@@ -15,27 +17,17 @@ _SPLIT: Final = "Move what is not always needed to files in references/."
 
 
 def lint_skill_file(file: Path) -> Iterator[Finding]:
-    violations, warnings = review_skill(file)
-    for error in violations:
-        yield finding_of(error, "skill-invalid")
-    for line, text in warnings:
-        yield Finding(shown(file), line, "warning", "skill-unknown-key", text)
     try:
-        lines = read_text(file).split("\n")
-    except (SkillError, OSError):
-        return  # already among the violations
-    start = _start_of_body(lines)
+        faults = load_skill(file).warnings
+        text = read_text(file)
+    except SkillError as error:
+        yield finding_of(error, "skill-invalid")
+        return
+    for fault in faults:
+        yield Finding(shown(file), fault.line, fault.level, fault.code, fault.message, fault.hint)
+    lines, start = text.split("\n"), parse(text).body_line - 1
     yield from _size(shown(file), lines, start)
     yield from reference_findings(file, lines[start:], start + 1)
-
-
-def _start_of_body(lines: list[str]) -> int:
-    """The number of lines before the body; 0 without a complete frontmatter."""
-    if lines[0].rstrip() == "---":
-        for number, line in enumerate(lines[1:], start=1):
-            if line.rstrip() == "---":
-                return number + 1
-    return 0
 
 
 def _size(file: str, lines: list[str], start: int) -> Iterator[Finding]:

@@ -20,7 +20,9 @@ from ..results.accepted import Results, planned_case, read_results, short_digest
 from ..settings import Settings
 from ..skills.case import Case, Role, read_messages
 from ..skills.context import load_for_run
-from ..skills.skill import Skill, find_skills
+from ..skills.folder import is_skill, skill_file
+from ..skills.search import find_skills
+from ..skills.skill import Skill
 from ..trials.answer import Answer, NoAnswer, joined
 from ..trials.plan import Count, PlannedCase, SkillInfo
 from ..trials.records import Grade, Record, dump_records, errored_record, graded_record
@@ -178,11 +180,7 @@ class MarkedTests:
         folder = next((place for place in places if place.exists()), places[-1]).resolve()
         if folder not in self._skills:
             try:
-                file, *more = find_skills(folder)
-                if more:
-                    raise InputError(
-                        f"mark skill {path}", "several skills are in this folder", _HOW
-                    )
+                file = _one_skill(folder, path)
                 skill = load_for_run(file, self._run.settings)
                 accepted = read_results(file.parent)
             except InputError as error:
@@ -197,6 +195,16 @@ class MarkedTests:
 def asker_of(item: pytest.Item) -> Asker | None:
     """The asker of a test in Python; None for any other test."""
     return item.stash.get(_ASKER, None)
+
+
+def _one_skill(folder: Path, written: Path) -> Path:
+    """The SKILL.md of a mark's path; skills inside a skill are not meant."""
+    if is_skill(folder):
+        return skill_file(folder)
+    file, *more = find_skills(folder).files
+    if more:
+        raise InputError(f"mark skill {written}", "several skills are in this folder", _HOW)
+    return file
 
 
 def _path_in(node: pytest.Item) -> str | None:

@@ -19,14 +19,15 @@ from ..checks import (
 )
 from ..checks.grading import ToGrade, records_of, rubric_for
 from ..checks.judging import Ask
-from ..errors import CasesError, InputError
+from ..errors import CasesError, InputError, shown
 from ..reports.terminal.failure import failure_text
 from ..reports.terminal.layout import Look
 from ..results.accepted import Results, case_result, planned_case, read_results
 from ..settings import Settings
 from ..skills.case import BrokenCase, Case, LoadedCases, broken_case, how_to_add_cases
 from ..skills.context import load_for_run
-from ..skills.skill import CASES_NAME, Skill
+from ..skills.folder import CASES_NAME
+from ..skills.skill import Skill
 from ..trials.answer import Reply
 from ..trials.plan import PlannedCase, SkillInfo, score_of
 from ..trials.records import Record, dump_records
@@ -63,6 +64,21 @@ def info_of(
 ) -> SkillInfo:
     against = settings.against if skill.previous is not None else None
     return SkillInfo.of(skill, label, path, against, score_of(settings.score, cases))
+
+
+def _warn_of(skill: Skill) -> None:
+    """One warning for a skill; lint shows everything."""
+    first, *more = skill.warnings
+    text = first.message
+    if more:
+        lint = f"pytest-upskill lint {shown(skill.file.parent)}"
+        text = f"{len(more) + 1} problems with its form ({lint}), first: {text}"
+    text = harmless(text)
+    try:
+        warnings.warn_explicit(SkillWarning(text), None, str(skill.file), first.line)
+    except SkillWarning:  # -W error
+        reason = f"{shown(skill.file)}:{first.line}: {text}"
+        raise pytest.Collector.CollectError(reason) from None
 
 
 def hooks_of_parent(node: Any) -> Any:
@@ -130,10 +146,8 @@ class SkillFile(pytest.File):
             self.accepted = read_results(self.source.folder)
         except InputError as error:
             raise self.CollectError(message_of(error, self.config)) from None
-        for line, text in skill.warnings:
-            warnings.warn_explicit(
-                SkillWarning(text), None, str(self.source.skill_file), lineno=line
-            )
+        if skill.warnings:
+            _warn_of(skill)
         for line, text in loaded.warnings:
             warnings.warn_explicit(SkillWarning(text), None, str(loaded.file), lineno=line)
         cases = loaded.cases

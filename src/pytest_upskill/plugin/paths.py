@@ -9,7 +9,8 @@ import pytest
 
 from ..errors import SettingsError, SkillError, shown
 from ..settings import Settings
-from ..skills.skill import find_cases, find_skills
+from ..skills.folder import find_cases
+from ..skills.search import find_skills
 from .option import absolute
 from .options import SKILL
 
@@ -72,7 +73,7 @@ def sources_wanted(config: pytest.Config, settings: Settings) -> list[SkillSourc
 
 def _skills_of(path: Path) -> list[Path]:
     try:
-        return find_skills(path)
+        return list(find_skills(path).files)
     except SkillError as error:
         raise SettingsError("skill_paths", error.problem, error.hint, value=error.where) from None
 

@@ -1,6 +1,5 @@
 """What is known of a skill without asking a model: its files, cases and last results."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +8,8 @@ from statistics import fmean
 from ..errors import InputError, SkillError
 from ..lint import runnable_cases
 from ..skills.case import Case
-from ..skills.skill import Skill, estimated_tokens, find_cases, is_taught, load_skill
+from ..skills.folder import contents_of, find_cases
+from ..skills.skill import Skill, estimated_tokens, load_skill
 from .accepted import DIGITS, read_results
 
 
@@ -109,12 +109,9 @@ def _files(skill: Skill) -> Iterator[SkillFile]:
     """SKILL.md first, with the tokens a model reads; then its other files."""
     root = skill.file.parent
     yield SkillFile(skill.file.name, skill.file.stat().st_size, skill.tokens)
-    for folder, subfolders, names in os.walk(root):
-        subfolders[:] = sorted(sub for sub in subfolders if is_taught(root, Path(folder, sub)))
-        for name in sorted(names):
-            path = Path(folder, name)
-            if path != skill.file and path.is_file() and is_taught(root, path):
-                yield _file(path, path.relative_to(root).as_posix())
+    for path in contents_of(root).files:
+        if path != skill.file:
+            yield _file(path, path.relative_to(root).as_posix())
 
 
 def _file(path: Path, shown_as: str) -> SkillFile:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from .._util.git import run_git
 from .._util.texts import one_line
 from ..errors import SettingsError
-from .skill import MAX_FILE_BYTES, text_of
+from .folder import MAX_FILE_BYTES, text_of
 
 
 class _Blob(NamedTuple):

@@ -45,7 +45,7 @@ from .evals import (
     own_case,
     usable_id,
 )
-from .skill import read_skill_file
+from .folder import read_skill_file
 
 Role = Literal["user", "assistant"]
 

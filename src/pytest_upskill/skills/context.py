@@ -11,18 +11,9 @@ from typing import Final
 from .._util.files import reason_of
 from ..settings import MOST_REFERENCE_TOKENS, Settings
 from .at_ref import FilesAtRef, files_at_ref
+from .folder import MAX_FILE_BYTES, SKILL_NAMES, text_of
 from .references import Files, files_named
-from .skill import (
-    MAX_FILE_BYTES,
-    SKILL_NAMES,
-    Skill,
-    UnseenFile,
-    body_of,
-    estimated_tokens,
-    load_skill,
-    text_of,
-    with_files,
-)
+from .skill import Skill, UnseenFile, body_of, estimated_tokens, load_skill, with_files
 
 _MOST_ENTRIES: Final = 10_000
 

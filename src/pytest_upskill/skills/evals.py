@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from .._util.json_forms import FormError, Location, Problem
 from .._util.texts import slug
 from .case_forms import CaseForm, ContextForm, DefaultsForm, is_good_id, is_good_tag
-from .skill import NotTextError, read_skill_file
+from .folder import NotTextError, read_skill_file
 
 TRIGGERS_ARE_NO_CASES: Final = (
     "a trigger set (queries that should or should not activate the skill), not cases; "

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Final, Literal, Protocol
 from urllib.parse import unquote
 
-from .skill import SKILL_NAMES, is_taught
+from .folder import SKILL_NAMES, is_taught
 
 Kind = Literal["link", "code", "prose", "fence"]
 
@@ -219,7 +219,7 @@ class Folder:
 
 
 def _is_taught(path: str) -> bool:
-    return is_taught(Path(), Path(path))
+    return is_taught(PurePosixPath(path))
 
 
 def _folded(name: str) -> str:

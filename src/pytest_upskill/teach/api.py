@@ -15,7 +15,8 @@ from ..models.prices import parse_prices
 from ..results.run import RunResults
 from ..settings import Settings
 from ..skills.context import load_for_run
-from ..skills.skill import load_skill, skill_file
+from ..skills.folder import skill_file
+from ..skills.skill import load_skill
 from . import workflow
 from .attempts import checked
 from .case_file import read_case_file

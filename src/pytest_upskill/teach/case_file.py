@@ -9,7 +9,7 @@ from typing import Any, Final
 from .._util.texts import digest
 from ..checks import load_checked_cases
 from ..errors import CasesError
-from ..skills.skill import CASES_NAME, find_cases
+from ..skills.folder import CASES_NAME, find_cases
 from .case_writing import HOLDOUT, LEARN, UsableCase
 
 _TWO_HELD_OUT: Final = 6  # from this many cases on, at least two are held out

@@ -14,15 +14,17 @@ from .._util.files import replace_file
 from .._util.texts import counted, one_line, slug
 from ..errors import spelled
 from ..lint.skill_rules import lint_skill_file
-from ..skills.skill import Skill, estimated_tokens, is_taught, load_skill, skill_file
+from ..skills.folder import contents_of, skill_file
+from ..skills.skill import LONGEST_NAME, Skill, estimated_tokens, is_valid_name, load_skill
 from .prompts import TEACHER
 from .replies import DRAFT_SCHEMA, DraftForm, NotUsable, Request, ask_for, read_reply
 from .secrets import masked
 from .teach_models import TeachModels
 
-_LONGEST_NAME: Final = 64
 _FOLDERS: Final = ("references", "scripts", "assets")
 _GOOD_PART: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+# What a draft takes over from the skill that it improves.
+_NOT_BY_TEACHERS: Final = frozenset({"skill-metadata", "skill-unknown-key", "skill-link"})
 _MOST_FILES: Final = 20
 _MOST_FILE_CHARS: Final = 100_000
 _MOST_DEPTH: Final = 3
@@ -65,18 +67,18 @@ class Draft:
 
 def _copy_taught(base: Path, folder: Path) -> None:
     """Copy the files that an agent gets: no cases, no hidden files."""
-
-    def ignored(where: str, names: list[str]) -> list[str]:
-        paths = [Path(where, name) for name in names]
-        return [p.name for p in paths if p.name.startswith(".") or not is_taught(base, p)]
-
-    shutil.copytree(base, folder, ignore=ignored, dirs_exist_ok=True)
+    for file in contents_of(base).files:
+        relative = file.relative_to(base)
+        if not any(part.startswith(".") for part in relative.parts):
+            (folder / relative).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(file, folder / relative)
 
 
 def draft_of(skill: Skill, fields: Mapping[str, Any]) -> Draft:
-    """An existing skill as the first version."""
+    """An existing skill as the first version; its name becomes that of a folder."""
+    name = skill.name if is_valid_name(skill.name) else slug(skill.name, LONGEST_NAME)
     others = {key: value for key, value in fields.items() if key not in ("name", "description")}
-    return Draft(skill.name, skill.description, skill.body, (), others, skill.file.parent)
+    return Draft(name or "my-skill", skill.description, skill.body, (), others, skill.file.parent)
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ def ask_for_draft(models: TeachModels, prompt: str, wanted: Wanted, session: int
 def read_draft(text: str, wanted: Wanted) -> Draft:
     form = _form_of(text)
     description, body = " ".join(form.description.split()), form.body.strip()
-    name = wanted.name or slug(form.name, _LONGEST_NAME) or wanted.fallback_name
+    name = wanted.name or slug(form.name, LONGEST_NAME) or wanted.fallback_name
     files = tuple((file.path.strip(), masked(file.text)) for file in form.files)
     if problems := list(_file_problems(files)):
         raise NotUsable(problems)
@@ -172,11 +174,13 @@ def _file_problems(files: tuple[tuple[str, str], ...]) -> Iterator[str]:
 
 
 def _lint(draft: Draft, wanted: Wanted) -> tuple[list[str], list[str]]:
-    """Errors, and warnings, which are only advice."""
+    """Errors, and warnings, which are only advice; no faults that a teacher can't mend."""
     with tempfile.TemporaryDirectory(prefix="tmp-", dir=wanted.scratch) as folder:
         findings = list(lint_skill_file(draft.write(Path(folder, draft.name))))
     problems: dict[str, list[str]] = {"error": [], "warning": []}
     for finding in findings:
+        if finding.code in _NOT_BY_TEACHERS:
+            continue
         hint = f". {spelled(finding.hint)}" if finding.hint else ""
         problems[finding.level].append(one_line(f"{finding.message}{hint}", 300))
     if draft.tokens > wanted.most_tokens:

@@ -9,25 +9,25 @@ from typing import Any, Final
 from .._util.files import reason_of, replace_file, why_unwritable
 from .._util.texts import slug
 from ..errors import InputError, Setting, SettingsError, shown
-from ..skills.skill import CASES_NAME, load_skill, skill_file
+from ..skills.folder import CASES_NAME, is_skill, skill_file
+from ..skills.skill import LONGEST_NAME, load_skill
 from .case_file import CaseFile, case_file_text
 from .drafts import Draft
 from .outcome import Taught
 from .secrets import masked
 from .state import TeachState
 
-_LONGEST_NAME: Final = 64
 _ELSEWHERE: Final = ("Choose another folder with ", Setting("output"), ".")
 _VERSION: Final = "1.0"  # of the format, as upskill writes it
 
 
 def checked_name(setting: str, name: str) -> str:
     """The name if it is valid; SettingsError with a valid one if not."""
-    if name != slug(name, _LONGEST_NAME):
+    if name != slug(name, LONGEST_NAME):
         raise SettingsError(
             setting,
             "a skill's name has only lowercase letters, digits and single hyphens",
-            f"For example: {slug(name, _LONGEST_NAME) or 'my-skill'}",
+            f"For example: {slug(name, LONGEST_NAME) or 'my-skill'}",
             value=name,
         )
     return name
@@ -50,10 +50,6 @@ def require_free(setting: str, folder: Path, *, force: bool) -> None:
     raise SettingsError(setting, problem, hint, value=shown(folder))
 
 
-def is_skill(folder: Path) -> bool:
-    return skill_file(folder).is_file()
-
-
 def require_writable(folder: Path, setting: str = "") -> None:
     """Raise if a folder can't be written: found before anything is paid for."""
     if problem := why_unwritable(folder, folder=True):
@@ -66,7 +62,7 @@ def free_name(parent: Path, name: str) -> str:
     """The name, with a number if it is taken."""
     number, found = 2, name
     while os.path.lexists(parent / found):
-        found = f"{name[: _LONGEST_NAME - 4]}-{number}"
+        found = f"{name[: LONGEST_NAME - 4]}-{number}"
         number += 1
     return found
 

@@ -10,14 +10,8 @@ from typing import Any, Final
 from .._util.json_forms import read_json
 from .._util.texts import counted, digest, guess
 from ..errors import InputError, SettingsError, shown
-from ..skills.skill import (
-    SKILL_NAMES,
-    estimated_tokens,
-    fields_of,
-    is_taught,
-    load_skill,
-    skill_file,
-)
+from ..skills.folder import SKILL_NAMES, contents_of, read_skill_file, skill_file
+from ..skills.skill import estimated_tokens, fields_of, load_skill
 from .drafts import Draft, draft_of
 from .prompts import fenced
 from .secrets import masked
@@ -109,14 +103,14 @@ def _skill_parts(start: Draft, folder: Path) -> list[str]:
     parts = [f"The skill as it is:\n{fenced('skill', masked(start.text))}"]
     left = _MOST_FILE_TOKENS
     names = []
-    for file in sorted(folder.rglob("*")):
-        if not file.is_file() or not is_taught(folder, file) or file.name in SKILL_NAMES:
+    for file in sorted(contents_of(folder).files):
+        if file.parent == folder and file.name in SKILL_NAMES:
             continue
         name = file.relative_to(folder).as_posix()
         names.append(name)
         try:
-            text = file.read_text("utf-8")
-        except (OSError, UnicodeDecodeError):
+            text = read_skill_file(folder, name)
+        except ValueError:  # no text, or too much of it
             continue
         if (tokens := estimated_tokens(text)) <= left:
             left -= tokens

@@ -17,7 +17,7 @@ from ..engine.store import FOLDER, make_folder
 from ..errors import Setting, SettingsError
 from ..results.run import RunResults
 from ..results.to_json import results_bytes
-from ..skills.skill import CASES_NAME
+from ..skills.folder import CASES_NAME, TOOL_FOLDERS
 from .drafts import Draft
 
 _STATE: Final = "state.json"
@@ -68,7 +68,7 @@ class TeachState:
     def keep_before(self, skill: Path) -> Path:
         """Keep a copy of a skill that is about to be changed or replaced."""
         kept = _free(self.folder / "before")
-        shutil.copytree(skill, kept, symlinks=True)
+        shutil.copytree(skill, kept, symlinks=True, ignore=shutil.ignore_patterns(*TOOL_FOLDERS))
         return kept
 
 

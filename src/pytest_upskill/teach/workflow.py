@@ -9,7 +9,8 @@ from pathlib import Path
 from .._util.texts import digest, slug
 from ..errors import InputError, Setting, SettingsError, Spell, TeachError, shown
 from ..models.prices import Price
-from ..skills.skill import fields_of, load_skill, skill_file
+from ..skills.folder import is_skill, skill_file
+from ..skills.skill import fields_of, load_skill
 from . import saving
 from .attempts import Attempt
 from .case_file import CaseFile, read_case_file, require_growable
@@ -199,7 +200,7 @@ def _require_unfinished(settings: TeachSettings, context: TeachContext, material
     folder = Path(state.get("saved", ""))
     elsewhere = settings.output is not None and settings.output.absolute() != folder
     further = state.get("limits") != settings.on_resume("limit") or state.get("out_of_budget")
-    if "saved" in state and saving.is_skill(folder) and not elsewhere and not further:
+    if "saved" in state and is_skill(folder) and not elsewhere and not further:
         raise AlreadyFinished(folder)
 
 
@@ -240,7 +241,7 @@ def _free_name(parent: Path, name: str, state: TeachState, *, force: bool) -> st
     saved = Path(state.data.get("saved", ""))
     if saved.parent == parent.absolute() and saved.exists():
         return saved.name
-    if force and saving.is_skill(parent / name):
+    if force and is_skill(parent / name):
         return name
     return saving.free_name(parent, name)
 

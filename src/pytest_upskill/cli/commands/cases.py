@@ -4,7 +4,8 @@ import argparse
 import os
 
 from ...errors import InputError, Spell, shown
-from ...skills.skill import find_cases, load_skill, skill_file
+from ...skills.folder import find_cases, skill_file
+from ...skills.skill import load_skill
 from ...teach import workflow
 from ..project import find_skill
 from ..teaching import add_teach_arguments, config_here, run_teaching, teach_settings

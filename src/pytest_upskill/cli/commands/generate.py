@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from ...errors import shown
-from ...skills.skill import SKILL_NAMES
+from ...skills.folder import SKILL_NAMES
 from ...teach import workflow
 from ..output import ask
 from ..teaching import add_teach_arguments, config_here, run_teaching, teach_settings

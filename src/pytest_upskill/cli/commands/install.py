@@ -19,7 +19,8 @@ from ..._util.files import reason_of
 from ..._util.texts import counted, one_line
 from ...errors import InputError, SkillError, shown, spelled
 from ...lint.skill_rules import lint_skill_file
-from ...skills.skill import MANIFEST_NAME, find_skills, is_taught
+from ...skills.folder import MANIFEST_NAME, is_taught
+from ...skills.search import find_skills
 
 
 @dataclass(frozen=True)
@@ -243,7 +244,7 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     agents = _agents(given.agent, root, user=given.user)
     copies = list[_Copy]()
     problems = list[str]()
-    for file in find_skills(given.skill):
+    for file in find_skills(given.skill).files:
         found = [] if given.force else _lint_errors(file)
         problems += found
         if not found:

@@ -12,7 +12,8 @@ from typing import Final
 from ..._util.texts import counted, harmless, one_line
 from ...errors import spelled
 from ...lint import Finding, lint_skill
-from ...skills.skill import CASES_NAME, EVALS_NAME, find_skills, skill_file
+from ...skills.folder import CASES_NAME, EVALS_NAME, skill_file
+from ...skills.search import find_skills
 from ..project import INI_FILES
 
 _JUDGE_SET: Final = re.compile(
@@ -77,7 +78,7 @@ def _skill_files(paths: Iterable[Path]) -> Iterator[Path]:
     """The SKILL.md of each skill, once; pre-commit passes every file that changed."""
     seen = set[Path]()
     for path in paths:
-        for file in find_skills(_skill_of(path)):
+        for file in find_skills(_skill_of(path)).files:
             if (real := file.resolve()) not in seen:
                 seen.add(real)
                 yield file

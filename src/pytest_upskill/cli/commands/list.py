@@ -12,7 +12,7 @@ from ...errors import InputError, shown
 from ...reports.terminal.skill_tree import total_line, tree_lines
 from ...results.history import KeptRow, newest
 from ...results.overview import LastResult, SkillOverview, overview
-from ...skills.skill import find_skills
+from ...skills.search import find_skills
 from ...skills.upskill_config import read_config
 from ..output import stdout_look
 from ..project import ini_paths, runs_folder
@@ -44,7 +44,7 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     folders = [Path(os.path.abspath(folder)) for folder in named]  # noqa: PTH100
     kept = newest(runs_folder(None, Path.cwd()))
     found = [
-        (folder, [_with_history(overview(file), kept) for file in find_skills(folder)])
+        (folder, [_with_history(overview(file), kept) for file in find_skills(folder).files])
         for folder in folders
     ]
     skills = [skill for _, group in found for skill in group]

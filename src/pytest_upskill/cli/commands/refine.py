@@ -3,7 +3,8 @@
 import argparse
 import os
 
-from ...skills.skill import load_skill, skill_file
+from ...skills.folder import skill_file
+from ...skills.skill import load_skill
 from ...teach import workflow
 from ..project import find_skill
 from ..teaching import add_teach_arguments, config_here, run_teaching, teach_settings

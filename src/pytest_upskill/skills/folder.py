@@ -1,0 +1,180 @@
+"""A skill's folder: where its SKILL.md and cases are, which files belong to it, their digest."""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path, PurePath
+from typing import Final, NamedTuple
+
+from .._util.files import reason_of
+from ..errors import SkillError
+
+SKILL_NAMES: Final = ("SKILL.md", "skill.md")
+CASES_NAME: Final = "skill_meta.json"
+EVALS_NAME: Final = "evals/evals.json"
+MANIFEST_NAME: Final = ".pytest-upskill.json"  # in an installed copy: digests of its files
+MAX_FILE_BYTES: Final = 1_000_000  # of a file that is read as text
+TOOL_FOLDERS: Final = frozenset(
+    {".git", ".hg", ".svn", ".tox", ".nox", ".venv", "node_modules", "bower_components"}
+    | {"__pycache__", "site-packages", ".upskill", ".pytest_cache", ".mypy_cache", ".ruff_cache"}
+    | {".cache", ".eggs", ".gradle", ".pnpm-store", ".terraform", ".yarn"}
+)
+
+# These live next to the skill but are not part of it.
+_NOT_TAUGHT: Final = frozenset({CASES_NAME, "skill_results.json", "evals", MANIFEST_NAME})
+_CHUNK: Final = 1_000_000
+_SAMPLED_BYTES: Final = 20_000_000  # a larger file is not read whole for the digest
+
+
+def skill_file(path: Path) -> Path:
+    """The SKILL.md of a skill, given itself or its folder; it may not exist."""
+    files = (path / name for name in SKILL_NAMES)
+    return path if path.is_file() else next(filter(Path.is_file, files), path / SKILL_NAMES[0])
+
+
+def is_skill(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in SKILL_NAMES)
+
+
+def find_cases(folder: Path) -> Path | None:
+    """The file with a skill's cases, if any."""
+    files = (folder / name for name in (CASES_NAME, EVALS_NAME))
+    return next((file for file in files if file.is_file()), None)
+
+
+def is_taught(path: PurePath) -> bool:
+    """Whether a path, relative to a skill's folder, may be part of the skill by its name.
+
+    The folder of another skill is not part of it either.
+    """
+    return path.name not in TOOL_FOLDERS and path.parts[0] not in _NOT_TAUGHT
+
+
+def leads_outside(folder: Path, path: Path) -> bool:
+    """Whether a path is behind a symbolic link that leads out of a folder."""
+    # Path.resolve raises on a link to itself
+    return not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
+class Contents(NamedTuple):
+    """The files of a skill, sorted by folder, and the links in it that lead elsewhere."""
+
+    files: tuple[Path, ...]
+    links_out: tuple[Path, ...]
+
+
+def contents_of(root: Path) -> Contents:
+    """What belongs to a skill: no cases, no tools' folders, nothing behind a link out of it."""
+    files, links_out = list[Path](), list[Path]()
+    for path in _walk(root):
+        if path.is_symlink() and leads_outside(root, path):
+            links_out.append(path)
+        elif path.is_file():
+            files.append(path)
+    return Contents(tuple(files), tuple(links_out))
+
+
+def _walk(root: Path) -> Iterator[Path]:
+    for folder, subfolders, names in os.walk(root):
+        subfolders[:] = sorted(sub for sub in subfolders if not _is_foreign(Path(folder, sub)))
+        for name in sorted([*names, *subfolders]):
+            path = Path(folder, name)
+            if is_taught(path.relative_to(root)):
+                yield path
+            elif name in subfolders:
+                subfolders.remove(name)
+
+
+def _is_foreign(folder: Path) -> bool:
+    return is_skill(folder) or (folder / "pyvenv.cfg").is_file()
+
+
+def digest_of(root: Path, contents: Contents) -> str:
+    """A digest of a skill's files; it does not depend on where the skill is."""
+    total = hashlib.sha256()
+    for path in contents.files:
+        name = path.relative_to(root).as_posix()
+        try:
+            size = path.stat().st_size
+            total.update(f"{name}\0{size}\0".encode("utf-8", "surrogateescape"))
+            for chunk in _chunks(path, size):
+                total.update(chunk)
+        except OSError as error:  # such a file is of no use to an agent either
+            total.update(f"{name}\0{reason_of(error)}".encode("utf-8", "surrogateescape"))
+    return total.hexdigest()
+
+
+def _chunks(path: Path, size: int) -> Iterator[bytes]:
+    """The content of a file; of a huge one only its start and its end."""
+    with path.open("rb") as stream:
+        if size > _SAMPLED_BYTES:
+            yield stream.read(_CHUNK)
+            stream.seek(-_CHUNK, os.SEEK_END)
+        while chunk := stream.read(_CHUNK):
+            yield chunk
+
+
+def decoded(data: bytes, errors: str = "strict") -> str:
+    return data.decode("utf-8-sig", errors).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def text_of(data: bytes) -> str:
+    """The text of a file; ValueError if it is binary."""
+    try:
+        text = decoded(data)
+    except UnicodeDecodeError:
+        raise ValueError("not UTF-8 text") from None
+    if "\0" in text:
+        raise ValueError("not a text")
+    return text
+
+
+def read_text(file: Path) -> str:
+    """The text of a SKILL.md; SkillError says why there is none."""
+    try:
+        if leads_outside(file.parent, file):
+            raise SkillError(
+                file, "symbolic link out of the skill's folder", "Copy the file into the skill."
+            )
+        if file.exists() and not (file.is_file() and file.name in SKILL_NAMES):
+            raise SkillError(file, "not a SKILL.md", "Name a skill's folder or its SKILL.md.")
+        with file.open("rb") as stream:
+            data = stream.read(MAX_FILE_BYTES + 1)
+        if len(data) > MAX_FILE_BYTES:
+            problem = f"{file.stat().st_size:,} bytes (limit {MAX_FILE_BYTES:,})"
+            raise SkillError(file, problem, "Move what is not always needed to other files.")
+        return decoded(data)
+    except OSError as error:
+        raise SkillError(file, reason_of(error), "Check the path.") from None
+    except UnicodeDecodeError as error:
+        problem = f"not UTF-8 (byte {error.start})"
+        raise SkillError(file, problem, "Save it as UTF-8.") from None
+
+
+class NotTextError(ValueError):
+    """A file that should be a text is none."""
+
+
+def read_skill_file(folder: Path, name: str) -> str:
+    """The text of a file in the skill's folder; ValueError says why it can't be used."""
+    if "\0" in name:
+        raise ValueError(f"invalid file name {name!r}")
+    try:
+        # Path.resolve raises on a link to itself
+        real, root = Path(os.path.realpath(folder / name)), Path(os.path.realpath(folder))
+        if not real.is_relative_to(root):
+            raise ValueError(f"{name!r} is outside the skill's folder; copy it there")
+        if not real.is_file():
+            what = "is a folder" if real.is_dir() else "not found"
+            raise ValueError(f"{name!r} {what}; name a file, relative to the skill's folder")
+        size = real.stat().st_size
+        if size > MAX_FILE_BYTES:
+            raise ValueError(f"{name!r} has {size:,} bytes (limit {MAX_FILE_BYTES:,})")
+        text = real.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise NotTextError(f"{name!r} is not UTF-8 text (byte {error.start})") from None
+    except UnicodeEncodeError:
+        raise ValueError(f"invalid file name {name!r}") from None
+    except OSError as error:
+        raise ValueError(f"can't read {name!r}: {reason_of(error)}") from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")

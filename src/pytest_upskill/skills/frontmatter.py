@@ -1,0 +1,287 @@
+"""Split a SKILL.md into frontmatter and body, and read what can be read of the frontmatter.
+
+Agents differ in what they accept, so nothing here is refused: what some agent would not accept
+is a fault. The client guide of agentskills.io asks for the same.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from typing import Any, Final, Literal, NamedTuple
+
+import yaml
+
+from .._util.texts import one_line
+
+Level = Literal["error", "warning"]
+
+_MAX_CHARS: Final = 30_000  # of frontmatter; YAML is read slowly
+_DEEPEST: Final = 100  # levels of YAML, and brackets on a line: PyYAML takes their square
+_BEFORE: Final = re.compile(r"(?:[\s\ufeff]|<!--.*?-->)*", re.DOTALL)
+_RULE: Final = re.compile(r"-{3,}\s*")
+_CLOSING: Final = re.compile(r"(?:-{3,}|\.{3})\s*")
+_ENTRY: Final = re.compile(
+    r"""(?P<quote>["']?)(?P<key>[A-Za-z_][\w.-]*)(?P=quote)[ \t]*:(?:[ \t]+(?P<value>.*)|$)"""
+    r"""|(?P<tight>name|description):(?P<rest>.*)"""  # the space is missing
+)
+_FIRST: Final = re.compile(r"(?:name|description)[ \t]*:")
+_LIKE_YAML: Final = re.compile(r"[ \t]|-[ \t]|#|$")
+_BLOCK: Final = re.compile(r"[|>][-+0-9]*[ \t]*(?:#.*)?")
+_QUOTED: Final = re.compile(r"""(["'])(.*)\1""", re.DOTALL)
+_START: Final = "Start with the lines '---', 'name: …', 'description: …' and '---'."
+_QUOTE: Final = "Put the value in quotes."
+_INDENT: Final = "Indent with spaces, and quote values that contain ':' or '#'."
+
+
+class Fault(NamedTuple):
+    """Something in a SKILL.md that the specification forbids; an error if an agent minds."""
+
+    line: int
+    message: str
+    code: str
+    level: Level
+    hint: str = ""
+
+
+class Parsed(NamedTuple):
+    """A SKILL.md: the fields of its frontmatter, every scalar as a string, and its body."""
+
+    fields: dict[str, Any]
+    lines: dict[str, int]  # of the keys
+    body: str
+    body_line: int
+    faults: tuple[Fault, ...]
+    has_frontmatter: bool = True
+
+
+class _Head(NamedTuple):
+    """Frontmatter as written; ``first`` and ``end`` are the numbers of lines before and with it."""
+
+    text: str
+    first: int
+    end: int
+    faults: tuple[Fault, ...]
+
+
+class _Fields(NamedTuple):
+    fields: dict[str, Any]
+    lines: dict[str, int]
+    faults: tuple[Fault, ...]
+
+
+def parse(text: str) -> Parsed:
+    lines = text.split("\n")
+    for head in _heads(text, lines):
+        read = _read(head, lines)
+        if read is not None:
+            body = "\n".join(lines[head.end :]).strip()
+            faults = (*head.faults, *read.faults)
+            return Parsed(read.fields, read.lines, body, head.end + 1, faults)
+    missing = _frontmatter_fault(1, "no frontmatter", _START)
+    return Parsed({}, {}, text.strip().strip("\ufeff"), 1, (missing,), has_frontmatter=False)
+
+
+def _heads(text: str, lines: Sequence[str]) -> Iterator[_Head]:
+    """Where the frontmatter may be, the likeliest place first."""
+    before = _BEFORE.match(text)
+    opening = text.count("\n", 0, before.end()) if before else 0
+    faults = list[Fault]()
+    if opening or lines[0].startswith("\ufeff"):
+        what = "text before the frontmatter, so that some agents don't find it"
+        faults.append(_frontmatter_fault(1, what, "Start the file with the line '---'."))
+    first = opening + 1
+    if not _RULE.fullmatch(lines[opening].strip(" \t\ufeff")):
+        if not _FIRST.match(lines[opening]):
+            return
+        faults.append(_frontmatter_fault(first, "no '---' before the frontmatter", _START))
+        first = opening
+    elif lines[opening].strip(" \t\ufeff") != "---":
+        what = "the frontmatter must start with '---'"
+        faults.append(_frontmatter_fault(first, what, "Write three hyphens."))
+    end = _closing(lines, first)
+    if end is not None:
+        more = list[Fault]()
+        if lines[end].rstrip() != "---":
+            what = "the frontmatter must end with '---'"
+            more.append(_frontmatter_fault(end + 1, what, "Write three hyphens."))
+        head = _Head("\n".join(lines[first:end]), first, end + 1, (*faults, *more))
+        if not _swallowed_body(lines[first:end]) or _is_yaml(head.text):
+            yield head
+    run = list(takewhile(lambda line: line.strip() and _is_like_yaml(line), lines[first:]))
+    if first > opening and any(map(_ENTRY.match, run)):
+        what = "frontmatter not closed"
+        faults.append(_frontmatter_fault(opening + 1, what, "End it with a line '---'."))
+        yield _Head("\n".join(run), first, first + len(run), tuple(faults))
+
+
+def _closing(lines: Sequence[str], first: int) -> int | None:
+    """The index of the line that ends the frontmatter."""
+    for number in range(first, len(lines)):
+        if _CLOSING.fullmatch(lines[number]):
+            return number
+    # An indented one may be part of a value.
+    return next((n for n in range(first, len(lines)) if lines[n].strip() == "---"), None)
+
+
+def _is_like_yaml(line: str) -> bool:
+    return bool(_LIKE_YAML.match(line) or _ENTRY.match(line))
+
+
+def _swallowed_body(lines: Sequence[str]) -> bool:
+    """Whether the next '---' is a rule in the body: prose follows after an empty line."""
+    number = next((number for number, line in enumerate(lines) if not line.strip()), len(lines))
+    return not all(_is_like_yaml(line) for line in lines[number:])
+
+
+def _read(head: _Head, lines: Sequence[str]) -> _Fields | None:
+    """The fields of the frontmatter; None if there is not a single one in its text."""
+    faults = list[Fault]()
+    text = head.text
+    if len(text) > _MAX_CHARS:
+        what = f"{len(text):,} characters of frontmatter (limit {_MAX_CHARS:,})"
+        faults.append(Fault(head.first + 1, what, "skill-yaml", "error", "Shorten it."))
+        text = text[:_MAX_CHARS]
+    try:
+        node, value = _from_yaml(text)
+    except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
+        faults.append(_yaml_fault(error, text, head.first + 1, lines))
+        node, value = None, ""
+    if isinstance(node, yaml.MappingNode) and isinstance(value, dict):
+        found = _lines_of(node, head.first + 1)
+        return _Fields(value, found.lines, (*faults, *found.faults))
+    if value is None:  # nothing but comments
+        return _Fields({}, {}, tuple(faults))
+    fields, numbers = _entry_by_entry(text, head.first + 1)
+    if not fields:
+        return None
+    if not faults:
+        what = "the frontmatter must have a 'key: value' on each line"
+        faults.append(_frontmatter_fault(head.first + 1, what, _START))
+    return _Fields(fields, numbers, tuple(faults))
+
+
+def _from_yaml(text: str) -> tuple[yaml.Node | None, Any]:
+    if any(line.count("[") + line.count("{") > _DEEPEST for line in text.split("\n")):
+        raise yaml.YAMLError("too many brackets on a line")
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        return node, None if node is None else loader.construct_document(node)
+    finally:
+        loader.dispose()
+
+
+class _Loader(yaml.BaseLoader):
+    """Every scalar is a string; nothing is deep."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise yaml.YAMLError(f"more than {_DEEPEST} levels")
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+
+def _is_yaml(text: str) -> bool:
+    try:
+        return len(text) <= _MAX_CHARS and isinstance(_from_yaml(text)[1], dict)
+    except (yaml.YAMLError, RecursionError, ValueError, OverflowError):
+        return False
+
+
+def _lines_of(node: yaml.MappingNode, first: int) -> _Fields:
+    """The lines of the keys; the last one counts if a key is there twice, as in PyYAML."""
+    lines: dict[str, int] = {}
+    faults = []
+    for key, _ in node.value:
+        line = key.start_mark.line + first
+        if key.value in lines:
+            what = f"duplicate key {one_line(key.value, 60)!r}"
+            faults.append(Fault(line, what, "skill-yaml", "error", "Remove one."))
+        lines[str(key.value)] = line
+    return _Fields({}, lines, tuple(faults))
+
+
+def _yaml_fault(error: Exception, text: str, first: int, lines: Sequence[str]) -> Fault:
+    mark = None
+    if isinstance(error, yaml.MarkedYAMLError):
+        # What is not closed is at fault where it starts, not where the text ends.
+        is_open = re.search("quoted scalar|flow", error.context or "")
+        mark = error.context_mark if is_open else error.problem_mark
+    position = getattr(error, "position", None)  # of a character that YAML forbids
+    line = first
+    if mark is not None:
+        line += min(mark.line, text.count("\n"))
+    elif isinstance(position, int):
+        line += text.count("\n", 0, position)
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+    what, hint = one_line(str(problem) or "nested too deeply", 200), _INDENT
+    entry = _ENTRY.match(lines[line - 1])
+    if "mapping values are not allowed" in what and entry:
+        what = f"the value of {entry['key'] or entry['tight']!r} has a ':' and no quotes"
+        hint = _QUOTE
+    return Fault(line, f"invalid YAML in the frontmatter: {what}", "skill-yaml", "error", hint)
+
+
+def _entry_by_entry(text: str, first: int) -> tuple[dict[str, Any], dict[str, int]]:
+    """The fields of a text that is no YAML as a whole: each key with all lines up to the next."""
+    fields: dict[str, Any] = {}
+    numbers: dict[str, int] = {}
+    entries = list[tuple[int, re.Match[str], list[str]]]()
+    for number, line in enumerate(text.split("\n"), start=first):
+        if entry := _ENTRY.match(line):
+            entries.append((number, entry, [line]))
+        elif entries:
+            entries[-1][2].append(line)
+    for number, entry, lines in entries:
+        key = entry["key"] or entry["tight"]
+        fields[key], numbers[key] = _value(entry, lines), number
+    return fields, numbers
+
+
+def _value(entry: re.Match[str], lines: Sequence[str]) -> Any:
+    """The value as YAML if that works; as a text of one line if not."""
+    if entry["key"]:
+        spaced = "\n".join(line.replace("\t", "  ") for line in lines)
+        try:
+            value = _from_yaml(spaced)[1]
+        except (yaml.YAMLError, RecursionError, ValueError, OverflowError):
+            value = None
+        if isinstance(value, dict) and len(value) == 1:
+            return next(iter(value.values()))
+    start = (entry["value"] if entry["key"] else entry["rest"]) or ""
+    more = [line.strip() for line in lines[1:] if not line.startswith("#")]
+    text = " ".join(filter(None, ["" if _BLOCK.fullmatch(start) else start.strip(), *more]))
+    if quoted := _QUOTED.fullmatch(text):
+        return quoted[2]
+    is_open = text.startswith(("'", '"')) and text.count(text[0]) == 1
+    return text[1:] if is_open else text
+
+
+def _frontmatter_fault(line: int, message: str, hint: str) -> Fault:
+    return Fault(line, message, "skill-frontmatter", "error", hint)
+
+
+_NO_PROSE: Final = re.compile(r"\s*(?:#{1,6}\s|<|!\[|\[!\[|\||[-*_=~]{3,}\s*$|`{3})")
+_MARK: Final = re.compile(r"\s*(?:#{1,6}|[->*+])\s+")  # of a heading, a quote or a list
+
+
+def first_paragraph(body: str, limit: int) -> str:
+    """The first lines of prose, on one line: no heading, table, picture or code."""
+    found = list[str]()
+    in_fence = False
+    for line in re.sub(r"<!--.*?(?:-->|\Z)", "", body, flags=re.DOTALL).split("\n"):
+        fence = line.lstrip().startswith(("```", "~~~"))
+        in_fence ^= fence
+        if in_fence or fence or not line.strip() or _NO_PROSE.match(line):
+            if found:
+                break
+        else:
+            found.append(line)
+    text = " ".join(found) or next((line for line in body.split("\n") if line.strip()), "")
+    return one_line(_MARK.sub("", text, count=1), limit)

@@ -1,0 +1,210 @@
+"""Find skills below a folder, and say which ones were left out."""
+
+import hashlib
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from ..errors import SkillError
+from .folder import MAX_FILE_BYTES, SKILL_NAMES, TOOL_FOLDERS, contents_of, digest_of, find_cases
+from .skill import name_of
+
+COPY: Final = "a copy of another skill here"
+WORKSPACE: Final = "a workspace of skill-creator"
+PACKAGES: Final = "installed packages"
+ENVIRONMENT: Final = "a virtual environment"
+WORKTREE: Final = "another git worktree"
+
+_WORKSPACE_SUFFIX: Final = "-workspace"
+_PACKAGE_FOLDERS: Final = frozenset({"node_modules", "bower_components", "site-packages"})
+_DEEPEST_LINKED: Final = 3  # levels below a link out of the folder: there may be a whole disk
+_MOST_LISTED: Final = 2000  # folders that are listed to tell whether a skill was left out
+
+
+class LeftOut(NamedTuple):
+    path: Path
+    reason: str
+
+
+@dataclass(frozen=True)
+class FoundSkills:
+    """The SKILL.md files of a path, and the folders with others that were left out."""
+
+    files: tuple[Path, ...]
+    left_out: tuple[LeftOut, ...] = ()
+
+
+def find_skills(path: Path) -> FoundSkills:
+    """The skills of a path: a file, a skill's folder, or a folder of skills, at any depth."""
+    if not path.exists():
+        raise SkillError(path, "no such file or folder", "Check the path.")
+    if path.is_file():
+        if path.name in SKILL_NAMES:
+            return FoundSkills((path,))
+        raise SkillError(
+            path,
+            "not a SKILL.md",
+            "Name the skill's folder, its SKILL.md, or a folder of skills.",
+        )
+    walk = _Walk(path)
+    files, workspaces = _without_workspaces(path, walk.files)
+    files, copies = _without_copies(path, files)
+    if not files:
+        raise SkillError(
+            path,
+            "no SKILL.md in this folder or below",
+            "A skill is a folder with a SKILL.md: frontmatter with name and description, "
+            "then the instructions for the model.",
+        )
+    return FoundSkills(tuple(sorted(files)), tuple(sorted([*walk.left_out, *workspaces, *copies])))
+
+
+class _Walk:
+    """All skills below a folder, each under its real path if that is below it too.
+
+    Follows links, since agents' folders often link to skills kept elsewhere.
+    """
+
+    def __init__(self, top: Path) -> None:
+        self.files = list[Path]()
+        self.left_out = list[LeftOut]()
+        self._top = top
+        self._listings_left = _MOST_LISTED
+        self._seen = set[str]()
+        self._links = deque[Path]()
+        self._walk(top, None)
+        while self._links:
+            link = self._links.popleft()
+            # A folder above would lead to everything else there.
+            if not Path(os.path.realpath(top)).is_relative_to(os.path.realpath(link)):
+                self._walk(link, _DEEPEST_LINKED)
+
+    def _walk(self, start: Path, deepest: int | None) -> None:
+        for folder, subfolders, names in os.walk(start):
+            here, real = Path(folder), os.path.realpath(folder)
+            foreign = None if here == self._top else _foreign(here, names)
+            if foreign:
+                self._leave_out(here, foreign)
+            if foreign or real in self._seen:
+                subfolders.clear()
+                continue
+            self._seen.add(real)
+            files = (here / name for name in SKILL_NAMES if name in names)
+            self.files += [file for file in files if file.is_file()][:1]
+            subfolders[:] = list(self._followed(here, sorted(subfolders)))
+            if deepest is not None and len(here.relative_to(start).parts) >= deepest:
+                subfolders.clear()
+
+    def _followed(self, folder: Path, subfolders: Sequence[str]) -> Iterator[str]:
+        for name in subfolders:
+            if name in TOOL_FOLDERS:
+                if name in _PACKAGE_FOLDERS:
+                    self._leave_out(folder / name, PACKAGES)
+            elif (folder / name).is_symlink():
+                self._links.append(folder / name)
+            else:
+                yield name
+
+    def _leave_out(self, folder: Path, reason: str) -> None:
+        """Note a folder if a look at a part of it, since it may be huge, shows a skill."""
+        folders = deque([folder])
+        while folders and self._listings_left:
+            self._listings_left -= 1
+            try:
+                entries = sorted(os.scandir(folders.popleft()), key=lambda entry: entry.name)
+            except OSError:
+                continue
+            if any(entry.name in SKILL_NAMES and entry.is_file() for entry in entries):
+                self.left_out.append(LeftOut(folder, reason))
+                return
+            folders.extend(
+                Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)
+            )
+
+
+def _foreign(folder: Path, names: Sequence[str]) -> str | None:
+    """Why the skills of a folder are not meant, if so."""
+    if "pyvenv.cfg" in names:
+        return ENVIRONMENT
+    if ".git" in names:  # a file: the folder is a submodule or a worktree
+        try:
+            is_worktree = b"/worktrees/" in (folder / ".git").read_bytes()[:1000]
+        except OSError:
+            is_worktree = False
+        return WORKTREE if is_worktree else None
+    return None
+
+
+def _without_workspaces(top: Path, files: Sequence[Path]) -> tuple[list[Path], list[LeftOut]]:
+    """skill-creator keeps snapshots and results of a skill X in X-workspace."""
+    skills = {file.parent.name for file in files}
+    kept, left_out = list[Path](), dict[Path, None]()
+    for file in files:
+        workspace = next(
+            (
+                folder
+                for folder in [file.parent, *file.parent.parents]
+                if folder.is_relative_to(top)
+                and folder != top
+                and folder.name.endswith(_WORKSPACE_SUFFIX)
+                and _is_workspace(folder, file, skills)
+            ),
+            None,
+        )
+        if workspace:
+            left_out[workspace] = None
+        else:
+            kept.append(file)
+    return kept, [LeftOut(folder, WORKSPACE) for folder in left_out]
+
+
+def _is_workspace(folder: Path, file: Path, skills: set[str]) -> bool:
+    """Not the folder of a skill named google-workspace, nor a folder of its skills."""
+    skill = folder.name.removesuffix(_WORKSPACE_SUFFIX)
+    if name_of(file) == skill:
+        return True
+    return file.parent != folder and (skill in skills or any(folder.glob("iteration-*")))
+
+
+def _without_copies(top: Path, files: Sequence[Path]) -> tuple[list[Path], list[LeftOut]]:
+    """Of skills with the same files, one: with cases, not in a hidden folder, the least deep."""
+
+    def rank(file: Path) -> tuple[bool, bool, int, Path]:
+        parts = file.parent.relative_to(top).parts
+        hidden = any(part.startswith(".") for part in parts)
+        return find_cases(file.parent) is None, hidden, len(parts), file
+
+    kept, copies = list[Path](), list[LeftOut]()
+    for same_text in _grouped(files, _text_key):
+        # Only then is it worth reading all files of the skills.
+        for same in _grouped(same_text, _files_key) if len(same_text) > 1 else [same_text]:
+            first, *more = sorted(same, key=rank)
+            kept.append(first)
+            copies += [LeftOut(file.parent, COPY) for file in more]
+    return kept, copies
+
+
+def _grouped(files: Sequence[Path], key: Callable[[Path], str]) -> list[list[Path]]:
+    groups: dict[str, list[Path]] = {}
+    for file in files:
+        groups.setdefault(key(file), []).append(file)
+    return list(groups.values())
+
+
+def _text_key(file: Path) -> str:
+    """The same for all files with the same text; its own path for one that is not read."""
+    try:
+        with file.open("rb") as stream:
+            data = stream.read(MAX_FILE_BYTES + 1)
+    except OSError:
+        return f"!{file}"
+    return hashlib.sha256(data).hexdigest() if len(data) <= MAX_FILE_BYTES else f"!{file}"
+
+
+def _files_key(file: Path) -> str:
+    """The same for a copy; also for a SKILL.md that is only a link to the other one."""
+    real = Path(os.path.realpath(file))
+    return digest_of(real.parent, contents_of(real.parent))
