@@ -190,17 +190,66 @@ def test_dry_run_writes_nothing(skill: Path, capsys: pytest.CaptureFixture[str])
     assert not Path(".claude").exists()
 
 
-def test_a_broken_skill_is_not_installed(skill: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_skill_with_faults_is_installed_with_a_warning(
+    skill: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     text = (skill / "SKILL.md").read_text()
-    (skill / "SKILL.md").write_text(f"{text}\nSee [more](references/none.md).\n")
-    shown = install(capsys, str(skill), "--agent", "claude", status=1)
-    assert "skills/gate/SKILL.md" in shown[0]
-    assert "references/none.md" in shown[0]
-    assert shown[-1] == "not installed: fix the errors, or add --force"
-    assert not Path(".claude").exists()
+    (skill / "SKILL.md").write_text(f"\n{text}\nSee [more](references/none.md).\n")
+    copied, warned = install(capsys, str(skill), "--agent", "claude")
+    assert copied.endswith("installed (5 files)")
+    assert warned.startswith(
+        "skills/gate/SKILL.md:1: warning: 2 lint errors, first: text before the frontmatter"
+    )
+    data = install_data(capsys, str(skill), "--agent", "claude")
+    assert (data["problems"], len(data["warnings"])) == ([], 1)
+
+
+def test_a_skill_without_text_is_not_installed(
+    skill: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_skill(Path("skills/good"))
+    (skill / "SKILL.md").write_text("---\nname: gate\n---\n")
+    for words in ([], ["--force"]):
+        *_, shown = install(capsys, "skills", "--agent", "claude", *words, status=1)
+        assert shown.startswith("not installed: skills/gate/SKILL.md: no text after the front")
+    assert not Path(".claude/skills/gate").exists()
+    assert Path(".claude/skills/good/SKILL.md").is_file()
     assert install_data(capsys, str(skill), "--agent", "claude", status=1)["problems"]
-    install(capsys, str(skill), "--agent", "claude", "--force")
-    assert Path(".claude/skills/gate/SKILL.md").is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"), [("door", "door"), ("Big Door", "gate"), ("../door", "gate")]
+)
+def test_the_copy_is_named_like_the_skill_if_its_name_is_valid(
+    skill: Path, capsys: pytest.CaptureFixture[str], name: str, folder: str
+) -> None:
+    text = (skill / "SKILL.md").read_text().replace("name: gate", f"name: {name}")
+    (skill / "SKILL.md").write_text(text)
+    (copy,) = install_data(capsys, str(skill), "--agent", "claude")["copies"]
+    assert copy["skill"] == folder
+    assert files(Path(".claude/skills")) == sorted(f"{folder}/{f}" for f in [*GOES, MANIFEST_NAME])
+    assert not Path(".claude/door").exists()
+
+
+def test_two_skills_of_the_same_name_do_not_replace_each_other(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write_skill(Path("skills/a/gate"), body="One.")
+    write_skill(Path("skills/b/gate"), body="Two.")
+    copied, problem = install(capsys, "skills", "--agent", "claude", status=1)
+    assert copied.endswith(".claude/skills/gate: installed (1 file)")
+    assert "skills/b/gate/SKILL.md: skills/a/gate/SKILL.md has the same name, 'gate'" in problem
+    assert "One." in Path(".claude/skills/gate/SKILL.md").read_text()
+
+
+def test_skills_inside_a_skill_are_installed_on_their_own(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write_skill(Path("skills/gate"))
+    write_skill(Path("skills/gate/skills/door"))
+    copies = install_data(capsys, "skills/gate", "--agent", "claude")["copies"]
+    assert [(copy["skill"], copy["files"]) for copy in copies] == [("gate", 1), ("door", 1)]
+    assert not Path(".claude/skills/gate/skills").exists()
 
 
 def test_broken_cases_do_not_matter(skill: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -227,10 +276,12 @@ def test_links_out_of_the_skill_are_never_followed(
 ) -> None:
     (tmp_path / "secret").write_text("x")
     (skill / "references/leak.md").symlink_to(tmp_path / "secret")
-    assert main(["install", str(skill), "--agent", "claude"]) == 1
-    assert main(["install", str(skill), "--agent", "claude", "--force"]) == 2
-    assert "points outside the skill" in capsys.readouterr().err
-    assert not Path(".claude").exists()
+    install(capsys, str(skill), "--agent", "claude")
+    assert files(Path(".claude/skills/gate")) == sorted([*GOES, MANIFEST_NAME])
+    (skill / "SKILL.md").unlink()
+    (skill / "SKILL.md").symlink_to(tmp_path / "secret")
+    (shown,) = install(capsys, str(skill), "--agent", "claude", "--force", status=1)
+    assert "symbolic link out of the skill's folder" in shown
 
 
 def test_nothing_is_written_through_a_link_out_of_the_project(

@@ -19,8 +19,9 @@ from ..._util.files import reason_of
 from ..._util.texts import counted, one_line
 from ...errors import InputError, SkillError, shown, spelled
 from ...lint.skill_rules import lint_skill_file
-from ...skills.folder import MANIFEST_NAME, is_taught
+from ...skills.folder import MANIFEST_NAME, contents_of
 from ...skills.search import find_skills
+from ...skills.skill import Skill, is_valid_name, load_skill
 
 
 @dataclass(frozen=True)
@@ -85,29 +86,14 @@ State = Literal["new", "same", "old", "changed"]
 
 
 def files_of(folder: Path) -> dict[str, Path]:
-    """The files to copy: no cases, results, hidden files or caches."""
-    real_root = Path(os.path.realpath(folder))
-    found: dict[str, Path] = {}
-    for parent, subfolders, names in os.walk(folder):
-        subfolders[:] = sorted(name for name in subfolders if _goes(folder, Path(parent, name)))
-        for name in sorted(names):
-            path = Path(parent, name)
-            if not _goes(folder, path):
-                continue
-            if not Path(os.path.realpath(path)).is_relative_to(real_root):
-                raise SkillError(
-                    path,
-                    "this symbolic link points outside the skill's folder",
-                    "Replace it with a copy of the file.",
-                )
-            if path.is_file():
-                found[path.relative_to(folder).as_posix()] = path
-    return found
+    """The files to copy: no cases, results, hidden files, caches, nor links to other places."""
+    paths = ((file.relative_to(folder), file) for file in contents_of(folder).files)
+    return {path.as_posix(): file for path, file in paths if _goes(path)}
 
 
-def _goes(root: Path, path: Path) -> bool:
-    hidden = path.name.startswith(".") or path.name.endswith((".pyc", "~"))
-    return not hidden and is_taught(root, path)
+def _goes(path: Path) -> bool:
+    hidden = any(part.startswith(".") for part in path.parts)
+    return not hidden and not path.name.endswith((".pyc", "~"))
 
 
 def state_of(files: Mapping[str, Path], target: Path) -> tuple[State, list[str]]:
@@ -220,9 +206,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--user", action="store_true", help="install for all projects, in your home folder"
     )
-    parser.add_argument(
-        "--force", action="store_true", help="replace edited copies, and ignore lint errors"
-    )
+    parser.add_argument("--force", action="store_true", help="replace edited copies")
     parser.add_argument("--dry-run", action="store_true", help="only show what would be done")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -243,15 +227,32 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     root = _home() if given.user else Path.cwd()
     agents = _agents(given.agent, root, user=given.user)
     copies = list[_Copy]()
-    problems = list[str]()
+    problems, warnings = list[str](), list[str]()
+    taken: dict[str, Path] = {}
     for file in find_skills(given.skill).files:
-        found = [] if given.force else _lint_errors(file)
-        problems += found
-        if not found:
-            copies += [_install(file, agent, root, given) for agent in agents]
+        try:
+            name = _folder_for(load_skill(file))
+        except SkillError as error:
+            problems.append(one_line(f"{error.where}: {error.problem}. {error.hint}", 500))
+            continue
+        if (other := taken.setdefault(name, file)) != file:
+            problems.append(
+                f"{shown(file)}: {shown(other)} has the same name, {name!r}. Rename one of them, "
+                "or install only one."
+            )
+            continue
+        warnings += _lint_errors(file)
+        copies += [_install(file, name, agent, root, given) for agent in agents]
     refused = bool(problems) or any(copy.changed for copy in copies)
     shape = _json if given.json else _text
-    return shape(copies, problems, dry_run=given.dry_run), 1 if refused else 0
+    return shape(copies, problems, warnings, dry_run=given.dry_run), 1 if refused else 0
+
+
+def _folder_for(skill: Skill) -> str:
+    """The name of a copy's folder: agents find a skill by it, so it is that of the skill."""
+    # A skill may be given as "." or by a link.
+    own = os.path.basename(os.path.realpath(skill.file.parent))  # noqa: PTH119
+    return skill.name if is_valid_name(skill.name) else own
 
 
 def _home() -> Path:
@@ -276,19 +277,20 @@ def _agents(names: list[str] | None, root: Path, *, user: bool) -> list[Agent]:
 
 
 def _lint_errors(file: Path) -> list[str]:
-    """Errors that matter to an agent; cases are not installed, and so not checked."""
-    return [
-        f"{found.file}:{found.line}: {one_line(f'{found.message}. {spelled(found.hint)}', 500)}"
-        for found in lint_skill_file(file)
-        if found.level == "error"
-    ]
+    """A line for a skill that some agent may not load or use well; cases are not installed."""
+    errors = [found for found in lint_skill_file(file) if found.level == "error"]
+    if not errors:
+        return []
+    first = errors[0]
+    number = f"{len(errors)} lint errors, first: " if len(errors) > 1 else ""
+    message = one_line(f"{number}{first.message}. {spelled(first.hint)}", 500)
+    return [f"{first.file}:{first.line}: warning: {message}"]
 
 
-def _install(file: Path, agent: Agent, root: Path, given: argparse.Namespace) -> _Copy:
-    # The folder's name is that of the skill; it may be given as "." or by a link.
+def _install(file: Path, name: str, agent: Agent, root: Path, given: argparse.Namespace) -> _Copy:
     source = Path(os.path.realpath(file.parent))
     skills = agent.folder(root, user=given.user, env=os.environ)
-    target = skills / source.name
+    target = skills / name
     try:
         files = files_of(source)
         state, changed = state_of(files, target)
@@ -297,18 +299,17 @@ def _install(file: Path, agent: Agent, root: Path, given: argparse.Namespace) ->
     if os.path.realpath(target) == str(source):
         state, changed = "same", []
     if state == "changed" and not given.force:
-        return _Copy(source.name, agent.name, target, state, len(files), tuple(changed))
+        return _Copy(name, agent.name, target, state, len(files), tuple(changed))
     if state != "same" and not given.dry_run:
         # A folder that one of the agent's variables names was chosen by the user.
         write_copy(files, target, root if skills.is_relative_to(root) else skills)
-    return _Copy(source.name, agent.name, target, state, len(files))
+    return _Copy(name, agent.name, target, state, len(files))
 
 
-def _text(copies: list[_Copy], problems: list[str], *, dry_run: bool) -> str:
+def _text(copies: list[_Copy], problems: list[str], warnings: list[str], *, dry_run: bool) -> str:
     width = max((len(copy.agent) for copy in copies), default=0)
     lines = [f"{copy.agent:<{width}}  {_line(copy, dry_run)}" for copy in copies]
-    if problems:
-        lines += [*problems, "not installed: fix the errors, or add --force"]
+    lines += [*warnings, *(f"not installed: {problem}" for problem in problems)]
     return "\n".join(lines)
 
 
@@ -323,7 +324,7 @@ def _line(copy: _Copy, dry_run: bool) -> str:
     return f"{place}: {would}{_DONE[copy.state]}{size}"
 
 
-def _json(copies: list[_Copy], problems: list[str], *, dry_run: bool) -> str:
+def _json(copies: list[_Copy], problems: list[str], warnings: list[str], *, dry_run: bool) -> str:
     def data(copy: _Copy) -> Mapping[str, Any]:
         return {
             "skill": copy.skill,
@@ -334,5 +335,10 @@ def _json(copies: list[_Copy], problems: list[str], *, dry_run: bool) -> str:
             "changed": list(copy.changed),
         }
 
-    data_of_all = {"dry_run": dry_run, "copies": [*map(data, copies)], "problems": problems}
+    data_of_all = {
+        "dry_run": dry_run,
+        "copies": [*map(data, copies)],
+        "problems": problems,
+        "warnings": warnings,
+    }
     return json.dumps(data_of_all, indent=2)
