@@ -129,6 +129,8 @@ def lint_body(folder: Path, body: str) -> list[Finding]:
         "<!-- `scripts/no.py` -->",
         "(see `scripts/run.py)` or `scripts/run.py,`",
         "Their app has `assets/no.png` and `test/no.py`.",
+        "[wiki](.wiki/page.md) and [command](/other:skill) and [page](/docs/page)",
+        "`references/filename.md` and `scripts/your-script.py` and `references/x-*.md`",
     ],
 )
 def test_good_references_have_no_findings(tmp_path: Path, body: str) -> None:
@@ -159,8 +161,19 @@ def test_reference_outside_the_skill_is_a_warning(tmp_path: Path, body: str) -> 
 
 
 def test_reference_to_a_skill_beside_it_is_fine(tmp_path: Path) -> None:
-    write_skill(tmp_path / "door")
-    assert lint_body(tmp_path, "[x](../door/SKILL.md) [y](../door)") == []
+    door = write_skill(tmp_path / "door")
+    (door / "scripts").mkdir()
+    (door / "scripts/door.py").touch()
+    assert lint_body(tmp_path, "[x](../door/SKILL.md) [y](../door) `scripts/door.py`") == []
+    (finding,) = lint_body(tmp_path, "[x](../door/no.md)")
+    assert finding.message == "'../door/no.md' is outside the skill's folder, and not there"
+
+
+def test_skill_of_a_project_may_refer_to_the_project(tmp_path: Path) -> None:
+    (tmp_path / ".claude/skills").mkdir(parents=True)
+    (tmp_path / "README.md").touch()
+    found = lint_body(tmp_path / ".claude/skills", "[x](../../../README.md) [y](../../../no.md)")
+    assert [finding.message.split()[0] for finding in found] == ["'../../../no.md'"]
 
 
 def test_reference_is_reported_once(tmp_path: Path) -> None:
@@ -192,13 +205,31 @@ def test_file_named_only_by_another_file_is_a_warning(tmp_path: Path) -> None:
     }.items():
         (file.parent / "references").mkdir(exist_ok=True)
         (file.parent / "references" / name).write_text(text)
-    found = lint(file)
-    assert brief(found) == [(3, "warning", "reference-deep"), (3, "warning", "reference-deep")]
-    assert [finding.message.split()[0] for finding in found] == [
-        "'references/b.md'",
-        "'references/d.md'",
-    ]
-    assert found[0].file == str(file.parent / "references/a.md")
+    (finding,) = lint(file)
+    assert brief([finding]) == [(3, "warning", "reference-deep")]
+    assert finding.file == str(file.parent / "references/a.md")
+    assert finding.message == (
+        "'references/b.md' is named here, but not in SKILL.md, and 1 file more like it"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Never touch `b.md`.",
+        "For example, see [b](b.md).",
+        "```\n[b](b.md)\n```",
+        "See [readme](README.md) and [form](../assets/form.md).",
+        "See [skill](../SKILL.md) and [a](a.md) and [b](https://example.org/b.md).",
+    ],
+)
+def test_other_mentions_are_no_chain(tmp_path: Path, text: str) -> None:
+    file = write_skill_md(tmp_path, HEAD + "See references/a.md.")
+    for name in ("references/b.md", "references/README.md", "assets/form.md"):
+        (file.parent / name).parent.mkdir(exist_ok=True)
+        (file.parent / name).touch()
+    (file.parent / "references/a.md").write_text(text)
+    assert lint(file) == []
 
 
 def test_folder_named_by_the_skill_is_no_chain(tmp_path: Path) -> None:

@@ -65,6 +65,12 @@ def named(folder: Path, text: str) -> list[str]:
             "scripts/lib/tool.py references/deep/more.md",
         ),
         ("assets/logo.png", "assets/logo.png"),
+        ("`{kind}/run.py` and `<any>/lib/tool.py`", "scripts/run.py scripts/lib/tool.py"),
+        (
+            "`references/k*.md` or *scripts/run.py*",
+            "references/keys.md scripts/run.py",
+        ),
+        ("`*/same.md`", "a/same.md b/same.md"),
         ("forms.md, forms.md and [forms](forms.md)", "forms.md"),
     ],
 )

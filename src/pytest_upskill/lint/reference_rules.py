@@ -4,14 +4,16 @@ A missing file is reported only if the text clearly means a file of the skill: n
 example, nothing in a fence.
 """
 
+import os
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from .._util.texts import one_line
+from .._util.texts import counted, one_line
 from ..errors import shown
 from ..skills.context import FilesOnDisk
 from ..skills.folder import SKILL_NAMES
@@ -19,12 +21,19 @@ from ..skills.references import Folder, Reference, files_named, references_in
 from .finding import Finding, Level
 
 _MOST_CHAINED: Final = 100  # files of a skill that are searched for further references
-_BEFORE: Final = "([\"'"
+_BEFORE: Final = "(["
 _BEHIND: Final = ")],.;:!?\"'"
 _HAS_ENDING: Final = re.compile(r".*\w\.\w{1,10}", re.DOTALL)
 _PLACEHOLDER: Final = re.compile(
-    r"[{}<>*$…|]|\.\.\.|path/to/|\b(?:xxx|foo|bar|placeholder)\b|\byour[-_]|\bmy[-_]", re.I
+    r"[{}<>*$…|]|\.\.\.|path/to/|\b(?:your|my|some)[-_]"
+    r"|(?:^|/)(?:xxx|foo|bar|file|file_?name|name|placeholder)(?:\.\w+)?$",
+    re.I,
 )
+_NAVIGATES: Final = re.compile(r"\b(?:read|see|load|follow|consult|refer)\b", re.I)
+_ABOUT_THE_SKILL: Final = re.compile(
+    r"(?:.*/)?(?:readme|changelog|contributing|sources)\.md|assets/.*", re.I
+)
+_MOST_NEIGHBOURS: Final = 500
 _IN_SKILL: Final = re.compile(r"(?:\./)?(references?|scripts|assets)/.*\w\.\w{1,10}")
 _OUTSIDE: Final = "Copy the file into the skill: only the skill's own folder is installed."
 _MISSING: Final = "Add the file, or fix the path: it is relative to the skill's folder."
@@ -68,41 +77,62 @@ def _problem(reference: Reference, lookup: Folder, folder: Path) -> _Problem | N
     path, name = posixpath.normpath(written), repr(one_line(written, 200))
     level: Level = "error" if is_link else "warning"
     if path.startswith(("../", "/")) or path == "..":
-        outside = is_link and not _is_other_skill(folder, path)
-        message = f"{name} is outside the skill's folder"
-        return _Problem("warning", "reference-outside", message, _OUTSIDE) if outside else None
+        return _outside(folder, path, name) if is_link else None
     spelling = lookup.spelling(path)
     if spelling == path:
         return None
     if spelling and (is_link or _HAS_ENDING.fullmatch(path)):
         message = f"{name} is spelled {one_line(spelling, 200)!r} in the skill"
         return _Problem(level, "reference-broken", message, _SPELLING)
-    if spelling is None and _means_a_file(reference, written, lookup):
+    if spelling is None and _means_a_file(reference, written, lookup, folder):
         return _Problem(level, "reference-broken", f"{name} not found in the skill", _MISSING)
     return None
 
 
-def _means_a_file(reference: Reference, written: str, lookup: Folder) -> bool:
+def _means_a_file(reference: Reference, written: str, lookup: Folder, folder: Path) -> bool:
+    """Hidden folders are of the project that the skill works on."""
     if reference.kind == "link":
-        return bool(_HAS_ENDING.fullmatch(written)) or written.endswith("/")
+        hidden = written.removeprefix("./").startswith(".")
+        return not hidden and bool(_HAS_ENDING.fullmatch(written) or written.endswith("/"))
     own = _IN_SKILL.fullmatch(written) if reference.kind == "code" else None
-    return bool(own and not reference.example and lookup.spelling(own[1]))
+    if not own or reference.example or not lookup.spelling(own[1]):
+        return False
+    return not _is_of_a_neighbour(folder, posixpath.normpath(written))
 
 
-def _is_other_skill(folder: Path, path: str) -> bool:
-    """Whether a path is in the folder of a skill next to this one, where agents have it too."""
-    match path.split("/"):
-        case ["..", name, *_]:
-            there = (folder.resolve().parent / name / one for one in SKILL_NAMES)
-            return any(one.is_file() for one in there)
-    return False
+def _outside(folder: Path, path: str, name: str) -> _Problem | None:
+    """Fine are skills beside this one, and the project of a skill that is in an agent's folder."""
+    real, parts = folder.resolve(), path.split("/")
+    there = os.path.exists(os.path.join(real, path))  # noqa: PTH110, PTH118
+    if path.startswith("/") and not there and not _HAS_ENDING.fullmatch(path):
+        return None  # a command, or a page of a site
+    beside = len(parts) > 1 and parts[1] != ".." and _is_skill(real.parent / parts[1])
+    if there and (beside or any(part.startswith(".") for part in real.parts)):
+        return None
+    missing = "" if there else ", and not there"
+    message = f"{name} is outside the skill's folder{missing}"
+    return _Problem("warning", "reference-outside", message, _OUTSIDE)
+
+
+def _is_skill(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in SKILL_NAMES)
+
+
+def _is_of_a_neighbour(folder: Path, path: str) -> bool:
+    """Whether a skill beside this one has such a file: the text may well mean that skill."""
+    try:
+        with os.scandir(folder.resolve().parent) as found:
+            beside = [entry.path for entry in islice(found, _MOST_NEIGHBOURS)]
+    except OSError:
+        return False
+    return any(os.path.exists(os.path.join(one, path)) for one in beside)  # noqa: PTH110, PTH118
 
 
 def _chains(
     folder: Path, files: FilesOnDisk, lookup: Folder, named: Sequence[str]
 ) -> Iterator[Finding]:
-    """Files that SKILL.md names only through another file."""
-    reported = set(named)
+    """Files that SKILL.md names only through another file, as one finding at the first of them."""
+    known, found = set(named), list[tuple[str, str, int]]()
     for path in [one for one in named if one.endswith(".md")][:_MOST_CHAINED]:
         try:
             lines = files.text(path).split("\n")
@@ -110,19 +140,30 @@ def _chains(
             continue
         for reference in references_in(lines):
             written = reference.path
-            if reference.kind not in ("link", "code") or not written.endswith(".md"):
+            if not written.endswith(".md") or not _leads_on(reference, lines):
                 continue
             for start in (posixpath.dirname(path), ""):
                 target = posixpath.normpath(posixpath.join(start, written))
                 there = not target.startswith("..") and lookup.spelling(target) == target
-                if there and _is_page(target, lookup) and target not in reported:
-                    reported.add(target)
-                    message = f"{one_line(target, 200)!r} is named here, but not in SKILL.md"
-                    where = shown(folder / path)
-                    yield Finding(
-                        where, reference.line, "warning", "reference-deep", message, _CHAIN
-                    )
+                if there and target not in known and _is_page(target, lookup):
+                    known.add(target)
+                    found.append((target, path, reference.line))
+    if found:
+        target, path, line = found[0]
+        others = len(found) - 1
+        more = f", and {counted(others, 'file')} more like it" if others else ""
+        message = f"{one_line(target, 200)!r} is named here, but not in SKILL.md{more}"
+        yield Finding(shown(folder / path), line, "warning", "reference-deep", message, _CHAIN)
+
+
+def _leads_on(reference: Reference, lines: Sequence[str]) -> bool:
+    """A link does; a path in code only if the line says to read it."""
+    if reference.kind == "link":
+        return not reference.example
+    says_so = reference.kind == "code" and _NAVIGATES.search(lines[reference.line - 1][:10_000])
+    return bool(says_so) and not reference.example
 
 
 def _is_page(path: str, lookup: Folder) -> bool:
-    return not lookup.is_folder(path) and lookup.is_of_the_skill(path)
+    is_page = not lookup.is_folder(path) and lookup.is_of_the_skill(path)
+    return is_page and not _ABOUT_THE_SKILL.fullmatch(path)

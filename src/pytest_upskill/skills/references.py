@@ -33,7 +33,9 @@ _HEADING: Final = re.compile(r" {0,3}(#{1,6})\s")
 _EXAMPLE: Final = re.compile(
     r"\bexamples?\b|\be\.g\.|\bfor instance\b|\bsuch as\b|\bhypothetical\b|\bimagine\b", re.I
 )
-_PATHS: Final = re.compile(r"[^\s\"'`()\[\]<>{}|,;:*=$@…│├└─]+")
+_BOLD: Final = re.compile(r"\*\*|__|^\W*\*(?=.*\*\W*$)|(?<=\w)\*\W*$")
+_ANYTHING: Final = re.compile(r"\$?\{[^{}]*\}|<[^<>]*>|\$\w+|\*+")  # a placeholder
+_PATHS: Final = re.compile(r"[^\s\"'`()\[\]<>{}|,;:=$@…│├└─]+")
 _NAMES_A_FILE: Final = re.compile(r"(?:.*/.*\w.*|.*\w\.\w{1,10}|.*\w/)", re.DOTALL)
 _LICENCE: Final = re.compile(r"(?:licen[cs]e|copying|notice)(?:[-_.].*)?", re.I)
 
@@ -182,19 +184,40 @@ class Folder:
             self._known[folder] = {_folded(name): name for name in names}
         return self._known[folder]
 
-    def find(self, word: str) -> str | None:
-        """The file or folder that a word names: by its path, its end, or its mere name."""
+    def find(self, word: str) -> list[str]:
+        """The files and folders that a word names: by path, the end of it, or the mere name."""
         path = posixpath.normpath(word.lstrip("/"))
-        if path.startswith("..") or path == ".":
-            return None
+        if path.startswith("..") or path in (".", "*"):
+            return []
         parts = path.split("/")
+        # The first placeholder may stand for the skill's folder.
+        if parts[0] == "*" and (found := self._matching(parts[1:])):
+            return found
         for start in range(max(1, len(parts) - 1)):
-            if found := self.spelling("/".join(parts[start:])):
+            if found := self._matching(parts[start:]):
                 return found
         if len(parts) > 1 or word.endswith("/"):
-            return None
+            return []
         module = self.spelling(path.replace(".", "/") + ".py") if "." in path else None
-        return module or self._by_name.get(path)
+        by_name = module or self._by_name.get(path)
+        return [by_name] if by_name else []
+
+    def _matching(self, parts: Sequence[str]) -> list[str]:
+        """The paths of these parts, in which a * stands for anything."""
+        if not any("*" in part for part in parts):
+            found = self.spelling("/".join(parts))
+            return [found] if found else []
+        paths = [""]
+        for part in parts:
+            # fnmatch has more special characters than a path with placeholders.
+            names = re.compile(".*".join(map(re.escape, part.split("*"))), re.DOTALL)
+            paths = [
+                f"{folder}/{name}" if folder else name
+                for folder in paths
+                for name in sorted(self._files.entries(folder))
+                if names.fullmatch(name)
+            ][:MOST_FILES]
+        return paths
 
     @cached_property
     def _by_name(self) -> dict[str, str]:
@@ -236,23 +259,23 @@ def files_named(files: Files, lines: Sequence[str]) -> list[str]:
             if word in seen:
                 continue
             seen.add(word)
-            if (path := lookup.find(word)) is None:
-                continue
-            if not lookup.is_folder(path):
-                named[path] = None
-            elif word.endswith("/") or reference.kind == "link":
-                folders[path] = None
+            for path in lookup.find(word):
+                if not lookup.is_folder(path):
+                    named[path] = None
+                elif word.endswith("/") or reference.kind == "link":
+                    folders[path] = None
     inside = (path for folder in folders for path in lookup.files_in(folder))
     found = (path for path in dict.fromkeys([*named, *inside]) if lookup.is_of_the_skill(path))
     return list(found)[:MOST_FILES]
 
 
 def paths_in(reference: Reference) -> Iterator[str]:
-    """The paths in a word, without what surrounds them: quotes, brackets, placeholders."""
+    """The paths in a word, without quotes and brackets, and with a * for each placeholder."""
     if reference.kind == "link":
         yield reference.path[:_LONGEST_PATH]
         return
-    for match in _PATHS.finditer(reference.path):
+    written = _BOLD.sub("", reference.path) if reference.kind == "prose" else reference.path
+    for match in _PATHS.finditer(_ANYTHING.sub("*", written)):
         word = match[0].rstrip(".!?")
         if len(word) <= _LONGEST_PATH and _NAMES_A_FILE.fullmatch(word):
             yield word
