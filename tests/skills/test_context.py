@@ -1,5 +1,6 @@
 """What a model sees of a skill."""
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -130,3 +131,22 @@ def test_the_previous_arm_has_the_files_as_they_were(
     assert "a.md:\n```\nNew a.\n```\n\nnew.md:\n```\nNew.\n```" in skill.text
     plain = loaded(folder, against="main").previous
     assert plain == "Old: a.md, gone.md, new.md, BIG.md, bin.md, link.md"
+
+
+def test_a_link_out_of_the_folder_and_what_is_no_file_are_not_read(tmp_path: Path) -> None:
+    folder = write_all(tmp_path / "gate", "See out.md, far/away.md, pipe.md and loop.md.")
+    (tmp_path / "out.md").write_text("secret")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/away.md").write_text("secret")
+    (folder / "out.md").symlink_to(tmp_path / "out.md")
+    (folder / "far").symlink_to(tmp_path / "other")
+    (folder / "loop.md").symlink_to("loop.md")
+    os.mkfifo(folder / "pipe.md")
+    skill = loaded(folder, references=True)
+    assert skill.references == ()
+    assert [(file.path, file.reason) for file in skill.unseen] == [
+        ("out.md", "a link out of the skill's folder"),
+        ("far/away.md", "a link out of the skill's folder"),
+        ("pipe.md", "not a file"),
+        ("loop.md", "not a file"),
+    ]

@@ -16,7 +16,7 @@ from typing import Final
 from .._util.texts import counted, one_line
 from ..errors import shown
 from ..skills.context import FilesOnDisk
-from ..skills.folder import SKILL_NAMES
+from ..skills.folder import is_skill
 from ..skills.references import Folder, Reference, files_named, references_in
 from .finding import Finding, Level
 
@@ -106,16 +106,12 @@ def _outside(folder: Path, path: str, name: str) -> _Problem | None:
     there = os.path.exists(os.path.join(real, path))  # noqa: PTH110, PTH118
     if path.startswith("/") and not there and not _HAS_ENDING.fullmatch(path):
         return None  # a command, or a page of a site
-    beside = len(parts) > 1 and parts[1] != ".." and _is_skill(real.parent / parts[1])
+    beside = len(parts) > 1 and parts[1] != ".." and is_skill(real.parent / parts[1])
     if there and (beside or any(part.startswith(".") for part in real.parts)):
         return None
     missing = "" if there else ", and not there"
     message = f"{name} is outside the skill's folder{missing}"
     return _Problem("warning", "reference-outside", message, _OUTSIDE)
-
-
-def _is_skill(folder: Path) -> bool:
-    return any((folder / name).is_file() for name in SKILL_NAMES)
 
 
 def _is_of_a_neighbour(folder: Path, path: str) -> bool:
