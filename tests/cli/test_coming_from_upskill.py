@@ -1,6 +1,7 @@
 """Every command and flag that upskill has, or had in 0.1 and 0.2, has an answer here."""
 
 import argparse
+import json
 import re
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 from pytest_upskill.cli import main
 from pytest_upskill.cli.command_table import make_parser
 from pytest_upskill.cli.commands.eval import pytest_arguments
+from support.kit import BODY, write_script
+from support.shell import COMMAND, Shell
 from support.upskill_logs import logged, write_batch
 
 # As on its command line.
@@ -160,3 +163,34 @@ def test_the_page_has_every_command_and_flag() -> None:
         assert f"`{command}" in page
         for flag in (word for word in words if word.startswith("--")):
             assert re.search(rf"{flag}\b", page), flag
+
+
+def as_saved_today(question: str, **more: object) -> dict[str, object]:
+    """upskill writes every key, also those that are not set."""
+    unset = dict.fromkeys(("context", "expected", "output_file", "validator", "validator_config"))
+    return {"input": question, **unset, "verifiers": [], **more}
+
+
+def test_its_skills_run_as_it_saved_them(tmp_path: Path, shell: Shell) -> None:
+    today, old = tmp_path / "skills/gate-keeping", tmp_path / "skills/Old Gate"
+    for folder in (today, old):
+        folder.mkdir(parents=True)
+    head = "name: gate-keeping\ndescription: Gates: up and down\nallowed-tools: Bash, Read\n"
+    (today / "SKILL.md").write_text(f"---\n{head}user-invocable: false\n---\n\n{BODY}")
+    verifier = {"type": "contains", "name": None, "values": ["gate up"], "path": None}
+    unset = {"text": None, "cmd": None, "config": None}
+    tests = [
+        as_saved_today("How?", context={"files": None}, expected={"contains": ["gate", "up"]}),
+        as_saved_today("How, please?", verifiers=[verifier | unset]),
+    ]
+    metadata = {"version": "1.0", "generated_by": "sonnet", "license": None, "compatibility": None}
+    text = json.dumps({"metadata": metadata, "tests": tests}, indent=2)
+    (today / "skill_meta.json").write_text(text)
+    # 0.1 wrote no frontmatter and no cases.
+    (old / "SKILL.md").write_text(f"# gate\n\nOpen gates.\n\n## Instructions\n\n{BODY}")
+    (tmp_path / "tests.json").write_text('[{"input": "How?", "expected": {"contains": "gate up"}}]')
+    model = write_script(tmp_path / "a.json")
+    shown = shell.output([COMMAND, "eval", "gate-keeping", "-m", model], tmp_path)
+    assert "2 passed" in shown.splitlines()[-1]
+    shown = shell.output([COMMAND, "eval", "Old Gate", "-t", "tests.json", "-m", model], tmp_path)
+    assert "1 passed" in shown.splitlines()[-1]
