@@ -264,6 +264,16 @@ def test_a_folder_of_skills_installs_all_of_them(capsys: pytest.CaptureFixture[s
     assert [copy["skill"] for copy in copies] == ["a", "b"]
 
 
+def test_copies_among_the_skills_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    write_skill(Path("skills/a"))
+    install(capsys, "skills", "--agent", "claude")
+    shown = install(capsys, ".", "--agent", "claude")
+    assert shown == [
+        "claude  .claude/skills/a: already there",
+        "left out (a copy of another skill here): .claude/skills/a",
+    ]
+
+
 def test_a_path_that_is_no_skill(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["install", "nowhere", "--agent", "claude"]) == 2
     assert capsys.readouterr().err.startswith("pytest-upskill: nowhere: no such file")

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -90,6 +91,17 @@ def test_a_skill_is_linted_once_however_it_is_named(tmp_path: Path, lint: Lint) 
     paths = ["a/gate/skill_meta.json", "a/gate/SKILL.md", "a/door/evals/evals.json", "a"]
     status, shown = lint(*paths, "--judge", "haiku")
     assert (status, shown) == (0, "2 skills: 0 errors, 0 warnings\n")
+
+
+def test_skills_that_were_left_out_are_told(tmp_path: Path, lint: Lint) -> None:
+    write_skill(tmp_path / "gate")
+    shutil.copytree(tmp_path / "gate", tmp_path / ".claude/skills/gate")
+    status, shown = lint()
+    assert shown.splitlines()[-2:] == [
+        "left out (a copy of another skill here): .claude/skills/gate",
+        "1 skill: 0 errors, 0 warnings",
+    ]
+    assert lint("--strict", "--lift", "1")[0] == status == 0
 
 
 def test_a_file_of_cases_is_found_from_inside_its_folder(

@@ -37,6 +37,8 @@ def fresh_refs() -> None:
         b"---\nname: other\n---\n\nOld.\n",
         b"\xef\xbb\xbf---\r\nname: [\r\n---\r\nOld.\r\n",
         b"Old.",
+        b"\n<!-- x -->\n---\nname: a: b\n----\nOld.\n",
+        b"---\nname: gate\n\nOld.\n",
     ],
 )
 def test_an_old_file_need_not_be_a_valid_one(tmp_path: Path, old: bytes) -> None:

@@ -14,6 +14,7 @@ from pytest_upskill.skills.search import (
     WORKSPACE,
     WORKTREE,
     find_skills,
+    left_out_lines,
 )
 from support.kit import write_skill, write_skill_md
 
@@ -45,7 +46,7 @@ def test_file_or_folder_names_its_skill(tmp_path: Path) -> None:
 
 def test_skills_are_found_at_any_depth_in_order(tmp_path: Path) -> None:
     write_skills(tmp_path, "a/b/c/deep", ".claude/skills/hidden", "gate")
-    small = write_skill_md(tmp_path / "a", "Lowercase.", "skill.md")
+    small = write_skill_md(tmp_path / "a", "---\nname: gate\n---\nLowercase.", "skill.md")
     assert found(tmp_path) == [".claude/skills/hidden", "a/b/c/deep", "a/gate", "gate"]
     assert small in find_skills(tmp_path).files
 
@@ -62,6 +63,15 @@ def test_both_spellings_in_one_folder_are_one_skill(tmp_path: Path) -> None:
     folder = write_skill(tmp_path / "gate")
     (folder / "skill.md").write_text("The other one.")
     assert find_skills(tmp_path).files == (folder / "SKILL.md",)
+
+
+@pytest.mark.parametrize("text", [b"About skills.", b"---\ntitle: Skills\n---\nx", b"\xff"])
+def test_a_page_about_skills_is_no_skill(tmp_path: Path, text: bytes) -> None:
+    write_skills(tmp_path, "gate")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/skill.md").write_bytes(text)
+    assert found(tmp_path) == ["gate"]
+    assert find_skills(tmp_path / "docs/skill.md").files == (tmp_path / "docs/skill.md",)
 
 
 @pytest.mark.parametrize("name", [".git", "__pycache__", ".upskill", ".cache"])
@@ -179,6 +189,20 @@ def test_skill_md_that_is_a_link_to_another_is_a_copy(tmp_path: Path) -> None:
     (tmp_path / ".claude/skills/gate/SKILL.md").symlink_to("../../../skills/gate/SKILL.md")
     assert found(tmp_path) == ["skills/gate"]
     assert left_out(tmp_path) == [(".claude/skills/gate", COPY)]
+
+
+def test_what_was_left_out_is_told_in_a_line_for_each_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_skills(tmp_path, "gate", "gate-workspace/old")
+    for number in range(5):
+        shutil.copytree(tmp_path / "gate", tmp_path / f"copies/{number}")
+    assert left_out_lines(find_skills(tmp_path).left_out) == [
+        "left out (a copy of another skill here): copies/0, copies/1, copies/2 and 2 more",
+        "left out (a workspace of skill-creator): gate-workspace",
+    ]
+    assert left_out_lines([]) == []
 
 
 def test_broken_link_named_skill_md_is_no_skill(tmp_path: Path) -> None:

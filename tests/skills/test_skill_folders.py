@@ -52,6 +52,8 @@ def test_link_out_of_the_folder_is_a_warning_and_not_followed(tmp_path: Path, ta
     (folder / "references").mkdir()
     (folder / "references" / "link").symlink_to(tmp_path / target)
     skill = load_skill(folder / "SKILL.md")
+    (folder / "references" / "more").symlink_to(tmp_path / target)
+    assert "(and 1 more)" in load_skill(folder / "SKILL.md").warnings[0].message
     (warning,) = skill.warnings
     assert (warning.code, warning.level) == ("skill-link", "warning")
     assert "'references/link' is a symbolic link out of the skill's folder" in warning.message

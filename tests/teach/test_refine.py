@@ -54,6 +54,26 @@ def test_refine_improves_a_skill_by_its_cases(project: Project) -> None:
     assert "attempt" not in shown
 
 
+def test_refine_takes_a_skill_with_faults_of_form(project: Project) -> None:
+    folder = skill_with_cases(project, "red")
+    text = (folder / "SKILL.md").read_text()
+    head = "name: ../Big Gate\ndescription: Gates: all\nmetadata: {a: {b: c}}\ncolour: red\n"
+    odd = text.replace(text.split("---\n")[1], head)
+    (folder / "SKILL.md").write_text(odd)
+    (project.folder / "secret.txt").write_text("hush-hush")
+    (folder / "link.md").symlink_to(project.folder / "secret.txt")
+    fake = FakeModels([draft(*COLOURS)])
+    with served(fake) as url:
+        status, shown, _ = project.run(*refine_words(url))
+    assert status == 0, shown
+    assert len(fake.of("teacher")) == 1  # no repair of what the teacher did not write
+    assert "hush-hush" not in str(fake.of("teacher"))
+    skill = load_skill(folder / "SKILL.md")
+    assert (skill.name, skill.body) == ("big-gate", body(*COLOURS))
+    assert "a:\n    b: c" in (folder / "SKILL.md").read_text()
+    assert sorted(path.name for path in folder.parent.iterdir()) == ["gate"]
+
+
 def test_refine_takes_a_skill_md_in_small_letters(project: Project) -> None:
     folder = skill_with_cases(project, *COLOURS)
     (folder / "SKILL.md").rename(folder / "skill.md")

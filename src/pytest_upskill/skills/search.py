@@ -3,14 +3,15 @@
 import hashlib
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ..errors import SkillError
+from .._util.texts import one_line
+from ..errors import SkillError, shown
 from .folder import MAX_FILE_BYTES, SKILL_NAMES, TOOL_FOLDERS, contents_of, digest_of, find_cases
-from .skill import name_of
+from .skill import fields_of, name_of
 
 COPY: Final = "a copy of another skill here"
 WORKSPACE: Final = "a workspace of skill-creator"
@@ -20,6 +21,7 @@ WORKTREE: Final = "another git worktree"
 
 _WORKSPACE_SUFFIX: Final = "-workspace"
 _PACKAGE_FOLDERS: Final = frozenset({"node_modules", "bower_components", "site-packages"})
+_MOST_TOLD: Final = 3
 _DEEPEST_LINKED: Final = 3  # levels below a link out of the folder: there may be a whole disk
 _MOST_LISTED: Final = 2000  # folders that are listed to tell whether a skill was left out
 
@@ -35,6 +37,18 @@ class FoundSkills:
 
     files: tuple[Path, ...]
     left_out: tuple[LeftOut, ...] = ()
+
+
+def left_out_lines(left_out: Iterable[LeftOut]) -> list[str]:
+    """What was left out, a line for each reason."""
+    folders: dict[str, list[str]] = {}
+    for path, reason in left_out:
+        folders.setdefault(reason, []).append(one_line(shown(path), 100))
+    return [
+        f"left out ({reason}): {', '.join(paths[:_MOST_TOLD])}"
+        + (f" and {len(paths) - _MOST_TOLD} more" if len(paths) > _MOST_TOLD else "")
+        for reason, paths in sorted(folders.items())
+    ]
 
 
 def find_skills(path: Path) -> FoundSkills:
@@ -93,7 +107,7 @@ class _Walk:
                 continue
             self._seen.add(real)
             files = (here / name for name in SKILL_NAMES if name in names)
-            self.files += [file for file in files if file.is_file()][:1]
+            self.files += list(filter(_is_meant, files))[:1]
             subfolders[:] = list(self._followed(here, sorted(subfolders)))
             if deepest is not None and len(here.relative_to(start).parts) >= deepest:
                 subfolders.clear()
@@ -123,6 +137,16 @@ class _Walk:
             folders.extend(
                 Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)
             )
+
+
+def _is_meant(file: Path) -> bool:
+    """Whether a file is a skill; a skill.md may be a page about skills."""
+    if not file.is_file() or file.name == SKILL_NAMES[0]:
+        return file.is_file()
+    try:
+        return not {"name", "description"}.isdisjoint(fields_of(file))
+    except SkillError:
+        return False
 
 
 def _foreign(folder: Path, names: Sequence[str]) -> str | None:

@@ -15,7 +15,7 @@ from .frontmatter import Fault, Level, Parsed, first_paragraph, parse
 LONGEST_NAME: Final = 64
 _LONGEST_DESCRIPTION: Final = 1024
 _LONGEST_COMPATIBILITY: Final = 500
-_MOST_ALIKE: Final = 20  # faults of one kind that are worth telling
+_MOST_UNKNOWN: Final = 20  # keys that are worth telling
 _KNOWN_KEYS: Final = frozenset(
     {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
 )
@@ -136,10 +136,12 @@ def _faults(file: Path, parsed: Parsed, contents: Contents) -> Iterator[Fault]:
         yield from _name_faults(file, parsed)
         yield from _description_faults(parsed)
         yield from _optional_faults(parsed)
-        yield from islice(_unknown_keys(parsed), _MOST_ALIKE)
-    for link in contents.links_out[:_MOST_ALIKE]:
-        path = one_line(link.relative_to(file.parent).as_posix(), 200)
+        yield from islice(_unknown_keys(parsed), _MOST_UNKNOWN)
+    if contents.links_out:
+        first, *more = contents.links_out
+        path = one_line(first.relative_to(file.parent).as_posix(), 200)
         what = f"{path!r} is a symbolic link out of the skill's folder, and not read"
+        what += f" (and {len(more)} more)" if more else ""
         yield Fault(1, what, "skill-link", "warning", "Copy the file into the skill.")
 
 

@@ -20,7 +20,7 @@ from ..._util.texts import counted, one_line
 from ...errors import InputError, SkillError, shown, spelled
 from ...lint.skill_rules import lint_skill_file
 from ...skills.folder import MANIFEST_NAME, contents_of
-from ...skills.search import find_skills
+from ...skills.search import find_skills, left_out_lines
 from ...skills.skill import Skill, is_valid_name, load_skill
 
 
@@ -229,7 +229,8 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     copies = list[_Copy]()
     problems, warnings = list[str](), list[str]()
     taken: dict[str, Path] = {}
-    for file in find_skills(given.skill).files:
+    found = find_skills(given.skill)
+    for file in found.files:
         try:
             name = _folder_for(load_skill(file))
         except SkillError as error:
@@ -244,8 +245,12 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
         warnings += _lint_errors(file)
         copies += [_install(file, name, agent, root, given) for agent in agents]
     refused = bool(problems) or any(copy.changed for copy in copies)
-    shape = _json if given.json else _text
-    return shape(copies, problems, warnings, dry_run=given.dry_run), 1 if refused else 0
+    if given.json:
+        text = _json(copies, problems, warnings, dry_run=given.dry_run)
+    else:
+        notes = [*warnings, *left_out_lines(found.left_out)]
+        text = _text(copies, problems, notes, dry_run=given.dry_run)
+    return text, 1 if refused else 0
 
 
 def _folder_for(skill: Skill) -> str:
@@ -306,10 +311,10 @@ def _install(file: Path, name: str, agent: Agent, root: Path, given: argparse.Na
     return _Copy(name, agent.name, target, state, len(files))
 
 
-def _text(copies: list[_Copy], problems: list[str], warnings: list[str], *, dry_run: bool) -> str:
+def _text(copies: list[_Copy], problems: list[str], notes: list[str], *, dry_run: bool) -> str:
     width = max((len(copy.agent) for copy in copies), default=0)
     lines = [f"{copy.agent:<{width}}  {_line(copy, dry_run)}" for copy in copies]
-    lines += [*warnings, *(f"not installed: {problem}" for problem in problems)]
+    lines += [*notes, *(f"not installed: {problem}" for problem in problems)]
     return "\n".join(lines)
 
 

@@ -5,7 +5,7 @@ import dataclasses
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +13,7 @@ from ..._util.texts import counted, harmless, one_line
 from ...errors import spelled
 from ...lint import Finding, lint_skill
 from ...skills.folder import CASES_NAME, EVALS_NAME, skill_file
-from ...skills.search import find_skills
+from ...skills.search import LeftOut, find_skills, left_out_lines
 from ..project import INI_FILES
 
 _JUDGE_SET: Final = re.compile(
@@ -62,7 +62,7 @@ def _lift(written: str) -> float:
 
 
 def run(given: argparse.Namespace) -> tuple[str, int]:
-    skills = list(_skill_files(given.paths or [Path()]))
+    skills, left_out = _skill_files(given.paths or [Path()])
     judge = bool(given.judge) or _judge_is_set(Path())
     found = [
         dataclasses.replace(finding, hint=spelled(finding.hint, given.spell))
@@ -70,18 +70,20 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
         for finding in lint_skill(file, judge=judge, lift=given.lift)
     ]
     errors = sum(finding.level == "error" for finding in found)
-    text = _json(found) if given.format == "json" else _text(found, errors, len(skills))
+    text = _json(found) if given.format == "json" else _text(found, errors, len(skills), left_out)
     return text, 1 if errors or (given.strict and found) else 0
 
 
-def _skill_files(paths: Iterable[Path]) -> Iterator[Path]:
-    """The SKILL.md of each skill, once; pre-commit passes every file that changed."""
-    seen = set[Path]()
-    for path in paths:
-        for file in find_skills(_skill_of(path)).files:
-            if (real := file.resolve()) not in seen:
-                seen.add(real)
-                yield file
+def _skill_files(paths: Iterable[Path]) -> tuple[list[Path], list[LeftOut]]:
+    """The SKILL.md of each skill, once, and what was left out.
+
+    pre-commit passes every file that changed.
+    """
+    found = [find_skills(_skill_of(path)) for path in paths]
+    files: dict[Path, Path] = {}
+    for file in (file for one in found for file in one.files):
+        files.setdefault(file.resolve(), file)
+    return list(files.values()), [folder for one in found for folder in one.left_out]
 
 
 def _skill_of(path: Path) -> Path:
@@ -108,12 +110,12 @@ def _json(found: Sequence[Finding]) -> str:
     return json.dumps([dataclasses.asdict(finding) for finding in found], indent=2)
 
 
-def _text(found: Sequence[Finding], errors: int, skills: int) -> str:
+def _text(found: Sequence[Finding], errors: int, skills: int, left_out: Sequence[LeftOut]) -> str:
     warnings = len(found) - errors
     summary = (
         f"{counted(skills, 'skill')}: {counted(errors, 'error')}, {counted(warnings, 'warning')}"
     )
-    return "\n".join([*map(_line, found), summary])
+    return "\n".join([*map(_line, found), *left_out_lines(left_out), summary])
 
 
 def _line(finding: Finding) -> str:
