@@ -255,7 +255,12 @@ def test_json_examples_load(tmp_path: Path) -> None:
 
 
 def test_lint_page_lists_every_code() -> None:
-    source = "".join(file.read_text() for file in ROOT.glob("src/pytest_upskill/lint/*.py"))
+    package = ROOT / "src/pytest_upskill"
+    files = [
+        *package.glob("lint/*.py"),
+        *(package / f"skills/{n}.py" for n in ("skill", "frontmatter")),
+    ]
+    source = "".join(file.read_text() for file in files)
     given = set(
         re.findall(r'"((?:skill|cases|reference|check|no|any|near|few)-[a-z-]+|leak)"', source)
     )
