@@ -125,7 +125,12 @@ def test_headers_sort_and_announce_the_order(page: Page, report: Path) -> None:
     numbers = [int(lift.replace("−", "-")) for lift in lifts if lift != "–"]
     assert numbers == sorted(numbers)
     assert numbers[0] < 0 < numbers[-1]
-    page.click(".cases th:nth-child(7) button")
+    page.click(".cases th:nth-child(6) button")
+    checks = [text.split(" → ")[1] for text in page.texts(".cases td[data-name=checks]")]
+    shares = [float(one) / float(all_) for one, all_ in (text.split("/") for text in checks)]
+    assert shares == sorted(shares)
+    assert 0 <= shares[0] < shares[-1] == 1
+    page.click(".cases th:nth-child(8) button")
     costs = [text.split(" → ") for text in page.texts(".cases td[data-name^='$']")]
     assert {len(pair) for pair in costs} == {2}  # an answer that is missing costs nothing
     after = [float(pair[1].strip("$").replace(",", "")) for pair in costs]
@@ -133,8 +138,8 @@ def test_headers_sort_and_announce_the_order(page: Page, report: Path) -> None:
     sorts = page.js(
         "[...document.querySelectorAll('.cases th')].map(head => head.getAttribute('aria-sort'))"
     )
-    assert [number for number, sort in enumerate(sorts) if sort != "none"] == [6]
-    assert sorts[6] == "ascending"
+    assert [number for number, sort in enumerate(sorts) if sort != "none"] == [7]
+    assert sorts[7] == "ascending"
 
 
 def test_a_click_opens_a_case_with_all_its_details(page: Page, report: Path) -> None:

@@ -73,6 +73,8 @@ def test_a_junit_parser_reads_results_and_numbers(pytester: pytest.Pytester, wor
         "upskill_baseline_tokens": f"{tokens[0]:g}",
         "upskill_skill_tokens": f"{tokens[1]:g}",
         "upskill_cost": f"{sum(tokens):g}",
+        "upskill_baseline_score": "0",
+        "upskill_skill_score": "1",
     }
     assert [record["cost"] for record in records] == tokens
     assert properties(cases["wrong"])["upskill_skill_rate"] == "0"
@@ -81,6 +83,7 @@ def test_a_junit_parser_reads_results_and_numbers(pytester: pytest.Pytester, wor
     assert "upskill_lift" not in lost
     assert suite["upskill:gate:scripted:fake.py:answer:verdict"] == "incomplete"
     assert suite["upskill:gate:scripted:fake.py:answer:errored"] == "2"
+    assert suite["upskill:gate:scripted:fake.py:answer:score"] == "pass"
     assert float(suite["upskill:gate:scripted:fake.py:answer:lift"]) == pytest.approx(1 / 3, 1e-5)
     assert float(suite["upskill:gate:scripted:fake.py:answer:cost"]) > 100
     assert suite["upskill_gate"] == "not passed"

@@ -50,8 +50,9 @@ def test_a_check_that_is_not_required_is_a_miss_and_not_in_the_headline() -> Non
         Grade("contains", True, "fine", required=False),
     )
     shown = failure_text("How?", [record(checks=grades)]).split("\n")
-    assert shown[0] == '"up" is not a word'
-    assert shown[6:9] == [
+    assert shown[0] == '1 of 3 checks: "up" is not a word'
+    assert shown[5:9] == [
+        "With the skill: failed, 1 of 3 checks",
         "  miss max_words: 90 words",
         '  FAIL words: "up" is not a word',
         "  ok   contains: fine",

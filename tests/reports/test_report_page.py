@@ -116,9 +116,9 @@ def test_checks_per_answer_are_the_same_as_in_the_terminal() -> None:
     ]
     results = replace(made, records=tuple(records))
     lines = skill_table(results.verdicts, Look(160))
-    assert " 1.4/2 → 1.4/2 0 " in lines[-1]
+    assert " 1.4/2 → 1.4/2 " in lines[-1]
     shown = re.findall(r'data-name="checks">([^<]*/[^<]*)<', html_report(results))
-    assert shown == ["1.4/2 → 1.4/2 "]
+    assert shown == ["1.4/2 → 1.4/2"]
 
 
 def test_a_tiny_cost_is_escaped() -> None:

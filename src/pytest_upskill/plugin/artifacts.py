@@ -21,7 +21,7 @@ from ..reports.writers import REPORTS, Writer, report_paths
 from ..results import history
 from ..results.accepted import AcceptedComparison, Compared
 from ..results.run import RunResults
-from ..settings import Settings
+from ..settings import Score, Settings
 from ..trials.records import dump_records
 from .ledger import Ledger
 from .options import FLAGS
@@ -78,7 +78,9 @@ def add_to_test(report: pytest.TestReport, ledger: Ledger, config: pytest.Config
         priced = ledger.priced_records_of(report.nodeid)
         others = [pair for pair in report.user_properties if pair[0] != RECORDS_PROPERTY]
         records = (RECORDS_PROPERTY, dump_records(priced))
-        report.user_properties[:] = [records, *others, *case_properties(priced)]
+        scores: list[Score] = [s.score for s in ledger.skills if s.name == priced[0].skill]
+        score = scores[0] if scores else "pass"
+        report.user_properties[:] = [records, *others, *case_properties(priced, score)]
 
 
 def add_to_suite(results: RunResults, config: pytest.Config) -> None:

@@ -39,7 +39,7 @@ _PERCENT: Final = len(" [100%]")
 _INDENT: Final = "    "
 _BAR: Final = 30
 _MB: Final = 1_000_000.0
-_OTHER_SCORE: Final = "evals.json; --skill-score pass: on the pass rate"
+_OTHER_SCORE: Final = "evals.json; or --skill-score pass"
 
 Specs = Mapping[str, ModelSpec]
 Status = tuple[str, str, str | tuple[str, dict[str, bool]]]
@@ -121,13 +121,13 @@ def header_lines(
 def score_lines(sources: Collection[SkillSource], chosen: Score | None) -> list[str]:
     """What verdicts are on, unless it is the pass rate by default."""
     if chosen:
-        return [f"upskill: verdicts are on the {SCORE_WORDS[chosen]}"]
+        return [f"upskill: verdict on the {SCORE_WORDS[chosen]}"]
     evals = [one for one in sources if one.cases_file and are_evals(one.cases_file)]
     if not evals:
         return []
     names = one_line(", ".join(source.label for source in evals), 100)
-    of = f" of {names}" if len(evals) < len(sources) else ""
-    return [f"upskill: verdicts{of} are on the {SCORE_WORDS['checks']} ({_OTHER_SCORE})"]
+    of = f" for {names}" if len(evals) < len(sources) else ""
+    return [f"upskill: verdict on the {SCORE_WORDS['checks']}{of} ({_OTHER_SCORE})"]
 
 
 def reference_lines(sources: Iterable[SkillSource], settings: Settings) -> list[str]:

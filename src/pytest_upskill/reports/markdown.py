@@ -15,7 +15,7 @@ from ..results.verdict import Verdict, signal_lines, sweet_spot
 from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
 from ..trials.trial import Arm
-from .numbers import Measured, Number, shown_numbers
+from .numbers import Measured, Number, checks_words, shown_numbers
 
 MARKER: Final = "<!-- pytest-upskill -->"  # by which a job finds its own comment
 LIMIT: Final = 60_000  # GitHub refuses comments of more than 65,536 characters
@@ -192,8 +192,9 @@ def _folded(results: RunResults, case: _Case) -> str:
     records = results.records_of(test)
     skill = f"{test.skill}: " if len(results.skills) > 1 else ""
     title = f"{skill}{test.case} on {test.model}"
+    result = case.result + checks_words(records, "skill")
     blocks = [
-        f"<details><summary>{in_html(title, 200)}: {in_html(case.result, 200)}</summary>",
+        f"<details><summary>{in_html(title, 200)}: {in_html(result, 200)}</summary>",
         *_without(records),
         "Question:",
         fenced(shortened(results.questions.get((test.skill, test.case), ""), _QUESTION_LIMIT)),
@@ -208,7 +209,8 @@ def _without(records: list[Record]) -> Iterator[str]:
     own = [r for r in records if r.arm == "baseline" and r.outcome != "errored"]
     if own:
         passed = sum(record.outcome == "passed" for record in own)
-        yield f"Without the skill: passed {passed} of {counted(len(own), 'run')}."
+        runs = f"passed {passed} of {counted(len(own), 'run')}"
+        yield f"Without the skill: {runs}{checks_words(records, 'baseline')}."
 
 
 _ARMS: Final[dict[Arm, str]] = {

@@ -16,9 +16,10 @@ from .._util.texts import (
     times_as_much,
     whole,
 )
-from ..results.summary import ArmSummary
+from ..results.summary import ArmSummary, checks_of
 from ..results.verdict import Verdict
 from ..settings import Score
+from ..trials.records import Record
 from ..trials.trial import Arm
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ Bounds = tuple[float, float]
 Gain = tuple[float, Bounds | None]  # a lift and its 95 % interval
 KEEP: Final = 100  # the priority of columns that are never dropped
 _NOT_ASKED: Final = ArmSummary()
+_MANY: Final = 3  # checks
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,7 @@ def _decimal_change(first: float, last: float) -> str:
     return f"{last - first:+,.1f}"
 
 
-def _short(number: float) -> str:
+def short(number: float) -> str:
     return f"{number:.1f}".removesuffix(".0")
 
 
@@ -202,7 +204,8 @@ class Number:
         if not (gain := self.gain(row)):
             return None
         likely = f" ({' to '.join(map(points, gain[1]))})" if bounds and gain[1] else ""
-        return f"{points(gain[0])}{likely}"
+        lift = points(gain[0])
+        return f"{'+0' if lift == '0' else lift}{likely}"
 
     def growth_text(self, row: Measured, times: str) -> str | None:
         before, after = self.amounts(row)[0], self.amount(row)
@@ -214,6 +217,14 @@ class Number:
 
     def header_of(self, rows: Iterable[Measured]) -> str:
         return self.header or next((row.against for row in rows if row.against), "previous")
+
+
+def checks_words(records: Iterable[Record], arm: Arm) -> str:
+    """``, 6 of 7 checks``: of an answer on average, unless so few are seen at a glance."""
+    found = checks_of(records, arm)
+    if not found or found[1] < _MANY:
+        return ""
+    return f", {short(found[0])} of {short(found[1])} checks"
 
 
 def growth(change: float, times: str = "×") -> str:
@@ -240,9 +251,19 @@ def _checks(row: Measured, arrow: str) -> str | None:
     """Of an answer in each arm, on average."""
     arms = [row.arm(arm) for arm in _COMPARED if row.arm(arm).graded]
     return arrow.join(
-        "/".join(_short(count / arm.graded) for count in (arm.checks_passed, arm.checks_total))
+        "/".join(short(count / arm.graded) for count in (arm.checks_passed, arm.checks_total))
         for arm in arms
     )
+
+
+def _other_lift(score: Score) -> Callable[[Measured], Gain | None]:
+    """The lift of what the verdict is not on, if it is another."""
+
+    def found(row: Measured) -> Gain | None:
+        lift = row.lifts.get(score)
+        return None if row.score == score or lift == row.lifts.get(row.score) else lift
+
+    return found
 
 
 _COMPARED: Final[tuple[Arm, ...]] = ("baseline", "skill")
@@ -302,7 +323,7 @@ NUMBERS: list[Number] = [
         bounds=lambda row: row.rate_bounds,
         priority=36,
         beside="checks",
-        gain=lambda row: row.lifts.get("pass"),
+        gain=_other_lift("pass"),
     ),
     Number(
         "checks",
@@ -312,7 +333,7 @@ NUMBERS: list[Number] = [
         title="share of checks passed with the skill",
         priority=35,
         shown_if=lambda share: share is not None,
-        gain=lambda row: row.lifts.get("checks") if row.score == "pass" else None,
+        gain=_other_lift("checks"),
         write=_checks,
     ),
     TOKENS,

@@ -7,15 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 from statistics import fmean
+from typing import Final
 
+from ..settings import Score
 from ..stats import LEVEL, plan_level
 from .run import Pair, RunResults
 from .summary import Comparison, Summary, compare_arms
 
+_ROUNDING: Final = 1e-9
+
 
 @dataclass(frozen=True)
 class CaseChange:
-    """The pass rate of a case in both runs."""
+    """The score of a case in both runs."""
 
     case: str
     before: float
@@ -39,7 +43,8 @@ class PairComparison:
     skill: str
     model: str
     cases: int  # in pairs
-    before: float | None  # pass rate over these cases; None without any
+    score: Score  # of the later run
+    before: float | None  # score over these cases; None without any
     after: float | None
     change: Comparison | None
     fell: tuple[CaseChange, ...]
@@ -120,19 +125,20 @@ def _edited(case: str, old: _Side, new: _Side) -> bool:
 
 
 def _comparison(old: _Side, new: _Side, row: Summary, change: Comparison | None) -> PairComparison:
-    rates = row.pairs("rate", over="earlier")
-    changes = [CaseChange(case.case, *pair) for case, pair in zip(row.by_case, rates, strict=True)]
+    scores = row.scores(over="earlier")
+    changes = [CaseChange(case.case, *pair) for case, pair in zip(row.by_case, scores, strict=True)]
     both = old.asked.keys() & new.asked.keys()
     edited = sum(_edited(case, old, new) for case in both)
     return PairComparison(
         skill=row.skill,
         model=row.model,
         cases=len(changes),
+        score=row.score,
         before=fmean(case.before for case in changes) if changes else None,
         after=fmean(case.after for case in changes) if changes else None,
         change=change,
-        fell=tuple(case for case in changes if case.after < case.before),
-        rose=tuple(case for case in changes if case.after > case.before),
+        fell=tuple(case for case in changes if case.after < case.before - _ROUNDING),
+        rose=tuple(case for case in changes if case.after > case.before + _ROUNDING),
         left_out=LeftOut(
             only_before=len(old.asked.keys() - both),
             only_after=len(new.asked.keys() - both),

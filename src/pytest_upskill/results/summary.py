@@ -170,10 +170,14 @@ class Comparison:
     def lift_words(self) -> str:
         """The lift, and the other one if it differs."""
         words = points_words(self.lift, self.unit)
+        return f"{words}, {other}" if (other := self.other_words) else words
+
+    @property
+    def other_words(self) -> str:
+        """``+20 of pass rate (-12 to +52)``, if that is not what the verdict is on and differs."""
         if self.other is None:
-            return words
-        more = points_words(self.lifts[self.other], _UNITS[self.other])
-        return f"{words}, {more.replace(' points', '', 1)}"
+            return ""
+        return points_words(self.lifts[self.other], _UNITS[self.other]).replace(" points", "", 1)
 
 
 SCORE_WORDS: Final[Mapping[Score, str]] = {
@@ -310,6 +314,15 @@ def _arm(records: Sequence[Record], complete: Sequence[Sequence[Record]]) -> Arm
         errored=sum(record.outcome == "errored" for record in records),
         score_variance=variance(scores) if len(scores) > 1 else None,
     )
+
+
+def checks_of(records: Iterable[Record], arm: Arm) -> tuple[float, float] | None:
+    """Checks passed, and all checks, of an answer on average; None if there are none."""
+    graded = [record.checks for record in records if record.checks and record.arm == arm]
+    if not graded:
+        return None
+    passed = fmean(sum(grade.passed for grade in checks) for checks in graded)
+    return passed, fmean(map(len, graded))
 
 
 def _mean_over_cases(

@@ -11,7 +11,7 @@ from ..checks import CheckedCase
 from ..errors import BudgetError, UnusableError
 from ..measure.evaluate import evaluate_cases
 from ..results.run import RunResults
-from ..results.summary import Summary
+from ..results.summary import Summary, unit_of
 from ..trials.records import Record
 from ..trials.trial import ARMS, Arm
 from .case_writing import UsableCase
@@ -53,12 +53,10 @@ class Attempt:
         return mean_lift(self.results) if self.results else float("-inf")
 
     @property
-    def worst_rate(self) -> float:
-        """Pass rate of the weakest student."""
-        rates = (
-            [row.arm("skill").rate or 0.0 for row in self.results.summaries] if self.results else []
-        )
-        return min(rates, default=0.0)
+    def worst_score(self) -> float:
+        """Of the weakest student: its pass rate, or its share of checks."""
+        rows = self.results.summaries if self.results else []
+        return min((row.scored("skill") or 0.0 for row in rows), default=0.0)
 
     @property
     def merit(self) -> tuple[bool, float, int, int]:
@@ -127,7 +125,8 @@ def report_for_teacher(results: RunResults) -> str:
     rates = "; ".join(map(_rates, results.summaries))
     failed = {record.case for record in failing}
     fine = [case.case for case in results.summaries[0].by_case if case.case not in failed]
-    parts = [f"The share that passes: {rates}."]
+    what = "The share that passes" if results.skills[0].score == "pass" else "The share of checks"
+    parts = [f"{what}: {rates}."]
     parts += [f"These pass with every student: {', '.join(fine)}."] if fine else []
     if failing:
         parts += [f"{counted(len(failing), 'answer')} fail; these are some of them.", *shown]
@@ -135,7 +134,7 @@ def report_for_teacher(results: RunResults) -> str:
 
 
 def _rates(row: Summary) -> str:
-    bare, skilled = row.arm("baseline").rate or 0.0, row.arm("skill").rate or 0.0
+    bare, skilled = row.scored("baseline") or 0.0, row.scored("skill") or 0.0
     return f"{row.model} {bare:.0%} without the skill, {skilled:.0%} with it"
 
 
@@ -249,9 +248,10 @@ def best_of(attempts: Sequence[Attempt]) -> Attempt:
 
 def why_stop(attempts: Sequence[Attempt], settings: TeachSettings) -> str | None:
     best = best_of(attempts)
-    if best.worst_rate >= settings.target and not best.too_long:
+    if best.worst_score >= settings.target and not best.too_long:
         how = "" if best.written else " with the current skill"
-        return f"every student reached {settings.target:.0%}{how}"
+        unit = unit_of(best.results.skills[0].score) if best.results else ""
+        return f"every student reached {settings.target:.0%}{unit}{how}"
     if len(attempts) >= settings.attempts:
         return f"limit of {counted(settings.attempts, 'attempt')} reached"
     if len(attempts) - best.number >= _PLATEAU:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from .._util.texts import counted, one_line
 from ..results.run import RunResults
-from ..results.summary import points_words
+from ..results.summary import points_words, unit_of
 from ..results.to_json import results_text
 from ..results.verdict import Verdict
 from ..trials.trial import Arm
@@ -110,7 +110,8 @@ def _lifts(taught: Taught, width: int) -> list[str]:
         cases = len({test.case for test in results.tests})
         heads.append(f"{name} ({counted(cases, 'case')})")
         for verdict in results.verdicts:
-            lift = points_words(verdict.lift) if verdict.lift else "not known"
+            unit = unit_of(verdict.summary.score)
+            lift = points_words(verdict.lift, unit) if verdict.lift else "not known"
             rows[verdict.summary.model].append(lift)
     columns = [
         max(len(head), *(len(cells[number]) for cells in rows.values())) + 3
@@ -165,8 +166,8 @@ def _of_student(whole: Verdict, learning: Verdict, held: Verdict | None) -> Iter
     name, lift = whole.summary.model, whole.summary.lift
     if whole.word == "not needed":
         yield (
-            f"{name} does not need the skill: it passes {whole.summary.arm('baseline').rate:.0%} "
-            "without it."
+            f"{name} does not need the skill: it passes {whole.summary.scored('baseline'):.0%}"
+            f"{unit_of(whole.summary.score)} without it."
         )
     elif lift is not None and lift <= 0:
         yield f"The skill does not help {name}: {whole.sentence}."
@@ -188,10 +189,11 @@ def _of_overfitting(name: str, learning: Verdict, held: Verdict) -> Iterator[str
     if unseen.lift > _SMALL_SHARE * seen.lift:
         return
     cases = counted(len(held.summary.by_case), "held-out case")
+    unit = unit_of(held.summary.score)
     if unseen.high < seen.low:
         yield (
-            f"On {name}, the skill overfits: {points_words(seen)} on the learning cases, "
-            f"{points_words(unseen)} on the {cases}."
+            f"On {name}, the skill overfits: {points_words(seen, unit)} on the learning cases, "
+            f"{points_words(unseen, unit)} on the {cases}."
         )
     else:
         yield f"On {name}, no lift on the {cases}, too few to tell whether the skill overfits."
@@ -202,11 +204,12 @@ def _of_before(taught: Taught) -> Iterator[str]:
         return
     pairs = zip(taught.before.summaries, taught.learning.summaries, strict=True)
     for was, now in pairs:
-        before, after = was.arm("skill").rate, now.arm("skill").rate or 0.0
+        before, after = was.scored("skill"), now.scored("skill") or 0.0
+        what = "learning cases" if now.score == "pass" else "checks of the learning cases"
         if before is not None and after < before:
             yield (
                 f"On {now.model} it is worse than the previous skill: {after:.0%} instead of "
-                f"{before:.0%} of the learning cases."
+                f"{before:.0%} of the {what}."
             )
 
 
@@ -216,7 +219,7 @@ def _of_teacher(taught: Taught) -> Iterator[str]:
         return
     row = taught.teacher.summaries[0]
     arms: tuple[Arm, ...] = ("skill", "trace", "baseline")
-    skill, trace, bare = (row.arm(arm).rate or 0.0 for arm in arms)
+    skill, trace, bare = (row.scored(arm) or 0.0 for arm in arms)
     word = "as good as"
     if abs(skill - trace) > _AS_GOOD:
         word = "better than" if skill > trace else "not as good as"

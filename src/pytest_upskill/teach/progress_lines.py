@@ -5,7 +5,7 @@ from typing import Final
 
 from .._util.texts import harmless, one_line, points
 from ..results.run import RunResults
-from ..results.summary import Summary
+from ..results.summary import Summary, unit_of
 
 _LEFT: Final = 41  # column of a step's result
 _LABEL: Final = 11  # column of the first student
@@ -80,13 +80,13 @@ def cell_text(cell: Cell) -> str:
 
 
 def cells_of(results: RunResults) -> list[Cell]:
-    """For each student: without the skill, with it, lift in points."""
+    """For each student: without the skill, with it, lift in points; of cases or of checks."""
     return [(one_line(row.model, 40), _numbers(row)) for row in results.summaries]
 
 
 def _numbers(row: Summary) -> str:
-    without, with_it = row.arm("baseline").rate, row.arm("skill").rate
+    without, with_it = row.scored("baseline"), row.scored("skill")
     if without is None or with_it is None:
         return "not known"
     lift = f"({points(row.lift or 0.0)})"
-    return f"{without:>4.0%} → {with_it:>4.0%}  {lift:<6}"
+    return f"{without:>4.0%} → {with_it:>4.0%}{unit_of(row.score)}  {lift:<6}"

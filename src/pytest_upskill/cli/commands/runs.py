@@ -247,6 +247,7 @@ def _comparison_json(names: Sequence[str], found: RunComparison) -> str:
                 "high": pair.change.lift.high,
                 "p_value": pair.change.lift.p_value,
                 "verdict": pair.change.word,
+                "score": pair.change.score,
             },
             "tokens": pair.change and pair.change.tokens and pair.change.tokens._asdict(),
         }

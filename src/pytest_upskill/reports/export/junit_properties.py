@@ -8,6 +8,7 @@ from ..._util.texts import one_line, plain
 from ...results.run import RunResults
 from ...results.summary import summarize
 from ...results.verdict import Verdict
+from ...settings import Score
 from ...trials.records import Record
 
 Property = tuple[str, str]
@@ -15,10 +16,10 @@ _LONGEST_NAME: Final = 200
 _NOT_IN_XML: Final = re.compile("[\ufffe\uffff]")  # in addition to what one_line escapes
 
 
-def case_properties(records: Sequence[Record]) -> Iterator[Property]:
-    """Of one case on one model; unknown values are left out."""
+def case_properties(records: Sequence[Record], score: Score = "pass") -> Iterator[Property]:
+    """Of one case on one model; unknown values are left out. The lift is of the ``score``."""
     first = records[0]
-    row = summarize(records, first.skill, first.model, model_id="", not_run=0)
+    row = summarize(records, first.skill, first.model, model_id="", not_run=0, score=score)
     yield "upskill_skill", first.skill
     yield "upskill_model", first.model
     yield from _known(
@@ -30,6 +31,8 @@ def case_properties(records: Sequence[Record]) -> Iterator[Property]:
             "baseline_tokens": row.arm("baseline").tokens,
             "skill_tokens": row.arm("skill").tokens,
             "cost": _total_cost(records),
+            "baseline_score": row.arm("baseline").score,
+            "skill_score": row.arm("skill").score,
         },
     )
 
@@ -51,6 +54,7 @@ def _of_pair(results: RunResults, verdict: Verdict) -> Iterator[Property]:
     prefix = _NOT_IN_XML.sub("?", one_line(f"upskill:{row.skill}:{row.model}:", _LONGEST_NAME))
     if verdict.word:
         yield f"{prefix}verdict", verdict.word
+    yield f"{prefix}score", row.score
     yield from _known(
         prefix,
         {
@@ -63,8 +67,26 @@ def _of_pair(results: RunResults, verdict: Verdict) -> Iterator[Property]:
             "skill_tokens": row.arm("skill").tokens,
             "cost": _total_cost(own),
             "errored": row.errored,
+            "baseline_score": row.arm("baseline").score,
+            "skill_score": row.arm("skill").score,
+            **_lifts(verdict),
         },
     )
+
+
+def _lifts(verdict: Verdict) -> dict[str, float | None]:
+    """Of pass rates and of shares of checks; ``lift`` is the one that the verdict is on."""
+    over = verdict.over("baseline")
+    names: dict[Score, str] = {"pass": "rate_lift", "checks": "score_lift"}
+    return {
+        name: value
+        for score, found in (over.lifts.items() if over else ())
+        for name, value in (
+            (names[score], found.lift),
+            (f"{names[score]}_low", found.low),
+            (f"{names[score]}_high", found.high),
+        )
+    }
 
 
 def _known(prefix: str, values: dict[str, float | None]) -> Iterator[Property]:

@@ -8,7 +8,7 @@ from ..._util.texts import counted, one_line, percent, seconds
 from ...results.accepted import case_result, reaches
 from ...results.run import Pair, RunResults
 from ...results.run_comparison import CaseChange, LeftOut, PairComparison, RunComparison
-from ...results.summary import points_words
+from ...results.summary import SCORE_WORDS, points_words
 from ...stats import Change
 from ...trials.plan import PlannedCase
 from ..numbers import growth
@@ -114,6 +114,7 @@ def _skill(skill: str, pairs: Sequence[PairComparison], look: Look) -> list[str]
     same = "the same skill in both" if pairs[0].same_skill else "the skill was edited"
     table = first_that_fits((_table(pairs, longest, look) for longest in _NAMES), look.width)
     title = f"{look.paint(one_line(skill, 60), bold=True)}: {same}"
+    title += f", {SCORE_WORDS[pairs[0].score]}" if pairs[0].score != "pass" else ""
     header, rule, *body = table.lines(look)
     lines = [title, "", header, rule[: look.width], *body]
     for pair in pairs:
@@ -159,6 +160,8 @@ def _notes(pair: PairComparison, look: Look) -> Iterator[str]:
             yield f"{len(cases)} {word}: {_changes(cases, look)}"
     if reasons := _left_out(pair.left_out):
         yield f"left out: {reasons}"
+    if pair.change and (other := pair.change.other_words):
+        yield other
     before, after = pair.model_ids
     if before != after:
         yield f"the model was {one_line(before, 60)} and is now {one_line(after, 60)}"

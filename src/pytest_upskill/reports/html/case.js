@@ -195,9 +195,17 @@ function spent(trial) {
     output != null && `${number(output)} out`,
     trial.seconds != null && `${trial.seconds.toFixed(1)} s`,
     trial.cost && dollars(trial.cost),
-    score != null && score > 0 && score < 1 && `score ${score.toFixed(2)}`,
+    score != null && score > 0 && score < 1 && checksPassed(trial),
     trial.stored ? "from cache" : null,
   ].filter(Boolean).join(" · ");
+}
+
+/** With the share of their weight, unless all checks weigh the same. */
+function checksPassed(trial) {
+  const passed = trial.checks.filter(([mark]) => mark === "ok").length;
+  const text = `${passed} of ${trial.checks.length} checks`;
+  const weighed = Math.abs(passed / trial.checks.length - trial.score) > 0.005;
+  return weighed ? `${text} (score ${trial.score.toFixed(2)})` : text;
 }
 
 function number(value) {

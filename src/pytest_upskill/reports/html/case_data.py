@@ -10,10 +10,14 @@ from ..._util.texts import digest, harmless, one_line, shortened, slug
 from ...results.accepted import Standing, case_result, reaches, standing_of
 from ...results.run import Pair, RunResults
 from ...results.summary import CaseSummary
+from ...settings import Score
 from ...trials.plan import Count, PlannedCase
 from ...trials.records import Record
+from ...trials.trial import Arm
 from .markup import packed
 
+_ROUNDING: Final = 1e-9
+_PAIR: Final[tuple[Arm, ...]] = ("baseline", "skill")
 _NAME_LIMIT: Final = 200
 _REASON_LIMIT: Final = 1000
 _LEAST_REASON: Final = 120
@@ -39,22 +43,29 @@ class CaseRow:
     records: Sequence[Record]
     summary: CaseSummary | None  # over complete runs
     regressed: bool
+    score: Score = "pass"  # of the skill
 
     @cached_property
     def states(self) -> list[str]:
         if not self.records:
             return ["not run"]
-        without = self.summary.arm("baseline").rate if self.summary else None
-        with_it = self.summary.arm("skill").rate if self.summary else None
+        arms = [self.summary.arm(arm) for arm in _PAIR] if self.summary else []
+        without, with_it = [arm.scored(self.score) for arm in arms] or [None, None]
         found = {
             "failed": self.count is not None and not reaches(self.count, self.test.threshold),
             "regressed": self.regressed,
-            "worse": without is not None and with_it is not None and with_it < without,
+            "worse": self.lift is not None and self.lift < -_ROUNDING,
             "errored": any(record.outcome == "errored" for record in self.records),
             "flaky": any(self._varies(arm) for arm in ("baseline", "skill")),
             "no signal": without == with_it and without in (0, 1),
         }
         return [state for state, holds in found.items() if holds]
+
+    @property
+    def lift(self) -> float | None:
+        """Of what the verdict is on."""
+        pair = [self.summary.arm(arm).scored(self.score) for arm in _PAIR] if self.summary else []
+        return None if None in pair or not pair else (pair[1] or 0.0) - (pair[0] or 0.0)
 
     @property
     def count(self) -> Count | None:
@@ -91,12 +102,14 @@ def rows_of(results: RunResults) -> list[CaseRow]:
         for found in results.comparisons
         for case in found.to_run_again
     }
+    scores = {skill.name: skill.score for skill in results.skills}
     return [
         CaseRow(
             test,
             results.records_of(test),
             summaries.get((test.skill, test.model), {}).get(test.case),
             (test.skill, test.case, test.model) in worse,
+            scores.get(test.skill, "pass"),
         )
         for test in results.tests
     ]
@@ -138,6 +151,7 @@ def _test(row: CaseRow, cases: Mapping[tuple[str, str], int], limits: Limits) ->
         "model": _name(test.model),
         "states": row.states,
         "rates": summary and [summary.arm(arm).rate for arm in ("baseline", "previous", "skill")],
+        "lift": row.lift,
         "tokens": summary and [summary.arm("baseline").tokens, summary.arm("skill").tokens],
         "accepted": accepted and f"{accepted.was} on {one_line(accepted.date, 20)}",
         "new": test.new,

@@ -7,6 +7,7 @@ from typing import Final
 
 from ..._util.texts import one_line, percent
 from ...results.verdict import Verdict, sweet_spot_model
+from ...settings import Score
 from ...stats import wilson
 from ...trials.trial import Arm
 from ..numbers import COST, LIFT, TOKENS, Measured, Number
@@ -27,7 +28,7 @@ _LETTER: Final = 7.2  # the greatest width of a letter
 
 def dumbbell(verdicts: Sequence[Verdict]) -> str:
     """A row for each model: without the skill → with it, each with its interval."""
-    rows = [verdict for verdict in verdicts if verdict.summary.arm("skill").rate is not None]
+    rows = [verdict for verdict in verdicts if verdict.summary.scored("skill") is not None]
     bottom = len(rows) * _ROW + 8
     parts = []
     for share in _QUARTERS:
@@ -35,14 +36,19 @@ def dumbbell(verdicts: Sequence[Verdict]) -> str:
     for number, verdict in enumerate(rows):
         parts += _row(verdict, number * _ROW)
     description = "; ".join(map(_rates, rows))
-    compared = any(verdict.summary.arm("baseline").rate is not None for verdict in rows)
-    title = "Pass rate without and with the skill" if compared else "Pass rate with the skill"
+    compared = any(verdict.summary.scored("baseline") is not None for verdict in rows)
+    arms = "without and with the skill" if compared else "with the skill"
+    title = f"{score_title(rows[0].summary.score)} {arms}"
     return drawing("dumbbell", bottom + 22, title, description, parts)
+
+
+def score_title(score: Score) -> str:
+    return "Pass rate" if score == "pass" else "Share of checks passed"
 
 
 def _row(verdict: Verdict, top: float) -> list[str]:
     row, lift = verdict.summary, verdict.lift
-    y, skill, baseline = top + 38, row.arm("skill").rate or 0.0, row.arm("baseline").rate
+    y, skill, baseline = top + 38, row.scored("skill") or 0.0, row.scored("baseline")
     parts = [line(_at(share), y - 14, _at(share), y + 14, "grid faint") for share in _QUARTERS]
     parts.append(label(0, top + 14, _short(row.model), "name"))
     if lift:
@@ -54,7 +60,7 @@ def _row(verdict: Verdict, top: float) -> list[str]:
         parts += _interval(baseline, len(row.by_case), y + 9, "baseline")
         parts.append(line(_at(baseline), y, _at(skill), y, f"way {way}"))
     parts += _interval(skill, len(row.by_case), y - 9, "skill")
-    previous = row.arm("previous").rate
+    previous = row.scored("previous")
     if previous is not None:
         parts.append(diamond(_at(previous), y, "dot previous"))
     if baseline is not None:
@@ -89,14 +95,14 @@ def _short(name: str) -> str:
 
 
 def _rates(verdict: Verdict) -> str:
-    rates = [verdict.summary.arm(arm).rate for arm in _ARMS]
+    rates = [verdict.summary.scored(arm) for arm in _ARMS]
     known = [percent(rate) for rate in rates if rate is not None]
     return f"{verdict.summary.model}: {' → '.join(known)}"
 
 
 @dataclass(frozen=True)
 class Point:
-    """A model with the skill or without it: what an answer takes, and the pass rate."""
+    """A model with the skill or without it: what an answer takes, and its score."""
 
     model: str
     arm: str
@@ -134,7 +140,7 @@ class Scale:
 
 def points_of(verdicts: Sequence[Verdict]) -> tuple[list[Point], Scale] | None:
     """By cost if all prices are known, else by tokens; None if neither is known."""
-    rows = [verdict for verdict in verdicts if verdict.summary.arm("skill").rate is not None]
+    rows = [verdict for verdict in verdicts if verdict.summary.scored("skill") is not None]
     for number in (COST, TOKENS):
         found = [point for row in rows for point in _points(row, number)]
         amounts = [point.x for point in found]
@@ -148,7 +154,7 @@ def points_of(verdicts: Sequence[Verdict]) -> tuple[list[Point], Scale] | None:
 def _points(verdict: Verdict, number: Number) -> list[Point]:
     found = []
     for arm, amount in zip(_ARMS, number.amounts(Measured.of(verdict)), strict=True):
-        rate = verdict.summary.arm(arm).rate
+        rate = verdict.summary.scored(arm)
         if amount is not None and rate is not None:
             found.append(Point(verdict.summary.model, arm, amount, rate))
     return found
@@ -171,7 +177,7 @@ def efficient(found: Sequence[Point]) -> list[Point]:
 
 
 def frontier(verdicts: Sequence[Verdict]) -> str | None:
-    """The pass rate against cost or tokens, for both arms of each model."""
+    """The score against cost or tokens, for both arms of each model."""
     known = points_of(verdicts)
     if known is None:
         return None
@@ -199,7 +205,8 @@ def frontier(verdicts: Sequence[Verdict]) -> str | None:
             parts.append(circle(x, y, "spot", 11))
         parts.append(circle(x, y, f"dot {point.arm}"))
     parts += _labels(found, scale)
-    title = "Cost and pass rate" if scale.is_cost else "Tokens and pass rate"
+    what = score_title(verdicts[0].summary.score).lower()
+    title = f"{'Cost' if scale.is_cost else 'Tokens'} and {what}"
     points = (f"{p.model} {p.arm}: {scale.text(p.x)}, {percent(p.rate)}" for p in found)
     return drawing("plane", scale.y(0) + 24, title, "; ".join(points), parts)
 

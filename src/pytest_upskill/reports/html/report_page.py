@@ -6,12 +6,13 @@ from typing import Final
 
 from ..._util.texts import counted, seconds
 from ...results.run import RunResults
+from ...results.summary import SCORE_WORDS, unit_of
 from ...results.verdict import Verdict, signal_lines, sweet_spot
 from ...trials.plan import SkillInfo
 from ..numbers import LIFT, WITH, WITHOUT, Measured, Number, shown_numbers
 from .case_data import CaseRow, Fitted, anchor, fitted, rows_of
 from .markup import Header, resource, shell, table, text
-from .plots import dumbbell, frontier, points_of
+from .plots import dumbbell, frontier, points_of, score_title
 
 _MOST: Final = 900_000  # characters of the file
 _SCRIPTS: Final = ("diff.js", "case.js", "table.js")
@@ -125,8 +126,9 @@ def _foot(results: RunResults, notes: Sequence[str]) -> str:
     listed = f'<ul class="notes">{items}</ul>' if items else ""
     return (
         f"<footer>{listed}"
-        "<p>Rates are means over cases; the lift is their difference in points, with its "
-        "95 % interval. If an answer is missing, the other arm's is not counted either.</p>"
+        "<p>Rates and shares of checks are means over cases; a lift is their difference in "
+        "points, with its 95 % interval. If an answer is missing, the other arm's is not counted "
+        "either.</p>"
         f"<p>{versions}</p></footer>"
     )
 
@@ -143,10 +145,14 @@ def _section(skill: SkillInfo, verdicts: Sequence[Verdict], title: str) -> str:
     return (
         f'<section class="skill" id="{_skill_anchor(skill.name)}"><h2>{text(title)}</h2>'
         f'<p class="facts">{size} · about {counted(skill.tokens, "token")} · '
-        f"<code>{text(skill.path)}</code></p>"
+        f"<code>{text(skill.path)}</code>{_scored(skill)}</p>"
         f'<ul class="verdicts">{"".join(map(_verdict, verdicts))}</ul>{spot}'
         f"{_plots(skill, verdicts)}{_numbers(verdicts)}</section>"
     )
+
+
+def _scored(skill: SkillInfo) -> str:
+    return f" · lift and verdict are of the {SCORE_WORDS[skill.score]}" * (skill.score != "pass")
 
 
 def _skill_anchor(name: str) -> str:
@@ -168,9 +174,10 @@ def _word(verdict: Verdict) -> str:
 
 
 def _plots(skill: SkillInfo, verdicts: Sequence[Verdict]) -> str:
-    if all(verdict.summary.arm("skill").rate is None for verdict in verdicts):
+    if all(verdict.summary.scored("skill") is None for verdict in verdicts):
         return '<p class="note">Nothing to draw: there are no answers.</p>'
-    first = _figure("Pass rate", dumbbell(verdicts), _arms(skill, verdicts))
+    what = score_title(skill.score)
+    first = _figure(what, dumbbell(verdicts), _arms(skill, verdicts))
     known, plane = points_of(verdicts), frontier(verdicts)
     if not plane or not known:
         return (
@@ -181,7 +188,7 @@ def _plots(skill: SkillInfo, verdicts: Sequence[Verdict]) -> str:
     scale = ", logarithmic" if known[1].is_log else ""
     keys = [_key("steps", "efficient frontier")]
     keys += [_key("ring", "sweet spot")] if sweet_spot(verdicts) and known[1].is_cost else []
-    second = _figure(f"Pass rate against {unit}{scale}", plane, keys)
+    second = _figure(f"{what} against {unit}{scale}", plane, keys)
     # A picture of one row is too low to stand beside the other one.
     kind = "plots" if len(verdicts) > 1 else "plots stacked"
     return f'<div class="{kind}">{first}{second}</div>'
@@ -189,7 +196,7 @@ def _plots(skill: SkillInfo, verdicts: Sequence[Verdict]) -> str:
 
 def _arms(skill: SkillInfo, verdicts: Sequence[Verdict]) -> list[str]:
     """The legend of the first picture: only what is drawn."""
-    compared = any(verdict.summary.arm("baseline").rate is not None for verdict in verdicts)
+    compared = any(verdict.summary.scored("baseline") is not None for verdict in verdicts)
     it = "it" if compared else "the skill"
     keys = [_key("hollow", "without the skill")] if compared else []
     keys += [_key("rhomb", f"with {it} at {skill.against}")] if skill.against else []
@@ -247,4 +254,5 @@ def _matrix_cell(verdict: Verdict | None) -> str:
     row = Measured.of(verdict)
     rates = [shown for number in (WITHOUT, WITH) if (shown := number.text(row))]
     lift = f"<b>{LIFT.text(row)}</b> " if verdict.lift else ""
-    return f"{lift}{_word(verdict)}<small>{' → '.join(rates) or _UNKNOWN}</small>"
+    shown = (" → ".join(rates) or _UNKNOWN) + unit_of(row.score)
+    return f"{lift}{_word(verdict)}<small>{shown}</small>"

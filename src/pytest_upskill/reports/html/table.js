@@ -27,7 +27,6 @@ function testsOf(data) {
     return {
       ...about, ...test, order, without, previous, with: now,
       name: about.name, against: data.against[about.skill],
-      lift: without == null || now == null ? null : now - without,
       before: test.tokens?.[0], after: test.tokens?.[1],
       costs: [cost("baseline"), cost("skill")],
     };
@@ -52,6 +51,9 @@ function columnsOf(tests) {
     has("previous") && { name: `at ${ref}`, by: (test) => test.previous, cell: pips("previous") },
     { name: "with", by: (test) => test.with, cell: pips("skill") },
     has("baseline") && { name: "lift", by: (test) => test.lift, cell: liftCell, kind: "num" },
+    tests.some((test) => test.trials.some((trial) => trial.checks.length > 1)) && {
+      name: "checks", by: (test) => checksOf(test, "skill")?.share, kind: "num",
+      cell: (test) => arrow(["baseline", "skill"].map((arm) => checksOf(test, arm)), (of) => of.text) },
     { name: "tokens", by: (test) => test.after, kind: "num",
       cell: (test) => arrow([test.before, test.after], number) },
     tests.some((test) => test.costs[0] || test.costs[1]) && { name: "$/1000", kind: "num",
@@ -78,6 +80,16 @@ function pips(arm) {
     return el("span", { class: "pips", role: "img", "aria-label": title, title },
       ...outcomes.map((outcome) => el("i", { class: outcome }, MARKS[outcome])));
   };
+}
+
+/** How many checks of an answer pass, on average. */
+function checksOf(test, arm) {
+  const graded = trialsOf(test, arm).filter((trial) => trial.checks.length);
+  if (!graded.length) return null;
+  const passed = mean(graded.map((trial) => trial.checks.filter(([mark]) => mark === "ok").length));
+  const all = mean(graded.map((trial) => trial.checks.length));
+  const short = (value) => value.toFixed(1).replace(".0", "");
+  return { share: passed / all, text: `${short(passed)}/${short(all)}` };
 }
 
 function liftCell(test) {

@@ -6,8 +6,10 @@ from typing import Any, Final
 
 from ..._util.texts import WORTH_CUTTING, counted, harmless, one_line, seconds
 from ...checks.parse import RESERVED
+from ...results.summary import checks_of
 from ...trials.records import Record
 from ...trials.trial import Arm
+from ..numbers import checks_words, short
 from .layout import Look, Marks, side_by_side, wrapped
 
 _QUESTION: Final = 600  # characters shown without -v
@@ -72,7 +74,15 @@ def _headline(records: Sequence[Record], standing: str | None, look: Look) -> st
     if standing is None and len(own) > 1:
         passed = sum(record.outcome == "passed" for record in own)
         standing = f"{passed} of {len(own)} runs passed"
-    return f"{_one_line(standing, None, look)}: {text}" if standing else text
+    parts = [part for part in (standing, _both_arms(records)) if part]
+    return f"{_one_line(', '.join(parts), None, look)}: {text}" if parts else text
+
+
+def _both_arms(records: Sequence[Record]) -> str:
+    """``6 of 7 checks (0 without the skill)``, if they are many."""
+    skill, baseline = checks_words(records, "skill"), checks_of(records, "baseline")
+    without = f" ({short(baseline[0])} without the skill)" if skill and baseline else ""
+    return skill.removeprefix(", ") + without
 
 
 def _question(question: str, look: Look) -> list[str]:
@@ -93,7 +103,9 @@ def _totals(by_arm: Mapping[str, Mapping[int, Record]]) -> str:
     for title, own in by_arm.items():
         passed = sum(record.outcome == "passed" for record in own.values())
         number = f"{passed} of {len(own)}"
-        counts.append(f"{title}: {number}" if counts else f"{title}: {number} runs passed")
+        words = f"{title}: {number}" if counts else f"{title}: {number} runs passed"
+        arm = next(iter(own.values())).arm
+        counts.append(words + checks_words(own.values(), arm))
     return ". ".join(map(_capital, counts)) + "."
 
 
@@ -109,7 +121,7 @@ def _shown(records: Sequence[Record], look: Look) -> list[int]:
 
 def _arm(title: str, record: Record, found: Found, look: Look) -> list[_Line]:
     """The checks of an answer, then the answer."""
-    lines = [("", f"{title}: {record.outcome}", "  ")]
+    lines = [("", f"{title}: {record.outcome}{checks_words([record], record.arm)}", "  ")]
     for grade in record.checks:
         mark = _GRADES[grade.passed or (False if grade.required else None)]
         reason = _one_line(grade.reason, _limit(2 * _LINE, look), look)

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from ..._util.texts import counted, dollars, one_line, whole
+from ...results.summary import checks_of
 from ...trials.records import Record
 from ...trials.trial import Arm
+from ..numbers import short
 from .layout import Marks
 
 
@@ -50,11 +52,18 @@ def _time(seconds: float) -> str:
 
 
 def item_numbers(records: Sequence[Record], marks: Marks, against: str | None = None) -> str:
-    """``5/5 · baseline 1/5 · 812 → 640 tokens``: passed runs of each arm, mean tokens."""
+    """``5/5 · baseline 1/5 · 812 → 640 tokens``: passed runs of each arm, mean tokens.
+
+    Checks are shown where an answer passes some but not all.
+    """
     ref = one_line(against or "", 20).replace("…", marks.cut)
     names: dict[Arm, str] = {"skill": "", "baseline": "baseline ", "previous": f"at {ref} "}
     arms = {arm: [record for record in records if record.arm == arm] for arm in names}
     parts = [f"{name}{_passed(arms[arm])}" for arm, name in names.items() if arms[arm]]
+    counts = [checks_of(records, "baseline"), checks_of(records, "skill")]
+    if any(0 < sum(grade.passed for grade in r.checks) < len(r.checks) for r in records):
+        texts = ["/".join(map(short, count)) for count in counts if count]
+        parts.append(f"{f' {marks.arrow} '.join(texts)} checks")
     tokens = [_tokens(arms["baseline"]), _tokens(arms["skill"])]
     means = [whole(mean) for mean in tokens if mean is not None]
     if means:
