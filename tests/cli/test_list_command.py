@@ -1,6 +1,7 @@
 """pytest-upskill list: what there is to know of skills without asking a model."""
 
 import json
+import shutil
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -13,7 +14,7 @@ from pytest_upskill.cli.project import ini_paths
 from pytest_upskill.results.accepted import CaseResult, ModelResults, write_results
 from pytest_upskill.results.history import keep
 from pytest_upskill.skills.skill import load_skill
-from support.kit import case, write_script, write_skill
+from support.kit import BODY, case, write_script, write_skill
 from support.made import STARTED, made_run
 
 
@@ -35,10 +36,18 @@ def listed_data(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0
 
 def write_full_skill(folder: Path) -> Path:
     """A skill with files, two cases and an accepted result."""
-    write_skill(folder, [case("Open?", "gate up", id="a"), case("Shut?\nHow?", "down", id="b")])
+    written = [case("Open?", "gate up", id="a"), case("Shut?\nHow?", "down", id="b")]
+    write_skill(
+        folder,
+        written,
+        body=f"{BODY} See references/deep/more.md, schemas/gate.json, "
+        "LICENSE.txt and assets/logo.png.",
+    )
     for name, data in {
         "references/deep/more.md": b"x" * 400,
         "scripts/run.py": b"print(1)\n",
+        "schemas/gate.json": b"{}",
+        "LICENSE.txt": b"All of it.",
         "assets/logo.png": b"\x89PNG\0\xff",
         "empty.txt": b"",
         "__pycache__/run.pyc": b"\0",
@@ -68,23 +77,28 @@ def test_a_tree_grouped_by_folder(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert listed(capsys, ".") == (
         ".\n"
         "├── skills/\n"
-        "│   └── gate\n"
+        "│   └── gate  5 + 31 + 100 tokens\n"
         "│       About a gate.\n"
-        "│       SKILL.md                 10 tokens\n"
-        "│       empty.txt                0 tokens\n"
-        "│       assets/logo.png          6 bytes\n"
+        "│       SKILL.md                 31 tokens\n"
         "│       references/deep/more.md  100 tokens\n"
-        "│       scripts/run.py           2 tokens\n"
+        "│       schemas/gate.json        2 bytes\n"
+        "│       assets/logo.png          6 bytes\n"
+        "│       LICENSE.txt              10 bytes\n"
+        "│       empty.txt                0 bytes\n"
+        "│       scripts/run.py           9 bytes\n"
         "│       2 cases in skill_meta.json\n"
         "│       accepted haiku 75%, 25% without (2026-11-02)\n"
         "│       accepted opus 100% (2026-10-01, edited since)\n"
         "│\n"
-        "└── top\n"
+        "└── top  4 + 10 + 0 tokens\n"
         "    About a gate.\n"
         "    SKILL.md  10 tokens\n"
         "    no cases\n"
         "\n"
-        "2 skills, about 122 tokens, 2 cases\n"
+        "2 skills, about 9 + 41 + 100 tokens, 2 cases\n"
+        "Tokens, estimated: always in context (name and description)\n"
+        "+ when the skill is used (SKILL.md) + on demand (text files\n"
+        "that it refers to).\n"
     )
 
 
@@ -95,7 +109,7 @@ def test_a_long_description_is_two_lines(
     file.write_text(file.read_text().replace("About a gate.", "All about a gate. " * 30))
     lines = listed(capsys, ".").splitlines()
     assert lines[1:4] == [
-        "└── gate",
+        "└── gate  136 + 10 + 0 tokens",
         "    All about a gate. All about a gate. All about a gate.",
         "    All about a gate. All about a gate. All about a gate. …",
     ]
@@ -111,7 +125,7 @@ def test_verbose_shows_the_start_of_the_skill_and_some_cases(
         (tmp_path / f"gate/more-{number:02}.md").write_text("four")
     short = listed(capsys, "gate")
     assert "line 0" not in short
-    assert "    … and 4 files more, 4 tokens\n" in short
+    assert "    … and 4 files more\n" in short
     shown = listed(capsys, "gate", "-v")
     assert "more-14.md" in shown
     assert "    - line 11 \\x1b[31mxxx" in shown
@@ -162,11 +176,14 @@ def test_a_broken_skill_is_reported_and_the_rest_is_listed(
     (write_skill(tmp_path / "no-json") / "skill_meta.json").write_text("{")
     (write_skill(tmp_path / "odd") / "skill_results.json").write_text('{"schema": 9}')
     shown = listed(capsys, ".", status=1)
-    assert "── good\n│   About a gate.\n│   SKILL.md  10 tokens\n│   1 case" in shown
+    assert (
+        "── good  5 + 10 + 0 tokens\n│   About a gate.\n│   SKILL.md  10 tokens\n│   1 case"
+        in shown
+    )
     assert "error: no-json/skill_meta.json:1:2: invalid JSON" in shown
     assert "error: odd/skill_results.json:" in shown
     assert "└── twice\n    error: twice/SKILL.md: no text after the frontmatter\n" in shown
-    assert shown.endswith("\n4 skills, about 30 tokens, 2 cases, 3 broken\n")
+    assert "\n4 skills, about 15 + 30 + 0 tokens, 2 cases, 3 broken\n" in shown
     data = {skill["name"]: skill for skill in listed_data(capsys, ".", status=1)}
     assert {name for name, skill in data.items() if skill["errors"]} == {"twice", "no-json", "odd"}
     assert data["twice"]["description"] is None
@@ -178,8 +195,18 @@ def test_json_has_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     (skill,) = listed_data(capsys, "skills")
     assert (skill["name"], skill["path"]) == ("gate", "skills/gate")
     assert skill["description"] == "About a gate."
-    assert (skill["tokens"], skill["cases_file"]) == (112, "skills/gate/skill_meta.json")
-    assert skill["files"][2] == {"path": "assets/logo.png", "tokens": None, "bytes": 6}
+    assert (skill["tokens"], skill["cases_file"]) == (136, "skills/gate/skill_meta.json")
+    parts = [skill[f"tokens_{part}"] for part in ("always", "used", "on_demand")]
+    assert parts == [5, 31, 100]
+    page, schema, logo = skill["files"][1:4]
+    assert page == {
+        "path": "references/deep/more.md",
+        "tokens": 100,
+        "bytes": 400,
+        "on_demand": True,
+    }
+    assert (schema["tokens"], schema["on_demand"]) == (1, False)
+    assert logo == {"path": "assets/logo.png", "tokens": None, "bytes": 6, "on_demand": False}
     assert [case["id"] for case in skill["cases"]] == ["a", "b"]
     assert skill["results"][0] == {
         "model": "haiku",
@@ -191,6 +218,26 @@ def test_json_has_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         "cases": 2,
         "of": 0,
     }
+
+
+def test_nested_skills_are_listed_by_their_names_and_copies_are_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_skill(tmp_path / "repo", body="The outer one.")
+    inner = write_skill(tmp_path / "repo/skills/inner")
+    (inner / "SKILL.md").write_text("---\nname: Other\ndescription: D.\n---\nThe inner one.")
+    shutil.copytree(inner, tmp_path / "repo/.claude/skills/inner")
+    shown = listed(capsys, "repo")
+    assert [line for line in shown.splitlines() if line.endswith(" tokens") and "+" in line] == [
+        "├── repo  5 + 4 + 0 tokens",
+        "    └── Other  2 + 4 + 0 tokens",
+    ]
+    assert shown.endswith("Left out: repo/.claude/skills/inner (a copy of another skill\nhere).\n")
+    data = json.loads(listed(capsys, "repo", "--json"))
+    assert [skill["name"] for skill in data["skills"]] == ["repo", "Other"]
+    assert data["left_out"] == [
+        {"path": "repo/.claude/skills/inner", "reason": "a copy of another skill here"}
+    ]
 
 
 def test_three_models_are_listed_and_all_with_verbose(
@@ -239,10 +286,12 @@ def test_a_single_skill_can_be_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_skill(tmp_path / "skills/gate")
-    assert listed(capsys, "skills/gate").startswith("skills\n└── gate\n")
-    assert listed(capsys, "skills/gate/SKILL.md").startswith("skills\n└── gate\n")
+    assert listed(capsys, "skills/gate").startswith("skills\n└── gate  5 + 10 + 0 tokens\n")
+    assert listed(capsys, "skills/gate/SKILL.md").startswith(
+        "skills\n└── gate  5 + 10 + 0 tokens\n"
+    )
     monkeypatch.chdir(tmp_path / "skills/gate")
-    assert "└── gate\n" in listed(capsys, ".")
+    assert "└── gate  5" in listed(capsys, ".")
 
 
 def test_the_default_folder_is_that_of_the_ini_file_then_upskill_then_the_current_one(

@@ -1,25 +1,46 @@
 """What is known of a skill without asking a model: its files, cases and last results."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
+from typing import Final, NamedTuple
 
 from ..errors import InputError, SkillError
 from ..lint import runnable_cases
 from ..skills.case import Case
+from ..skills.context import FilesOnDisk
 from ..skills.folder import contents_of, find_cases
-from ..skills.skill import Skill, estimated_tokens, load_skill
+from ..skills.references import files_named
+from ..skills.skill import Skill, estimated_tokens, load_skill, name_of
 from .accepted import DIGITS, read_results
+
+_SCHEMA: Final = re.compile(r"(?:.*/)?(?:schemas/.*|[^/]*\.(?:xsd|dtd|rng|schema\.json))", re.I)
 
 
 @dataclass(frozen=True)
 class SkillFile:
-    """A file of a skill; ``tokens`` is None if it is not a text."""
+    """A file of a skill; ``tokens`` is None if it is not a text.
+
+    ``on_demand`` says that SKILL.md sends an agent to it: no licence and no schema.
+    """
 
     path: str
     size: int
     tokens: int | None
+    on_demand: bool = False
+
+
+class SkillTokens(NamedTuple):
+    """Estimates of what a skill takes of an agent's context."""
+
+    always: int  # its name and description, in every session
+    used: int  # the body of SKILL.md, when the skill is used
+    on_demand: int  # the text files that it refers to
+
+    def __str__(self) -> str:
+        return " + ".join(f"{number:,}" for number in self) + " tokens"
 
 
 @dataclass(frozen=True)
@@ -41,6 +62,7 @@ class SkillOverview:
     """A skill in a list; a broken one has errors and lacks the rest."""
 
     folder: Path
+    name: str
     skill: Skill | None = None
     files: tuple[SkillFile, ...] = ()
     cases_file: Path | None = None
@@ -49,8 +71,13 @@ class SkillOverview:
     errors: tuple[InputError, ...] = ()
 
     @property
-    def tokens(self) -> int:
-        return sum(file.tokens or 0 for file in self.files)
+    def tokens(self) -> SkillTokens:
+        """What an agent reads of it; nothing of a broken one."""
+        if not self.skill:
+            return SkillTokens(0, 0, 0)
+        always = estimated_tokens(f"{self.skill.name}: {self.skill.description}")
+        on_demand = sum(file.tokens or 0 for file in self.files if file.on_demand)
+        return SkillTokens(always, self.skill.tokens, on_demand)
 
 
 def overview(file: Path) -> SkillOverview:
@@ -60,9 +87,10 @@ def overview(file: Path) -> SkillOverview:
         skill = load_skill(file)
         files = tuple(_files(skill))
     except SkillError as error:
-        return SkillOverview(folder, errors=(error,))
+        return SkillOverview(folder, name_of(file), errors=(error,))
     except OSError as error:
-        return SkillOverview(folder, errors=(SkillError(file, f"unreadable: {error}"),))
+        unreadable = SkillError(file, f"unreadable: {error}")
+        return SkillOverview(folder, name_of(file), errors=(unreadable,))
     cases_file, cases, results = find_cases(folder), list[Case](), list[LastResult]()
     try:
         if cases_file:
@@ -76,7 +104,7 @@ def overview(file: Path) -> SkillOverview:
     except InputError as error:
         errors.append(error)
     return SkillOverview(
-        folder, skill, files, cases_file, tuple(cases), tuple(results), tuple(errors)
+        folder, skill.name, skill, files, cases_file, tuple(cases), tuple(results), tuple(errors)
     )
 
 
@@ -106,18 +134,22 @@ def accepted_results(skill: Skill) -> list[LastResult]:
 
 
 def _files(skill: Skill) -> Iterator[SkillFile]:
-    """SKILL.md first, with the tokens a model reads; then its other files."""
+    """SKILL.md first, with the tokens a model reads; then what it refers to, then the rest."""
     root = skill.file.parent
+    on_disk = FilesOnDisk(root)
     yield SkillFile(skill.file.name, skill.file.stat().st_size, skill.tokens)
-    for path in contents_of(root).files:
-        if path != skill.file:
-            yield _file(path, path.relative_to(root).as_posix())
+    others = {path.relative_to(root).as_posix(): None for path in contents_of(root).files}
+    named = [path for path in files_named(on_disk, skill.body.split("\n")) if path in others]
+    for path in dict.fromkeys([*named, *others]):
+        if path != skill.file.name:
+            tokens = _tokens(on_disk, path)
+            on_demand = path in named and tokens is not None and not _SCHEMA.fullmatch(path)
+            yield SkillFile(path, (root / path).stat().st_size, tokens, on_demand)
 
 
-def _file(path: Path, shown_as: str) -> SkillFile:
-    data = path.read_bytes()
+def _tokens(files: FilesOnDisk, path: str) -> int | None:
     try:
-        tokens = None if b"\0" in data else estimated_tokens(data.decode("utf-8")) if data else 0
-    except UnicodeDecodeError:
-        tokens = None
-    return SkillFile(shown_as, len(data), tokens)
+        text = files.text(path)
+    except ValueError:
+        return None
+    return estimated_tokens(text) if text else 0

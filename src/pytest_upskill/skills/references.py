@@ -37,7 +37,7 @@ _BOLD: Final = re.compile(r"\*\*|__|^\W*\*(?=.*\*\W*$)|(?<=\w)\*\W*$")
 _ANYTHING: Final = re.compile(r"\$?\{[^{}]*\}|<[^<>]*>|\$\w+|\*+")  # a placeholder
 _PATHS: Final = re.compile(r"[^\s\"'`()\[\]<>{}|,;:=$@…│├└─]+")
 _NAMES_A_FILE: Final = re.compile(r"(?:.*/.*\w.*|.*\w\.\w{1,10}|.*\w/)", re.DOTALL)
-_LICENCE: Final = re.compile(r"(?:licen[cs]e|copying|notice)(?:[-_.].*)?", re.I)
+_LICENCE: Final = re.compile(r"(?:licen[cs]e|copying|notice)(?:[-_.].*)?|(?:.*[-_])?OFL\.txt", re.I)
 
 
 @dataclass(frozen=True)

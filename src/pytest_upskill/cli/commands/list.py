@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError, shown
-from ...reports.terminal.skill_tree import total_line, tree_lines
+from ...reports.terminal.skill_tree import total_lines, tree_lines
 from ...results.history import KeptRow, newest
 from ...results.overview import LastResult, SkillOverview, overview
-from ...skills.search import find_skills
+from ...skills.search import LeftOut, find_skills
 from ...skills.upskill_config import read_config
 from ..output import stdout_look
 from ..project import ini_paths, runs_folder
@@ -43,12 +43,13 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     named = [*given.folders, *(given.dir or ())] or default_folders()
     folders = [Path(os.path.abspath(folder)) for folder in named]  # noqa: PTH100
     kept = newest(runs_folder(None, Path.cwd()))
-    found = [
-        (folder, [_with_history(overview(file), kept) for file in find_skills(folder).files])
-        for folder in folders
-    ]
+    found, left_out = list[tuple[Path, list[SkillOverview]]](), list[LeftOut]()
+    for folder in folders:
+        own = find_skills(folder)
+        found.append((folder, [_with_history(overview(file), kept) for file in own.files]))
+        left_out += own.left_out
     skills = [skill for _, group in found for skill in group]
-    text = _json(skills) if given.json else _text(found, given.verbose)
+    text = _json(skills, left_out) if given.json else _text(found, left_out, given.verbose)
     return text, 1 if any(skill.errors for skill in skills) else 0
 
 
@@ -56,7 +57,8 @@ def _with_history(found: SkillOverview, kept: Mapping[str, Mapping[str, KeptRow]
     """With the results of its last runs; accepted results only for models without a run."""
     if not found.skill:
         return found
-    rows, digest = kept.get(found.folder.name, {}), found.skill.digest
+    rows = kept.get(found.name) or kept.get(found.folder.name, {})
+    digest = found.skill.digest
     results = [
         LastResult(
             model=model,
@@ -88,7 +90,11 @@ def default_folders() -> list[Path]:
     return [config.skills_dir or here]
 
 
-def _text(found: Sequence[tuple[Path, Sequence[SkillOverview]]], preview: bool) -> str:
+def _text(
+    found: Sequence[tuple[Path, Sequence[SkillOverview]]],
+    left_out: Sequence[LeftOut],
+    preview: bool,
+) -> str:
     look = stdout_look(verbosity=int(preview))
     lines = []
     for folder, skills in found:
@@ -96,23 +102,38 @@ def _text(found: Sequence[tuple[Path, Sequence[SkillOverview]]], preview: bool) 
         named = folder in (skills[0].folder, skills[0].folder / folder.name)
         root = skills[0].folder.parent if named else folder
         lines += [*tree_lines(root, shown(root), skills, look), ""]
-    return "\n".join([*lines, total_line([skill for _, group in found for skill in group])])
+    skills = [skill for _, group in found for skill in group]
+    return "\n".join([*lines, *total_lines(skills, left_out, look)])
 
 
-def _json(skills: Sequence[SkillOverview]) -> str:
-    return json.dumps({"schema": 1, "skills": [_skill_data(skill) for skill in skills]}, indent=2)
+def _json(skills: Sequence[SkillOverview], left_out: Sequence[LeftOut]) -> str:
+    data = {
+        "schema": 1,
+        "skills": [_skill_data(skill) for skill in skills],
+        "left_out": [{"path": shown(path), "reason": reason} for path, reason in left_out],
+    }
+    return json.dumps(data, indent=2)
 
 
 def _skill_data(found: SkillOverview) -> dict[str, Any]:
-    skill = found.skill
+    skill, tokens = found.skill, found.tokens
     return {
-        "name": skill.name if skill else found.folder.name,
+        "name": found.name,
         "path": shown(found.folder),
         "description": skill.description if skill else None,
         "digest": skill.digest if skill else None,
-        "tokens": found.tokens,
+        "tokens": sum(tokens),
+        "tokens_always": tokens.always,
+        "tokens_used": tokens.used,
+        "tokens_on_demand": tokens.on_demand,
         "files": [
-            {"path": file.path, "tokens": file.tokens, "bytes": file.size} for file in found.files
+            {
+                "path": file.path,
+                "tokens": file.tokens,
+                "bytes": file.size,
+                "on_demand": file.on_demand,
+            }
+            for file in found.files
         ],
         "cases_file": shown(found.cases_file) if found.cases_file else None,
         "cases": [{"id": case.id, "input": case.input} for case in found.cases],

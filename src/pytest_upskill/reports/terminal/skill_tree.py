@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Final
 
 from ..._util.texts import counted, harmless, one_line, percent
-from ...results.overview import LastResult, SkillFile, SkillOverview
+from ...results.overview import LastResult, SkillFile, SkillOverview, SkillTokens
 from ...skills.case import Case
+from ...skills.folder import SKILL_NAMES
+from ...skills.search import LeftOut, left_out_lines
 from .layout import Look, Marks, distinct_names
 
 _FILES_SHOWN: Final = 12
@@ -19,6 +21,10 @@ _SHORTEST_NAME: Final = 8
 _DAY: Final = len("2026-11-15")
 _NARROWEST: Final = 30
 _NO_BRANCH: Final = "    "
+_LEGEND: Final = (
+    "Tokens, estimated: always in context (name and description) + when the skill is used "
+    "(SKILL.md) + on demand (text files that it refers to)."
+)
 
 
 @dataclass(frozen=True)
@@ -48,14 +54,19 @@ def tree_lines(root: Path, title: str, skills: Sequence[SkillOverview], look: Lo
     return [look.paint(_name(title), bold=True), *_drawn(nodes, look.marks)]
 
 
-def total_line(skills: Sequence[SkillOverview]) -> str:
-    broken = sum(bool(skill.errors) for skill in skills)
-    tokens, cases = sum(s.tokens for s in skills), sum(len(s.cases) for s in skills)
-    line = (
-        f"{counted(len(skills), 'skill')}, about {counted(tokens, 'token')}, "
-        f"{counted(cases, 'case')}"
-    )
-    return line + (f", {broken} broken" if broken else "")
+def total_lines(
+    skills: Sequence[SkillOverview], left_out: Sequence[LeftOut], look: Look
+) -> list[str]:
+    """The sums, what the numbers mean, and the skills that are not listed."""
+    broken, cases = sum(bool(skill.errors) for skill in skills), sum(len(s.cases) for s in skills)
+    tokens = SkillTokens(*map(sum, zip(*(skill.tokens for skill in skills), strict=True)))
+    line = f"{counted(len(skills), 'skill')}, about {tokens}, {counted(cases, 'case')}"
+    width = max(look.width, _NARROWEST)
+    return [
+        line + (f", {broken} broken" if broken else ""),
+        *_wrapped(_LEGEND, width, look),
+        *(part for told in left_out_lines(left_out) for part in _wrapped(told, width, look)),
+    ]
 
 
 def _drawn(nodes: Sequence[_Node], marks: Marks) -> Iterator[str]:
@@ -71,7 +82,8 @@ def _drawn(nodes: Sequence[_Node], marks: Marks) -> Iterator[str]:
 
 def _skill_lines(overview: SkillOverview, look: Look, width: int) -> Iterator[str]:
     skill, paint = overview.skill, look.paint
-    yield paint(_name(skill.name if skill else overview.folder.name), bold=True)
+    name = paint(_name(overview.name), bold=True)
+    yield f"{name}  {paint(str(overview.tokens), faint=True)}" if skill else name
     if skill:
         yield from _wrapped(skill.description, width, look, most=2)
         yield from _file_lines(overview.files, look)
@@ -91,12 +103,18 @@ def _file_lines(files: Sequence[SkillFile], look: Look) -> Iterator[str]:
     names = [_name(file.path) for file in shown]
     widest = max(map(len, names), default=0)
     for name, file in zip(names, shown, strict=True):
-        size = f"{file.size:,} bytes" if file.tokens is None else counted(file.tokens, "token")
+        size = counted(file.tokens or 0, "token") if _is_read(file) else f"{file.size:,} bytes"
         yield f"{name:<{widest}}  {look.paint(size, faint=True)}"
     rest = files[len(shown) :]
     if rest:
-        tokens = sum(file.tokens or 0 for file in rest)
-        yield f"{look.marks.cut} and {counted(len(rest), 'file')} more, {counted(tokens, 'token')}"
+        tokens = sum(file.tokens or 0 for file in rest if _is_read(file))
+        size = f", {counted(tokens, 'token')}" if tokens else ""
+        yield f"{look.marks.cut} and {counted(len(rest), 'file')} more{size}"
+
+
+def _is_read(file: SkillFile) -> bool:
+    """Whether an agent reads it; of other files only the size is of interest."""
+    return file.on_demand or file.path in SKILL_NAMES
 
 
 def _cases_line(overview: SkillOverview, look: Look) -> str:
