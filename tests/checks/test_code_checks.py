@@ -172,3 +172,33 @@ def test_hostile_python_fails(text: str) -> None:
 )
 def test_invalid_argument_is_reported_with_its_path(expected: dict[str, Any], message: str) -> None:
     assert message in refused(expected)
+
+
+@pytest.mark.parametrize(
+    ("check", "name"),
+    [
+        ("imports", "a b"),
+        ("imports", "import os"),
+        ("imports", "os."),
+        ("imports", "class"),
+        ("imports", "scikit-learn"),
+        ("defines", "f()"),
+        ("defines", ".f"),
+        ("calls", "print()"),
+        ("calls", "a b"),
+        ("calls", "."),
+    ],
+)
+def test_names_that_python_can_not_have_are_refused(check: str, name: str) -> None:
+    message = f"{name!r} can't be a name in Python, so no answer would pass"
+    assert message in refused({check: ["os", name]})
+    assert message in refused({"code": {"language": "python", check: name}})
+
+
+def test_names_with_dots_are_found() -> None:
+    code = "from . import a\nfrom .b import c\nimport os.path as p\np.join()\nc()\nx.y.append()"
+    for name in (".", ".a", ".b", ".b.c", "os", "os.path"):
+        assert passes(f"```python\n{code}\n```", imports=name)
+    for name in (".append", ".b.c", "os.path.join", "c", "x.y.append"):
+        assert passes(f"```python\n{code}\n```", calls=name)
+    assert passes("```python\nclass Q:\n  def é(self): pass\n```", defines=["Q.é"])

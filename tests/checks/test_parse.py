@@ -269,3 +269,28 @@ def test_any_expected_gives_checks_or_a_cases_error(
         ((_, checks),) = load_checked_cases(file).whole()
         rulings = dict.fromkeys(rubric_of(checks).texts, (True, "so it is ruled"))
         assert grade(checks, Answer("a"), rulings)
+
+
+@pytest.mark.parametrize(
+    ("expected", "problem"),
+    [
+        (
+            {"contains": "Gate up", "not_contains": ["x", "gate"]},
+            'not_contains: "gate" is in "Gate up"',
+        ),
+        ({"min_words": 10, "max_words": 5}, "max_words: less than min_words (10)"),
+        (
+            {"any_of": [{"contains": "a", "not_contains": "A"}]},
+            'any_of[0].not_contains: "A" is in "a"',
+        ),
+    ],
+)
+def test_checks_that_contradict_each_other_are_refused(expected: Any, problem: str) -> None:
+    assert refused(expected).startswith(problem)
+    assert refused(expected).endswith("so no answer would pass")
+
+
+def test_checks_that_seem_to_contradict_each_other_are_fine() -> None:
+    assert passes("Gate", contains="Gate", not_contains="gate", case_sensitive=True)
+    assert passes("a b", min_words=2, max_words=2)
+    assert passes("a", any_of=[{"contains": "a"}, {"not_contains": "a"}])

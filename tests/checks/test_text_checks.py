@@ -244,3 +244,10 @@ def test_answer_of_five_megabytes_is_graded() -> None:
     ]
     too_long = "too long to parse: 5,000,000 characters (limit 200,000)"
     assert [grade.reason for grade in grades].count(too_long) == 5
+
+
+def test_a_reason_shows_the_white_space_that_counts() -> None:
+    assert reason("def f()->int:", contains="-> ") == '"-> " is not in the answer'
+    assert reason("a b", contains="a  b") == '"a  b" is not in the answer'
+    assert reason("a b", contains="a\n\tb") == '"a\\n\\tb" is not in the answer'
+    assert reason("a", contains="x" * 200) == f'"{"x" * 99}…" is not in the answer'

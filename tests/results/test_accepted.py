@@ -135,14 +135,31 @@ def test_an_update_keeps_what_did_not_run() -> None:
 
 def test_an_update_by_the_whole_skill_drops_cases_that_are_gone() -> None:
     before = {"haiku": replace(MODEL, cases={"a": A, "b": B, "test_x::test_y": A})}
-    after = updated(before, "haiku", replace(MODEL, cases={"b": B}), existing=("b", "c"))
+    after = updated(
+        before, "haiku", replace(MODEL, cases={"b": B}), existing=("b", "c"), whole=True
+    )
     assert set(after["haiku"].cases) == {"b", "test_x::test_y"}
 
 
 def test_a_changed_case_has_no_accepted_result() -> None:
     assert MODEL.expectation("a", A.case_digest) == Expectation(Count(5, 5), "2026-01-02", 2)
     assert MODEL.expectation("a", "other") is None
-    assert MODEL.expectation("c", A.case_digest) is None
+    assert MODEL.expectation("c", "other") is None
+
+
+def test_a_case_that_got_another_id_keeps_its_accepted_result() -> None:
+    assert MODEL.expectation("c", A.case_digest) == MODEL.expectation("a", A.case_digest)
+    assert MODEL.expectation("test_x::test_y", A.case_digest) is None
+    in_python = replace(MODEL, cases={"test_x::test_y": A})
+    assert in_python.expectation("c", A.case_digest) is None
+
+
+def test_an_update_replaces_the_result_under_an_earlier_id() -> None:
+    now = replace(MODEL, cases={"c": A})
+    for existing in (("b", "c"), ()):
+        assert set(updated({"m": MODEL}, "m", now, existing)["m"].cases) == {"b", "c"}
+    # If both are in the file, they are two cases.
+    assert set(updated({"m": MODEL}, "m", now, ("a", "b", "c"))["m"].cases) == {"a", "b", "c"}
 
 
 CASE = Case("a", "How?", expected={"contains": ["x"], "lang": "en"}, line=3)

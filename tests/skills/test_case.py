@@ -8,7 +8,7 @@ import pytest
 
 import pytest_upskill.skills.case as cases_module
 from pytest_upskill.checks import load_checked_cases, walk
-from pytest_upskill.errors import CasesError
+from pytest_upskill.errors import CasesError, NoCasesError
 from pytest_upskill.skills.case import Case, load_cases
 from support.kit import case
 
@@ -273,3 +273,101 @@ def test_messages_escape_control_characters(tmp_path: Path) -> None:
     assert unknown == ((1, "unknown keys are ignored: \\x1b[31m"),)
     bad = {**GATE, "context": {"files": {"\x1b[31m": 1}}}
     assert "\x1b" not in str(rejected(tmp_path, [bad]))
+
+
+def test_broken_cases_leave_the_others(tmp_path: Path) -> None:
+    cases = [GATE, {**DOOR, "expected": {}}, "text", {**DOOR, "id": "a b", "inptu": 1}]
+    loaded = load_checked_cases(write(tmp_path, json.dumps(cases, indent=1)))
+    assert [case.input for case, _ in loaded.cases] == ["How do I open the gate?"]
+    names = [(one.name, one.line) for one in loaded.broken]
+    assert names == [(loaded.broken[0].name, 10), ("case-3", 14), ("a-b", 15)]
+    assert loaded.broken[0].name.startswith("how-do-i-open-the-door-")
+    lines = loaded.broken[2].message.splitlines()
+    assert len(lines) == 2
+    assert "skill_meta.json:22: [3].id: " in lines[0]
+    with pytest.raises(CasesError) as caught:
+        loaded.whole()
+    assert len(caught.value.problems) == 4
+
+
+def test_a_later_case_with_the_same_id_is_the_broken_one(tmp_path: Path) -> None:
+    cases = [{**GATE, "id": "x"}, DOOR, {**DOOR, "id": "x"}, {**DOOR, "id": "x"}]
+    loaded = load_cases(write(tmp_path, cases))
+    assert [case.input for case in loaded.cases] == [GATE["input"], DOOR["input"]]
+    assert [one.name for one in loaded.broken] == ["case-3", "case-4"]
+
+
+def test_broken_cases_of_the_same_id_have_different_names(tmp_path: Path) -> None:
+    bad = {"id": "x", "input": ""}
+    names = [one.name for one in load_cases(write(tmp_path, [bad, bad, bad])).broken]
+    assert names == ["x", "x-2", "x-3"]
+
+
+@pytest.mark.parametrize("data", [{"tests": []}, {"metadata": {}}, {"version": "1", "id": None}])
+def test_a_file_without_cases_is_told_from_a_broken_one(tmp_path: Path, data: Any) -> None:
+    assert isinstance(rejected(tmp_path, data), NoCasesError)
+    assert not isinstance(rejected(tmp_path, "["), NoCasesError)
+
+
+# Keys of others in our own form.
+
+
+def test_unknown_keys_are_one_warning(tmp_path: Path) -> None:
+    cases = [
+        {**GATE, "verifiers": [{"type": "command"}], "description": "x"},
+        {**DOOR, "zebra": 1, "context": {"files": {}, "env": {"A": "b"}}, "cost": None},
+    ]
+    data = {"version": "1.0", "cases": cases, "defaults": {"tags": ["t"], "lion": 1}}
+    loaded = load_cases(write(tmp_path, json.dumps(data, indent=1)))
+    assert [case.tags for case in loaded.cases] == [("t",), ("t",)]
+    message = "unknown keys are ignored: context.env, lion, verifiers, zebra"
+    assert loaded.warnings == ((11, message),)
+
+
+def test_keys_with_a_plain_meaning_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a")
+    more = {
+        "name": "Open it!",
+        "files": ["a.txt"],
+        "must_not_have": ["down"],
+        "assertions": ["Kind"],
+    }
+    loaded = load_cases(write(tmp_path, [{**GATE, **more}, DOOR]))
+    first = loaded.whole()[0]
+    assert (first.id, first.files, loaded.warnings) == ("open-it", (("a.txt", "a"),), ())
+    added = {"judge": ["Kind"], "not_contains": ["down"]}
+    assert first.expected == {"contains": ["gate up"], "all_of": [added]}
+
+
+# Automatic ids.
+
+
+LONG = "Write a Python function with type hints that"
+
+
+def words(folder: Path, *questions: str) -> list[str]:
+    """The ids of questions without their hashes."""
+    return [one.id[:-7] for one in load(folder, *(case(text, "x") for text in questions))]
+
+
+def test_of_questions_that_begin_alike_the_words_that_differ_come_first(tmp_path: Path) -> None:
+    alike = [f"{LONG} sorts a list", f"{LONG} reverses a string", f"{LONG} reverses a list"]
+    assert words(tmp_path, *alike) == ["sorts-a-list", "string", "list"]
+    assert words(tmp_path, alike[0]) == ["write-a-python-function-with-type-hints"]
+    # Not where there would be nothing left, and not for a short beginning.
+    assert words(tmp_path, LONG, f"{LONG}, sorts") == [
+        "write-a-python-function-with-type-hints",
+        "sorts",
+    ]
+    assert words(tmp_path, "How do I open it?", "How do I shut it?") == [
+        "how-do-i-open-it",
+        "how-do-i-shut-it",
+    ]
+
+
+def test_only_questions_that_begin_alike_change_an_id(tmp_path: Path) -> None:
+    others = ["How do I open the gate?", "Write a Python class", "門は?"]
+    before = [one.id for one in load(tmp_path, *(case(text, "x") for text in others))]
+    more = [f"{LONG} sorts a list", f"{LONG} reverses a string"]
+    after = [one.id for one in load(tmp_path, *(case(text, "x") for text in others + more))]
+    assert after[:3] == before

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pytest_upskill.checks import load_checked_cases
 from pytest_upskill.errors import CasesError
 from pytest_upskill.skills.case import Case, load_cases
 
@@ -144,3 +145,167 @@ def test_trigger_set_is_rejected_by_name(tmp_path: Path) -> None:
         write_evals(tmp_path, queries, **({"bare": True} if bare else {}))
         with pytest.raises(CasesError, match="a trigger set"):
             load_cases(tmp_path / "evals/evals.json", tmp_path).whole()
+
+
+# What else others write.
+
+
+def only(skill: Path, data: Any) -> Case:
+    """The only case of a file."""
+    (case,) = load_cases(write_evals(skill, data, bare=True), skill).whole()
+    return case
+
+
+JUDGED = {"judge": ["Says gate up", "Is short"]}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        [{"prompt": "Open?", "assertions": ["Says gate up", "Is short"]}],
+        [{"query": "Open?", "expected_behavior": ["Says gate up", "Is short"]}],
+        {"cases": [{"question": "Open?", "expectations": ["Says gate up", "Is short"]}]},
+        {"tests": [{"user_prompt": "Open?", "criteria": ["Says gate up", "Is short"]}]},
+        {"test_cases": [{"input": "Open?", "rubric": ["Says gate up", "Is short"]}]},
+        {"scenarios": [{"task": "Open?", "expect": ["Says gate up", "Is short"]}]},
+        {"evals": [{"input": "Open?", "expected": ["Says gate up", "Is short"]}]},
+        [{"input": "Open?", "expected_behavior": ["Says gate up", "Is short"]}],
+        {"skills": ["gate"], "query": "Open?", "expected_behavior": ["Says gate up", "Is short"]},
+    ],
+)
+def test_forms_of_others_give_the_same_case(tmp_path: Path, data: Any) -> None:
+    case = only(tmp_path, data)
+    assert (case.input, case.expected) == ("Open?", JUDGED)
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({"expected_behavior": "Is short"}, {"judge": ["Is short"]}),
+        ({"ground_truth": "gate up"}, {"judge": ["The answer is as expected: gate up"]}),
+        ({"expected": "gate up"}, {"judge": ["The answer is as expected: gate up"]}),
+        ({"expected": {"contains": "gate up"}}, {"contains": "gate up"}),
+        (
+            {"must_have": ["up"], "must_not_have": "down"},
+            {"contains": ["up"], "not_contains": ["down"]},
+        ),
+        ({"expected": {"must_have": ["up"]}}, {"contains": ["up"]}),
+        (
+            {"expectations": ["Is short"], "anti_expectations": ["Shouts", "Lies"]},
+            {
+                "judge": ["Is short"],
+                "all_of": [{"not": {"judge": ["Shouts"]}}, {"not": {"judge": ["Lies"]}}],
+            },
+        ),
+        ({"assertions": [{"id": 1, "check": "Is short"}]}, {"judge": ["Is short"]}),
+        ({"assertions": [{"type": "contains", "value": "up"}]}, {"contains": ["up"]}),
+        (
+            {"assertions": [{"type": "not-contains", "values": ["a", "b"]}]},
+            {"not_contains": ["a", "b"]},
+        ),
+        ({"assertions": [{"type": "regex", "pattern": "u.", "text": "Up"}]}, {"regex": ["u."]}),
+        ({"assertions": [{"type": "semantic", "text": "Up"}]}, {"judge": ["Up"]}),
+        (
+            {
+                "verifiers": [
+                    {"type": "contains", "values": ["up"]},
+                    {"type": "command", "run": "x"},
+                ]
+            },
+            {"contains": ["up"]},
+        ),
+    ],
+)
+def test_what_has_a_plain_meaning_is_expected(
+    tmp_path: Path, keys: dict[str, Any], expected: Any
+) -> None:
+    one = {"prompt": "Open?", **keys}
+    assert load(tmp_path, one)[0].expected == expected
+    loaded = load_checked_cases(tmp_path / "evals/evals.json", folder=tmp_path)
+    assert len(loaded.cases) == 1
+    if "verifiers" in keys:
+        assert loaded.warnings == ((6, "unknown keys are ignored: verifiers"),)
+
+
+def test_unknown_keys_of_others_are_one_warning(tmp_path: Path) -> None:
+    evals = [{**EVAL, "id": n, "asertions": ["x"], "context": "y", "empty": None} for n in (1, 2)]
+    loaded = load_cases(write_evals(tmp_path, evals, version=1, scoring={"a": 1}), tmp_path)
+    assert len(loaded.cases) == 2
+    message = "unknown keys are ignored: asertions, context, scoring"
+    assert loaded.warnings == ((9, message),)
+
+
+@pytest.mark.parametrize(
+    ("keys", "made"),
+    [
+        ({"id": "Open: the gate?"}, "open-the-gate"),
+        ({"id": 1.5, "name": "x"}, "x"),
+        ({"id": "門"}, "門"),
+    ],
+)
+def test_an_id_of_others_is_made_part_of_a_test_id(
+    tmp_path: Path, keys: dict[str, Any], made: str
+) -> None:
+    assert load(tmp_path, {**EVAL, **keys})[0].id == made
+
+
+def test_tags_of_others_become_marks_where_they_can(tmp_path: Path) -> None:
+    one = {**EVAL, "tags": ["build", "needs gpu", "skip", 1, "!"]}
+    assert load(tmp_path, one)[0].tags == ("build", "needs-gpu")
+
+
+def test_files_may_be_objects(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("from a")
+    files = [{"path": "a.txt", "purpose": "x"}, {"name": "b.txt", "content": "written"}]
+    assert load(tmp_path, {**EVAL, "files": files})[0].files == (
+        ("a.txt", "from a"),
+        ("b.txt", "written"),
+    )
+    texts = {"b.txt": "written"}
+    assert load(tmp_path, {**EVAL, "files": texts})[0].files == (("b.txt", "written"),)
+    assert load(tmp_path, {**EVAL, "context": {"files": texts}})[0].files[0] == ("b.txt", "written")
+
+
+def test_paths_from_the_root_of_a_repository_are_found(tmp_path: Path) -> None:
+    skill = tmp_path / "skills/gate"
+    (skill / "evals/files").mkdir(parents=True)
+    (skill / "evals/files/a.txt").write_text("a")
+    for name in ("skills/gate/evals/files/a.txt", "door/evals/files/a.txt"):
+        assert load(skill, {**EVAL, "files": [name]})[0].files == ((name, "a"),)
+
+
+def test_a_case_with_a_binary_file_is_broken(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n")
+    file = write_evals(tmp_path, [EVAL, {**EVAL, "id": 2, "files": ["a.png"]}])
+    loaded = load_cases(file, tmp_path)
+    assert [case.id for case in loaded.cases] == ["1"]
+    ((broken),) = loaded.broken
+    assert (broken.name, broken.line) == ("2", 10)
+    assert "evals[1].files[0]: 'a.png' is not text: a binary file can't be" in broken.message
+
+
+def test_trigger_queries_among_cases_are_left_out(tmp_path: Path) -> None:
+    query = {"query": "Open the gate", "should_trigger": True}
+    loaded = load_cases(write_evals(tmp_path, [EVAL, query, {**EVAL, "id": 3}]), tmp_path)
+    assert [case.id for case in loaded.cases] == ["1", "3"]
+    assert loaded.warnings == ((10, "queries for a trigger test (should_trigger) are left out"),)
+    # With something expected of the answer, it is a case.
+    assert load(tmp_path, {**EVAL, "should_trigger": False})
+
+
+def test_a_broken_eval_leaves_the_others(tmp_path: Path) -> None:
+    evals = [EVAL, "text", {"id": "q", "prompt": "Q"}, {**EVAL, "id": 4}]
+    loaded = load_cases(write_evals(tmp_path, evals), tmp_path)
+    assert [case.id for case in loaded.cases] == ["1", "4"]
+    assert [(one.name, one.error.problem) for one in loaded.broken] == [
+        ("case-2", "evals[1]: must be an object"),
+        ("q", 'evals[2]: nothing expected; add "expected_output" or "assertions"'),
+    ]
+
+
+def test_a_problem_in_a_check_of_others_is_one_of_the_case(tmp_path: Path) -> None:
+    file = write_evals(
+        tmp_path, [EVAL, {"prompt": "Q", "assertions": [{"type": "regex", "value": "("}]}]
+    )
+    (broken,) = load_checked_cases(file, folder=tmp_path).broken
+    assert broken.error.problem.startswith("evals[1]: invalid pattern")

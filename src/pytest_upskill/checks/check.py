@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, TypeAdapter
 
-from .._util.texts import one_line
+from .._util.texts import harmless, one_line
 from ..errors import CheckError
 from ..skills.case import Case
 from ..trials.answer import Answer
@@ -22,6 +22,7 @@ _WHY: Final = {
 }
 _SAYS_WHY: Final = ("refused", "stop")
 _LONGEST_REASON: Final = 200
+_LONGEST_QUOTE: Final = 100
 
 
 @dataclass(frozen=True)
@@ -176,8 +177,9 @@ def _short(reason: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """A text as part of a reason."""
-    return f'"{one_line(text, 100)}"'
+    """A text as part of a reason, with its white space, which counts."""
+    flat = harmless(text[:_LONGEST_REASON]).replace("\n", "\\n").replace("\t", "\\t")
+    return f'"{flat if len(flat) <= _LONGEST_QUOTE else flat[: _LONGEST_QUOTE - 1] + "…"}"'
 
 
 def _as_list(value: Any) -> Any:

@@ -5,18 +5,44 @@ whole if it parses as Python.
 """
 
 import ast
+import keyword
+import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, model_validator
 
 from .._util.json_forms import Strict
 from .._util.texts import one_line
-from .check import TEXTS, CheckContext, Evaluate, Kind, Result, Text, one_or_more, quoted
+from .check import CheckContext, Evaluate, Kind, Result, Text, one_or_more, quoted
 from .languages import PARSERS, BrokenError, blocks_of, language_name, parse_python, too_long
 
-Names = Annotated[list[Text], *one_or_more]
+_NAME: Final = r"[^\W\d]\w*"
+_DOTTED: Final = re.compile(rf"{_NAME}(\.{_NAME})*")
+
+
+def _dotted(written: str, leading: str) -> str:
+    """Names that Python can't have would never be found; dots may stand before ``leading``."""
+    rest = written.lstrip(".") if leading else written
+    words = rest.split(".")
+    fits = bool(_DOTTED.fullmatch(rest)) or (leading == "module" and not rest)
+    if not fits or any(map(keyword.iskeyword, words)):
+        example = {"": "Queue.put", "module": "os.path", "function": "json.dumps"}[leading]
+        raise ValueError(
+            f"{one_line(written, 40)!r} can't be a name in Python, so no answer would pass; "
+            f"write one like {example!r}"
+        )
+    return written
+
+
+_Definition = Annotated[Text, AfterValidator(partial(_dotted, leading=""))]
+_Module = Annotated[Text, AfterValidator(partial(_dotted, leading="module"))]
+_Function = Annotated[Text, AfterValidator(partial(_dotted, leading="function"))]
+Defined = Annotated[list[_Definition], *one_or_more]
+Imported = Annotated[list[_Module], *one_or_more]
+Called = Annotated[list[_Function], *one_or_more]
 
 
 def _code_in(answer: str, language: str) -> list[str]:
@@ -152,9 +178,9 @@ def _parsed_language(written: str) -> str:
 class CodeForm(Strict):
     language: Annotated[Text, AfterValidator(language_name)]
     parses: bool = False
-    defines: Names | None = None
-    imports: Names | None = None
-    calls: Names | None = None
+    defines: Defined | None = None
+    imports: Imported | None = None
+    calls: Called | None = None
 
     @model_validator(mode="after")
     def _fits_the_language(self) -> "CodeForm":
@@ -195,7 +221,7 @@ _LANGUAGE: TypeAdapter[Any] = TypeAdapter(
 KINDS = (
     Kind("code", _CODE, _code),
     Kind("parses", _LANGUAGE, _parses_all),
-    Kind("defines", TEXTS, _has_names("define")),
-    Kind("imports", TEXTS, _has_names("import")),
-    Kind("calls", TEXTS, _has_names("call")),
+    Kind("defines", TypeAdapter(Defined), _has_names("define")),
+    Kind("imports", TypeAdapter(Imported), _has_names("import")),
+    Kind("calls", TypeAdapter(Called), _has_names("call")),
 )

@@ -17,8 +17,9 @@ from .._util.texts import guess
 from ..settings import MOST_RUNS
 from ..skills.case import BrokenCase, Case, LoadedCases, broken_case, load_cases
 from . import code_checks, data_checks, judging, text_checks
-from .check import AnyCheck, Check, Combined, Kind
+from .check import AnyCheck, Check, Combined, Kind, quoted
 from .judging import JUDGE, ToJudge, rubric_of
+from .matching import folded
 from .python_checks import python_kind
 
 KINDS: Final[Mapping[str, Kind]] = {
@@ -166,7 +167,24 @@ def _group(written: Any, around: _Around, loc: Location) -> tuple[AnyCheck, ...]
         raise FormError(problems)
     if not checks:
         raise FormError([(loc, _NO_CHECK)])
+    if never := _contradiction({check.name: check for check in checks if isinstance(check, Check)}):
+        raise FormError([((*loc, never[0]), f"{never[1]}, so no answer would pass")])
     return tuple(checks)
+
+
+def _contradiction(checks: Mapping[str, Check]) -> tuple[str, str] | None:
+    """The check of a group that contradicts another, and how."""
+    wanted = [checks[name] for name in ("contains", "not_contains") if name in checks]
+    if len(wanted) == 2:
+        sensitive = wanted[0].case_sensitive
+        for text in wanted[0].argument:
+            for part in wanted[1].argument:
+                if folded(part, sensitive) in folded(text, sensitive):
+                    return "not_contains", f"{quoted(part)} is in {quoted(text)} of contains"
+    least, most = checks.get("min_words"), checks.get("max_words")
+    if least and most and least.argument > most.argument:
+        return "max_words", f"less than min_words ({least.argument:,})"
+    return None
 
 
 def _with_settings(written: dict[str, Any], around: _Around, loc: Location) -> _Around:

@@ -48,6 +48,11 @@ class _Group:
         from_file = [test.of for test in self.tests if test.of]
         return len(from_file) < max(from_file, default=0)
 
+    @property
+    def existing(self) -> tuple[str, ...]:
+        """The ids of all cases in the skill's file, if they come from there."""
+        return max((test.siblings for test in self.tests), key=len)
+
 
 def _groups(ledger: Ledger) -> list[_Group]:
     groups: dict[tuple[str, str], list[PlannedCase]] = {}
@@ -95,17 +100,12 @@ def accept(ledger: Ledger) -> list[str]:
             if present:
                 model_id, skill = ledger.model_ids[group.model], digests[group.skill]
                 now = ModelResults(model_id, ledger.date, skill[:DIGITS], present)
-                results = updated(results, group.model, now, _existing(group))
+                whole = bool(group.existing) and not group.subset
+                results = updated(results, group.model, now, group.existing, whole=whole)
             lines.append(f"{group.skill} on {group.model}: {_accepted(group, folder)}")
         if results is not before:
             write_results(folder, results)
     return lines
-
-
-def _existing(group: _Group) -> tuple[str, ...] | None:
-    """The ids of all cases in the skill's file, if the run left none out."""
-    siblings = max((test.siblings for test in group.tests), key=len)
-    return siblings if siblings and not group.subset else None
 
 
 def _accepted(group: _Group, folder: Path) -> str:

@@ -57,11 +57,18 @@ class ModelResults:
     cases: Mapping[str, CaseResult]
 
     def expectation(self, case: str, case_digest: str) -> Expectation | None:
-        """The accepted result of a case; None if it is new or has changed since."""
-        known = self.cases.get(case)
-        if known is None or known.case_digest != case_digest:
-            return None
-        return Expectation(known.count, self.date, len(self.cases))
+        """The accepted result of a case; None if it is new or has changed since.
+
+        A case that asks the same under another id is the same case.
+        """
+        others = (
+            [] if PYTHON_MARK in case else [one for one in self.cases if PYTHON_MARK not in one]
+        )
+        for name in (case, *others):
+            known = self.cases.get(name)
+            if known and known.case_digest == case_digest:
+                return Expectation(known.count, self.date, len(self.cases))
+        return None
 
 
 Results = Mapping[str, ModelResults]  # by the names of models as users write them
@@ -117,17 +124,24 @@ def read_results(folder: Path) -> Results:
 
 
 def updated(
-    results: Results, model: str, present: ModelResults, existing: Collection[str] | None = None
+    results: Results,
+    model: str,
+    present: ModelResults,
+    existing: Collection[str] = (),
+    *,
+    whole: bool = False,
 ) -> Results:
     """The results with the cases of this run on a model added.
 
-    ``existing`` lists the cases that still exist, if all of them ran: others are dropped.
+    ``existing`` lists the cases of the skill's file. If the ``whole`` of them ran, others are
+    dropped; if not, only those are that had another id until now.
     """
     before = results[model].cases if model in results else {}
+    digests = {result.case_digest for result in present.cases.values()}
     kept = {
         case: result
         for case, result in before.items()
-        if existing is None or case in existing or PYTHON_MARK in case
+        if case in existing or PYTHON_MARK in case or not (whole or result.case_digest in digests)
     }
     return {**results, model: replace(present, cases={**kept, **present.cases})}
 

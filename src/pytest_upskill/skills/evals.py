@@ -26,7 +26,14 @@ _BINARY: Final = "a binary file can't be part of a plain question"
 LISTS: Final = ("evals", "test_cases", "scenarios")  # where others keep their cases
 _QUESTIONS: Final = ("prompt", "question", "query", "user_prompt", "task")
 _NAMES: Final = ("name", "eval_name", "slug")
-_RUBRICS: Final = ("assertions", "expectations", "expected_behavior", "rubric", "criteria")
+_RUBRICS: Final = (
+    "assertions",
+    "expectations",
+    "expected_behavior",
+    "expect",
+    "rubric",
+    "criteria",
+)
 _ANTI_RUBRICS: Final = ("anti_expectations", "must_not")
 _TEXTS: Final = {"must_have": "contains", "must_not_have": "not_contains"}
 _WHOLE: Final = ("expected_output", "ground_truth", "expected")  # if nothing else is expected
@@ -162,8 +169,8 @@ def case_of_eval(entry: Any, place: Location, folder: Path, unknown: Unknown) ->
     written = context.get("files") if isinstance(context, dict) else None
     if context and not written:
         unknown.add(place, "context", context)
-    where = ("context", "files") if "files" not in entry else ("files",)
-    files = _files(entry.get("files", written), (*place, *where), folder, problems)
+    where = ("files",) if entry.get("files") else ("context", "files")
+    files = _files(entry.get("files") or written, (*place, *where), folder, problems)
     own = entry.get("expected")
     expected = _expected(entry, place, unknown, problems)
     if isinstance(own, dict):
@@ -193,6 +200,8 @@ def own_case(entry: Any, place: Location, unknown: Unknown) -> dict[str, Any]:
     for key in (key for key in entry if key not in known):
         if key in _QUESTIONS and "input" not in entry:
             case["input"] = entry[key]
+        elif key == "files" and "context" not in entry:
+            case["context"] = {"files": entry[key]}
         elif key in (*_NAMES, *_EXPECTING, "verifiers") or key in _SILENT:
             continue
         elif is_typo(key, known):
@@ -228,9 +237,17 @@ def known_part(
 
 
 def _object(entry: Any, place: Location) -> dict[str, Any]:
+    """A case as written; what others expect may also stand inside of "expected"."""
     if not isinstance(entry, dict):
         raise FormError([(place, "must be an object")])
-    return entry
+    own = entry.get("expected")
+    if not isinstance(own, dict):
+        return entry
+    inside = own.keys() & {"anti_expectations", *_TEXTS}
+    if not inside or inside & entry.keys():
+        return entry
+    moved = {key: own[key] for key in own if key in inside}
+    return {**entry, "expected": {key: own[key] for key in own if key not in inside}, **moved}
 
 
 def usable_id(entry: Mapping[str, Any], *keys: str) -> str | None:
@@ -380,9 +397,8 @@ def _files(written: Any, place: Location, folder: Path, problems: list[Problem])
 
 def _read(folder: Path, name: str) -> str:
     """Paths are relative to the skill's folder, to evals/, or to the root of the repository."""
-    choices = [name, f"evals/{name}"]
-    if f"/{folder.name}/" in f"/{name}":
-        choices.append(f"/{name}".partition(f"/{folder.name}/")[2])
+    inside = [f"/{name}".partition(f"/{step}/")[2] for step in (folder.name, "evals")]
+    choices = [name, f"evals/{name}", inside[0] or name, f"evals/{inside[1] or name}"]
     found = next((choice for choice in choices if _exists(folder / choice)), name)
     try:
         return read_skill_file(folder, found)
