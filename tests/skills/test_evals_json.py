@@ -42,7 +42,7 @@ def test_eval_is_a_case_for_the_judge(tmp_path: Path) -> None:
             expected={"judge": [AS_EXPECTED]},
             place=("evals", 0),
             line=4,
-            foreign=True,
+            is_eval=True,
         )
     ]
 

@@ -79,19 +79,14 @@ class Case:
         None  # name of a registered check, and its argument
     )
     defaulted: frozenset[Location] = frozenset()  # paths filled in by the file's defaults
-    foreign: bool = False  # written in a form of others, so that its paths are not ours
+    is_eval: bool = False  # in the form of evals.json or a relative, so its paths are not ours
 
     def place_of(self, *inside: str | int) -> Location:
         """The path in the file of something inside this case."""
-        if self.foreign:
+        if self.is_eval:
             return self.place
         given = any(inside[:length] in self.defaulted for length in (1, 2))
         return (*(("defaults",) if given else self.place), *inside)
-
-    @property
-    def is_eval(self) -> bool:
-        """Whether it was written in the form of evals.json."""
-        return self.place[:1] == ("evals",)
 
     def is_for(self, *names: str) -> bool:
         """Whether a name of a model matches one of the patterns; upper and lower case are equal."""
@@ -177,7 +172,7 @@ def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
                 given = own_case(written, place, unknown)
             form: CaseForm = read_form(_CASE, _with_defaults(given, defaults), place)
             made = _case(place, lines[place], form, folder, _defaulted(given, defaults))
-            cases.append(replace(made, foreign=others is not None))
+            cases.append(replace(made, is_eval=others is not None))
         except FormError as error:
             name = usable_id(written, "id", "name") if isinstance(written, dict) else None
             broken.append(_broken(file, lines[place], place, error.problems, name))
