@@ -232,7 +232,7 @@ def test_nested_skills_are_listed_by_their_names_and_copies_are_left_out(
         "├── repo  5 + 4 + 0 tokens",
         "    └── Other  2 + 4 + 0 tokens",
     ]
-    assert shown.endswith("Left out: repo/.claude/skills/inner (a copy of another skill\nhere).\n")
+    assert shown.endswith("left out (a copy of another skill here):\nrepo/.claude/skills/inner\n")
     data = json.loads(listed(capsys, "repo", "--json"))
     assert [skill["name"] for skill in data["skills"]] == ["repo", "Other"]
     assert data["left_out"] == [
