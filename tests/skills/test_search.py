@@ -8,6 +8,7 @@ import pytest
 from pytest_upskill.errors import SkillError
 from pytest_upskill.skills.folder import skill_file
 from pytest_upskill.skills.search import (
+    BROKEN,
     COPY,
     ENVIRONMENT,
     PACKAGES,
@@ -211,6 +212,7 @@ def test_broken_link_named_skill_md_is_no_skill(tmp_path: Path) -> None:
     (tmp_path / "other/SKILL.md").symlink_to("nowhere")
     (tmp_path / "third/SKILL.md").mkdir(parents=True)
     assert found(tmp_path) == ["gate"]
+    assert left_out(tmp_path) == [("other", BROKEN)]
 
 
 @pytest.mark.parametrize(

@@ -255,6 +255,7 @@ def test_faults_are_in_the_order_of_their_lines(tmp_path: Path) -> None:
         (f"---\n{GOOD}", "no text after the frontmatter"),
         (f"---\n{GOOD}---\n".encode() + b"caf\xe9\n", "not UTF-8 (byte 49)"),
         ("Text.".encode("utf-16"), "not UTF-8 (byte 0)"),
+        ("../../other/SKILL.md\n", "a symbolic link that git wrote as a text"),
     ],
 )
 def test_skill_without_usable_text_is_refused(
@@ -314,17 +315,19 @@ def test_any_text_loads_or_raises_skill_error(
         "&a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nd: [*c, *c, *c]",
         "x\n" + "k" * 900_000 + ": v",
         "x\n" + "".join(f"k{number}: v\n" for number in range(20_000)),
+        "x\na: 1" * 10_000,
+        "x\n" + "".join(f"k{number}: v\nk{number}: v\n" for number in range(1000)),
         "x " * 400_000,
         "'" + "''" * 400_000,
     ],
     ids=[
         *("huge-code", "code-too-big", "deep-list", "deep-map", "inside-itself", "python-tag"),
         *("deep-items", "deep-keys", "deep-lines", "aliases", "huge-key", "many-keys"),
-        *("huge-value", "huge-quoted"),
+        *("same-keys", "keys-twice", "huge-value", "huge-quoted"),
     ],
 )
 def test_odd_yaml_loads_with_its_name_and_few_faults(tmp_path: Path, value: str) -> None:
     skill = load_skill(write_skill_md(tmp_path, f"---\n{GOOD}license: {value}\n---\nx\n"))
     assert (skill.name, skill.body) == ("gate", "x")
-    assert len(skill.warnings) < 30
+    assert len(skill.warnings) < 40
     assert all(len(fault.message) < 500 for fault in skill.warnings)

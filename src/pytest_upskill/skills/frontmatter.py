@@ -6,7 +6,7 @@ is a fault. The client guide of agentskills.io asks for the same.
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Any, Final, Literal, NamedTuple
 
 import yaml
@@ -15,8 +15,9 @@ from .._util.texts import one_line
 
 Level = Literal["error", "warning"]
 
-_MAX_CHARS: Final = 30_000  # of frontmatter; YAML is read slowly
+_MAX_CHARS: Final = 20_000  # of frontmatter; YAML is read slowly
 _DEEPEST: Final = 100  # levels of YAML, and brackets on a line: PyYAML takes their square
+_MOST_TWICE: Final = 10  # keys
 _BEFORE: Final = re.compile(r"(?:[\s\ufeff]|<!--.*?-->)*", re.DOTALL)
 _RULE: Final = re.compile(r"-{3,}\s*")
 _CLOSING: Final = re.compile(r"(?:-{3,}|\.{3})\s*")
@@ -197,14 +198,14 @@ def _is_yaml(text: str) -> bool:
 def _lines_of(node: yaml.MappingNode, first: int) -> _Fields:
     """The lines of the keys; the last one counts if a key is there twice, as in PyYAML."""
     lines: dict[str, int] = {}
-    faults = []
+    twice: dict[str, Fault] = {}
     for key, _ in node.value:
         line = key.start_mark.line + first
         if key.value in lines:
             what = f"duplicate key {one_line(key.value, 60)!r}"
-            faults.append(Fault(line, what, "skill-yaml", "error", "Remove one."))
+            twice[key.value] = Fault(line, what, "skill-yaml", "error", "Remove one.")
         lines[str(key.value)] = line
-    return _Fields({}, lines, tuple(faults))
+    return _Fields({}, lines, tuple(islice(twice.values(), _MOST_TWICE)))
 
 
 def _yaml_fault(error: Exception, text: str, first: int, lines: Sequence[str]) -> Fault:

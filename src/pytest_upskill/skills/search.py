@@ -17,6 +17,7 @@ COPY: Final = "a copy of another skill here"
 WORKSPACE: Final = "a workspace of skill-creator"
 PACKAGES: Final = "installed packages"
 ENVIRONMENT: Final = "a virtual environment"
+BROKEN: Final = "SKILL.md is a broken link"
 WORKTREE: Final = "another git worktree"
 
 _WORKSPACE_SUFFIX: Final = "-workspace"
@@ -106,8 +107,9 @@ class _Walk:
                 subfolders.clear()
                 continue
             self._seen.add(real)
-            files = (here / name for name in SKILL_NAMES if name in names)
+            files = [here / name for name in SKILL_NAMES if name in names]
             self.files += list(filter(_is_meant, files))[:1]
+            self.left_out += [LeftOut(here, BROKEN) for file in files if not file.exists()]
             subfolders[:] = list(self._followed(here, sorted(subfolders)))
             if deepest is not None and len(here.relative_to(start).parts) >= deepest:
                 subfolders.clear()

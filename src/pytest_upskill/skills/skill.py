@@ -1,5 +1,6 @@
 """Read a skill, as leniently as agents do, and say what the specification minds about it."""
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ LONGEST_NAME: Final = 64
 _LONGEST_DESCRIPTION: Final = 1024
 _LONGEST_COMPATIBILITY: Final = 500
 _MOST_UNKNOWN: Final = 20  # keys that are worth telling
+_LINK_AS_TEXT: Final = re.compile(r"(?:\.\./)+\S+\.md")
 _KNOWN_KEYS: Final = frozenset(
     {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
 )
@@ -73,6 +75,12 @@ def load_skill(file: Path) -> Skill:
             file,
             "no text after the frontmatter" if parsed.has_frontmatter else "no text",
             "Write the instructions for the model below the second '---'.",
+        )
+    if _LINK_AS_TEXT.fullmatch(parsed.body):
+        raise SkillError(
+            file,
+            "a symbolic link that git wrote as a text",
+            "Copy the file that it names, or set core.symlinks and check it out again.",
         )
     contents = contents_of(file.parent)
     faults = sorted(_faults(file, parsed, contents), key=lambda fault: fault.line)
