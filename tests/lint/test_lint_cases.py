@@ -57,11 +57,35 @@ def test_invalid_checks_do_not_hide_other_findings(tmp_path: Path) -> None:
     assert "cases[0].expected.contains" in found[0].message
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"cases": []}', '{"a": 1, "a": 2}', "\ud800"])
-def test_file_without_cases_is_one_error(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize("text", ["", "{", '{"a": 1, "a": 2}', "\ud800"])
+def test_a_file_that_can_not_be_read_is_one_error(tmp_path: Path, text: str) -> None:
     skill = write_skill(tmp_path / "gate")
     (skill / "skill_meta.json").write_bytes(text.encode("utf-8", "surrogatepass"))
     assert brief(lint(skill)) == [("error", "cases-invalid")]
+
+
+@pytest.mark.parametrize(
+    "text", ["[]", '{"tests": []}', '[{"query": "q", "should_trigger": true}]']
+)
+def test_file_without_cases_is_a_warning(tmp_path: Path, text: str) -> None:
+    skill = write_skill(tmp_path / "gate")
+    (skill / "skill_meta.json").write_text(text)
+    assert brief(lint(skill)) == [("warning", "no-cases")]
+
+
+def test_broken_cases_and_unknown_keys_are_all_found(tmp_path: Path) -> None:
+    cases: list[Any] = [
+        case("Gate?", "up"),
+        {"input": ""},
+        {**case("Door?", "up"), "zebra": 1},
+        "text",
+    ]
+    found = lint(write_skill(tmp_path / "gate", cases))
+    assert [(one.code, one.message) for one in found] == [
+        ("cases-invalid", "cases[1].input: must not be empty"),
+        ("cases-invalid", "cases[3]: must be an object"),
+        ("cases-warning", "unknown keys are ignored: zebra"),
+    ]
 
 
 def test_problem_in_the_defaults_is_reported_once(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pytest_upskill.checks import load_checked_cases
 from pytest_upskill.measure.evaluate import evaluate_cases
 from pytest_upskill.models.prices import Price
 from pytest_upskill.settings import Settings
-from pytest_upskill.skills.folder import find_cases
+from pytest_upskill.skills.case import find_cases
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
 from pytest_upskill.trials.trial import Arm, Question

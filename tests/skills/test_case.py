@@ -9,7 +9,7 @@ import pytest
 import pytest_upskill.skills.case as cases_module
 from pytest_upskill.checks import load_checked_cases, walk
 from pytest_upskill.errors import CasesError, NoCasesError
-from pytest_upskill.skills.case import Case, load_cases
+from pytest_upskill.skills.case import Case, find_cases, load_cases
 from support.kit import case
 
 GATE = case("How do I open the gate?", "gate up")
@@ -307,6 +307,21 @@ def test_broken_cases_of_the_same_id_have_different_names(tmp_path: Path) -> Non
 def test_a_file_without_cases_is_told_from_a_broken_one(tmp_path: Path, data: Any) -> None:
     assert isinstance(rejected(tmp_path, data), NoCasesError)
     assert not isinstance(rejected(tmp_path, "["), NoCasesError)
+
+
+def test_the_first_file_with_cases_is_found(tmp_path: Path) -> None:
+    assert find_cases(tmp_path) is None
+    evals = tmp_path / "evals/evals.json"
+    evals.parent.mkdir()
+    evals.write_text('[{"query": "q", "should_trigger": true}]')
+    assert find_cases(tmp_path) == evals
+    own = write(tmp_path, {"metadata": {}, "tests": []})  # as upskill saves it
+    assert find_cases(tmp_path) == own
+    evals.write_text('[{"query": "q", "expected_behavior": ["a"]}]')
+    assert find_cases(tmp_path) == evals
+    for text in ("[", {"cases": [GATE]}):
+        write(tmp_path, text)
+        assert find_cases(tmp_path) == own
 
 
 # Keys of others in our own form.

@@ -242,6 +242,30 @@ def test_cases_are_written_for_a_skill_that_has_none_and_more_are_added(project:
     assert body(*COLOURS) in fake.of("author")[0].question
 
 
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("skill_meta.json", {"metadata": {"version": "1.0"}, "tests": []}),  # as upskill saves it
+        ("evals/evals.json", [{"query": "Open?", "should_trigger": True}]),
+    ],
+)
+def test_cases_are_written_beside_a_file_without_any(
+    project: Project, name: str, data: Any
+) -> None:
+    folder = write_skill(project.folder / "skills/gate", body=body(*COLOURS))
+    (folder / "skill_meta.json").unlink()
+    (folder / "evals").mkdir()
+    (folder / name).write_text(json.dumps(data))
+    with served(FakeModels(cases=[cases(*map(case, COLOURS[:4]))])) as url:
+        words = ["cases", "gate", "--model", "big", "--base-url", url, "--yes", "--cases", "4"]
+        status, shown, _ = project.run(*words)
+    assert status == 0, shown
+    written = json.loads((folder / "skill_meta.json").read_text())
+    assert len(written["tests"]) == 4
+    if isinstance(data, dict):
+        assert written["metadata"] == data["metadata"]
+
+
 def test_a_file_of_cases_keeps_its_content(project: Project) -> None:
     folder = write_skill(project.folder / "skills/gate", body=body(*COLOURS))
     own = {"input": "Open?", "expected": {"contains": "up"}, "runs": 2}

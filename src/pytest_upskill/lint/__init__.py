@@ -6,7 +6,8 @@ No code of the skill is run or imported.
 from pathlib import Path
 
 from ..errors import shown
-from ..skills.folder import CASES_NAME, find_cases
+from ..skills.case import find_cases
+from ..skills.folder import CASES_NAME
 from .case_rules import lint_cases, runnable_cases
 from .finding import Finding, Level
 from .skill_rules import lint_skill_file

@@ -5,7 +5,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -30,7 +30,7 @@ from ..checks.check import CheckContext, Result, Text, quoted
 from ..checks.languages import BrokenError, parse_python
 from ..checks.parse import RESERVED, with_checks
 from ..checks.python_checks import place_of_function
-from ..errors import CasesError, CheckError, Setting, shown
+from ..errors import CasesError, CheckError, NoCasesError, Setting, shown
 from ..errors import Text as Message
 from ..skills.case import Case, LoadedCases, load_cases
 from ..skills.folder import read_skill_file
@@ -87,6 +87,9 @@ def lint_cases(file: Path, folder: Path, *, judge: bool, lift: float) -> Iterato
     """``folder`` is the skill's, ``judge`` whether one is set, ``lift`` what should be shown."""
     try:
         loaded = load_cases(file, folder)
+    except NoCasesError as error:
+        yield replace(finding_of(error, "no-cases"), level="warning")
+        return
     except CasesError as error:
         if not error.problems:
             yield finding_of(error, "cases-invalid")

@@ -9,7 +9,7 @@ import pytest
 
 from ..errors import SettingsError, SkillError, shown
 from ..settings import Settings
-from ..skills.folder import find_cases
+from ..skills.case import find_cases
 from ..skills.search import find_skills
 from .option import absolute
 from .options import SKILL

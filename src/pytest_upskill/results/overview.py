@@ -7,11 +7,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final, NamedTuple
 
-from ..errors import InputError, SkillError
+from ..errors import InputError, NoCasesError, SkillError
 from ..lint import runnable_cases
-from ..skills.case import Case
+from ..skills.case import Case, find_cases
 from ..skills.context import FilesOnDisk
-from ..skills.folder import contents_of, find_cases
+from ..skills.folder import contents_of
 from ..skills.references import files_named
 from ..skills.skill import Skill, estimated_tokens, load_skill, name_of
 from .accepted import DIGITS, read_results
@@ -97,6 +97,8 @@ def overview(file: Path) -> SkillOverview:
             loaded = runnable_cases(cases_file, folder)
             cases = [case for case, _ in loaded.cases]
             errors += [broken.error for broken in loaded.broken]
+    except NoCasesError:
+        cases_file = None
     except InputError as error:
         errors.append(error)
     try:

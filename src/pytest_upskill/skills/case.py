@@ -45,7 +45,7 @@ from .evals import (
     own_case,
     usable_id,
 )
-from .folder import read_skill_file
+from .folder import cases_files, read_skill_file
 
 Role = Literal["user", "assistant"]
 
@@ -151,14 +151,7 @@ def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
     text, data = _read_json(file)
     folder, unknown = folder or file.parent, Unknown()
     others = entries_of_others(data)
-    try:
-        entries, defaults = (others, {}) if others else _own_entries(file, data, unknown)
-    except FormError as error:
-        raise cases_error(file, error.problems) from None
-    if is_trigger_set(entries.written):
-        raise NoCasesError(file, TRIGGERS_ARE_NO_CASES)
-    if not entries.written:
-        raise NoCasesError(file, "no cases", how_to_add_cases(file))
+    entries, defaults = _entries(file, data, others, unknown)
     warnings, lines = list[tuple[int, str]](), _lines_of(text, entries)
     if others:
         keys_of_file(data, others, unknown)
@@ -190,6 +183,40 @@ def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
         line = min(line_of(text, place) for place in unknown.places.values())
         warnings.append((line, f"unknown keys are ignored: {keys}"))
     return LoadedCases(file, tuple(cases), _distinct_names(broken), tuple(sorted(warnings)))
+
+
+def has_cases(file: Path) -> bool:
+    """Whether there is a case in a file, or a mistake to be told."""
+    try:
+        data = _read_json(file)[1]
+        _entries(file, data, entries_of_others(data), Unknown())
+    except NoCasesError:
+        return False
+    except CasesError:
+        return True
+    return True
+
+
+def find_cases(folder: Path) -> Path | None:
+    """The file with the cases of a skill, if any: the first that has some."""
+    files = cases_files(folder)
+    with_cases = files if len(files) == 1 else filter(has_cases, files)
+    return next(iter(with_cases), files[0] if files else None)
+
+
+def _entries(
+    file: Path, data: Any, others: Entries | None, unknown: Unknown
+) -> tuple[Entries, Mapping[str, Any]]:
+    """The cases as written, and the defaults; NoCasesError if there are none."""
+    try:
+        entries, defaults = (others, {}) if others else _own_entries(file, data, unknown)
+    except FormError as error:
+        raise cases_error(file, error.problems) from None
+    if is_trigger_set(entries.written):
+        raise NoCasesError(file, TRIGGERS_ARE_NO_CASES)
+    if not entries.written:
+        raise NoCasesError(file, "no cases", how_to_add_cases(file))
+    return entries, defaults
 
 
 def _broken(

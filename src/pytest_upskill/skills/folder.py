@@ -36,10 +36,10 @@ def is_skill(folder: Path) -> bool:
     return any((folder / name).is_file() for name in SKILL_NAMES)
 
 
-def find_cases(folder: Path) -> Path | None:
-    """The file with a skill's cases, if any."""
+def cases_files(folder: Path) -> list[Path]:
+    """The files that may have a skill's cases, the first before the second."""
     files = (folder / name for name in (CASES_NAME, EVALS_NAME))
-    return next((file for file in files if file.is_file()), None)
+    return [file for file in files if file.is_file()]
 
 
 def is_taught(path: PurePath) -> bool:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from .._util.texts import one_line
 from ..errors import SkillError, shown
-from .folder import MAX_FILE_BYTES, SKILL_NAMES, TOOL_FOLDERS, contents_of, digest_of, find_cases
+from .folder import MAX_FILE_BYTES, SKILL_NAMES, TOOL_FOLDERS, cases_files, contents_of, digest_of
 from .skill import fields_of, name_of
 
 COPY: Final = "a copy of another skill here"
@@ -201,7 +201,7 @@ def _without_copies(top: Path, files: Sequence[Path]) -> tuple[list[Path], list[
     def rank(file: Path) -> tuple[bool, bool, int, Path]:
         parts = file.parent.relative_to(top).parts
         hidden = any(part.startswith(".") for part in parts)
-        return find_cases(file.parent) is None, hidden, len(parts), file
+        return not cases_files(file.parent), hidden, len(parts), file
 
     kept, copies = list[Path](), list[LeftOut]()
     for same_text in _grouped(files, _text_key):

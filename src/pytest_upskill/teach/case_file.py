@@ -9,7 +9,8 @@ from typing import Any, Final
 from .._util.texts import digest
 from ..checks import load_checked_cases
 from ..errors import CasesError
-from ..skills.folder import CASES_NAME, find_cases
+from ..skills.case import find_cases, has_cases
+from ..skills.folder import CASES_NAME
 from .case_writing import HOLDOUT, LEARN, UsableCase
 
 _TWO_HELD_OUT: Final = 6  # from this many cases on, at least two are held out
@@ -32,9 +33,9 @@ class CaseFile:
 def read_case_file(folder: Path) -> CaseFile:
     """The cases of a skill; CasesError if its file can't be read."""
     file = find_cases(folder)
-    if file is None:
+    if file is None or (file.name != CASES_NAME and not has_cases(file)):
         return CaseFile()
-    loaded = load_checked_cases(file, folder=folder).whole()
+    loaded = load_checked_cases(file, folder=folder).whole() if has_cases(file) else []
     data = json.loads(file.read_bytes().decode("utf-8-sig"))
     return CaseFile(file, data, tuple(UsableCase({}, case, checks) for case, checks in loaded))
 

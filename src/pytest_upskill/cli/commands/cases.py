@@ -4,7 +4,8 @@ import argparse
 import os
 
 from ...errors import InputError, Spell, shown
-from ...skills.folder import find_cases, skill_file
+from ...skills.case import find_cases, has_cases
+from ...skills.folder import skill_file
 from ...skills.skill import load_skill
 from ...teach import workflow
 from ..project import find_skill
@@ -27,7 +28,7 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     path = find_skill(given.skill, os.environ)
     skill = load_skill(skill_file(path))
     there = find_cases(skill.file.parent)
-    if there and given.add is None:
+    if there and has_cases(there) and given.add is None:
         raise InputError(shown(there), "this skill has cases already", "Add more with --add N.")
     if given.add is not None:
         given.cases, given.spell = given.add, _with_add(given.spell)
