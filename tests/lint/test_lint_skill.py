@@ -130,6 +130,8 @@ def lint_body(folder: Path, body: str) -> list[Finding]:
         "(see `scripts/run.py)` or `scripts/run.py,`",
         "Their app has `assets/no.png` and `test/no.py`.",
         "[wiki](.wiki/page.md) and [command](/other:skill) and [page](/docs/page)",
+        "Read `SKILL.md` or `skill.md`.",
+        "Their repository has `scripts/no.py`,\nand it creates `scripts/other.py`.",
         "`references/filename.md` and `scripts/your-script.py` and `references/x-*.md`",
     ],
 )
@@ -167,6 +169,17 @@ def test_reference_to_a_skill_beside_it_is_fine(tmp_path: Path) -> None:
     assert lint_body(tmp_path, "[x](../door/SKILL.md) [y](../door) `scripts/door.py`") == []
     (finding,) = lint_body(tmp_path, "[x](../door/no.md)")
     assert finding.message == "'../door/no.md' is outside the skill's folder, and not there"
+
+
+def test_skill_of_a_plugin_may_refer_to_the_plugin(tmp_path: Path) -> None:
+    plugin = tmp_path / "plugin"
+    (plugin / "skills").mkdir(parents=True)
+    (plugin / ".claude-plugin").mkdir()
+    (plugin / ".claude-plugin/plugin.json").touch()
+    for file in (plugin / "README.md", tmp_path / "README.md"):
+        file.touch()
+    found = lint_body(plugin / "skills", "[x](../../README.md) [y](../../../README.md)")
+    assert [finding.message.split()[0] for finding in found] == ["'../../../README.md'"]
 
 
 def test_skill_of_a_project_may_refer_to_the_project(tmp_path: Path) -> None:

@@ -16,23 +16,28 @@ from typing import Final
 from .._util.texts import counted, one_line
 from ..errors import shown
 from ..skills.context import FilesOnDisk
-from ..skills.folder import is_skill
+from ..skills.folder import SKILL_NAMES, is_skill
 from ..skills.references import Folder, Reference, files_named, references_in
 from .finding import Finding, Level
 
 _MOST_CHAINED: Final = 100  # files of a skill that are searched for further references
+_LONGEST_LINE: Final = 10_000
 _BEFORE: Final = "(["
 _BEHIND: Final = ")],.;:!?\"'"
 _HAS_ENDING: Final = re.compile(r".*\w\.\w{1,10}", re.DOTALL)
 _PLACEHOLDER: Final = re.compile(
     r"[{}<>*$…|]|\.\.\.|path/to/|\b(?:your|my|some)[-_]"
-    r"|(?:^|/)(?:xxx|foo|bar|file|file_?name|name|placeholder)(?:\.\w+)?$",
+    r"|(?:^|/)(?:xxx|foo|bar|file|(?:file|script)?_?name|placeholder)(?:\.\w+)?$",
     re.I,
 )
 _NAVIGATES: Final = re.compile(r"\b(?:read|see|load|follow|consult|refer)\b", re.I)
 _ABOUT_THE_SKILL: Final = re.compile(
     r"(?:.*/)?(?:readme|changelog|contributing|sources)\.md|assets/.*", re.I
 )
+_ELSEWHERE: Final = re.compile(
+    r"\b(?:repo|repository|project|checkout|cloned?|root|upstream|creates?|generates?)\b", re.I
+)
+_PLUGIN: Final = ".claude-plugin/plugin.json"
 _MOST_NEIGHBOURS: Final = 500
 _IN_SKILL: Final = re.compile(r"(?:\./)?(references?|scripts|assets)/.*\w\.\w{1,10}")
 _OUTSIDE: Final = "Copy the file into the skill: only the skill's own folder is installed."
@@ -54,7 +59,8 @@ def reference_findings(file: Path, lines: Sequence[str], first: int) -> Iterator
     files = FilesOnDisk(file.parent)
     lookup, reported = Folder(files), set[_Problem]()
     for reference in references_in(lines, first):
-        problem = _problem(reference, lookup, file.parent)
+        around = _around(lines, reference.line - first) if reference.kind == "code" else ""
+        problem = _problem(reference, around, lookup, file.parent)
         if problem and problem not in reported:
             reported.add(problem)
             yield Finding(
@@ -68,7 +74,11 @@ def reference_findings(file: Path, lines: Sequence[str], first: int) -> Iterator
     yield from _chains(file.parent, files, lookup, files_named(files, lines))
 
 
-def _problem(reference: Reference, lookup: Folder, folder: Path) -> _Problem | None:
+def _around(lines: Sequence[str], at: int) -> str:
+    return " ".join(line[:_LONGEST_LINE] for line in lines[max(0, at - 1) : at + 2])
+
+
+def _problem(reference: Reference, around: str, lookup: Folder, folder: Path) -> _Problem | None:
     """What is wrong with a reference, if it is clear that it means a file of the skill."""
     is_link = reference.kind == "link"
     written = reference.path if is_link else reference.path.lstrip(_BEFORE).rstrip(_BEHIND)
@@ -79,39 +89,49 @@ def _problem(reference: Reference, lookup: Folder, folder: Path) -> _Problem | N
     if path.startswith(("../", "/")) or path == "..":
         return _outside(folder, path, name) if is_link else None
     spelling = lookup.spelling(path)
-    if spelling == path:
+    if spelling == path or path in SKILL_NAMES:
         return None
     if spelling and (is_link or _HAS_ENDING.fullmatch(path)):
         message = f"{name} is spelled {one_line(spelling, 200)!r} in the skill"
         return _Problem(level, "reference-broken", message, _SPELLING)
-    if spelling is None and _means_a_file(reference, written, lookup, folder):
+    if spelling is None and _means_a_file(reference, written, around, lookup):
+        if not is_link and _is_of_a_neighbour(folder, path):
+            return None
         return _Problem(level, "reference-broken", f"{name} not found in the skill", _MISSING)
     return None
 
 
-def _means_a_file(reference: Reference, written: str, lookup: Folder, folder: Path) -> bool:
-    """Hidden folders are of the project that the skill works on."""
+def _means_a_file(reference: Reference, written: str, around: str, lookup: Folder) -> bool:
+    """Hidden folders are of the project that the skill works on, and so may scripts/ be."""
     if reference.kind == "link":
         hidden = written.removeprefix("./").startswith(".")
         return not hidden and bool(_HAS_ENDING.fullmatch(written) or written.endswith("/"))
     own = _IN_SKILL.fullmatch(written) if reference.kind == "code" else None
     if not own or reference.example or not lookup.spelling(own[1]):
         return False
-    return not _is_of_a_neighbour(folder, posixpath.normpath(written))
+    return own[1].startswith("reference") or not _ELSEWHERE.search(around)
 
 
 def _outside(folder: Path, path: str, name: str) -> _Problem | None:
-    """Fine are skills beside this one, and the project of a skill that is in an agent's folder."""
+    """Fine is what is installed too: skills beside this one, its plugin, its project."""
     real, parts = folder.resolve(), path.split("/")
     there = os.path.exists(os.path.join(real, path))  # noqa: PTH110, PTH118
     if path.startswith("/") and not there and not _HAS_ENDING.fullmatch(path):
         return None  # a command, or a page of a site
     beside = len(parts) > 1 and parts[1] != ".." and is_skill(real.parent / parts[1])
-    if there and (beside or any(part.startswith(".") for part in real.parts)):
+    in_project = any(part.startswith(".") for part in real.parts)  # .claude/skills
+    if there and (beside or in_project or _is_of_the_plugin(real, path)):
         return None
     missing = "" if there else ", and not there"
     message = f"{name} is outside the skill's folder{missing}"
     return _Problem("warning", "reference-outside", message, _OUTSIDE)
+
+
+def _is_of_the_plugin(folder: Path, path: str) -> bool:
+    target = Path(os.path.realpath(folder / path))
+    above = (parent for parent in folder.parents if (parent / _PLUGIN).is_file())
+    plugin = next(above, None)
+    return plugin is not None and target.is_relative_to(plugin)
 
 
 def _is_of_a_neighbour(folder: Path, path: str) -> bool:
@@ -156,7 +176,9 @@ def _leads_on(reference: Reference, lines: Sequence[str]) -> bool:
     """A link does; a path in code only if the line says to read it."""
     if reference.kind == "link":
         return not reference.example
-    says_so = reference.kind == "code" and _NAVIGATES.search(lines[reference.line - 1][:10_000])
+    says_so = reference.kind == "code" and _NAVIGATES.search(
+        lines[reference.line - 1][:_LONGEST_LINE]
+    )
     return bool(says_so) and not reference.example
 
 
