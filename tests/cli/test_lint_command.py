@@ -56,6 +56,21 @@ def test_an_error_has_a_line_number_and_exits_with_1(tmp_path: Path, lint: Lint)
     assert summary == "1 skill: 1 error, 0 warnings"
 
 
+@pytest.mark.parametrize(
+    "paths", [["."], [".claude/skills"], [".claude/skills", "skills"], ["one", "skills/gate"]]
+)
+def test_a_linked_folder_is_reported_once_under_its_real_path(
+    tmp_path: Path, lint: Lint, paths: list[str]
+) -> None:
+    write_skill(tmp_path / "skills/gate", body="See [x](no.md).")
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".claude/skills").symlink_to("../skills")
+    (tmp_path / "one").symlink_to("skills/gate")
+    _, shown = lint(*paths)
+    assert shown.startswith("skills/gate/SKILL.md:6: error: ")
+    assert shown.endswith("\n1 skill: 1 error, 0 warnings\n")
+
+
 def test_a_warning_exits_with_1_only_if_strict(tmp_path: Path, lint: Lint) -> None:
     write_skill(tmp_path / "gate", [case("Is it gate up?", "gate up", id="up")])
     status, shown = lint("gate")

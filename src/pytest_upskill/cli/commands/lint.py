@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import json
 import math
+import os
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -82,8 +83,16 @@ def _skill_files(paths: Iterable[Path]) -> tuple[list[Path], list[LeftOut]]:
     found = [find_skills(_skill_of(path)) for path in paths]
     files: dict[Path, Path] = {}
     for file in (file for one in found for file in one.files):
-        files.setdefault(file.resolve(), file)
+        files.setdefault(file.resolve(), _by_real_path(file))
     return list(files.values()), [folder for one in found for folder in one.left_out]
+
+
+def _by_real_path(file: Path) -> Path:
+    """Not by a linked folder, if the real one is below the current folder as well."""
+    folder = Path(os.path.realpath(file.parent))
+    if folder != file.parent.absolute() and folder.is_relative_to(Path.cwd()):
+        return folder.relative_to(Path.cwd()) / file.name
+    return file
 
 
 def _skill_of(path: Path) -> Path:
