@@ -142,3 +142,20 @@ def test_unknown_keys_are_one_warning(pytester: pytest.Pytester, model: str, wor
     shown = result.stdout.str()
     assert shown.count("SkillWarning: unknown keys are ignored: origin, verifiers, zebra") == 1
     assert f"{Path(FILE)}:11" in shown
+
+
+def test_an_automatic_id_that_changed_keeps_its_accepted_result(
+    pytester: pytest.Pytester, model: str
+) -> None:
+    alike = [f"Tell me about the gate in the north, how it {verb}" for verb in ("shuts", "opens")]
+    wrong = case(alike[0], "gate down")
+    (pytester.path / FILE).write_text(json.dumps([wrong]))
+    run(pytester, model, "--skill-accept").assert_outcomes(xfailed=1)
+    (pytester.path / FILE).write_text(json.dumps([wrong, case(alike[1], "gate up")]))
+    again = run(pytester, model, "-rA")
+    again.assert_outcomes(xfailed=1, passed=1)
+    again.stdout.fnmatch_lines([f"XFAIL {FILE}::shuts-*", f"PASSED {FILE}::opens-*"])
+    run(pytester, model, "--skill-accept").assert_outcomes(xfailed=1, passed=1)
+    accepted = json.loads((pytester.path / "skills/gate/skill_results.json").read_text())
+    ids = [name[:-7] for name in accepted["models"][model]["cases"]]
+    assert ids == ["opens", "shuts"]

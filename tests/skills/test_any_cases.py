@@ -18,7 +18,13 @@ def is_read_or_refused(folder: Path, data: bytes) -> bool:
     file = folder / "skill_meta.json"
     file.write_bytes(data)
     try:
-        return bool(load_checked_cases(file).whole())
+        loaded = load_checked_cases(file)
+        told = [*(one.message for one in loaded.broken), *(text for _, text in loaded.warnings)]
+        assert all("skill_meta.json" in one.message for one in loaded.broken)
+        assert not any("\x1b" in text for text in told)
+        assert len({one.name for one in loaded.broken}) == len(loaded.broken)
+        assert len({case.id for case, _ in loaded.cases}) == len(loaded.cases)
+        return bool(loaded.cases or loaded.broken)
     except InputError as error:
         return "skill_meta.json" in str(error) and "\x1b" not in str(error)
 

@@ -227,6 +227,19 @@ def test_what_has_a_plain_meaning_is_expected(
         assert loaded.warnings == ((6, "unknown keys are ignored: verifiers"),)
 
 
+def test_a_list_that_is_none_is_an_error(tmp_path: Path) -> None:
+    assert rejected(tmp_path, bare=True).problem == "no cases"
+    write_evals(tmp_path, {"evals": {"a": EVAL}}, bare=True)
+    with pytest.raises(CasesError, match="evals: must be a list"):
+        load_cases(tmp_path / "evals/evals.json", tmp_path)
+
+
+def test_many_unknown_keys_are_counted(tmp_path: Path) -> None:
+    one = {**EVAL, **{f"x{number:02}": 1 for number in range(12)}}
+    ((_, message),) = load_cases(write_evals(tmp_path, [one]), tmp_path).warnings
+    assert message.endswith("x08, x09, and 2 more")
+
+
 def test_unknown_keys_of_others_are_one_warning(tmp_path: Path) -> None:
     evals = [{**EVAL, "id": n, "asertions": ["x"], "context": "y", "empty": None} for n in (1, 2)]
     loaded = load_cases(write_evals(tmp_path, evals, version=1, scoring={"a": 1}), tmp_path)

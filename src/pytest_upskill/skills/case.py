@@ -1,6 +1,7 @@
 """Load skill_meta.json, or another file of cases, as frozen values."""
 
 import codecs
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,6 +34,7 @@ from .case_forms import (
     MetaForm,
 )
 from .evals import (
+    LISTS,
     TRIGGERS_ARE_NO_CASES,
     Entries,
     Unknown,
@@ -51,6 +53,7 @@ Role = Literal["user", "assistant"]
 
 MAX_CASES_BYTES: Final = 50_000_000
 _ALIKE: Final = 20  # characters that ids of questions which begin alike would share
+_MOST_KEYS: Final = 10  # named in a warning
 _NO_REASON: Final = "no reason given"
 _HOW_TO_ADD_CASES: Final = (
     'Write {"cases": [{"input": "a question", "expected": {"contains": ["text"]}}]} to {file}.'
@@ -179,7 +182,9 @@ def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
             broken.append(_broken(file, case.line, case.place, [((*case.place, "id"), what)]))
             cases.remove(case)
     if unknown.places:
-        keys = ", ".join(one_line(key, 60) for key in sorted(unknown.places))
+        names = [one_line(key, 60) for key in sorted(unknown.places)]
+        more = [f"and {len(names) - _MOST_KEYS} more"] if len(names) > _MOST_KEYS else []
+        keys = ", ".join([*names[:_MOST_KEYS], *more])
         line = min(line_of(text, place) for place in unknown.places.values())
         warnings.append((line, f"unknown keys are ignored: {keys}"))
     return LoadedCases(file, tuple(cases), _distinct_names(broken), tuple(sorted(warnings)))
@@ -265,6 +270,8 @@ def _own_entries(file: Path, data: Any, unknown: Unknown) -> tuple[Entries, Mapp
         return Entries.of((), data), {}
     if not isinstance(data, dict):
         raise CasesError(file, "must be an object or a list", how_to_add_cases(file))
+    if no_lists := [((key,), "must be a list") for key in LISTS if key in data]:
+        raise FormError(no_lists)
     data = known_part(MetaForm, data, (), unknown)
     if "defaults" in data:
         data["defaults"] = known_part(DefaultsForm, data["defaults"], ("defaults",), unknown)
@@ -413,12 +420,16 @@ def with_ids(cases: Sequence[Case]) -> list[Case]:
 
     Of questions that begin alike, the words that differ come first. Other questions change nothing.
     """
-    unnamed = [case for case in cases if not case.id]
-    alike: dict[str, list[list[str]]] = {}
-    for case in unnamed:
-        words = slug_words(case.input)
-        alike.setdefault(_beginning(words), []).append(words)
-    return [case if case.id else replace(case, id=_generated_id(case, alike)) for case in cases]
+    found = {case.place: slug_words(case.input) for case in cases if not case.id}
+    groups: dict[str, list[list[str]]] = {}
+    for words in sorted(found.values()):
+        group = groups.setdefault(_beginning(words), [])
+        if words not in group[-1:]:
+            group.append(words)
+    return [
+        case if case.id else replace(case, id=_generated_id(case, words, groups[_beginning(words)]))
+        for case, words in ((case, found.get(case.place, [])) for case in cases)
+    ]
 
 
 def _beginning(words: Sequence[str]) -> str:
@@ -431,9 +442,10 @@ def _beginning(words: Sequence[str]) -> str:
     return start
 
 
-def _generated_id(case: Case, alike: Mapping[str, list[list[str]]]) -> str:
-    words = slug_words(case.input)
-    others = [other for other in alike[_beginning(words)] if other != words]
+def _generated_id(case: Case, words: list[str], alike: list[list[str]]) -> str:
+    """``alike`` are the words of questions that begin the same, sorted: neighbours share most."""
+    at = bisect_left(alike, words)
+    others = (*alike[max(at - 1, 0) : at], *alike[at + 1 : at + 2])
     shared = max((_shared(words, other) for other in others), default=0)
     start = shared if len("-".join(words[:shared])) > _ALIKE and shared < len(words) else 0
     asked = (*case.files, *case.earlier)

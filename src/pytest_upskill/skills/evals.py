@@ -121,7 +121,8 @@ def entries_of_others(data: Any) -> Entries | None:
         for key in ("cases", "tests"):
             if isinstance(data.get(key), list) and _is_of_others(data[key]):
                 return Entries.of((key,), data[key])
-        if _is_of_others([data]):  # a single case, as in the documentation of Claude
+        asks, expects = (data.keys() & set(keys) for keys in (_QUESTIONS, _EXPECTING))
+        if asks and expects:  # a single case, as in the documentation of Claude
             return Entries([()], [data])
     elif isinstance(data, list) and _is_of_others(data):
         return Entries.of((), data)
