@@ -29,7 +29,7 @@ def test_good_frontmatter() -> None:
     [
         (f"\n\n---\n{GOOD}---\nBody.", 1, "text before the frontmatter"),
         (f"<!-- a\nb -->\n<!-- c -->\n---\n{GOOD}---\nBody.", 1, "text before the frontmatter"),
-        (f"\ufeff---\n{GOOD}---\nBody.", 1, "text before the frontmatter"),
+        (f"\ufeff---\n{GOOD}---\nBody.", 1, "a byte order mark before the frontmatter"),
         (f"-----\n{GOOD}---\nBody.", 1, "must start with '---'"),
         (f"---\n{GOOD}----\nBody.", 4, "must end with '---'"),
         (f"---\n{GOOD}...\nBody.", 4, "must end with '---'"),
@@ -142,6 +142,18 @@ def test_missing_space_after_the_colon() -> None:
     parsed = read("name:gate\ndescription:About a gate.\n")
     assert parsed.fields == FIELDS
     assert faults(parsed) == [(2, "skill-frontmatter")]
+
+
+def test_key_that_is_indented_by_mistake() -> None:
+    parsed = read("name: gate\n  description: Use when: a gate\n   is there\nlicense: MIT\n")
+    assert parsed.fields == {
+        "name": "gate",
+        "description": "Use when: a gate is there",
+        "license": "MIT",
+    }
+    assert parsed.lines["description"] == 3
+    nested = read("name: gate\nmetadata:\n  name: a: b\n")
+    assert nested.fields == {"name": "gate", "metadata": "name: a: b"}
 
 
 def test_tab_as_indent() -> None:

@@ -115,13 +115,13 @@ def _chunks(path: Path, size: int) -> Iterator[bytes]:
 
 
 def decoded(data: bytes, errors: str = "strict") -> str:
-    return data.decode("utf-8-sig", errors).replace("\r\n", "\n").replace("\r", "\n")
+    return data.decode("utf-8", errors).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def text_of(data: bytes) -> str:
     """The text of a file; ValueError if it is binary."""
     try:
-        text = decoded(data)
+        text = decoded(data).removeprefix("\ufeff")
     except UnicodeDecodeError:
         raise ValueError("not UTF-8 text") from None
     if "\0" in text:

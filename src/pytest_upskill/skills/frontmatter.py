@@ -26,6 +26,10 @@ _ENTRY: Final = re.compile(
     r"""|(?P<tight>name|description):(?P<rest>.*)"""  # the space is missing
 )
 _FIRST: Final = re.compile(r"(?:name|description)[ \t]*:")
+_KNOWN: Final = re.compile(
+    r"\s+(?:name|description|license|compatibility|metadata|allowed-tools):\s"
+)
+_PLAIN: Final = re.compile(r"""[^\s|>"'\[{&*!]""")  # the start of a value that ends with its line
 _LIKE_YAML: Final = re.compile(r"[ \t]|-[ \t]|#|$")
 _BLOCK: Final = re.compile(r"[|>][-+0-9]*[ \t]*(?:#.*)?")
 _QUOTED: Final = re.compile(r"""(["'])(.*)\1""", re.DOTALL)
@@ -79,7 +83,7 @@ def parse(text: str) -> Parsed:
             faults = (*head.faults, *read.faults)
             return Parsed(read.fields, read.lines, body, head.end + 1, faults)
     missing = _frontmatter_fault(1, "no frontmatter", _START)
-    return Parsed({}, {}, text.strip().strip("\ufeff"), 1, (missing,), has_frontmatter=False)
+    return Parsed({}, {}, text.lstrip("\ufeff").strip(), 1, (missing,), has_frontmatter=False)
 
 
 def _heads(text: str, lines: Sequence[str]) -> Iterator[_Head]:
@@ -88,8 +92,11 @@ def _heads(text: str, lines: Sequence[str]) -> Iterator[_Head]:
     opening = text.count("\n", 0, before.end()) if before else 0
     faults = list[Fault]()
     if opening or lines[0].startswith("\ufeff"):
-        what = "text before the frontmatter, so that some agents don't find it"
-        faults.append(_frontmatter_fault(1, what, "Start the file with the line '---'."))
+        what, hint = "text", "Start the file with the line '---'."
+        if not opening:
+            what, hint = "a byte order mark", "Save the file without one."
+        what += " before the frontmatter, so that some agents don't find it"
+        faults.append(_frontmatter_fault(1, what, hint))
     first = opening + 1
     if not _RULE.fullmatch(lines[opening].strip(" \t\ufeff")):
         if not _FIRST.match(lines[opening]):
@@ -235,8 +242,11 @@ def _entry_by_entry(text: str, first: int) -> tuple[dict[str, Any], dict[str, in
     numbers: dict[str, int] = {}
     entries = list[tuple[int, re.Match[str], list[str]]]()
     for number, line in enumerate(text.split("\n"), start=first):
-        if entry := _ENTRY.match(line):
-            entries.append((number, entry, [line]))
+        # A key that is indented by mistake is no part of the text above.
+        after_text = entries and _PLAIN.match(entries[-1][1]["value"] or "")
+        bare = line.lstrip() if after_text and _KNOWN.match(line) else line
+        if entry := _ENTRY.match(bare):
+            entries.append((number, entry, [bare]))
         elif entries:
             entries[-1][2].append(line)
     for number, entry, lines in entries:
