@@ -171,6 +171,14 @@ def test_reference_to_a_skill_beside_it_is_fine(tmp_path: Path) -> None:
     assert finding.message == "'../door/no.md' is outside the skill's folder, and not there"
 
 
+def test_path_in_code_may_mean_a_file_of_the_repository(tmp_path: Path) -> None:
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts/check.py").touch()
+    (tmp_path / "skills").mkdir()
+    found = lint_body(tmp_path / "skills", "`scripts/check.py` and [x](scripts/check.py)")
+    assert brief(found) == [(6, "error", "reference-broken")]
+
+
 def test_skill_of_a_plugin_may_refer_to_the_plugin(tmp_path: Path) -> None:
     plugin = tmp_path / "plugin"
     (plugin / "skills").mkdir(parents=True)

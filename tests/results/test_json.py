@@ -14,6 +14,8 @@ from pytest_upskill.results.from_json import read_run
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.to_json import results_bytes, results_text
 from pytest_upskill.settings import Gates
+from pytest_upskill.skills.skill import UnseenFile
+from pytest_upskill.trials.plan import SkillInfo
 from pytest_upskill.trials.records import Record
 from pytest_upskill.trials.trial import Arm
 from support.made import accepted_count, made_record, made_run
@@ -39,6 +41,16 @@ SCHEMA = {
     "cases": "skill case question tags file line digest threshold compared",
     "tests": "nodeid skill case model accepted new of",
 }
+
+
+FULL = SkillInfo(
+    "gate",
+    "skills/gate",
+    "0" * 64,
+    127,
+    seen_files=("a.md",),
+    unseen_files=(UnseenFile("b.md"), UnseenFile("c.png", "not a text")),
+)
 
 
 def half(number: int, _model: str, arm: str, run: int) -> bool:
@@ -102,11 +114,13 @@ def test_the_third_arm_has_one_place_in_the_schema(third: Arm) -> None:
         made_run(gates=Gates(min_lift=0.9, confident=True), looks=(3, 6), commit=None),
         made_run(arms=("baseline", "previous", "skill")),
         made_run(cases=0),
+        replace(made_run(), skills=(FULL,)),
     ],
 )
 def test_a_report_is_read_back_with_the_same_verdicts(results: RunResults, tmp_path: Path) -> None:
     again = read_run(written(results, tmp_path))
     assert again.verdicts == results.verdicts
+    assert again.skills == results.skills
     assert again.gate == results.gate
     assert again.questions == results.questions
     assert [test.nodeid for test in again.tests] == [test.nodeid for test in results.tests]

@@ -8,6 +8,7 @@ import pytest
 
 import pytest_upskill.teach
 from pytest_upskill.errors import SettingsError, TeachError
+from pytest_upskill.results.run import RunResults
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.teach import (
     evaluate,
@@ -20,6 +21,7 @@ from pytest_upskill.teach import (
     refine_async,
 )
 from support.fake_models import COLOURS, TASK, FakeModels, body, case, cases, draft, served
+from support.kit import write_skill
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 
 
@@ -126,6 +128,26 @@ def test_evaluate_needs_a_student(tmp_path: Path) -> None:
     assert (taught.folder, taught.learning) == (tmp_path / "skills/mine", None)
     with pytest.raises(SettingsError, match="no model is named"):
         evaluate(tmp_path / "skills/mine", students=[], folder=tmp_path)
+
+
+def test_evaluate_puts_references_in_context(tmp_path: Path) -> None:
+    skill = write_skill(tmp_path / "gate", body="How to open the gate is in how.md.")
+    (skill / "how.md").write_text("Type gate up.")
+
+    def measured(url: str, references: bool) -> RunResults:
+        there = f"{url}/v1"
+        return evaluate(
+            skill, references=references, students="small", student_url=there, folder=tmp_path
+        )
+
+    def answer(asked: Asked) -> Reply:
+        return Reply("gate up" if "Type gate" in asked.system else "no")
+
+    with LoopbackServer(answer) as server:
+        plain, full = measured(server.url, False), measured(server.url, True)
+    assert [run.summaries[0].arm("skill").rate for run in (plain, full)] == [0, 1]
+    assert [file.path for file in plain.skills[0].unseen_files] == ["how.md"]
+    assert (full.skills[0].seen_files, full.skills[0].unseen_files) == (("how.md",), ())
 
 
 def test_strings_are_accepted_as_paths_and_as_one_student(tmp_path: Path) -> None:

@@ -32,13 +32,14 @@ _PLACEHOLDER: Final = re.compile(
 )
 _NAVIGATES: Final = re.compile(r"\b(?:read|see|load|follow|consult|refer)\b", re.I)
 _ABOUT_THE_SKILL: Final = re.compile(
-    r"(?:.*/)?(?:readme|changelog|contributing|sources)\.md|assets/.*", re.I
+    r"(?:.*/)?(?:readme|changelog|contributing|sources)(?:\.[\w-]+)?\.md|assets/.*", re.I
 )
 _ELSEWHERE: Final = re.compile(
     r"\b(?:repo|repository|project|checkout|cloned?|root|upstream|creates?|generates?)\b", re.I
 )
 _PLUGIN: Final = ".claude-plugin/plugin.json"
 _MOST_NEIGHBOURS: Final = 500
+_MOST_ABOVE: Final = 6
 _IN_SKILL: Final = re.compile(r"(?:\./)?(references?|scripts|assets)/.*\w\.\w{1,10}")
 _OUTSIDE: Final = "Copy the file into the skill: only the skill's own folder is installed."
 _MISSING: Final = "Add the file, or fix the path: it is relative to the skill's folder."
@@ -95,7 +96,7 @@ def _problem(reference: Reference, around: str, lookup: Folder, folder: Path) ->
         message = f"{name} is spelled {one_line(spelling, 200)!r} in the skill"
         return _Problem(level, "reference-broken", message, _SPELLING)
     if spelling is None and _means_a_file(reference, written, around, lookup):
-        if not is_link and _is_of_a_neighbour(folder, path):
+        if not is_link and _is_around(folder, path):
             return None
         return _Problem(level, "reference-broken", f"{name} not found in the skill", _MISSING)
     return None
@@ -134,14 +135,16 @@ def _is_of_the_plugin(folder: Path, path: str) -> bool:
     return plugin is not None and target.is_relative_to(plugin)
 
 
-def _is_of_a_neighbour(folder: Path, path: str) -> bool:
-    """Whether a skill beside this one has such a file: the text may well mean that skill."""
+def _is_around(folder: Path, path: str) -> bool:
+    """Whether a folder above, or a skill beside this one, has such a file: the text may mean it."""
+    real = folder.resolve()
     try:
-        with os.scandir(folder.resolve().parent) as found:
+        with os.scandir(real.parent) as found:
             beside = [entry.path for entry in islice(found, _MOST_NEIGHBOURS)]
     except OSError:
-        return False
-    return any(os.path.exists(os.path.join(one, path)) for one in beside)  # noqa: PTH110, PTH118
+        beside = []
+    places = [*map(str, real.parents[:_MOST_ABOVE]), *beside]
+    return any(os.path.exists(os.path.join(one, path)) for one in places)  # noqa: PTH110, PTH118
 
 
 def _chains(
@@ -149,7 +152,8 @@ def _chains(
 ) -> Iterator[Finding]:
     """Files that SKILL.md names only through another file, as one finding at the first of them."""
     known, found = set(named), list[tuple[str, str, int]]()
-    for path in [one for one in named if one.endswith(".md")][:_MOST_CHAINED]:
+    pages = [one for one in named if one.endswith(".md") and not _ABOUT_THE_SKILL.fullmatch(one)]
+    for path in pages[:_MOST_CHAINED]:
         try:
             lines = files.text(path).split("\n")
         except ValueError:

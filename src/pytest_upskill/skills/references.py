@@ -31,7 +31,8 @@ _URL: Final = re.compile(r"\W*[a-zA-Z][a-zA-Z0-9+.-]*://|\W*www\.")
 _NO_FILE: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:|//|#|$")  # a URL or an anchor
 _HEADING: Final = re.compile(r" {0,3}(#{1,6})\s")
 _EXAMPLE: Final = re.compile(
-    r"\bexamples?\b|\be\.g\.|\bfor instance\b|\bsuch as\b|\bhypothetical\b|\bimagine\b", re.I
+    r"\b(?:examples?|for instance|such as|hypothetical|imagine)\b|\be\.g\.|例如|示例|✅|❌",
+    re.I,
 )
 _BOLD: Final = re.compile(r"\*\*|__|^\W*\*(?=.*\*\W*$)|(?<=\w)\*\W*$")
 _ANYTHING: Final = re.compile(r"\$?\{[^{}]*\}|<[^<>]*>|\$\w+|\*+")  # a placeholder
