@@ -34,6 +34,7 @@ def test_without_skills_nothing_is_collected_loaded_or_printed(pytester: pytest.
         "pytest_upskill",
         "pytest_upskill.errors",
         "pytest_upskill.plugin",
+        "pytest_upskill.plugin.arguments",
         "pytest_upskill.plugin.hookspecs",
         "pytest_upskill.plugin.option",
         "pytest_upskill.plugin.options",

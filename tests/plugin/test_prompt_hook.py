@@ -89,13 +89,11 @@ def test_a_changed_prompt_is_asked_again(pytester: pytest.Pytester) -> None:
         (f"return {BODY!r}", "pytest_upskill_prompt: put the text of gate into the baseline"),
     ],
 )
-def test_a_broken_prompt_is_an_error_of_collection(
-    pytester: pytest.Pytester, body: str, message: str
-) -> None:
+def test_a_broken_prompt_is_an_error(pytester: pytest.Pytester, body: str, message: str) -> None:
     pytester.makeconftest(f"def pytest_upskill_prompt(): {body}")
     write_skill(pytester.path / "skills/gate")
     result = run(pytester)
-    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert message in result.stdout.str()
 
 

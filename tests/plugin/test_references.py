@@ -127,7 +127,7 @@ def test_a_prompt_must_not_put_a_reference_into_the_baseline(pytester: pytest.Py
     write_gate(pytester)
     pytester.makeconftest(f"def pytest_upskill_prompt(skill, base): return {KEY!r}")
     result = run(pytester, "--skill-references")
-    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["*put the text of gate into the baseline*"])
 
 

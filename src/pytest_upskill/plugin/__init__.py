@@ -3,10 +3,15 @@
 Every pytest run in an environment that has it imports this module, so it imports very little.
 """
 
+from typing import Final
+
 import pytest
 
 from . import hookspecs
-from .options import add_options, is_asked_for, unused_flags
+from .arguments import is_asked_for, split_args
+from .options import add_options, unused_flags
+
+_RUN: Final = "upskill-run"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -18,16 +23,22 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.add_hookspecs(hookspecs)
 
 
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """pytest imports the conftest.py beside any file it is given, but a skill must not run code."""
+    known = early_config.known_args_namespace
+    known.file_or_dir, _ = split_args(early_config, known.file_or_dir)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "skill(path): test an Agent Skill on the models of the run.")
     if is_asked_for(config):
         from .session import UpskillRun
 
-        config.pluginmanager.register(UpskillRun(config), "upskill-run")
+        config.pluginmanager.register(UpskillRun(config), _RUN)
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    if is_asked_for(config) or not (flags := unused_flags(config)):
+    if config.pluginmanager.hasplugin(_RUN) or not (flags := unused_flags(config)):
         return None
     return f"upskill: {', '.join(flags)} ignored: add --skill PATH"
 
@@ -35,7 +46,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 @pytest.fixture
 def ask(request: pytest.FixtureRequest) -> object:
     """Ask the model under test, with and without the skill of the mark: ``ask("…")``."""
-    if not is_asked_for(request.config):
+    if not request.config.pluginmanager.hasplugin(_RUN):
         pytest.skip("no model: add --model NAME, or skill_models to the ini file")
     from .functions import asker_of
 

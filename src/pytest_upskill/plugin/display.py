@@ -27,15 +27,17 @@ from ..results.summary import SCORE_WORDS
 from ..settings import Score, Settings
 from ..skills.case import are_evals
 from ..skills.context import load_for_run
+from ..skills.search import left_out_lines
 from ..skills.skill import estimated_tokens
 from ..trials.plan import SkillInfo
 from ..trials.records import load_records
 from .outcomes import RECORDS_PROPERTY
-from .paths import SkillSource
+from .paths import COMMAND_FOR_CASES, Selected, SkillSource
 
 _KEY: Final = "upskill_screen"
 _WIDTH: Final = 80  # without a terminal
 _PERCENT: Final = len(" [100%]")
+_NAMES: Final = 48  # characters of names in a line of the header
 _INDENT: Final = "    "
 _BAR: Final = 30
 _MB: Final = 1_000_000.0
@@ -101,8 +103,31 @@ def download_bar(config: pytest.Config) -> Download:
 
 
 def header_lines(
-    labels: Sequence[str], specs: Specs, judges: Specs, settings: Settings
+    selected: Selected, specs: Specs, judges: Specs, settings: Settings, *, verbose: bool
 ) -> list[str]:
+    """The skills and models of the run, and the skills that it can't test."""
+    lines = []
+    if selected.sources:
+        lines.append(f"upskill: {_skills(selected, verbose)} on {_models(specs, settings)}")
+        tested = {spec.model_id for spec in specs.values()}
+        for name, spec in judges.items():
+            own = " (also under test: it may favor its own answers)"
+            own = own if spec.model_id in tested else ""
+            lines.append(f"upskill: rubrics judged by {name}{own}")
+    if without := [source.label for source in selected.without_cases]:
+        names = _few(without, verbose=verbose)
+        lines.append(f"upskill: {counted(len(without), 'skill')} without cases: {names}")
+        lines.append(f"upskill: to write some: {COMMAND_FOR_CASES} SKILL")
+    return [*lines, *(f"upskill: {line}" for line in left_out_lines(selected.left_out))]
+
+
+def _skills(selected: Selected, verbose: bool) -> str:
+    labels = [source.label for source in selected.sources]
+    names = _few(labels, verbose=verbose)
+    return names if len(labels) == 1 else f"{counted(len(labels), 'skill')} ({names})"
+
+
+def _models(specs: Specs, settings: Settings) -> str:
     names = [
         name if (model_id := spec.model_id) in name else f"{name} ({model_id})"
         for name, spec in specs.items()
@@ -110,12 +135,18 @@ def header_lines(
     default = "" if settings.models else " (default; choose with --model)"
     if settings.models_file:
         default = f" (from {shown(settings.models_file)})"
-    lines = [f"upskill: {one_line(', '.join(labels), 100)} on {', '.join(names)}{default}"]
-    tested = {spec.model_id for spec in specs.values()}
-    for name, spec in judges.items():
-        own = " (also under test: it may favor its own answers)"
-        lines.append(f"upskill: rubrics judged by {name}{own if spec.model_id in tested else ''}")
-    return lines
+    return f"{', '.join(names)}{default}"
+
+
+def _few(names: Sequence[str], *, verbose: bool) -> str:
+    """The first names that fit on a line; all of them with -v."""
+    room, fitting = _NAMES, list[str]()
+    for name in (one_line(name, _NAMES) for name in names):
+        room -= len(name) + 2
+        if room < 0 and fitting and not verbose:
+            return f"{', '.join(fitting)}, …"
+        fitting.append(name)
+    return ", ".join(fitting)
 
 
 def score_lines(sources: Collection[SkillSource], chosen: Score | None) -> list[str]:

@@ -1,7 +1,7 @@
-"""Skills and their cases as pytest nodes: folder, file, item."""
+"""Skills and their cases as pytest nodes: file and item."""
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 import pytest
 
 from .._util.json_forms import Location, cases_error
-from .._util.texts import harmless
+from .._util.texts import guess, harmless
 from ..checks import (
     AnyCheck,
     CheckedCase,
@@ -24,9 +24,8 @@ from ..reports.terminal.failure import failure_text
 from ..reports.terminal.layout import Look
 from ..results.accepted import Results, case_result, planned_case, read_results
 from ..settings import Settings
-from ..skills.case import BrokenCase, Case, LoadedCases, broken_case, how_to_add_cases
+from ..skills.case import BrokenCase, Case, LoadedCases, broken_case
 from ..skills.context import load_for_run
-from ..skills.folder import CASES_NAME
 from ..skills.skill import Skill
 from ..trials.answer import Reply
 from ..trials.plan import PlannedCase, SkillInfo, score_of
@@ -46,6 +45,7 @@ class Run(Protocol):
 
     settings: Settings
     model_ids: dict[str, str]  # by the names that the user gave
+    usual_models: Collection[str]  # without those that only node ids name
     asks: bool  # False with --collect-only and the like
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]: ...
@@ -56,7 +56,7 @@ class Run(Protocol):
 
 
 class SkillWarning(pytest.PytestWarning):
-    """A skill is valid, but something about it looks wrong."""
+    """A skill can be tested, but something about it looks wrong."""
 
 
 def info_of(
@@ -66,61 +66,17 @@ def info_of(
     return SkillInfo.of(skill, label, path, against, score_of(settings.score, cases))
 
 
-def _warn_of(skill: Skill) -> None:
-    """One warning for a skill; lint shows everything."""
-    first, *more = skill.warnings
-    text = first.message
-    if more:
-        lint = f"pytest-upskill lint {shown(skill.file.parent)}"
-        text = f"{len(more) + 1} problems with its form ({lint}), first: {text}"
-    text = harmless(text)
-    try:
-        warnings.warn_explicit(SkillWarning(text), None, str(skill.file), first.line)
-    except SkillWarning:  # -W error
-        reason = f"{shown(skill.file)}:{first.line}: {text}"
-        raise pytest.Collector.CollectError(reason) from None
-
-
 def hooks_of_parent(node: Any) -> Any:
-    """Use the conftest files of the parent node.
-
-    pytest looks them up by path, and finds none at all in a folder where it loaded none.
-    """
+    """Use the conftest files of the parent node: pytest looks them up by path."""
     return node.parent.ihook
 
 
-class SkillFolder(pytest.Collector):
-    """A folder that is collected only because of --skill: a skill, or a parent of one.
-
-    Unlike pytest's own node it imports no conftest.py: testing a skill must not run its code.
-    """
-
-    run: Run
-    sources: Sequence[SkillSource]
-    ihook = property(hooks_of_parent)
-
-    @classmethod
-    def make(
-        cls, parent: pytest.Collector, path: Path, sources: Sequence[SkillSource], run: Run
-    ) -> "SkillFolder":
-        node: SkillFolder = cls.from_parent(parent, name=path.name, path=path)
-        node.sources, node.run = sources, run
-        return node
-
-    def collect(self) -> Iterator[pytest.Collector]:
-        below: dict[Path, list[SkillSource]] = {}
-        for source in self.sources:
-            if source.file.parent == self.path:
-                yield SkillFile.make(self, source, self.run)
-            else:
-                step = source.file.relative_to(self.path).parts[0]
-                below.setdefault(self.path / step, []).append(source)
-        for path, sources in below.items():
-            yield SkillFolder.make(self, path, sources, self.run)
-
-
 class SkillFile(pytest.File):
-    """The file of a skill's cases."""
+    """The file of a skill's cases.
+
+    Its parent is the session: pytest imports the conftest.py of every folder that it enters, but
+    testing a skill must not run its code.
+    """
 
     source: SkillSource
     run: Run
@@ -129,36 +85,42 @@ class SkillFile(pytest.File):
     cases_path: str  # relative to the rootdir
     siblings: tuple[str, ...]  # ids of all cases in the skill's own file
     runnable: dict[str, int]  # by model: the number of its cases that are not skipped
-    ihook = property(hooks_of_parent)
 
     @classmethod
-    def make(cls, parent: pytest.Collector, source: SkillSource, run: Run) -> "SkillFile":
+    def make(cls, session: pytest.Session, source: SkillSource, run: Run) -> "SkillFile":
         # pytest gives all files outside the rootdir the same empty node id.
-        nodeid = relative(source.file, parent.config.rootpath)
-        node: SkillFile = cls.from_parent(parent, path=source.file, nodeid=nodeid)
+        nodeid = relative(source.file, session.config.rootpath)
+        node: SkillFile = cls.from_parent(session, path=source.file, nodeid=nodeid)
         node.source, node.run = source, run
         return node
 
+    @property
+    def ihook(self) -> Any:
+        folder = self.source.conftests
+        return self.session.gethookproxy(folder) if folder else self.session.ihook
+
     def collect(self) -> Iterator[pytest.Item]:
+        if self.source.conftests:
+            load_conftests(self.config, self.source.conftests)
         try:
-            skill = load_for_run(self.source.skill_file, self.run.settings)
-            loaded = self._load_cases()
-            self.accepted = read_results(self.source.folder)
+            yield from self._items()
         except InputError as error:
-            raise self.CollectError(message_of(error, self.config)) from None
-        if skill.warnings:
-            _warn_of(skill)
-        for line, text in loaded.warnings:
-            warnings.warn_explicit(SkillWarning(text), None, str(loaded.file), lineno=line)
+            yield Unrunnable.make(self, message_of(error, self.config))
+
+    def _items(self) -> list[pytest.Item]:
+        skill = load_for_run(self.source.skill_file, self.run.settings)
+        loaded = self._load_cases()
+        self.accepted = read_results(self.source.folder)
+        self._warn(skill.file, [(fault.line, fault.message) for fault in skill.warnings])
+        self._warn(loaded.file, loaded.warnings)
         cases = loaded.cases
         root = self.config.rootpath
         path = relative(self.source.folder, root)
         asked = [case for case, _ in cases]
         self.info = info_of(skill, self.source.label, path, self.run.settings, asked)
-        self.cases_path = relative(self.source.cases_file or self.path, root)
-        own = self.source.cases_file == self.path
+        self.cases_path = relative(self._cases_file, root)
         ids = [*(case.id for case, _ in cases), *(broken.name for broken in loaded.broken)]
-        self.siblings = tuple(ids) if own else ()
+        self.siblings = tuple(ids) if self.source.has_own_cases else ()
         # A broken case counts, so that the run is known to lack it.
         self.runnable = {
             model: sum(not case.skip and case.is_for(model, model_id) for case, _ in cases)
@@ -168,34 +130,77 @@ class SkillFile(pytest.File):
         for tag in sorted({tag for case, _ in cases for tag in case.tags}):
             self.config.addinivalue_line("markers", f"{tag}: tag of skill cases.")
         prompt = prompts(self.ihook, self.config)
-        try:
-            items: list[CaseItem | BrokenCaseItem] = [
-                CaseItem.make(self, skill, case, checks, model, prompt)
-                for case, checks in cases
-                for model, model_id in self.run.model_ids.items()
-                if case.is_for(model, model_id)
-            ]
-        except InputError as error:
-            raise self.CollectError(str(error)) from None
-        items += [BrokenCaseItem.make(self, broken) for broken in loaded.broken]
-        if not items:
-            text = f"no case is for {', '.join(self.run.model_ids)}"
-            warnings.warn_explicit(SkillWarning(text), None, str(self.source.cases_file), lineno=1)
-        yield from sorted(items, key=lambda item: item.place)  # as in the file
+        items: list[CaseItem | BrokenCaseItem] = [
+            CaseItem.make(self, skill, case, checks, model, prompt)
+            for case, checks in cases
+            for model, model_id in self.run.model_ids.items()
+            if case.is_for(model, model_id)
+            and self.source.wants(case.id, model, self.run.usual_models)
+        ]
+        items += [
+            BrokenCaseItem.make(self, broken)
+            for broken in loaded.broken
+            if not self.source.picks or broken.name in dict(self.source.picks)
+        ]
+        if not items and not self.source.picks:
+            self._warn(self._cases_file, [(1, f"no case is for {', '.join(self.run.model_ids)}")])
+        items.sort(key=lambda item: item.place)  # as in the file
+        return [*items, *self._missing(items, loaded)]
+
+    @property
+    def _cases_file(self) -> Path:
+        return self.source.cases_file or self.path
 
     def _load_cases(self) -> LoadedCases[CheckedCase]:
-        folder, file = self.source.folder, self.source.cases_file
-        if file is None:
-            how = how_to_add_cases(folder / CASES_NAME)
-            raise CasesError(folder, "this skill has no cases", how)
         loaded = load_checked_cases(
-            file,
+            self._cases_file,
             registered_checks(self.ihook, self.config),
-            folder=folder,
+            folder=self.source.folder,
             allow_code=self.run.settings.allow_code,
             allowed_by=spell("allow_code"),
         )
         return loaded if self.run.settings.judge else _without_judge(loaded)
+
+    def _warn(self, file: Path, found: Sequence[tuple[int, str]]) -> None:
+        """Make one warning of all that is wrong with a file; lint shows everything."""
+        if not found:
+            return
+        (line, text), *more = found
+        if more:
+            lint = f"pytest-upskill lint {shown(self.source.folder)}"
+            text = f"{len(more) + 1} problems with its form ({lint}), first: {text}"
+        text = harmless(text)
+        try:
+            warnings.warn_explicit(SkillWarning(text), None, str(file), line)
+        except SkillWarning:  # -W error
+            raise InputError(f"{shown(file)}:{line}", text) from None
+
+    def _missing(
+        self, items: Sequence[pytest.Item], loaded: LoadedCases[CheckedCase]
+    ) -> Iterator["Unrunnable"]:
+        """The node ids on the command line that the file has no test for."""
+        lines = {case.id: case.line for case, _ in loaded.cases}
+        broken = {case.name: case.line for case in loaded.broken}
+        found = {name for item in items for name in (item.name, item.name.partition("[")[0])}
+        for case, model in dict.fromkeys(self.source.picks):
+            name = f"{case}[{model}]" if model else case
+            if name in found or case in broken:
+                continue
+            where, what = shown(self._cases_file), f"no case {case!r}{guess(case, lines | broken)}"
+            if case in lines:
+                models = [model] if model else self.run.usual_models
+                where, what = f"{where}:{lines[case]}", f"this case is not for {', '.join(models)}"
+            yield Unrunnable.make(self, harmless(f"{where}: {what}"), name)
+
+
+def load_conftests(config: pytest.Config, folder: Path) -> None:
+    """Import the conftest files of a folder and of those above, as pytest does on the way."""
+    config.pluginmanager._loadconftestmodules(
+        folder,
+        config.getoption("importmode"),
+        rootpath=config.rootpath,
+        consider_namespace_packages=config.getini("consider_namespace_packages"),
+    )
 
 
 def _without_judge(loaded: LoadedCases[CheckedCase]) -> LoadedCases[CheckedCase]:
@@ -212,21 +217,24 @@ def _without_judge(loaded: LoadedCases[CheckedCase]) -> LoadedCases[CheckedCase]
 class ItemOfFile(pytest.Item):
     """A test at the line of its case."""
 
-    parent: "SkillFile"
+    parent: SkillFile
     place: Location
     line: int
     ihook = property(hooks_of_parent)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         shown: Any = super().repr_failure(excinfo, style)
-        crash = getattr(shown, "reprcrash", None)
-        if crash and isinstance(excinfo.value, pytest.fail.Exception):
-            # For the short summary, JUnit and --tb=line: one line, at the place of the case.
+        if isinstance(excinfo.value, pytest.fail.Exception):
+            self._set_crash(shown, self._in_short(excinfo.value))
+        return shown
+
+    def _set_crash(self, shown: Any, text: str) -> None:
+        """One line at the place of the case, for the short summary, JUnit and --tb=line."""
+        if crash := getattr(shown, "reprcrash", None):
             crash.path, crash.lineno = str(self.path), self._line
-            crash.message = self._in_short(excinfo.value).split("\n")[0]
+            crash.message = text.split("\n")[0]
             if self.config.getoption("tbstyle", None) == "line":
                 shown.reprtraceback.reprentries.clear()
-        return shown
 
     def _in_short(self, failure: BaseException) -> str:
         return str(failure)
@@ -240,13 +248,41 @@ class ItemOfFile(pytest.Item):
         return self.line if self.path == self.parent.source.cases_file else 1
 
 
+class Unrunnable(ItemOfFile):
+    """A skill that can't be tested, or a case that is not there: an ERROR with a message.
+
+    Not an error of collection: pytest would run nothing else then, and xdist goes on regardless.
+    """
+
+    message: str
+    line = 1
+
+    @classmethod
+    def make(cls, parent: SkillFile, message: str, case: str = "") -> "Unrunnable":
+        nodeid = f"{parent.nodeid}::{case}" if case else parent.nodeid
+        name = case or parent.source.label
+        item: Unrunnable = cls.from_parent(parent, name=name, nodeid=nodeid)
+        item.message = message
+        return item
+
+    def setup(self) -> None:
+        raise NotAnswered(self.message, pytrace=False)
+
+    def shorten(self, longrepr: Any) -> None:
+        """Without the file, which stands before it in the short summary."""
+        self._set_crash(longrepr, self.message.removeprefix(f"{shown(self.path)}:").strip())
+
+    def runtest(self) -> None:
+        """Never called: setup fails."""
+
+
 class BrokenCaseItem(ItemOfFile):
     """A case that can't be run: a failed test that says why, and asks nobody."""
 
     error: CasesError
 
     @classmethod
-    def make(cls, parent: "SkillFile", broken: BrokenCase) -> "BrokenCaseItem":
+    def make(cls, parent: SkillFile, broken: BrokenCase) -> "BrokenCaseItem":
         nodeid = f"{parent.nodeid}::{broken.name}"
         item: BrokenCaseItem = cls.from_parent(parent, name=broken.name, nodeid=nodeid)
         item.place, item.line = broken.place, broken.line
@@ -277,7 +313,7 @@ class CaseItem(ItemOfFile):
     @classmethod
     def make(
         cls,
-        parent: "SkillFile",
+        parent: SkillFile,
         skill: Skill,
         case: Case,
         checks: tuple[AnyCheck, ...],

@@ -60,6 +60,7 @@ MODEL: Final = Option(
     "--skill-base-url (default local).",
     ini="skill_models",
 )
+TESTS: Final = Option("tests_file", "--skill-tests", PATH, "FILE", "Use the cases of another file.")
 OPTIONS: Final = (
     SKILL,
     MODEL,
@@ -79,7 +80,7 @@ OPTIONS: Final = (
         "more, up to 12, while the verdict is open.",
         (DEFAULT_RUNS, DEFAULT_RUNS),
     ),
-    Option("tests_file", "--skill-tests", PATH, "FILE", "Use the cases of another file."),
+    TESTS,
     Option(
         "baseline", "--skill-no-baseline", SWITCH, None, "Ask only with the skill, not without it."
     ),
@@ -281,11 +282,6 @@ def add_options(group: pytest.OptionGroup, parser: pytest.Parser) -> None:
         option.add_to(group, parser)
     for key, kind, text in INI_KEYS.values():
         parser.addini(key, text, type=kind.ini_type, default=None)
-
-
-def is_asked_for(config: pytest.Config) -> bool:
-    """A model alone is enough: tests in Python name their skills themselves."""
-    return any(config.getoption(option.dest) or option.in_ini(config) for option in (SKILL, MODEL))
 
 
 def message_of(error: UpskillError, config: pytest.Config) -> str:

@@ -1,18 +1,27 @@
-"""Where skills meet pytest's own arguments."""
+"""Which skills a run tests, and where they meet pytest's own arguments."""
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 import pytest
 
-from ..errors import SettingsError, SkillError, shown
+from .._util.texts import one_line
+from ..errors import CasesError, SettingsError, SkillError, shown
 from ..settings import Settings
-from ..skills.case import find_cases
-from ..skills.search import find_skills
-from .option import absolute
+from ..skills.case import find_cases, how_to_add_cases
+from ..skills.folder import CASES_NAME
+from ..skills.search import FoundSkills, LeftOut, find_skills
+from ..skills.skill import name_of
+from .arguments import SkillArg, path_of, split_args
 from .options import SKILL
+
+Pick = tuple[str, str | None]  # a case and a model, None for the models of the run
+
+COMMAND_FOR_CASES: Final = "pytest-upskill cases"
+_LONGEST: Final = 64  # characters of a folder's name in a label
 
 
 @dataclass(frozen=True)
@@ -22,6 +31,8 @@ class SkillSource:
     label: str
     skill_file: Path
     cases_file: Path | None
+    picks: tuple[Pick, ...] = ()  # of node ids; empty for all cases
+    conftests: Path | None = None  # the folder whose conftest files apply
 
     @property
     def folder(self) -> Path:
@@ -32,17 +43,143 @@ class SkillSource:
         inside = self.cases_file and self.cases_file.is_relative_to(self.folder)
         return self.cases_file if inside and self.cases_file else self.skill_file
 
+    @property
+    def has_own_cases(self) -> bool:
+        """Whether the cases are those that the skill comes with."""
+        return self.cases_file == find_cases(self.folder)
 
-def sources_of(
-    skill_files: Sequence[Path], tests_file: Path | None, root: Path
-) -> list[SkillSource]:
-    """The skills of a run; skills of the same name are labelled by their paths."""
-    names = [file.parent.name for file in skill_files]
-    sources = []
-    for file, name in zip(skill_files, names, strict=True):
-        label = name if names.count(name) == 1 else relative(file.parent, root)
-        sources.append(SkillSource(label, file, tests_file or find_cases(file.parent)))
+    def wants(self, case: str, model: str, usual: Collection[str]) -> bool:
+        """Whether to run a case on a model; ``usual`` are the models of the run."""
+        if (case, model) in self.picks:
+            return True
+        return model in usual and (not self.picks or (case, None) in self.picks)
+
+
+@dataclass(frozen=True)
+class Selected:
+    """The skills of a run."""
+
+    sources: tuple[SkillSource, ...] = ()
+    without_cases: tuple[SkillSource, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    models: tuple[str, ...] = ()  # of node ids
+
+    @property
+    def all(self) -> tuple[SkillSource, ...]:
+        return self.sources + self.without_cases
+
+    @property
+    def on_usual_models(self) -> bool:
+        """Whether a skill is to be tested on the models of the run."""
+        whole = any(not source.picks for source in self.sources)
+        return whole or any(not model for source in self.sources for _, model in source.picks)
+
+
+def select_skills(config: pytest.Config, settings: Settings) -> Selected:
+    """Find the skills of a run, and leave only its own arguments to pytest.
+
+    Those of --skill are added to the paths on the command line, if there are any; those of
+    skill_paths are like testpaths: without such paths all are tested, else those below them.
+    """
+    ordinary, named = split_args(config, config.args)
+    given = config.args_source == pytest.Config.ArgsSource.ARGS
+    by_option = bool(config.getoption(SKILL.dest))
+    paths = [path_of(config, arg) for arg in ordinary]
+    if by_option and not given:
+        ordinary, config.args_source = [], pytest.Config.ArgsSource.ARGS
+    config.args = ordinary
+
+    roots = list(settings.skill_paths)
+    named_files = {arg.skill_file: None for arg in named}
+    if given and not by_option:
+        near = [*filter(Path.is_dir, paths), *named_files]
+        roots = [root for root in roots if any(_is_near(root, place) for place in near)]
+    searches = [_skills_of(root) for root in roots]
+    found = list(dict.fromkeys(file for search in searches for file in search.files))
+    files = list(dict.fromkeys([*found, *named_files]))
+    labels = labels_of(files)
+    sources = _sources(named, settings.tests_file, labels)
+    # If one case of a skill is named, the whole skill is not wanted.
+    others = [SkillArg(file, None) for file in found if file not in named_files]
+    for file, source in _sources(others, settings.tests_file, labels).items():
+        if by_option or not given or any(file.is_relative_to(path) for path in paths):
+            sources[file] = source
+    if sources:
+        _require_file(settings.tests_file)
+    # Not pytest's rootdir: it depends on the paths on the command line.
+    home = config.invocation_params.dir if by_option else config.rootpath
+    folders = {file.parent for file in files}
+    chosen = [
+        replace(source, conftests=_conftests_for(source.folder, folders, home, config.rootpath))
+        for source in sources.values()
+    ]
+    with_cases = tuple(source for source in chosen if source.cases_file)
+    without = tuple(source for source in chosen if not source.cases_file)
+    if without and not with_cases and (by_option or named):
+        raise _no_cases(without)
+    left_out = dict.fromkeys(one for search in searches for one in search.left_out)
+    told = any(not source.picks for source in chosen)  # a node id is about one skill
+    models = dict.fromkeys(arg.model for arg in named if arg.model)
+    return Selected(with_cases, without, tuple(left_out) if told else (), tuple(models))
+
+
+def _no_cases(sources: Sequence[SkillSource]) -> CasesError:
+    folder = sources[0].folder
+    how = f"{how_to_add_cases(folder / CASES_NAME)}\n  Or run: {COMMAND_FOR_CASES} {shown(folder)}"
+    if len(sources) == 1:
+        return CasesError(folder, "this skill has no cases", how)
+    where = shown(Path(os.path.commonpath([source.folder for source in sources])))
+    return CasesError(where, f"none of its {len(sources):,} skills has cases", how)
+
+
+def _sources(
+    args: Iterable[SkillArg], tests_file: Path | None, labels: Mapping[Path, str]
+) -> dict[Path, SkillSource]:
+    """The sources of arguments by the file that pytest collects."""
+    sources: dict[Path, SkillSource] = {}
+    for arg in args:
+        cases_file = tests_file or arg.cases_file or find_cases(arg.skill_file.parent)
+        picks = () if arg.case is None else ((arg.case, arg.model),)
+        source = SkillSource(labels[arg.skill_file], arg.skill_file, cases_file, picks)
+        if other := sources.get(source.file):
+            both = other.picks and source.picks
+            source = replace(source, picks=other.picks + source.picks if both else ())
+        sources[source.file] = source
     return sources
+
+
+def labels_of(files: Sequence[Path]) -> dict[Path, str]:
+    """The name of each skill, after a folder above it where skills share a name."""
+    groups: dict[str, list[Path]] = {}
+    for file in files:
+        groups.setdefault(name_of(file), []).append(file)
+    return {
+        file: f"{prefix}/{name}" if prefix else name
+        for name, group in groups.items()
+        for file, prefix in zip(group, _prefixes(name, group), strict=True)
+    }
+
+
+def _prefixes(name: str, files: Sequence[Path]) -> list[str]:
+    """What tells skills of the same name apart: the nearest folders that all differ."""
+    if len(files) == 1:
+        return [""]
+    above = [_folders_above(file, name) for file in files]
+    depths = range(max(map(len, above)))
+    one_folder = ([folders[depth : depth + 1] for folders in above] for depth in depths)
+    several = ([folders[: depth + 1] for folders in above] for depth in depths)
+    tries = [*map(_joined, one_folder), *map(_joined, several)]
+    return next((found for found in tries if len(set(found)) == len(files)), tries[-1])
+
+
+def _folders_above(file: Path, name: str) -> list[str]:
+    """From the skill's own folder up; that one only if it is not called like the skill."""
+    folders = [one_line(folder.name, _LONGEST) for folder in file.parents if folder.name]
+    return folders[1:] if folders[:1] == [name] else folders
+
+
+def _joined(parts: Iterable[Sequence[str]]) -> list[str]:
+    return ["/".join(reversed(part)) for part in parts]
 
 
 def relative(path: Path, root: Path) -> str:
@@ -52,103 +189,39 @@ def relative(path: Path, root: Path) -> str:
         return path.as_posix()
 
 
-Guarded = dict[Path, list[SkillSource]]
-
-
 def ini_folder(config: pytest.Config) -> Path:
     """The folder of the ini file."""
     return config.inipath.parent if config.inipath else config.rootpath
 
 
-def sources_wanted(config: pytest.Config, settings: Settings) -> list[SkillSource]:
-    """The skills of --skill or skill_paths, each once, with their file of cases."""
-    wanted = wanted_by_args(config, settings.skill_paths)
-    found = [file for path in wanted for file in _skills_of(path)]
-    tests_file = settings.tests_file
-    if tests_file and not tests_file.is_file():
-        what = "is a folder" if tests_file.is_dir() else "no such file or folder"
-        raise SettingsError("tests_file", what, "Give a file of cases.", value=tests_file)
-    return sources_of(list(dict.fromkeys(found)), tests_file, config.rootpath)
+def _conftests_for(skill: Path, skills: Collection[Path], home: Path, root: Path) -> Path | None:
+    """The nearest folder of the project around a skill, or of the run if it is elsewhere.
+
+    Not one inside a skill: testing a skill must not run its code.
+    """
+    around = [folder for folder in skill.parents if folder.is_relative_to(home)]
+    return next(
+        (
+            folder
+            for folder in [*around, home, root]
+            if not any(path in skills for path in (folder, *folder.parents))
+        ),
+        None,
+    )
 
 
-def _skills_of(path: Path) -> list[Path]:
+def _skills_of(path: Path) -> FoundSkills:
     try:
-        return list(find_skills(path).files)
+        return find_skills(path)
     except SkillError as error:
         raise SettingsError("skill_paths", error.problem, error.hint, value=error.where) from None
 
 
-def add_to_args(config: pytest.Config, sources: Sequence[SkillSource]) -> Guarded:
-    """Make pytest collect the skills.
-
-    Those of --skill are collected with the paths on the command line, if there are any; those
-    of skill_paths are like testpaths, used only without such paths. Returns the folders that no
-    other argument leads to, with the skills in or below them.
-    """
-    given = config.args_source == pytest.Config.ArgsSource.ARGS
-    by_option = bool(config.getoption(SKILL.dest))
-    kept = list(config.args) if given or not by_option else []
-    named = [_path_of(config, arg) for arg in kept]
-    nodes = {path for path, arg in zip(named, kept, strict=True) if "::" in arg}
-    # If one case of a skill is named, the whole skill is not wanted.
-    added = [source for source in sources if source.file not in nodes]
-    config.args = kept
-    if by_option or not given:
-        config.args += [_arg_for(config, source.file) for source in added]
-    config.args_source = pytest.Config.ArgsSource.ARGS
-    folders = [path for path in named if path.is_dir()]
-    # Not pytest's rootdir: it depends on the paths on the command line.
-    home = config.invocation_params.dir if by_option else config.rootpath
-    guarded: Guarded = {}
-    for source in sources:
-        if not any(source.folder.is_relative_to(folder) for folder in folders):
-            for folder in _foreign_folders(source, home):
-                guarded.setdefault(folder, []).append(source)
-    return guarded
+def _require_file(tests_file: Path | None) -> None:
+    if tests_file and not tests_file.is_file():
+        what = "is a folder" if tests_file.is_dir() else "no such file or folder"
+        raise SettingsError("tests_file", what, "Give a file of cases.", value=tests_file)
 
 
-def wanted_by_args(config: pytest.Config, skill_paths: Sequence[Path]) -> list[Path]:
-    """The paths of --skill, or those of skill_paths that are in or above the arguments."""
-    given = config.args_source == pytest.Config.ArgsSource.ARGS
-    if config.getoption(SKILL.dest) or not given:
-        return list(skill_paths)
-    named = [_path_of(config, arg) for arg in config.args]
-    return [
-        path
-        for path in skill_paths
-        if any(path.is_relative_to(arg) or arg.is_relative_to(path) for arg in named)
-    ]
-
-
-def reached_by_args(config: pytest.Config, sources: Sequence[SkillSource]) -> list[SkillSource]:
-    """The skills that pytest reaches from its arguments."""
-    paths = [_path_of(config, arg) for arg in config.args]
-    return [source for source in sources if any(source.file.is_relative_to(path) for path in paths)]
-
-
-def _foreign_folders(source: SkillSource, home: Path) -> list[Path]:
-    """The folders from the collected file up to the skill's; outside of home, further up."""
-    skill = source.folder
-    return [
-        folder
-        for folder in source.file.parents
-        if folder.is_relative_to(skill)
-        or not (skill.is_relative_to(home) or home.is_relative_to(folder))
-    ]
-
-
-def _arg_for(config: pytest.Config, file: Path) -> str:
-    """The file as an argument; pytest would take '[' and '::' in it for parts of a node id."""
-    arg = relative(file, config.invocation_params.dir)
-    if "[" in arg or "::" in arg:
-        raise SettingsError(
-            "skill_paths",
-            "pytest can't take a path with '[' or '::' in it",
-            "Rename the folder, or change into it and run --skill . there.",
-            value=shown(file.parent),
-        )
-    return arg
-
-
-def _path_of(config: pytest.Config, arg: str) -> Path:
-    return absolute(config.invocation_params.dir, arg.partition("[")[0].split("::")[0])
+def _is_near(root: Path, place: Path) -> bool:
+    return root.is_relative_to(place) or place.is_relative_to(root)

@@ -1,7 +1,7 @@
 """The state of a run, as one object registered with pytest: its hooks in the order of calls."""
 
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -10,7 +10,7 @@ import pytest
 
 from ..engine import Engine
 from ..errors import InputError
-from ..measure.assembly import Assembly, Specs
+from ..measure.assembly import DEFAULT_MODEL, Assembly, Specs
 from ..models.names import PROVIDERS
 from ..models.prices import parse_prices
 from ..reports.markdown import markdown_summary
@@ -26,6 +26,7 @@ from ..results.accepted import AcceptedComparison
 from ..results.run import RunResults
 from ..settings import Settings
 from ..skills.at_ref import require_ref
+from ..skills.folder import skill_file
 from ..skills.upskill_config import read_config
 from ..trials.answer import Reply
 from ..trials.plan import Plan
@@ -35,11 +36,11 @@ from .asking import Asking
 from .calls import FrugalRuns, collected_line, looks_of, plan_of
 from .functions import MarkedTests
 from .ledger import Ledger
-from .nodes import CaseItem, ItemOfFile, SkillFile, SkillFolder
+from .nodes import CaseItem, ItemOfFile, SkillFile, Unrunnable
 from .options import MODEL, message_of, read_settings, spell
 from .otel import OtelExport
 from .outcomes import NotAnswered
-from .paths import SkillSource, relative
+from .paths import Selected, labels_of
 from .status_line import Tally
 
 _NO_SKILL = (
@@ -53,17 +54,18 @@ class UpskillRun:
 
     settings: Settings
     model_ids: dict[str, str]
+    usual_models: Collection[str]
     asks: bool
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._session: pytest.Session | None = None
-        self._sources: dict[Path, SkillSource] = {}
-        self._guarded: paths.Guarded = {}
+        self._selected = Selected()
         self._models = Assembly()
         self._specs: Specs = {}  # the models under test
         self._judges: Specs = {}
         self.model_ids = {}
+        self.usual_models = ()
         self._asking = Asking(config, None, self._begin)
         self._ledger: Ledger | None = None
         self._frugal: FrugalRuns | None = None
@@ -99,29 +101,33 @@ class UpskillRun:
         return (yield)
 
     def _find_skills(self) -> None:
-        if not self.settings.skill_paths:  # there may still be tests in Python
-            return
-        sources = paths.sources_wanted(self._config, self.settings)
-        self._guarded = paths.add_to_args(self._config, sources)
-        # If skill_paths are set but just a test file is run, no model and no key are needed.
-        reached = paths.reached_by_args(self._config, sources)
-        self._sources = {source.file: source for source in reached}
+        self._selected = paths.select_skills(self._config, self.settings)
         if self.settings.against:
-            for source in reached:
+            for source in self._selected.sources:
                 require_ref(self.settings.against, source.folder.resolve())
 
     def _name_models(self) -> None:
+        """Use the models of node ids for these alone, and the usual ones for all else."""
+        usual, selected = self.settings.models, self._selected
+        if selected.models:
+            if selected.on_usual_models:
+                usual = usual or (DEFAULT_MODEL,)
+            elif not self._config.args:  # there are no tests in Python either
+                usual = ()
+            models = tuple(dict.fromkeys([*usual, *selected.models]))
+            self.settings = replace(self.settings, models=models)
         providers = {**PROVIDERS, **hooks.providers(self._config)}
         self._models = Assembly(parse_prices(self.settings.prices), providers)
         self._specs = self._models.add_models(self.settings)
         self.model_ids = {name: spec.model_id for name, spec in self._specs.items()}
+        self.usual_models = usual if selected.models else tuple(self.model_ids)
 
     def _prepare_models(self) -> None:
         settings = self.settings
         self._judges = self._models.add_judge(settings)
         if not self.asks:
             return
-        if self._sources:  # or no model may be needed at all
+        if self._selected.sources:  # or no model may be needed at all
             self._require_models()
         engine = self._models.engine(
             settings,
@@ -148,21 +154,20 @@ class UpskillRun:
 
     def _label_of(self, folder: Path) -> str:
         """The label of a skill that a test in Python names: the same as for --skill."""
-        others = list(self._sources.values())
+        others = self._selected.all
         known = [source.label for source in others if source.folder.resolve() == folder]
-        taken = folder.name in [source.label for source in others]
-        return (
-            known[0] if known else relative(folder, self._config.rootpath) if taken else folder.name
-        )
+        own = skill_file(folder)
+        return known[0] if known else labels_of([own, *(one.skill_file for one in others)])[own]
 
     def pytest_report_header(self) -> list[str]:
-        labels = [source.label for source in self._sources.values()]
-        if not labels:
-            return []
-        lines = display.header_lines(labels, self._specs, self._judges, self.settings)
-        sources = self._sources.values()
-        lines += display.score_lines(sources, self.settings.score)
-        return [*lines, *display.reference_lines(sources, self.settings)]
+        verbose, sources = self._config.get_verbosity() > 0, self._selected.sources
+        lines = display.header_lines(
+            self._selected, self._specs, self._judges, self.settings, verbose=verbose
+        )
+        if sources:
+            lines += display.score_lines(sources, self.settings.score)
+            lines += display.reference_lines(sources, self.settings)
+        return lines
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: object) -> None:
@@ -171,23 +176,31 @@ class UpskillRun:
 
     # Collecting.
 
-    def pytest_collect_file(
-        self, file_path: Path, parent: pytest.Collector
-    ) -> pytest.Collector | None:
-        source = self._sources.get(file_path)
-        return SkillFile.make(parent, source, self) if source else None
+    @pytest.hookimpl(wrapper=True, trylast=True)  # --lf sorts what is collected
+    def pytest_make_collect_report(
+        self, collector: pytest.Collector
+    ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        """Add the skills to what pytest collects of its own arguments."""
+        report = yield
+        if isinstance(collector, pytest.Session) and report.passed:
+            files = [SkillFile.make(collector, source, self) for source in self._selected.sources]
+            report.result = [*report.result, *files]
+        return report
 
-    def pytest_collect_directory(
-        self, path: Path, parent: pytest.Collector
-    ) -> pytest.Collector | None:
-        sources = self._guarded.get(path)
-        return SkillFolder.make(parent, path, sources, self) if sources else None
-
-    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
-        # pytest ignores hidden folders, and agents keep their skills there.
-        hidden = collection_path.name.startswith(".")
-        inside = hidden and any(file.is_relative_to(collection_path) for file in self._sources)
-        return False if inside else None
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> Generator[None]:
+        """Like an error of collection, a broken skill can't be deselected by -k or -m."""
+        deselected = tuple(config.getoption("deselect", None) or ())
+        others = list[pytest.Item]()
+        broken = list[pytest.Item]()
+        for item in items:
+            stays = isinstance(item, Unrunnable) and not item.nodeid.startswith(deselected)
+            (broken if stays else others).append(item)
+        items[:] = others
+        yield
+        items += broken
 
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> str | None:
         if self._config.get_verbosity() < -1:  # with -qq pytest does not say what it collected
@@ -238,10 +251,12 @@ class UpskillRun:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)  # to have the last word
     def pytest_runtest_makereport(
-        self, call: pytest.CallInfo[None]
+        self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """An xfail expects a wrong answer, not a missing one."""
         report = yield
+        if isinstance(item, Unrunnable):
+            item.shorten(report.longrepr)
         expected = hasattr(report, "wasxfail")
         if expected and call.excinfo and isinstance(call.excinfo.value, NotAnswered):
             report.outcome = "failed"
@@ -259,6 +274,12 @@ class UpskillRun:
     @pytest.hookimpl(tryfirst=True)  # before xdist ends its workers, which may wait for a reply
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         self._asking.close()
+        if self._config.option.collectonly:
+            # What a run would report as errors.
+            broken = [item.message for item in session.items if isinstance(item, Unrunnable)]
+            self._problems += broken
+            if broken:
+                session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
         if self._ledger and self._asking.engine:
             good = self._conclude(self._ledger, self._asking.engine)
             if not good:
@@ -305,7 +326,7 @@ class UpskillRun:
             display.write_summary(terminalreporter, config, self._results, notes)
             if self._written and config.get_verbosity() >= 0:
                 terminalreporter.write_line(f"upskill: {written_line(self._written)}")
-        chosen = self._sources or terminalreporter.stats.get("deselected")
+        chosen = self._selected.sources or terminalreporter.stats.get("deselected")
         failed = self._session and self._session.testsfailed
         tested = not self._ledger or self._ledger.has_plan
         if MODEL.is_given(config) and not (tested or chosen or failed):

@@ -1,0 +1,78 @@
+"""Arguments of pytest that name a skill by one of its files: ``skills/x/skill_meta.json::id[m]``.
+
+Every pytest run looks for them, so this module imports very little.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from .option import absolute
+from .options import MODEL, SKILL, TESTS
+
+
+@dataclass(frozen=True)
+class SkillArg:
+    """A skill that an argument names, or one of its cases."""
+
+    skill_file: Path
+    cases_file: Path | None  # None if the argument is the SKILL.md
+    case: str | None = None  # None for all cases
+    model: str | None = None  # None for the models of the run
+
+
+def is_asked_for(config: pytest.Config) -> bool:
+    """A model alone is enough: tests in Python name their skills themselves."""
+    given = any(config.getoption(option.dest) or option.in_ini(config) for option in (SKILL, MODEL))
+    return given or bool(split_args(config, config.args)[1])
+
+
+def split_args(config: pytest.Config, args: Sequence[str]) -> tuple[list[str], list[SkillArg]]:
+    """The arguments that are pytest's own, and those that name skills."""
+    found = [(arg, _skill_arg(config, arg)) for arg in args]
+    return [arg for arg, named in found if not named], [named for _, named in found if named]
+
+
+def path_of(config: pytest.Config, arg: str) -> Path:
+    """The path in an argument, which may be a node id."""
+    return absolute(config.invocation_params.dir, arg.partition("::")[0])
+
+
+def _skill_arg(config: pytest.Config, arg: str) -> SkillArg | None:
+    path = path_of(config, arg)
+    _, colons, name = arg.partition("::")
+    case, _, model = name.partition("[")
+    if path.suffix not in (".md", ".json") or not path.is_file():
+        return None
+    if path.suffix == ".md" and not model and config.getoption("doctestglob", None):
+        return None  # a text with doctests
+    skill_file = _skill_file_for(path, _tests_file(config))
+    if skill_file is None:
+        return None
+    return SkillArg(
+        skill_file,
+        None if path == skill_file else path,
+        case if colons else None,
+        model.removesuffix("]") or None,
+    )
+
+
+def _tests_file(config: pytest.Config) -> Path | None:
+    """The file of --skill-tests, also before pytest has set its options."""
+    given = getattr(config.known_args_namespace, TESTS.dest, None)
+    found: Path | None = TESTS.value(config)
+    return absolute(config.invocation_params.dir, given) if given else found
+
+
+def _skill_file_for(path: Path, tests_file: Path | None) -> Path | None:
+    """The SKILL.md of the skill that a file names."""
+    from ..skills.folder import CASES_NAME, EVALS_NAME, SKILL_NAMES, skill_file
+
+    if path.name in SKILL_NAMES:
+        return path
+    folders = list(path.parents) if path == tests_file else []
+    folders += [path.parent] if path.name == CASES_NAME else []
+    folders += [path.parent.parent] if path.match(EVALS_NAME) else []
+    return next((file for folder in folders if (file := skill_file(folder)).is_file()), None)

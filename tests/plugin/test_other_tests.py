@@ -1,0 +1,130 @@
+"""Other tests are collected exactly as without the plugin, whatever skills there are."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from support.kit import write_script, write_skill
+
+CONFTEST = """
+import pytest
+
+with open({log!r}, "a") as file:
+    file.write("{name}\\n")
+
+@pytest.fixture
+def of_{word}():
+    pass
+"""
+USING = "def test_{word}(of_{word}): pass\ndef test_more(): pass\n"
+ROOT = "[pytest]\nskill_paths = .\nskill_models = haiku\n"
+BELOW = "[pytest]\nskill_paths = skills\nskill_models = haiku\n"
+HELPER = "skills/gate/scripts/test_helper.py"
+
+
+@pytest.fixture
+def repository(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A skill at the root and two below, with tests and conftest files in and around them."""
+    root = write_skill(pytester.path / "repo")
+    write_skill(root / "skills/gate")
+    write_skill(root / "skills/door")
+    for folder, word in {
+        ".": "root",
+        "tests": "own",
+        "skills": "skills",
+        "skills/gate": "gate",
+        "skills/gate/scripts": "helper",
+        "skills/door/tests": "door",
+        "pkg": "pkg",
+    }.items():
+        (root / folder).mkdir(exist_ok=True)
+        text = CONFTEST.format(log=str(root / "conftests.txt"), name=folder, word=word)
+        (root / folder / "conftest.py").write_text(text)
+        (root / folder / f"test_{word}.py").write_text(USING.format(word=word))
+    (root / "pkg/__init__.py").write_text("")
+    monkeypatch.chdir(root)
+    monkeypatch.syspath_prepend(root)
+    return root
+
+
+def run(pytester: pytest.Pytester, ini: str, *args: str) -> tuple[list[str], list[str], int]:
+    """The ordinary node ids that pytest collects, the conftest files it loads, its exit status."""
+    log = Path("conftests.txt")
+    log.write_text("")
+    Path("pytest.ini").write_text(ini)
+    common = ["--import-mode=importlib", "-p", "no:cacheprovider"]
+    result = pytester.runpytest_inprocess("--collect-only", "-q", *common, *args)
+    ids = [line for line in result.outlines if ".py::" in line]
+    return ids, log.read_text().split(), int(result.ret)
+
+
+@pytest.mark.parametrize("ini", [ROOT, BELOW], ids=["root", "below"])
+@pytest.mark.parametrize(
+    "args",
+    [
+        [],
+        ["tests"],
+        ["tests/test_own.py"],
+        ["tests/test_own.py::test_own"],
+        ["pkg", "tests"],
+        ["."],
+        ["skills"],
+        ["skills/gate"],
+        ["skills/gate/scripts"],
+        [HELPER],
+        [f"{HELPER}::test_helper", "tests/test_own.py::test_more"],
+        ["skills/door/tests", HELPER],
+        ["-k", "helper or own"],
+        ["-k", "own", "skills", "tests"],
+        ["--pyargs", "pkg"],
+        ["--pyargs", "pkg.test_pkg::test_pkg"],
+        ["--deselect", HELPER],
+        ["--ignore", "skills/gate"],
+        ["--rootdir", ".", "skills/gate"],
+        ["--rootdir", "skills", HELPER],
+        ["--rootdir", "skills/gate", "tests"],
+        ["--noconftest", HELPER],
+    ],
+    ids=" ".join,
+)
+@pytest.mark.usefixtures("repository")
+def test_the_same_tests_and_conftest_files(
+    pytester: pytest.Pytester, ini: str, args: Sequence[str]
+) -> None:
+    alone = run(pytester, "[pytest]\n", *args, "-p", "no:upskill")
+    assert alone[0]
+    assert alone[2] == 0
+    assert run(pytester, ini, *args) == alone
+
+
+@pytest.mark.parametrize("args", [["-n", "2"], ["-n", "2", HELPER], ["-n", "0", "tests"]])
+@pytest.mark.usefixtures("repository")
+def test_they_run_as_without_the_plugin(pytester: pytest.Pytester, args: Sequence[str]) -> None:
+    model = write_script(Path("answers.json"))
+    Path("pytest.ini").write_text(f"[pytest]\nskill_paths = .\nskill_models = {model}\n")
+    common = ["-v", "-p", "no:cacheprovider", "--import-mode=importlib", *args]
+    alone = pytester.runpytest_subprocess(*common, "-p", "no:upskill")
+    both = pytester.runpytest_subprocess(*common)
+    assert both.ret == alone.ret == 0
+    tests = [line for line in alone.outlines if ".py::" in line and "PASSED" in line]
+    passed = sum(".py::" in line and "PASSED" in line for line in both.outlines)
+    assert passed == len(tests) > 1
+    assert any("skill_meta.json::" in line for line in both.outlines) == (len(args) == 2)
+
+
+@pytest.mark.usefixtures("repository")
+def test_the_failures_of_the_last_run_come_again_with_their_fixtures(
+    pytester: pytest.Pytester,
+) -> None:
+    model = write_script(Path("answers.json"), knows="No idea.")
+    Path("pytest.ini").write_text(f"[pytest]\nskill_paths = .\nskill_models = {model}\n")
+    Path(HELPER).write_text("def test_helper(of_gate, of_skills): assert 0\n")
+    common = ["-v", "--import-mode=importlib"]
+    first = pytester.runpytest_subprocess(*common)
+    second = pytester.runpytest_subprocess(*common, "--lf")
+    failed = first.parseoutcomes()["failed"]
+    assert second.parseoutcomes() == {"failed": failed}
+    second.stdout.fnmatch_lines_random(
+        [f"{HELPER}::test_helper FAILED*", "skill_meta.json::open-gate* FAILED*"]
+    )
