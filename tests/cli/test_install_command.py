@@ -266,6 +266,7 @@ def test_a_folder_of_skills_installs_all_of_them(capsys: pytest.CaptureFixture[s
 
 def test_copies_among_the_skills_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     write_skill(Path("skills/a"))
+    Path("skills/a/.gitignore").write_text("hidden files are not copied")
     install(capsys, "skills", "--agent", "claude")
     shown = install(capsys, ".", "--agent", "claude")
     assert shown == [

@@ -131,9 +131,12 @@ def test_digest_covers_the_skills_files_and_nothing_else(tmp_path: Path) -> None
     file.write_text(file.read_text() + "One word more.")
     seen.append(load_skill(file).digest)
     assert len(set(seen)) == 6
+    (folder / ".claude/worktrees/try").mkdir(parents=True)
+    (folder / ".claude/worktrees/try/.git").write_text("gitdir: ../../.git/worktrees/try")
     for name in (
         *("skill_meta.json", "skill_results.json", "evals/evals.json", ".git/HEAD"),
         *("node_modules/x/index.js", "scripts/__pycache__/run.pyc", "env/pyvenv.cfg"),
+        *(".claude/worktrees/try/README.md",),
     ):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("not taught")

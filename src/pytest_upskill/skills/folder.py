@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePath
 from typing import Final, NamedTuple
 
@@ -50,6 +50,12 @@ def is_taught(path: PurePath) -> bool:
     return path.name not in TOOL_FOLDERS and path.parts[0] not in _NOT_TAUGHT
 
 
+def is_installed(path: PurePath) -> bool:
+    """Whether a path, relative to a skill's folder, goes into copies for agents."""
+    hidden = any(part.startswith(".") for part in path.parts)
+    return not hidden and not path.name.endswith((".pyc", "~"))
+
+
 def leads_outside(folder: Path, path: Path) -> bool:
     """Whether a path is behind a symbolic link that leads out of a folder."""
     # Path.resolve raises on a link to itself
@@ -86,13 +92,22 @@ def _walk(root: Path) -> Iterator[Path]:
 
 
 def _is_foreign(folder: Path) -> bool:
-    return is_skill(folder) or (folder / "pyvenv.cfg").is_file()
+    return is_skill(folder) or (folder / "pyvenv.cfg").is_file() or is_worktree(folder)
 
 
-def digest_of(root: Path, contents: Contents) -> str:
+def is_worktree(folder: Path) -> bool:
+    """Whether a folder is another worktree of a git repository; a submodule is not."""
+    file = folder / ".git"
+    try:
+        return file.is_file() and b"/worktrees/" in file.read_bytes()[:1000]
+    except OSError:
+        return False
+
+
+def digest_of(root: Path, files: Iterable[Path]) -> str:
     """A digest of a skill's files; it does not depend on where the skill is."""
     total = hashlib.sha256()
-    for path in contents.files:
+    for path in files:
         name = path.relative_to(root).as_posix()
         try:
             size = path.stat().st_size

@@ -10,7 +10,16 @@ from typing import Final, NamedTuple
 
 from .._util.texts import one_line
 from ..errors import SkillError, shown
-from .folder import MAX_FILE_BYTES, SKILL_NAMES, TOOL_FOLDERS, cases_files, contents_of, digest_of
+from .folder import (
+    MAX_FILE_BYTES,
+    SKILL_NAMES,
+    TOOL_FOLDERS,
+    cases_files,
+    contents_of,
+    digest_of,
+    is_installed,
+    is_worktree,
+)
 from .skill import fields_of, name_of
 
 COPY: Final = "a copy of another skill here"
@@ -155,13 +164,7 @@ def _foreign(folder: Path, names: Sequence[str]) -> str | None:
     """Why the skills of a folder are not meant, if so."""
     if "pyvenv.cfg" in names:
         return ENVIRONMENT
-    if ".git" in names:  # a file: the folder is a submodule or a worktree
-        try:
-            is_worktree = b"/worktrees/" in (folder / ".git").read_bytes()[:1000]
-        except OSError:
-            is_worktree = False
-        return WORKTREE if is_worktree else None
-    return None
+    return WORKTREE if ".git" in names and is_worktree(folder) else None
 
 
 def _without_workspaces(top: Path, files: Sequence[Path]) -> tuple[list[Path], list[LeftOut]]:
@@ -232,5 +235,6 @@ def _text_key(file: Path) -> str:
 
 def _files_key(file: Path) -> str:
     """The same for a copy; also for a SKILL.md that is only a link to the other one."""
-    real = Path(os.path.realpath(file))
-    return digest_of(real.parent, contents_of(real.parent))
+    folder = Path(os.path.realpath(file)).parent
+    files = contents_of(folder).files
+    return digest_of(folder, [one for one in files if is_installed(one.relative_to(folder))])

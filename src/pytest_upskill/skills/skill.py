@@ -89,7 +89,7 @@ def load_skill(file: Path) -> Skill:
         _description(parsed),
         file,
         parsed.body,
-        digest_of(file.parent, contents),
+        digest_of(file.parent, contents.files),
         tuple(faults),
     )
 

@@ -19,7 +19,7 @@ from ..._util.files import reason_of
 from ..._util.texts import counted, one_line
 from ...errors import InputError, SkillError, shown, spelled
 from ...lint.skill_rules import lint_skill_file
-from ...skills.folder import MANIFEST_NAME, contents_of
+from ...skills.folder import MANIFEST_NAME, contents_of, is_installed
 from ...skills.search import find_skills, left_out_lines
 from ...skills.skill import Skill, is_valid_name, load_skill
 
@@ -88,12 +88,7 @@ State = Literal["new", "same", "old", "changed"]
 def files_of(folder: Path) -> dict[str, Path]:
     """The files to copy: no cases, results, hidden files, caches, nor links to other places."""
     paths = ((file.relative_to(folder), file) for file in contents_of(folder).files)
-    return {path.as_posix(): file for path, file in paths if _goes(path)}
-
-
-def _goes(path: Path) -> bool:
-    hidden = any(part.startswith(".") for part in path.parts)
-    return not hidden and not path.name.endswith((".pyc", "~"))
+    return {path.as_posix(): file for path, file in paths if is_installed(path)}
 
 
 def state_of(files: Mapping[str, Path], target: Path) -> tuple[State, list[str]]:
