@@ -80,7 +80,7 @@ def test_what_does_not_fit_is_left_out_and_later_files_are_tried(tmp_path: Path)
     folder = write_all(tmp_path / "gate", "a.md b.md c.md d.md", **files, **{"d.md": "short"})
     skill = loaded(folder, references=True)
     assert [path for path, _ in skill.references] == ["a.md", "b.md", "d.md"]
-    assert skill.unseen == (UnseenFile("c.md", "no room for its 9,000 tokens"),)
+    assert skill.unseen == (UnseenFile("c.md", "no room in 20,000 tokens"),)
     assert skill.tokens < MOST_REFERENCE_TOKENS + 100
 
 

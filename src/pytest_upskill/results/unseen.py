@@ -1,6 +1,7 @@
 """Which files of a skill the models did not see, in words."""
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Final
 
 from .._util.texts import counted, one_line
@@ -26,13 +27,16 @@ def unseen_notes(skills: Sequence[SkillInfo]) -> list[str]:
 
 def _note(of: str, files: Sequence[tuple[str, UnseenFile]]) -> str:
     were, them = ("was", "it") if len(files) == 1 else ("were", "them")
-    names = [_name(where, file) for where, file in files[:_MOST_NAMES]]
-    more = [f"{len(files) - len(names):,} more"] if len(files) > len(names) else []
+    shown = files[:_MOST_NAMES]
+    groups = [
+        _group(reason, [one_line(f"{where}{file.path}", 100) for where, file in own])
+        for reason, own in groupby(shown, key=lambda one: one[1].reason)
+    ]
+    more = [f"{len(files) - len(shown):,} more"] if len(files) > len(shown) else []
     how = f"; {_HOW.format(them)}" if any(file.reason is None for _, file in files) else ""
     what = f"{counted(len(files), 'file')} {of} {were} not available to the model"
-    return f"{what}: {', '.join([*names, *more])}{how}."
+    return f"{what}: {', '.join([*groups, *more])}{how}."
 
 
-def _name(where: str, file: UnseenFile) -> str:
-    name = one_line(f"{where}{file.path}", 100)
-    return f"{name} ({file.reason})" if file.reason else name
+def _group(reason: str | None, names: Sequence[str]) -> str:
+    return f"{', '.join(names)} ({reason})" if reason else ", ".join(names)

@@ -16,6 +16,7 @@ from .references import Files, files_named
 from .skill import Skill, UnseenFile, body_of, estimated_tokens, load_skill, with_files
 
 _MOST_ENTRIES: Final = 10_000
+_NO_ROOM: Final = f"no room in {MOST_REFERENCE_TOKENS:,} tokens"
 
 
 class FilesOnDisk:
@@ -93,7 +94,7 @@ def _read(
             continue
         tokens = estimated_tokens(text)
         if tokens > room:
-            unseen.append(UnseenFile(path, f"no room for its {tokens:,} tokens"))
+            unseen.append(UnseenFile(path, _NO_ROOM))
         elif text.strip():
             seen.append((path, text))
             room -= tokens

@@ -1,0 +1,47 @@
+"""The note about files of a skill that no model saw."""
+
+import pytest
+
+from pytest_upskill.results.unseen import unseen_notes
+from pytest_upskill.skills.skill import UnseenFile
+from pytest_upskill.trials.plan import SkillInfo
+
+BIG = "no room in 20,000 tokens"
+
+
+def info(*files: UnseenFile, name: str = "pdf") -> SkillInfo:
+    return SkillInfo(name, f"skills/{name}", "0" * 64, 10, unseen_files=files)
+
+
+@pytest.mark.parametrize(
+    ("files", "note"),
+    [
+        (
+            [UnseenFile("forms.md")],
+            "1 file of this skill was not available to the model: forms.md; "
+            "--skill-references puts it in context.",
+        ),
+        (
+            [UnseenFile(f"{letter}.md") for letter in "abcdefg"],
+            "7 files of this skill were not available to the model: a.md, b.md, c.md, d.md, e.md, "
+            "2 more; --skill-references puts them in context.",
+        ),
+        (
+            [UnseenFile("a.md", BIG), UnseenFile("b.md", BIG), UnseenFile("c.png", "not a text")],
+            "3 files of this skill were not available to the model: a.md, b.md (no room in 20,000 "
+            "tokens), c.png (not a text).",
+        ),
+    ],
+)
+def test_the_first_files_are_named(files: list[UnseenFile], note: str) -> None:
+    assert unseen_notes([info(*files)]) == [f"pdf: {note}"]
+
+
+def test_a_skill_whose_files_were_all_seen_has_no_note() -> None:
+    assert unseen_notes([info()]) == []
+
+
+def test_names_are_safe_to_print() -> None:
+    (note,) = unseen_notes([info(UnseenFile("a\x1b[31m.md"), UnseenFile("x" * 500))])
+    assert "\x1b" not in note
+    assert len(note) < 300
