@@ -117,8 +117,8 @@ def only_fault(skill: Skill) -> Fault:
         (f"{GOOD}license: [MIT]\n", 4, "metadata", "warning", "'license' must be"),
         (f"{GOOD}metadata: text\n", 4, "metadata", "error", "'metadata' must map"),
         (f"{GOOD}metadata: [a]\n", 4, "metadata", "error", "'metadata' must map"),
-        (f"{GOOD}metadata:\n  a:\n    b: c\n", 4, "metadata", "warning", "must map"),
-        (f"{GOOD}metadata:\n  a: [b]\n", 4, "metadata", "warning", "'metadata' must map"),
+        (f"{GOOD}metadata:\n  a:\n    b: c\n", 4, "metadata", "warning", "'a' is a map"),
+        (f"{GOOD}metadata:\n  b: c\n  a: [b]\n", 4, "metadata", "warning", "'a' is a list"),
         (f"{GOOD}allowed-tools: {{a: b}}\n", 4, "metadata", "warning", "'allowed-tools' must"),
         (f"{GOOD}allowed-tools: [[a]]\n", 4, "metadata", "warning", "'allowed-tools' must"),
         (f"{GOOD}colour: red\n", 4, "unknown-key", "warning", "'colour' is not in the Agent"),
@@ -181,6 +181,8 @@ def test_name_of_a_skill_that_is_refused_is_that_of_its_folder(tmp_path: Path, d
     file = write_skill_md(tmp_path, data)
     assert name_of(file) in ("gate", "door")
     assert name_of(tmp_path / "nowhere" / "SKILL.md") == "nowhere"
+    (tmp_path / "loop").symlink_to("loop")
+    assert name_of(tmp_path / "loop" / "SKILL.md") == "loop"
 
 
 def test_relative_path_has_the_name_of_its_folder(

@@ -1,5 +1,6 @@
 """Read a skill, as leniently as agents do, and say what the specification minds about it."""
 
+import os
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -127,7 +128,11 @@ def _name(file: Path, parsed: Parsed) -> str:
 
 
 def _folder_name(file: Path) -> str:
-    return one_line(file.parent.absolute().resolve().name, LONGEST_NAME) or "skill"
+    return one_line(_real(file.parent).name, LONGEST_NAME) or "skill"
+
+
+def _real(folder: Path) -> Path:
+    return Path(os.path.realpath(folder))  # Path.resolve raises on a link to itself
 
 
 def _description(parsed: Parsed) -> str:
@@ -184,7 +189,7 @@ def _name_faults(file: Path, parsed: Parsed) -> Iterator[Fault]:
 
 def _is_named_like(folder: Path, name: str) -> bool:
     # macOS returns folder names in another normal form than people type.
-    names = {unicodedata.normalize("NFKC", path.name) for path in (folder, folder.resolve())}
+    names = {unicodedata.normalize("NFKC", path.name) for path in (folder, _real(folder))}
     return unicodedata.normalize("NFKC", name) in names
 
 
@@ -219,9 +224,10 @@ def _optional_faults(parsed: Parsed) -> Iterator[Fault]:
     if metadata != "" and not isinstance(metadata, dict):
         what, hint = "'metadata' must map strings to strings", "Write 'key: value' below it."
         yield _fault(parsed, "metadata", what, hint, "error")
-    elif metadata and not all(isinstance(v, str) for pair in metadata.items() for v in pair):
-        what, hint = "'metadata' must map strings to strings", "Put lists and maps in quotes."
-        yield _fault(parsed, "metadata", what, hint, "warning")
+    elif metadata and (odd := next((k for k, v in metadata.items() if type(v) is not str), None)):
+        kind = "a list" if isinstance(metadata[odd], list) else "a map"
+        what = f"'metadata' must map strings to strings: {one_line(odd, 60)!r} is {kind}"
+        yield _fault(parsed, "metadata", what, "Write it as one quoted string.", "warning")
     tools = fields.get("allowed-tools", "")
     if not isinstance(tools, str) and not (
         isinstance(tools, list) and all(isinstance(tool, str) for tool in tools)
