@@ -354,6 +354,14 @@ def test_keys_with_a_plain_meaning_are_read(tmp_path: Path) -> None:
     assert first.expected == {"contains": ["gate up"], "all_of": [added]}
 
 
+def test_the_expected_output_of_a_case_among_our_own_is_judged(tmp_path: Path) -> None:
+    cases = [GATE, {"input": "Q?", "expected_output": "Yes"}, {**DOOR, "expected_output": "No"}]
+    assert [one.expected for one in load(tmp_path, *cases)[1:]] == [
+        {"judge": ["The answer is as expected: Yes"]},
+        DOOR["expected"],
+    ]
+
+
 # Automatic ids.
 
 

@@ -113,7 +113,7 @@ def test_files_are_searched_in_the_skill_then_in_evals(tmp_path: Path) -> None:
         ({"files": ["a\0b"]}, ".files[0]: invalid file name 'a\\x00b'"),
         ({"expected_output": ""}, ": nothing expected"),
         ({"expected_output": None}, ": nothing expected"),
-        ({"expected_output": 1}, ".expected_output: must be a string"),
+        ({"expected_output": 1}, ": nothing expected"),
         ({"assertions": [1]}, ".assertions[0]: must be a string or an object with"),
         ({"assertions": [{"cmd": "x"}]}, ".assertions[0]: needs a"),
         ({"assertions": {"a": 1}}, ".assertions: must be a list"),
@@ -205,6 +205,10 @@ def test_forms_of_others_give_the_same_case(tmp_path: Path, data: Any) -> None:
         ),
         ({"assertions": [{"type": "regex", "pattern": "u.", "text": "Up"}]}, {"regex": ["u."]}),
         ({"assertions": [{"type": "semantic", "text": "Up"}]}, {"judge": ["Up"]}),
+        (
+            {"assertions": [{"type": "contains_any", "values": [a, b]} for a, b in ("ab", "cd")]},
+            {"all_of": [{"contains_any": ["a", "b"]}, {"contains_any": ["c", "d"]}]},
+        ),
         (
             {
                 "verifiers": [

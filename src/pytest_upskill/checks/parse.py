@@ -15,7 +15,8 @@ from pydantic import Field, TypeAdapter
 from .._util.json_forms import FormError, Location, Problem, Strict, read_form
 from .._util.texts import guess
 from ..settings import MOST_RUNS
-from ..skills.case import BrokenCase, Case, LoadedCases, broken_case, load_cases
+from ..skills.case import Case, broken_case, load_cases
+from ..skills.loaded import BrokenCase, LoadedCases
 from . import code_checks, data_checks, judging, text_checks
 from .check import AnyCheck, Check, Combined, Kind, quoted
 from .judging import JUDGE, ToJudge, rubric_of

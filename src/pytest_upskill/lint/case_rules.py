@@ -32,8 +32,9 @@ from ..checks.parse import RESERVED, with_checks
 from ..checks.python_checks import place_of_function
 from ..errors import CasesError, CheckError, NoCasesError, Setting, shown
 from ..errors import Text as Message
-from ..skills.case import Case, LoadedCases, load_cases
+from ..skills.case import Case, load_cases
 from ..skills.folder import read_skill_file
+from ..skills.loaded import LoadedCases
 from ..stats.power import cases_for_lift
 from ..trials.answer import Answer, Usage
 from ..trials.trial import user_text

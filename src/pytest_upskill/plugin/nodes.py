@@ -24,8 +24,9 @@ from ..reports.terminal.failure import failure_text
 from ..reports.terminal.layout import Look
 from ..results.accepted import Results, case_result, planned_case, read_results
 from ..settings import Settings
-from ..skills.case import BrokenCase, Case, LoadedCases, broken_case
+from ..skills.case import Case, broken_case
 from ..skills.context import load_for_run
+from ..skills.loaded import BrokenCase, LoadedCases
 from ..skills.skill import Skill
 from ..trials.answer import Reply
 from ..trials.plan import PlannedCase, SkillInfo, score_of

@@ -1,13 +1,13 @@
 """Load skill_meta.json, or another file of cases, as frozen values."""
 
 import codecs
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from itertools import chain
 from pathlib import Path
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Any, Final, Literal
 
 from pydantic import TypeAdapter
 
@@ -22,7 +22,7 @@ from .._util.json_forms import (
     read_form,
     read_json,
 )
-from .._util.texts import digest, joined_words, one_line, slug_words
+from .._util.texts import one_line
 from ..errors import CasesError, NoCasesError, shown
 from .case_forms import (
     CaseForm,
@@ -33,6 +33,7 @@ from .case_forms import (
     Messages,
     MetaForm,
 )
+from .case_ids import automatic_ids
 from .evals import (
     LISTS,
     TRIGGERS_ARE_NO_CASES,
@@ -48,11 +49,11 @@ from .evals import (
     usable_id,
 )
 from .folder import cases_files, read_skill_file
+from .loaded import BrokenCase, LoadedCases, broken
 
 Role = Literal["user", "assistant"]
 
 MAX_CASES_BYTES: Final = 50_000_000
-_ALIKE: Final = 20  # characters that ids of questions which begin alike would share
 _MOST_KEYS: Final = 10  # named in a warning
 _NO_REASON: Final = "no reason given"
 _HOW_TO_ADD_CASES: Final = (
@@ -98,48 +99,6 @@ class Case:
         )
 
 
-C = TypeVar("C", covariant=True)
-D = TypeVar("D")
-
-
-@dataclass(frozen=True)
-class BrokenCase:
-    """A case that can't be run, and why."""
-
-    name: str  # its id, or its number if it has none that can be used
-    place: Location
-    line: int
-    error: CasesError
-
-    @property
-    def message(self) -> str:
-        """Each problem with its file, line and path."""
-        return str(self.error)
-
-
-@dataclass(frozen=True)
-class LoadedCases(Generic[C]):
-    """What a file of cases has: those that can be run, those that can't, and what was ignored."""
-
-    file: Path
-    cases: tuple[C, ...]
-    broken: tuple[BrokenCase, ...] = ()
-    warnings: tuple[tuple[int, str], ...] = ()  # lines and messages
-
-    def only(self, cases: Sequence[D], broken: Sequence[BrokenCase]) -> "LoadedCases[D]":
-        """With other cases, and with more that can't be run."""
-        return LoadedCases(
-            self.file, tuple(cases), _distinct_names([*self.broken, *broken]), self.warnings
-        )
-
-    def whole(self) -> list[C]:
-        """All cases; CasesError if one can't be run."""
-        if self.broken:
-            problems = [problem for one in self.broken for problem in one.error.problems]
-            raise cases_error(self.file, problems)
-        return list(self.cases)
-
-
 _MESSAGES: Final = TypeAdapter(Messages)
 _META: Final = TypeAdapter(MetaForm)
 _CASE: Final = TypeAdapter(CaseForm)
@@ -159,7 +118,7 @@ def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
     if others:
         keys_of_file(data, others, unknown)
         warnings += _without_triggers(entries, lines)
-    cases, broken = list[Case](), list[BrokenCase]()
+    cases, bad = list[Case](), list[BrokenCase]()
     for place, written in zip(*entries, strict=True):
         try:
             if others:
@@ -171,15 +130,15 @@ def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
             cases.append(replace(made, is_eval=others is not None))
         except FormError as error:
             name = usable_id(written, "id", "name") if isinstance(written, dict) else None
-            broken.append(_broken(file, lines[place], place, error.problems, name))
-    cases = with_ids(cases)
+            bad.append(broken(file, lines[place], place, error.problems, name))
+    cases = _with_ids(cases)
     if others:
         cases, renamed = _distinct(cases)
         warnings += renamed
     else:
         for case, first in _duplicates(cases):
             what = f"duplicate id {case.id!r}: also the id of {json_path(first.place)}"
-            broken.append(_broken(file, case.line, case.place, [((*case.place, "id"), what)]))
+            bad.append(broken(file, case.line, case.place, [((*case.place, "id"), what)]))
             cases.remove(case)
     if unknown.places:
         names = [one_line(key, 60) for key in sorted(unknown.places)]
@@ -187,7 +146,7 @@ def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
         keys = ", ".join([*names[:_MOST_KEYS], *more])
         line = min(line_of(text, place) for place in unknown.places.values())
         warnings.append((line, f"unknown keys are ignored: {keys}"))
-    return LoadedCases(file, tuple(cases), _distinct_names(broken), tuple(sorted(warnings)))
+    return LoadedCases.of(file, cases, bad, sorted(warnings))
 
 
 def has_cases(file: Path) -> bool:
@@ -224,40 +183,18 @@ def _entries(
     return entries, defaults
 
 
-def _broken(
-    file: Path, line: int, place: Location, problems: Sequence[Problem], name: str | None = None
-) -> BrokenCase:
-    """FormError becomes a case that can't be run; a problem of the defaults is one of the file."""
-    shared = [problem for problem in problems if problem[0][:1] == ("defaults",)]
-    if shared:
-        raise cases_error(file, shared)
-    number = place[-1] + 1 if place and isinstance(place[-1], int) else 1
-    return BrokenCase(name or f"case-{number}", place, line, cases_error(file, problems))
-
-
 def broken_case(file: Path, case: Case, problems: Sequence[Problem]) -> BrokenCase:
     """A case that turned out not to be runnable; CasesError if the defaults are to blame."""
-    return _broken(file, case.line, case.place, problems, case.id)
-
-
-def _distinct_names(broken: Iterable[BrokenCase]) -> tuple[BrokenCase, ...]:
-    """In file order, and no two of the same name."""
-    found = dict[str, BrokenCase]()
-    for one in sorted(broken, key=lambda one: one.place):
-        name, number = one.name, 2
-        while name in found:
-            name, number = f"{one.name}-{number}", number + 1
-        found[name] = replace(one, name=name)
-    return tuple(found.values())
+    return broken(file, case.line, case.place, problems, case.id)
 
 
 def are_evals(file: Path) -> bool:
-    """Whether a file is in the form of evals.json; a broken one is in no form."""
+    """Whether a file is in the form of evals.json or a relative; a broken one is in no form."""
     try:
         _, data = _read_json(file)
     except CasesError:
         return False
-    return isinstance(data, dict) and "evals" in data
+    return entries_of_others(data) is not None
 
 
 def how_to_add_cases(file: Path) -> str:
@@ -415,48 +352,11 @@ def _files(case: Case, context: ContextForm | None, folder: Path) -> tuple[tuple
 # Ids.
 
 
-def with_ids(cases: Sequence[Case]) -> list[Case]:
-    """Give an id to each case without one: words of its question and a hash.
-
-    Of questions that begin alike, the words that differ come first. Other questions change nothing.
-    """
-    found = {case.place: slug_words(case.input) for case in cases if not case.id}
-    groups: dict[str, list[list[str]]] = {}
-    for words in sorted(found.values()):
-        group = groups.setdefault(_beginning(words), [])
-        if words not in group[-1:]:
-            group.append(words)
-    return [
-        case if case.id else replace(case, id=_generated_id(case, words, groups[_beginning(words)]))
-        for case, words in ((case, found.get(case.place, [])) for case in cases)
-    ]
-
-
-def _beginning(words: Sequence[str]) -> str:
-    """The first words, up to about half of what an id has room for."""
-    start = ""
-    for word in words:
-        start = f"{start}-{word}"
-        if len(start) > _ALIKE:
-            break
-    return start
-
-
-def _generated_id(case: Case, words: list[str], alike: list[list[str]]) -> str:
-    """``alike`` are the words of questions that begin the same, sorted: neighbours share most."""
-    at = bisect_left(alike, words)
-    others = (*alike[max(at - 1, 0) : at], *alike[at + 1 : at + 2])
-    shared = max((_shared(words, other) for other in others), default=0)
-    start = shared if len("-".join(words[:shared])) > _ALIKE and shared < len(words) else 0
-    asked = (*case.files, *case.earlier)
-    mark = digest(case.input, *(part for pair in asked for part in pair))[:6]
-    return f"{joined_words(words[start:]) or 'case'}-{mark}"
-
-
-def _shared(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many words two questions begin with in common."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((number for number, (a, b) in pairs if a != b), min(len(one), len(other)))
+def _with_ids(cases: Sequence[Case]) -> list[Case]:
+    unnamed = [case for case in cases if not case.id]
+    asked = [(case.input, *chain(*case.files), *chain(*case.earlier)) for case in unnamed]
+    made = iter(automatic_ids(asked))
+    return [case if case.id else replace(case, id=next(made)) for case in cases]
 
 
 def _duplicates(cases: Sequence[Case]) -> list[tuple[Case, Case]]:

@@ -64,7 +64,6 @@ _CHECKS: Final = {
     "contains_pattern": "regex",
     "not_regex": "not_regex",
     "not_contains_pattern": "not_regex",
-    "equals": "equals",
 }
 _PATHS: Final = ("path", "name", "file", "filename")
 _CONTENTS: Final = ("content", "contents", "text")
@@ -177,7 +176,9 @@ def case_of_eval(entry: Any, place: Location, folder: Path, unknown: Unknown) ->
     if isinstance(own, dict):
         expected = together(own, expected)
     if not expected and not problems:
-        expected = _whole(entry, place)
+        expected = _whole(entry)
+        if not expected:
+            problems.append((place, _NOTHING_EXPECTED))
     if problems:
         raise FormError(problems)
     return {
@@ -185,7 +186,7 @@ def case_of_eval(entry: Any, place: Location, folder: Path, unknown: Unknown) ->
         "input": question,
         "context": {"files": files},
         "expected": expected,
-        "tags": list(_usable_tags(tags if isinstance(tags, list) else [])),
+        "tags": list(_usable_tags(tags if isinstance(tags, list) else [tags])),
     }
 
 
@@ -214,6 +215,8 @@ def own_case(entry: Any, place: Location, unknown: Unknown) -> dict[str, Any]:
     more = _expected({**entry, "expected": None}, place, unknown, problems)
     if problems:
         raise FormError(problems)
+    if not more and not {"expected", "validator"} & case.keys():
+        more = _whole(entry)
     if more:
         case["expected"] = together(case.get("expected"), more)
     return case
@@ -276,10 +279,13 @@ def _expected(
     entry: Mapping[str, Any], place: Location, unknown: Unknown, problems: list[Problem]
 ) -> dict[str, Any]:
     """The checks that the keys of others stand for."""
-    checks, none_of = dict[str, list[str]](), list[dict[str, Any]]()
+    checks, groups = dict[str, list[str]](), list[dict[str, Any]]()
     lists = [*_RUBRICS, *(["expected"] if isinstance(entry.get("expected"), list) else [])]
     for name, values in _checks_in(entry, lists, place, problems):
-        checks.setdefault(name, []).extend(values)
+        if name == "contains_any":
+            groups.append({name: values})
+        else:
+            checks.setdefault(name, []).extend(values)
     for key, name in _TEXTS.items():
         for where, item in _items(entry, key, place, problems):
             if texts := _texts(item):
@@ -296,9 +302,9 @@ def _expected(
         else:
             checks.setdefault(name, []).extend(values)
     for name, values in _checks_in(entry, _ANTI_RUBRICS, place, problems):
-        none_of += [{"not": {name: [value]}} for value in values]
+        groups += [{"not": {name: [value]}} for value in values]
     found: dict[str, Any] = {key: list(dict.fromkeys(texts)) for key, texts in checks.items()}
-    return {**found, "all_of": none_of} if none_of else found
+    return {**found, "all_of": groups} if groups else found
 
 
 def together(own: Any, more: dict[str, Any]) -> Any:
@@ -312,15 +318,13 @@ def together(own: Any, more: dict[str, Any]) -> Any:
     return {**own, "all_of": [*own.get("all_of", []), more]}
 
 
-def _whole(entry: Mapping[str, Any], place: Location) -> dict[str, Any]:
-    """The expected output in words, if nothing else is expected."""
+def _whole(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The expected output in words."""
     for key in _WHOLE:
         text = entry.get(key)
         if isinstance(text, str) and text.strip():
             return {"judge": [f"The answer is as expected: {text}"]}
-        if text is not None and not isinstance(text, str | list | dict):
-            raise FormError([((*place, key), "must be a string")])
-    raise FormError([(place, _NOTHING_EXPECTED)])
+    return {}
 
 
 def _checks_in(
