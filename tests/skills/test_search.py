@@ -236,6 +236,18 @@ def test_path_without_a_skill_is_rejected_with_a_hint(
     assert caught.value.hint
 
 
+def test_folder_with_nothing_but_what_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_skills(tmp_path, "web/node_modules/theirs")
+    with pytest.raises(SkillError) as caught:
+        find_skills(tmp_path / "web")
+    told = "no skill but those left out (installed packages): web/node_modules"
+    assert caught.value.problem == told
+    assert caught.value.hint == "To use one of them, name its folder."
+
+
 def test_the_file_of_a_skill_is_itself_or_in_its_folder(tmp_path: Path) -> None:
     assert skill_file(tmp_path) == tmp_path / "SKILL.md"
     small = write_skill_md(tmp_path, "", "skill.md")

@@ -76,6 +76,10 @@ def find_skills(path: Path) -> FoundSkills:
     walk = _Walk(path)
     files, workspaces = _without_workspaces(path, walk.files)
     files, copies = _without_copies(path, files)
+    left_out = sorted([*walk.left_out, *workspaces, *copies])
+    if not files and left_out:
+        problem = f"no skill but those {'; '.join(left_out_lines(left_out))}"
+        raise SkillError(path, problem, "To use one of them, name its folder.")
     if not files:
         raise SkillError(
             path,
@@ -83,7 +87,7 @@ def find_skills(path: Path) -> FoundSkills:
             "A skill is a folder with a SKILL.md: frontmatter with name and description, "
             "then the instructions for the model.",
         )
-    return FoundSkills(tuple(sorted(files)), tuple(sorted([*walk.left_out, *workspaces, *copies])))
+    return FoundSkills(tuple(sorted(files)), tuple(left_out))
 
 
 class _Walk:
