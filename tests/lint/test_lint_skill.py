@@ -200,6 +200,8 @@ def test_skill_of_a_project_may_refer_to_the_project(tmp_path: Path) -> None:
 def test_reference_is_reported_once(tmp_path: Path) -> None:
     found = lint_body(tmp_path, "[x](no.md)\n[x](no.md)\n[x](../no.md)\n[x](../no.md)")
     assert [finding.line for finding in found] == [6, 8]
+    found = lint_body(tmp_path, "`scripts/no.py`\n\n[`scripts/no.py`](scripts/no.py)")
+    assert brief(found) == [(8, "error", "reference-broken")]
 
 
 @pytest.mark.parametrize(

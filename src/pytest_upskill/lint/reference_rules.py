@@ -8,10 +8,9 @@ import os
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from .._util.texts import counted, one_line
 from ..errors import shown
@@ -47,8 +46,7 @@ _SPELLING: Final = "Use that spelling: on Linux the other one is not found."
 _CHAIN: Final = "Name it in SKILL.md too: agents may see only a part of files further away."
 
 
-@dataclass(frozen=True)
-class _Problem:
+class _Problem(NamedTuple):
     level: Level
     code: str
     message: str
@@ -58,20 +56,16 @@ class _Problem:
 def reference_findings(file: Path, lines: Sequence[str], first: int) -> Iterator[Finding]:
     """Each wrong path once, where it occurs first; ``lines`` are the body, from line ``first``."""
     files = FilesOnDisk(file.parent)
-    lookup, reported = Folder(files), set[_Problem]()
+    lookup, found = Folder(files), dict[str, Finding]()
     for reference in references_in(lines, first):
         around = _around(lines, reference.line - first) if reference.kind == "code" else ""
         problem = _problem(reference, around, lookup, file.parent)
-        if problem and problem not in reported:
-            reported.add(problem)
-            yield Finding(
-                shown(file),
-                reference.line,
-                problem.level,
-                problem.code,
-                problem.message,
-                problem.hint,
-            )
+        if not problem:
+            continue
+        known = found.get(problem.message)
+        if not known or (known.level == "warning" and problem.level == "error"):
+            found[problem.message] = Finding(shown(file), reference.line, *problem)
+    yield from sorted(found.values(), key=lambda finding: finding.line)
     yield from _chains(file.parent, files, lookup, files_named(files, lines))
 
 
