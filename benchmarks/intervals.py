@@ -1,6 +1,7 @@
 """How often the interval of a lift contains the true one, and how often equal arms differ.
 
-python benchmarks/intervals.py [repeats]    takes some minutes
+python benchmarks/intervals.py [repeats]           takes some minutes
+python benchmarks/intervals.py [repeats] checks    of shares of checks instead of pass rates
 """
 
 import random
@@ -13,7 +14,7 @@ from tabulate import tabulate
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from pytest_upskill.stats import paired_lift
-from support.simulated import World, ask, rates, worlds
+from support.simulated import World, ask, rates, shares, worlds
 
 CASES: Final = (5, 8, 12, 20, 40)
 RUNS: Final = (1, 3, 5)
@@ -25,7 +26,10 @@ def coverage(world: World, cases: int, runs: int, repeats: int) -> tuple[float, 
     draw = random.Random(f"{world.name} {world.lift} {cases} {runs}")
     held = shown = 0
     for _ in range(repeats):
-        found = paired_lift(rates(ask(draw, world.cases(draw, cases), runs), runs), runs)
+        chances = world.cases(draw, cases)
+        by_checks = sys.argv[2:] == ["checks"]
+        asked = shares(draw, chances, runs) if by_checks else rates(ask(draw, chances, runs), runs)
+        found = paired_lift(asked, runs)
         held += found.low - 1e-9 <= world.lift <= found.high + 1e-9
         shown += found.shown
     return held / repeats, shown / repeats

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from pytest_upskill.stats import paired_lift, paired_ratio
-from support.simulated import ask, rates, worlds
+from support.simulated import ask, rates, shares, worlds
 
 EVERY_WORLD = [world for lift in (0, 0.2, 0.6) for world in worlds(lift)]
 
@@ -26,6 +26,31 @@ def test_interval_covers_the_true_lift(cases: int, runs: int) -> None:
             found = paired_lift(rates(ask(draw, world.cases(draw, cases), runs), runs), runs)
             held += found.low - 1e-9 <= world.lift <= found.high + 1e-9
     assert held / repeats / len(EVERY_WORLD) >= 0.93
+
+
+@pytest.mark.parametrize("cases", [2, 5, 12])
+@pytest.mark.parametrize("runs", [1, 3])
+def test_interval_covers_the_true_lift_of_shares(cases: int, runs: int) -> None:
+    draw = random.Random(f"shares of {cases} cases, {runs} runs")
+    held = 0
+    repeats = 40
+    for world in EVERY_WORLD:
+        for _ in range(repeats):
+            found = paired_lift(shares(draw, world.cases(draw, cases), runs), runs)
+            held += found.low - 1e-9 <= world.lift <= found.high + 1e-9
+    assert held / repeats / len(EVERY_WORLD) >= 0.93
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+def test_shares_separate_equal_arms_in_at_most_five_percent(runs: int) -> None:
+    draw = random.Random(runs)
+    found = [
+        paired_lift(shares(draw, world.cases(draw, cases), runs), runs)
+        for cases in (2, 3, 5, 8, 12, 20)
+        for world in worlds(0)
+        for _ in range(30)
+    ]
+    assert sum(lift.shown for lift in found) / len(found) <= 0.05
 
 
 @pytest.mark.parametrize("cases", [5, 12, 20, 40])

@@ -35,6 +35,10 @@ DEGREES = [1, 2, 3, 4, 7, 11, 39, 100, 1000]
 LEVELS = [0.5, 0.8, 0.9, 0.95, 0.99]
 
 rates = st.integers(0, 5).map(lambda passes: passes / 5)
+shares = st.integers(1, 13).flatmap(
+    lambda checks: st.integers(0, checks).map(lambda passed: passed / checks)
+)
+share_pairs = st.lists(st.tuples(shares, shares), min_size=1, max_size=15)
 rate_pairs = st.lists(st.tuples(rates, rates), min_size=1, max_size=15)
 passed_pairs = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=1, max_size=15)
 
@@ -123,7 +127,7 @@ def test_sign_flip_of_one_run_is_mcnemars_mid_p() -> None:
 
 def test_sign_flip_matches_brute_force() -> None:
     draw = random.Random(4)
-    for runs in (2, 3, 5, 7):
+    for runs in (2, 3, 5, 7, 13, 25):  # the last two are no fractions of the grid
         differences = [draw.randint(-runs, runs) / runs for _ in range(9)]
         sums = scipy_stats.permutation_test(
             (differences,), lambda x: round(sum(x), 9), permutation_type="samples", n_resamples=1e6
@@ -154,7 +158,7 @@ def test_holm_matches_statsmodels() -> None:
 
 
 @settings(deadline=None)
-@given(rate_pairs)
+@given(st.one_of(rate_pairs, share_pairs))
 def test_lift_is_within_its_interval(pairs: list[tuple[float, float]]) -> None:
     for runs in (1, 5):
         lift = paired_lift(pairs, runs)
@@ -163,7 +167,7 @@ def test_lift_is_within_its_interval(pairs: list[tuple[float, float]]) -> None:
 
 
 @settings(deadline=None)
-@given(st.one_of(rate_pairs, passed_pairs))
+@given(st.one_of(rate_pairs, passed_pairs, share_pairs))
 def test_swapped_arms_mirror_the_lift(pairs: list[tuple[float, float]]) -> None:
     lift = paired_lift(pairs, 1)
     swapped = paired_lift([(skill, baseline) for baseline, skill in pairs], 1)
@@ -172,7 +176,7 @@ def test_swapped_arms_mirror_the_lift(pairs: list[tuple[float, float]]) -> None:
 
 
 @settings(deadline=None)
-@given(st.one_of(rate_pairs, passed_pairs))
+@given(st.one_of(rate_pairs, passed_pairs, share_pairs))
 def test_higher_level_gives_a_wider_interval(pairs: list[tuple[float, float]]) -> None:
     wide, narrow = paired_lift(pairs, 1, 0.99), paired_lift(pairs, 1, 0.9)
     assert wide.low <= narrow.low + 1e-12
@@ -180,11 +184,22 @@ def test_higher_level_gives_a_wider_interval(pairs: list[tuple[float, float]]) -
 
 
 @settings(deadline=None)
-@given(st.one_of(rate_pairs, passed_pairs), st.sampled_from([0.9, 0.95, 0.98]))
+@given(st.one_of(rate_pairs, passed_pairs, share_pairs), st.sampled_from([0.9, 0.95, 0.98]))
 def test_shown_lift_is_significant(pairs: list[tuple[float, float]], level: float) -> None:
     lift = paired_lift(pairs, 1, level)
     if lift.shown:
         assert lift.p_value < 1 - level
+
+
+@settings(deadline=None)
+@given(st.integers(1, 4), shares, shares)
+def test_a_few_cases_with_equal_shares_are_never_certain(
+    cases: int, baseline: float, skill: float
+) -> None:
+    lift = paired_lift([(baseline, skill)] * cases, 1)
+    assert lift.low <= 0 <= lift.high
+    assert lift.high - lift.low >= 0.5
+    assert not lift.shown
 
 
 @settings(deadline=None)

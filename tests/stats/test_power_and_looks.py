@@ -77,6 +77,8 @@ def test_more_runs_reduce_chance_but_not_spread_between_cases() -> None:
     unlike = [(0.0, 1.0), (0.0, 0.0), (1.0, 0.0), (0.0, 1.0)] * 5
     assert runs_needed(unlike, 3) is None
     assert runs_needed(by_chance, 1) is None
+    # Shares of checks vary less from run to run than passes would: all of it is between cases.
+    assert runs_needed(by_chance, 3, chance=0.0) is None
     assert runs_needed(spread_out(10), 3) is None
 
 

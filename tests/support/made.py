@@ -1,7 +1,7 @@
 """Made-up values for tests: records, summaries and whole runs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from statistics import fmean
 from typing import Any, Final
@@ -14,7 +14,7 @@ from pytest_upskill.results.history import Row
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.summary import ArmSummary, CaseSummary, Summary
 from pytest_upskill.results.verdict import verdicts_of
-from pytest_upskill.settings import Gates
+from pytest_upskill.settings import Gates, Score
 from pytest_upskill.trials.plan import Count, Expectation, PlannedCase, SkillInfo
 from pytest_upskill.trials.records import Grade, Outcome, Record
 from pytest_upskill.trials.trial import ARMS, Arm
@@ -113,6 +113,26 @@ def made_run(
         "versions": {"pytest-upskill": "1.2.3"},
     }
     return RunResults(**{**values, **more})
+
+
+def checked_run(
+    counts: Sequence[tuple[int, int]], of: int = 7, score: Score = "checks", **more: Any
+) -> RunResults:
+    """A run whose answers pass so many of their checks, without and with the skill."""
+    made = made_run(cases=len(counts), **more)
+
+    def checked(record: Record) -> Record:
+        number = int(record.case.removeprefix("case-"))
+        passed = counts[number][record.arm == "skill"]
+        checks = tuple(Grade("judge", n < passed, f"criterion {n + 1}") for n in range(of))
+        outcome: Outcome = "passed" if passed == of else "failed"
+        return replace(record, outcome=outcome, checks=checks, score=passed / of)
+
+    return replace(
+        made,
+        skills=tuple(replace(skill, score=score) for skill in made.skills),
+        records=tuple(map(checked, made.records)),
+    )
 
 
 def accepted_count(passes: int, runs: int = 1, among: int = 6) -> Expectation:

@@ -30,6 +30,23 @@ def ask(draw: random.Random, chances: Chances, runs: int) -> Passes:
     ]
 
 
+def shares(draw: random.Random, chances: Chances, runs: int) -> list[tuple[float, float]]:
+    """The mean share of checks passed; cases have 2 to 8 checks, some of which fail together."""
+    return [_shares_of(draw, pair, runs, draw.randint(2, 8)) for pair in chances]
+
+
+def _shares_of(
+    draw: random.Random, pair: tuple[float, float], runs: int, checks: int
+) -> tuple[float, float]:
+    def share(chance: float) -> float:
+        if draw.random() < 0.3:  # an answer that is right or wrong as a whole
+            return float(draw.random() < chance)
+        return passes(draw, chance, checks) / checks
+
+    baseline, skill = (sum(share(chance) for _ in range(runs)) / runs for chance in pair)
+    return baseline, skill
+
+
 def rates(counts: Passes, runs: int) -> list[tuple[float, float]]:
     return [(baseline / runs, skill / runs) for baseline, skill in counts]
 
