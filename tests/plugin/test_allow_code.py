@@ -55,7 +55,7 @@ def test_a_function_may_fail_by_an_assert(pytester: pytest.Pytester) -> None:
 def test_a_function_that_is_not_allowed_is_not_even_loaded(pytester: pytest.Pytester) -> None:
     folder = write_own(pytester)
     result = run_case(pytester, {"any_of": [{"python": "checks.py:short"}]})
-    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.assert_outcomes(failed=1)
     message = "*[[]0].python: runs code from the skill's folder; allow it with --skill-allow-code"
     result.stdout.fnmatch_lines([message])
     assert not (folder / "run").exists()
@@ -86,4 +86,4 @@ def test_a_missing_function_is_an_error_of_collection(
     (folder / "imports.py").write_text("import nothing_such")
     result = run_case(pytester, {"python": written}, "--skill-allow-code")
     assert message in result.stdout.str()
-    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.assert_outcomes(failed=1)
