@@ -354,6 +354,15 @@ def test_keys_with_a_plain_meaning_are_read(tmp_path: Path) -> None:
     assert first.expected == {"contains": ["gate up"], "all_of": [added]}
 
 
+def test_files_may_be_objects(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a")
+    files = [{"path": "a.txt"}, {"name": "b.txt", "content": "b"}]
+    for more in ({"files": files}, {"context": {"files": files}}):
+        assert load(tmp_path, {**GATE, **more})[0].files == (("a.txt", "a"), ("b.txt", "b"))
+    broken = load_cases(write(tmp_path, [{**GATE, "files": [{"path": "no.txt"}]}])).broken
+    assert broken[0].error.problem.startswith("[0].files[0]: 'no.txt' not found")
+
+
 def test_the_expected_output_of_a_case_among_our_own_is_judged(tmp_path: Path) -> None:
     cases = [GATE, {"input": "Q?", "expected_output": "Yes"}, {**DOOR, "expected_output": "No"}]
     assert [one.expected for one in load(tmp_path, *cases)[1:]] == [

@@ -156,7 +156,8 @@ def only(skill: Path, data: Any) -> Case:
     return case
 
 
-JUDGED = {"judge": ["Says gate up", "Is short"]}
+MANY = {"assertions": ["Says gate up", "Is short"]}
+JUDGED = {"judge": MANY["assertions"]}
 
 
 @pytest.mark.parametrize(
@@ -167,6 +168,7 @@ JUDGED = {"judge": ["Says gate up", "Is short"]}
         {"cases": [{"question": "Open?", "expectations": ["Says gate up", "Is short"]}]},
         {"tests": [{"user_prompt": "Open?", "criteria": ["Says gate up", "Is short"]}]},
         {"test_cases": [{"input": "Open?", "rubric": ["Says gate up", "Is short"]}]},
+        {"evals": [{"messages": [{"role": "user", "content": "Open?"}], **MANY}]},
         {"scenarios": [{"task": "Open?", "expect": ["Says gate up", "Is short"]}]},
         {"evals": [{"input": "Open?", "expected": ["Says gate up", "Is short"]}]},
         [{"input": "Open?", "expected_behavior": ["Says gate up", "Is short"]}],
@@ -198,6 +200,7 @@ def test_forms_of_others_give_the_same_case(tmp_path: Path, data: Any) -> None:
             },
         ),
         ({"assertions": [{"id": 1, "check": "Is short"}]}, {"judge": ["Is short"]}),
+        ({"rubric": [{"dimension": 1, "pass_if": "Is short"}]}, {"judge": ["Is short"]}),
         ({"assertions": [{"type": "contains", "value": "up"}]}, {"contains": ["up"]}),
         (
             {"assertions": [{"type": "not-contains", "values": ["a", "b"]}]},

@@ -124,7 +124,7 @@ def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
             if others:
                 given = case_of_eval(written, place, folder, unknown)
             else:
-                given = own_case(written, place, unknown)
+                given = own_case(written, place, folder, unknown)
             form: CaseForm = read_form(_CASE, _with_defaults(given, defaults), place)
             made = _case(place, lines[place], form, folder, _defaulted(given, defaults))
             cases.append(replace(made, is_eval=others is not None))

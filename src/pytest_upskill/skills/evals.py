@@ -24,7 +24,7 @@ _NOTHING_EXPECTED: Final = 'nothing expected; add "expected_output" or "assertio
 _BINARY: Final = "a binary file can't be part of a plain question"
 
 LISTS: Final = ("evals", "test_cases", "scenarios")  # where others keep their cases
-_QUESTIONS: Final = ("prompt", "question", "query", "user_prompt", "task")
+_QUESTIONS: Final = ("prompt", "question", "query", "user_prompt", "task", "messages")
 _NAMES: Final = ("name", "eval_name", "slug")
 _RUBRICS: Final = (
     "assertions",
@@ -48,7 +48,10 @@ _OF_FILE: Final = _SILENT | {"schema", "updated", "date"}
 KEYS: Final = frozenset((*_QUESTIONS, *_NAMES, *_EXPECTING, *_SILENT, "expected", "files", "id"))
 
 # Assertions that are objects.
-_SAYING: Final = ("text", "description", "assertion", "expectation", "criterion", "check")
+_SAYING: Final = (
+    *("text", "description", "assertion", "expectation", "criterion", "check"),
+    *("criteria", "requirement", "statement", "behavior", "pass_if"),
+)
 _CHECKS: Final = {
     "contains": "contains",
     "contains_all": "contains",
@@ -190,7 +193,7 @@ def case_of_eval(entry: Any, place: Location, folder: Path, unknown: Unknown) ->
     }
 
 
-def own_case(entry: Any, place: Location, unknown: Unknown) -> dict[str, Any]:
+def own_case(entry: Any, place: Location, folder: Path, unknown: Unknown) -> dict[str, Any]:
     """A case in our own form, with what others add to it; a typo stays, to be reported."""
     entry = _object(entry, place)
     known, problems = CaseForm.model_fields, list[Problem]()
@@ -212,6 +215,11 @@ def own_case(entry: Any, place: Location, unknown: Unknown) -> dict[str, Any]:
             unknown.add(place, key, entry[key])
     if case.get("id") is None:
         case["id"] = usable_id(entry, *_NAMES)
+    context = case.get("context")
+    files = context.get("files") if isinstance(context, dict) else None
+    if isinstance(files, list) and any(isinstance(file, dict) for file in files):
+        where = (*place, *(("files",) if "context" not in entry else ("context", "files")))
+        case["context"] = {"files": _files(files, where, folder, problems)}
     more = _expected({**entry, "expected": None}, place, unknown, problems)
     if problems:
         raise FormError(problems)
