@@ -70,7 +70,7 @@ def named(folder: Path, text: str) -> list[str]:
             "`references/k*.md` or *scripts/run.py*",
             "references/keys.md scripts/run.py",
         ),
-        ("`*/same.md`", "a/same.md b/same.md"),
+        ("`*/same.md` and forms.md", "forms.md a/same.md b/same.md"),
         ("forms.md, forms.md and [forms](forms.md)", "forms.md"),
     ],
 )
@@ -105,6 +105,11 @@ def test_other_words_name_no_file(folder: Path, text: str) -> None:
 def test_a_text_that_is_one_long_path_takes_no_time(folder: Path) -> None:
     assert named(folder, "a/" * 500_000) == []
     assert named(folder, "\n".join(f"`{'a/' * 140}{n}.md`" for n in range(1000))) == []
+    (folder / ("a" * 250)).touch()
+    (folder / "loop").symlink_to(folder)
+    assert named(folder, f"`{'*a' * 140}b`") == []
+    assert named(folder, f"`{'*/' * 140}b.md`") == []
+    assert named(folder, "\n".join(f"`*{n}*x*.md`" for n in range(10_000))) == []
 
 
 def test_the_word_tells_how_it_is_written_and_whether_it_is_an_example() -> None:

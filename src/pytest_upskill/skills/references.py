@@ -22,6 +22,8 @@ Kind = Literal["link", "code", "prose", "fence"]
 MOST_FILES: Final = 1000
 _LONGEST_LINE: Final = 10_000  # matching backticks takes quadratic time
 _LONGEST_PATH: Final = 300
+_MOST_STARS: Final = 3  # of a pattern: more take too long to match
+_MOST_PATTERNS: Final = 200
 _FENCE: Final = re.compile(r"[\s>]*(?:(?:[-*+]|\d+[.)])\s+)*(`{3,}(?!.*`)|~{3,})")
 _CODE: Final = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 _TARGET: Final = r"(?:<([^<>]*)>|([^\s<>()]+(?:\([^\s()]*\)[^\s<>()]*)*))"
@@ -205,7 +207,10 @@ class Folder:
 
     def _matching(self, parts: Sequence[str]) -> list[str]:
         """The paths of these parts, in which a * stands for anything."""
-        if not any("*" in part for part in parts):
+        stars = [part.count("*") for part in parts if "*" in part]
+        if max(stars, default=0) > _MOST_STARS or len(stars) > _MOST_STARS:
+            return []
+        if not stars:
             found = self.spelling("/".join(parts))
             return [found] if found else []
         paths = [""]
@@ -252,22 +257,26 @@ def _folded(name: str) -> str:
 
 
 def files_named(files: Files, lines: Sequence[str]) -> list[str]:
-    """The files that a text refers to, in its order; then those directly in folders it names."""
-    lookup, named, folders = Folder(files), dict[str, None](), dict[str, None]()
-    seen = set[str]()
+    """The files that a text refers to, in its order.
+
+    Those that a pattern, or a folder directly around them, stands for come last.
+    """
+    lookup, named, others = Folder(files), dict[str, None](), dict[str, None]()
+    seen, patterns = set[str](), 0
     for reference in references_in(lines):
         for word in paths_in(reference):
             if word in seen:
                 continue
             seen.add(word)
-            for path in lookup.find(word):
+            patterns += "*" in word
+            found = lookup.find(word) if patterns <= _MOST_PATTERNS or "*" not in word else []
+            place = named if len(found) == 1 else others
+            for path in found:
                 if not lookup.is_folder(path):
-                    named[path] = None
+                    place[path] = None
                 elif word.endswith("/") or reference.kind == "link":
-                    folders[path] = None
-    inside = (path for folder in folders for path in lookup.files_in(folder))
-    found = (path for path in dict.fromkeys([*named, *inside]) if lookup.is_of_the_skill(path))
-    return list(found)[:MOST_FILES]
+                    others |= dict.fromkeys(lookup.files_in(path))
+    return list(filter(lookup.is_of_the_skill, {**named, **others}))[:MOST_FILES]
 
 
 def paths_in(reference: Reference) -> Iterator[str]:
