@@ -116,7 +116,8 @@ def header_lines(
             lines.append(f"upskill: rubrics judged by {name}{own}")
     if without := [source.label for source in selected.without_cases]:
         names = _few(without, verbose=verbose)
-        lines.append(f"upskill: {counted(len(without), 'skill')} without cases: {names}")
+        found = len(selected.all)
+        lines.append(f"upskill: {found:,} found, {len(without):,} without cases: {names}")
         lines.append(f"upskill: to write some: {COMMAND_FOR_CASES} SKILL")
     return [*lines, *(f"upskill: {line}" for line in left_out_lines(selected.left_out))]
 

@@ -29,7 +29,7 @@ from ..trials.answer import Answer, Usage, total_usage
 from ..trials.plan import Plan, PlannedCase, SkillInfo
 from ..trials.records import Record, errored_record, load_records
 from ..trials.trial import Arm, Trial
-from .outcomes import ASKED_PROPERTY, RECORDS_PROPERTY
+from .outcomes import ASKED_PROPERTY, BROKEN_PROPERTY, RECORDS_PROPERTY
 
 CRASHED: Final = "the xdist worker of this test crashed. Run again, or without -n"
 
@@ -52,6 +52,7 @@ class Ledger:
         self._planned: dict[str, PlannedCase] = {}
         self._records: dict[str, list[Record]] = {}
         self._report_ids: dict[str, Any] = {}
+        self._broken: dict[str, str] = {}  # by node id, why it can't be tested
         self._asked: dict[str, list[tuple[Arm, int, str, str]]] = {}  # by Python tests
 
     def set_plan(self, plan: Plan) -> None:
@@ -64,6 +65,8 @@ class Ledger:
             for name, value in report.user_properties:
                 if name == RECORDS_PROPERTY:
                     self._records[report.nodeid] = load_records(str(value))
+                elif name == BROKEN_PROPERTY:
+                    self._broken[report.nodeid] = str(value)
                 elif name == ASKED_PROPERTY:
                     self._asked[report.nodeid] = [tuple(asked) for asked in json.loads(str(value))]
         elif report.when != "teardown" and report.nodeid in self._planned:
@@ -118,6 +121,7 @@ class Ledger:
             questions=self._questions(),
             gates=settings.gates,
             looks=self._looks,
+            broken=self._broken,
             commit=commit_of(root, [skill.path for skill in self._skills]),
             versions=versions(),
         )

@@ -35,7 +35,7 @@ from ..trials.trial import Arm, Prompt, Question, Trial, trials_of
 from .display import screen_of
 from .hooks import prompts, registered_checks
 from .options import message_of, spell
-from .outcomes import RECORDS_PROPERTY, NotAnswered, WrongAnswer, judge_present
+from .outcomes import BROKEN_PROPERTY, RECORDS_PROPERTY, NotAnswered, WrongAnswer, judge_present
 from .paths import SkillSource, relative
 
 _NO_JUDGE: Final = "this needs a judge; add --skill-judge MODEL"
@@ -267,6 +267,7 @@ class Unrunnable(ItemOfFile):
         return item
 
     def setup(self) -> None:
+        self.user_properties.append((BROKEN_PROPERTY, self.message))
         raise NotAnswered(self.message, pytrace=False)
 
     def shorten(self, longrepr: Any) -> None:
@@ -292,7 +293,9 @@ class BrokenCaseItem(ItemOfFile):
         return item
 
     def runtest(self) -> None:
-        pytest.fail(message_of(self.error, self.config), pytrace=False)
+        message = message_of(self.error, self.config)
+        self.user_properties.append((BROKEN_PROPERTY, message))
+        pytest.fail(message, pytrace=False)
 
     def _in_short(self, failure: BaseException) -> str:  # noqa: ARG002
         """Without the file and the line, which stand before it."""

@@ -10,6 +10,7 @@ from ..settings import Settings
 from ..trials.plan import Count, PlannedCase
 
 RECORDS_PROPERTY: Final = "upskill"
+BROKEN_PROPERTY: Final = "upskill_broken"  # why a skill or a case can't be tested
 ASKED_PROPERTY: Final = "upskill_asked"  # what a test in Python asked
 
 

@@ -11,7 +11,7 @@ import pytest
 from .._util.texts import one_line
 from ..errors import CasesError, SettingsError, SkillError, shown
 from ..settings import Settings
-from ..skills.case import find_cases, how_to_add_cases
+from ..skills.case import find_cases, has_cases, how_to_add_cases
 from ..skills.folder import CASES_NAME
 from ..skills.search import FoundSkills, LeftOut, find_skills
 from ..skills.skill import name_of
@@ -42,6 +42,10 @@ class SkillSource:
     def file(self) -> Path:
         inside = self.cases_file and self.cases_file.is_relative_to(self.folder)
         return self.cases_file if inside and self.cases_file else self.skill_file
+
+    @property
+    def has_cases(self) -> bool:
+        return self.cases_file is not None and has_cases(self.cases_file)
 
     @property
     def has_own_cases(self) -> bool:
@@ -113,8 +117,8 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
         replace(source, conftests=_conftests_for(source.folder, folders, home, config.rootpath))
         for source in sources.values()
     ]
-    with_cases = tuple(source for source in chosen if source.cases_file)
-    without = tuple(source for source in chosen if not source.cases_file)
+    with_cases = tuple(source for source in chosen if source.has_cases)
+    without = tuple(source for source in chosen if not source.has_cases)
     if without and not with_cases and (by_option or named):
         raise _no_cases(without)
     left_out = dict.fromkeys(one for search in searches for one in search.left_out)

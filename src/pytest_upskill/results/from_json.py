@@ -161,6 +161,7 @@ class _Results(_Form):
     tests: list[_Test] = []
     gates: _Gates = _Gates()
     looks: list[int] = []
+    broken: dict[str, str] = {}
     commit: _Commit | None = None
     versions: dict[str, str] = {}
 
@@ -203,6 +204,7 @@ def _run(form: _Results) -> RunResults:
         questions={key: case.question for key, case in cases.items() if case.question},
         gates=Gates(**form.gates.model_dump()),
         looks=tuple(form.looks),
+        broken=form.broken,
         commit=Commit(form.commit.id, form.commit.dirty) if form.commit else None,
         versions=form.versions,
     )

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import Final
 
 from .._util.git import Commit
-from .._util.texts import counted
+from .._util.texts import counted, one_line
 from ..settings import Gates
 from ..stats import LEVEL, plan_level
 from ..trials.plan import PlannedCase, SkillInfo
@@ -54,6 +54,7 @@ class RunResults:
     commit: Commit | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[Pair, int] = field(default_factory=dict)  # cases in no shard of a run
+    broken: Mapping[str, str] = field(default_factory=dict)  # node ids not tested, and why
 
     @cached_property
     def by_test(self) -> dict[tuple[str, str, str], list[Record]]:
@@ -115,7 +116,7 @@ class RunResults:
         if not self.comparisons and not self.gates.any():
             return None
         regressions = [reason for found in self.comparisons for reason in found.reasons]
-        return [*gate_reasons(self.verdicts, self.gates), *regressions]
+        return [*gate_reasons(self.verdicts, self.gates), *regressions, *self._not_tested]
 
     @cached_property
     def problems(self) -> list[str]:
@@ -125,7 +126,12 @@ class RunResults:
             f"{skill} on {model}: {counted(number, 'case')} missing from all files"
             for (skill, model), number in self.missing.items()
         ]
-        return [*(failed if self.failed else []), *missing, *(self.gate or ())]
+        not_tested = self._not_tested if self.gate is None else []
+        return [*(failed if self.failed else []), *missing, *(self.gate or ()), *not_tested]
+
+    @property
+    def _not_tested(self) -> list[str]:
+        return [f"not tested: {one_line(why, 200)}" for why in self.broken.values()]
 
     @cached_property
     def subsets(self) -> dict[Pair, str]:

@@ -27,6 +27,7 @@ def results_report(results: RunResults) -> dict[str, Any]:
         "tests": [_test(test) for test in results.tests],
         "gates": asdict(results.gates),
         "looks": list(results.looks),
+        "broken": dict(results.broken),
         "commit": results.commit and asdict(results.commit),
         "versions": dict(results.versions),
     }

@@ -1,0 +1,187 @@
+"""One broken skill is one error: the others are tested, and the run can't pass."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill.results.from_json import read_run
+from support.kit import case, write_script, write_skill
+
+DOOR = "skills/door/skill_meta.json"
+MESSAGE = f"{DOOR}:1:2: invalid JSON"
+
+
+@pytest.fixture
+def model(pytester: pytest.Pytester) -> str:
+    """A good skill, a broken one, and a model that knows what they say."""
+    write_skill(pytester.path / "skills/gate")
+    (write_skill(pytester.path / "skills/door") / "skill_meta.json").write_text("[")
+    return write_script(pytester.path / "answers.json")
+
+
+def run(pytester: pytest.Pytester, model: str, *args: str) -> pytest.RunResult:
+    result = pytester.runpytest_inprocess("--skill", "skills", "--model", model, *args)
+    shown = result.stdout.str() + result.stderr.str()
+    assert "Traceback" not in shown
+    assert "INTERNALERROR" not in shown
+    return result
+
+
+def break_results(folder: Path) -> str:
+    write_skill(folder)
+    (folder / "skill_results.json").write_text("{}")
+    return "skill_results.json"
+
+
+def break_skill(folder: Path) -> str:
+    write_skill(folder)
+    (folder / "SKILL.md").write_bytes(b"\xff\xfe\xff")
+    return "SKILL.md: not UTF-8"
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("damage", [break_results, break_skill])
+def test_any_broken_file_is_one_error(
+    pytester: pytest.Pytester, model: str, damage: object, workers: str
+) -> None:
+    assert callable(damage)
+    problem = damage(pytester.path / "skills/door")
+    result = run(pytester, model, "-n", workers)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.assert_outcomes(passed=1, errors=1)
+    assert f"skills/door/{problem}" in result.stdout.str()
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_if_all_are_broken_the_run_fails_with_their_errors(
+    pytester: pytest.Pytester, model: str, workers: str
+) -> None:
+    (pytester.path / "skills/gate/skill_meta.json").write_text("[")
+    result = run(pytester, model, "-n", workers, "--skill-min-lift", "0.1")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.assert_outcomes(errors=2)
+
+
+@pytest.mark.parametrize(
+    ("args", "passed"), [(["-k", "gate"], 1), (["-m", "nothing"], 0), (["-k", "nothing"], 0)]
+)
+def test_it_can_not_be_deselected_by_name_or_mark(
+    pytester: pytest.Pytester, model: str, args: Sequence[str], passed: int
+) -> None:
+    result = run(pytester, model, *args)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.assert_outcomes(passed=passed, errors=1, deselected=1 - passed)
+
+
+def test_it_can_be_deselected_by_its_id(pytester: pytest.Pytester, model: str) -> None:
+    result = run(pytester, model, "--deselect", DOOR)
+    assert result.ret == 0
+    result.assert_outcomes(passed=1, deselected=1)
+
+
+def test_a_node_id_in_a_broken_file_shows_what_is_wrong_with_it(
+    pytester: pytest.Pytester, model: str
+) -> None:
+    result = pytester.runpytest_inprocess(f"{DOOR}::open-gate[{model}]")
+    result.assert_outcomes(errors=1)
+    assert MESSAGE in result.stdout.str()
+    assert "no case" not in result.stdout.str()
+
+
+def test_only_collecting_shows_it_too(pytester: pytest.Pytester, model: str) -> None:
+    result = run(pytester, model, "--collect-only", "-q")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(
+        [f"skills/gate/skill_meta.json::open-gate[[]{model}]", DOOR, f"upskill: {MESSAGE}*"]
+    )
+
+
+def test_no_gate_passes(pytester: pytest.Pytester, model: str) -> None:
+    args = ["--skill-min-lift", "0.1", "--skill-json", "r.json"]
+    result = run(pytester, model, *args)
+    result.stdout.fnmatch_lines([f"upskill: gate: not tested: {MESSAGE}*"])
+    report = json.loads((pytester.path / "r.json").read_text())
+    assert report["gate"]["passed"] is False
+    assert list(report["broken"]) == [DOOR]
+    assert read_run(pytester.path / "r.json").problems == report["gate"]["reasons"]
+
+
+def test_the_last_failed_run_again_once_it_is_repaired(
+    pytester: pytest.Pytester, model: str
+) -> None:
+    run(pytester, model).assert_outcomes(passed=1, errors=1)
+    run(pytester, model, "--lf").assert_outcomes(errors=1)
+    write_skill(pytester.path / "skills/door")
+    run(pytester, model, "--lf").assert_outcomes(passed=1)
+
+
+def test_a_warning_that_is_an_error_is_one_of_its_skill_alone(
+    pytester: pytest.Pytester, model: str
+) -> None:
+    cases = [case("How?", "gate up", id="open", tags=["slow"], skip="later")]
+    write_skill(pytester.path / "skills/gate", [*cases, case("So?", "gate up", xfail="why")])
+    write_skill(pytester.path / "skills/door", frontmatter="colour: red\n")
+    result = run(pytester, model, "-W", "error")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.assert_outcomes(skipped=1, errors=1, xpassed=1)
+    result.stdout.fnmatch_lines(["skills/door/SKILL.md:4: 'colour' is not in the *"])
+
+
+# Skills without cases.
+
+
+@pytest.fixture
+def _no_cases(pytester: pytest.Pytester) -> None:
+    for name in ("door", "lift"):
+        (write_skill(pytester.path / f"skills/{name}") / "skill_meta.json").unlink()
+
+
+@pytest.mark.usefixtures("_no_cases")
+def test_a_skill_without_cases_is_told_and_the_others_are_tested(
+    pytester: pytest.Pytester,
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    model = write_script(pytester.path / "answers.json")
+    (pytester.path / "skills/lift/skill_meta.json").write_text('{"cases": []}')
+    result = run(pytester, model)
+    assert result.ret == 0
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(
+        [
+            f"upskill: gate on {model}",
+            "upskill: 3 found, 2 without cases: door, lift",
+            "upskill: to write some: pytest-upskill cases SKILL",
+        ]
+    )
+
+
+@pytest.mark.usefixtures("_no_cases")
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--skill", "skills"], "skills: none of its 2 skills has cases"),
+        (["--skill", "skills/door"], "skills/door: this skill has no cases"),
+        (["skills/door/SKILL.md"], "skills/door: this skill has no cases"),
+    ],
+)
+def test_if_no_skill_has_cases_that_is_a_usage_error(
+    pytester: pytest.Pytester, args: Sequence[str], message: str
+) -> None:
+    result = pytester.runpytest_inprocess(*args, "--model", "haiku")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert message in result.stderr.str()
+    assert "pytest-upskill cases skills/door" in result.stderr.str()
+
+
+@pytest.mark.usefixtures("_no_cases")
+def test_skills_of_the_ini_file_without_cases_don_t_stop_other_tests(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makepyfile("def test_other(): pass")
+    pytester.makeini("[pytest]\nskill_paths = skills\nskill_models = haiku")
+    result = pytester.runpytest_inprocess()
+    result.assert_outcomes(passed=1)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["upskill: 2 found, 2 without cases: door, lift"])
