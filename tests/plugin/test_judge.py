@@ -124,6 +124,35 @@ def test_without_a_judge_nothing_is_asked(
     assert server.asked == []
 
 
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_if_no_skill_can_run_without_a_judge_that_is_told_once(
+    pytester: pytest.Pytester, server: LoopbackServer, workers: str
+) -> None:
+    for name in ("gate", "door", "wall"):
+        write_skill(pytester.path / "skills" / name, CASES[:1])
+    result = run(pytester, server, "-n", workers, judge="")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert [line for line in result.errlines if line] == [
+        "ERROR: --skill-judge: all cases of these 3 skills need a judge",
+        "  Name one: --skill-judge MODEL. To see the cases: --collect-only.",
+    ]
+    write_skill(pytester.path / "skills/wall", CASES)  # one case can run
+    result = run(pytester, server, "-n", workers, judge="")
+    result.assert_outcomes(passed=1, failed=1, errors=2)
+
+
+def test_cases_are_listed_without_a_judge(
+    pytester: pytest.Pytester, server: LoopbackServer
+) -> None:
+    write_skill(pytester.path / "skills/gate", CASES)
+    result = run(pytester, server, "--collect-only", judge="")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        ["upskill: 1 of these tests would need --skill-judge MODEL", "*<CaseItem polite[[]m[]]>"],
+    )
+    assert server.asked == []
+
+
 def test_a_judge_that_is_also_under_test_is_reported(
     pytester: pytest.Pytester, server: LoopbackServer
 ) -> None:

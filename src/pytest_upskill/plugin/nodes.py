@@ -19,7 +19,7 @@ from ..checks import (
 )
 from ..checks.grading import ToGrade, records_of, rubric_for
 from ..checks.judging import Ask
-from ..errors import CasesError, InputError, shown
+from ..errors import CasesError, InputError, SettingsError, shown
 from ..reports.terminal.failure import failure_text
 from ..reports.terminal.layout import Look
 from ..results.accepted import Results, case_result, planned_case, read_results
@@ -39,6 +39,7 @@ from .outcomes import BROKEN_PROPERTY, RECORDS_PROPERTY, NotAnswered, WrongAnswe
 from .paths import SkillSource, relative
 
 _NO_JUDGE: Final = "this needs a judge; add --skill-judge MODEL"
+_NAME_ONE: Final = "Name one: --skill-judge MODEL. To see the cases: --collect-only."
 
 
 class Run(Protocol):
@@ -160,7 +161,8 @@ class SkillFile(pytest.File):
             allow_code=self.run.settings.allow_code,
             allowed_by=spell("allow_code"),
         )
-        return loaded if self.run.settings.judge else _without_judge(loaded)
+        judged = self.run.settings.judge or not self.run.asks
+        return loaded if judged else _without_judge(loaded)
 
     def _warn(self, file: Path, found: Sequence[tuple[int, str]]) -> None:
         """Make one warning of all that is wrong with a file; lint shows everything."""
@@ -204,9 +206,30 @@ def load_conftests(config: pytest.Config, folder: Path) -> None:
     )
 
 
+def require_judge(sources: Sequence[SkillSource]) -> None:
+    """One error for all skills, if none of several can be tested without a judge."""
+    if len(sources) > 1 and all(map(_needs_judge, sources)):
+        problem = f"all cases of these {len(sources):,} skills need a judge"
+        raise SettingsError("judge", problem, _NAME_ONE)
+
+
+def _needs_judge(source: SkillSource) -> bool:
+    """Whether every case has a rubric; False if the file has other problems to report."""
+    try:
+        loaded = load_checked_cases(source.cases_file or source.file, folder=source.folder)
+    except InputError:
+        return False
+    judged = _with_rubric(loaded)
+    return bool(judged) and not loaded.broken and len(judged) == len(loaded.cases)
+
+
+def _with_rubric(loaded: LoadedCases[CheckedCase]) -> list[Case]:
+    return [case for case, checks in loaded.cases if rubric_of(checks).texts]
+
+
 def _without_judge(loaded: LoadedCases[CheckedCase]) -> LoadedCases[CheckedCase]:
     """Cases with a rubric can't run; if no other can either, that is one error for the file."""
-    judged = [case for case, checks in loaded.cases if rubric_of(checks).texts]
+    judged = _with_rubric(loaded)
     if judged and len(judged) == len(loaded.cases):
         raise cases_error(loaded.file, [(judged[0].place, _NO_JUDGE)])
     return loaded.only(
@@ -393,6 +416,11 @@ class CaseItem(ItemOfFile):
     def planned(self) -> PlannedCase:
         """With the marks that it has by now."""
         return replace(self._planned, compared=not any(self.iter_markers("xfail")))
+
+    @property
+    def lacks_judge(self) -> bool:
+        """Only with --collect-only: in a run, such a case is broken."""
+        return bool(rubric_of(self.checks).texts) and not self.parent.run.settings.judge
 
     @property
     def trials(self) -> tuple[Trial, ...]:

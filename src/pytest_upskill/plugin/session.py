@@ -36,7 +36,7 @@ from .asking import Asking
 from .calls import FrugalRuns, collected_line, looks_of, plan_of
 from .functions import MarkedTests
 from .ledger import Ledger
-from .nodes import CaseItem, ItemOfFile, SkillFile, Unrunnable
+from .nodes import CaseItem, ItemOfFile, SkillFile, Unrunnable, require_judge
 from .options import MODEL, message_of, read_settings, spell
 from .otel import OtelExport
 from .outcomes import NotAnswered
@@ -93,6 +93,8 @@ class UpskillRun:
             self.settings = _with_upskill_config(settings, paths.ini_folder(self._config))
             require_apart(report_paths(self.settings))
             self._find_skills()
+            if self.asks and not self.settings.judge:
+                require_judge(self._selected.sources)
             self._name_models()
             if not hasattr(self._config, "workerinput"):
                 self._prepare_models()
@@ -202,10 +204,13 @@ class UpskillRun:
         yield
         items += broken
 
-    def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> str | None:
+    def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
         if self._config.get_verbosity() < -1:  # with -qq pytest does not say what it collected
-            return None
-        return collected_line(plan_of(items), asks=self.asks)
+            return []
+        judged = sum(isinstance(item, CaseItem) and item.lacks_judge for item in items)
+        line = collected_line(plan_of(items), asks=self.asks)
+        needed = f"upskill: {judged:,} of these tests would need --skill-judge MODEL"
+        return [*([line] if line else []), *([needed] if judged else [])]
 
     # Asking.
 
