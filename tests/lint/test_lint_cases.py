@@ -335,3 +335,9 @@ def test_lint_does_not_raise_on_any_cases_file(
     skill = write_skill(tmp_path_factory.mktemp("any") / "gate")
     (skill / "skill_meta.json").write_bytes(data)
     assert all(finding.code for finding in lint(skill))
+
+
+def test_broken_cases_alone_are_not_too_few(tmp_path: Path) -> None:
+    skill = write_skill(tmp_path / "gate", [{"input": 1, "expected": {}}])
+    found = lint_skill(skill / "SKILL.md", judge=False, lift=0.2)
+    assert {finding.code for finding in found} == {"cases-invalid"}

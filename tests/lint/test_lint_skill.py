@@ -100,6 +100,14 @@ def test_more_than_5000_tokens_are_a_warning(tmp_path: Path, tokens: int, number
     assert brief(found) == [(5, "warning", "skill-long")] * number
 
 
+def test_skill_with_too_many_lines_and_tokens_is_one_warning(tmp_path: Path) -> None:
+    (finding,) = lint_text(tmp_path, HEAD + f"{'x' * 50}\n" * 600)
+    assert (finding.line, finding.code) == (501, "skill-long")
+    assert finding.message == (
+        "605 lines (recommended: up to 500) and about 7,650 tokens (recommended: up to 5,000)"
+    )
+
+
 def lint_body(folder: Path, body: str) -> list[Finding]:
     """The findings of a skill with some files; its body starts on line 6."""
     file = write_skill_md(folder, HEAD + body)
@@ -242,16 +250,23 @@ def test_file_named_only_by_another_file_is_a_warning(tmp_path: Path) -> None:
         "Never touch `b.md`.",
         "For example, see [b](b.md).",
         "```\n[b](b.md)\n```",
-        "See [readme](README.md) and [form](../assets/form.md).",
+        "See [readme](README.ja.md) and [form](../assets/form.md).",
         "See [skill](../SKILL.md) and [a](a.md) and [b](https://example.org/b.md).",
     ],
 )
 def test_other_mentions_are_no_chain(tmp_path: Path, text: str) -> None:
     file = write_skill_md(tmp_path, HEAD + "See references/a.md.")
-    for name in ("references/b.md", "references/README.md", "assets/form.md"):
+    for name in ("references/b.md", "references/README.ja.md", "assets/form.md"):
         (file.parent / name).parent.mkdir(exist_ok=True)
         (file.parent / name).touch()
     (file.parent / "references/a.md").write_text(text)
+    assert lint(file) == []
+
+
+def test_translation_of_the_skill_is_no_chain(tmp_path: Path) -> None:
+    file = write_skill_md(tmp_path, HEAD + "中文: [SKILL.zh-CN.md](SKILL.zh-CN.md)")
+    (file.parent / "SKILL.zh-CN.md").write_text("[b](b.zh-CN.md)")
+    (file.parent / "b.zh-CN.md").touch()
     assert lint(file) == []
 
 

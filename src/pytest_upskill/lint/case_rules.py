@@ -250,7 +250,7 @@ def _of_questions(source: _File, cases: Sequence[Case], lift: float) -> Iterator
         hint = "Ask something different: repeats add no evidence."
         yield source.finding("warning", "near-duplicate", second.place, message, hint)
     number, (best, worst) = sum(case.skip is None for case in cases), cases_for_lift(lift)
-    if number < best:
+    if cases and number < best:
         message = f"{counted(number, 'case')}: too few to show a lift of {100 * lift:.3g} points"
         total = f"Have at least {best:,} cases in total"
         hint = f"{total}; up to {worst:,} if the skill makes some worse."

@@ -31,7 +31,7 @@ _PLACEHOLDER: Final = re.compile(
 )
 _NAVIGATES: Final = re.compile(r"\b(?:read|see|load|follow|consult|refer)\b", re.I)
 _ABOUT_THE_SKILL: Final = re.compile(
-    r"(?:.*/)?(?:readme|changelog|contributing|sources)(?:\.[\w-]+)?\.md|assets/.*", re.I
+    r"(?:.*/)?(?:readme|skill|changelog|contributing|sources)(?:\.[\w-]+)?\.md|assets/.*", re.I
 )
 _ELSEWHERE: Final = re.compile(
     r"\b(?:repo|repository|project|checkout|cloned?|root|upstream|creates?|generates?)\b", re.I

@@ -32,10 +32,10 @@ def lint_skill_file(file: Path) -> Iterator[Finding]:
 
 def _size(file: str, lines: list[str], start: int) -> Iterator[Finding]:
     number = len(lines) - (lines[-1] == "")
-    if number > MAX_LINES:
-        what = f"{number:,} lines (recommended: up to {MAX_LINES})"
-        yield Finding(file, MAX_LINES + 1, "warning", "skill-long", what, _SPLIT)
     tokens = estimated_tokens("\n".join(lines[start:]).strip())
+    long = [f"{number:,} lines (recommended: up to {MAX_LINES})"] if number > MAX_LINES else []
     if tokens > MAX_TOKENS:
-        what = f"about {tokens:,} tokens (recommended: up to {MAX_TOKENS:,})"
-        yield Finding(file, start + 1, "warning", "skill-long", what, _SPLIT)
+        long.append(f"about {tokens:,} tokens (recommended: up to {MAX_TOKENS:,})")
+    if long:
+        line = MAX_LINES + 1 if number > MAX_LINES else start + 1
+        yield Finding(file, line, "warning", "skill-long", " and ".join(long), _SPLIT)
