@@ -104,6 +104,7 @@ def test_a_trace_is_a_source() -> None:
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / ".git").mkdir()  # parent folders may have runs, too
     write_batch(tmp_path / "runs", "2026_01_21_15_30", [logged(1, 1, arm="baseline"), logged(2, 3)])
     write_batch(tmp_path / "runs", "2026_01_22_15_30", [logged(n, 4) for n in (1, 2, 3)])
     return tmp_path / "runs"
