@@ -61,12 +61,13 @@ class Ledger:
 
     def add_report(self, report: pytest.TestReport) -> None:
         self._report_ids[report.nodeid] = getattr(report, "id", report.nodeid)  # from 9.2 on
+        for pair in [own for own in report.user_properties if own[0] == BROKEN_PROPERTY]:
+            self._broken[report.nodeid] = str(pair[1])
+            report.user_properties.remove(pair)  # JUnit has the message already
         if report.when in ("setup", "call"):
             for name, value in report.user_properties:
                 if name == RECORDS_PROPERTY:
                     self._records[report.nodeid] = load_records(str(value))
-                elif name == BROKEN_PROPERTY:
-                    self._broken[report.nodeid] = str(value)
                 elif name == ASKED_PROPERTY:
                     self._asked[report.nodeid] = [tuple(asked) for asked in json.loads(str(value))]
         elif report.when != "teardown" and report.nodeid in self._planned:
