@@ -226,10 +226,11 @@ def test_unicode_normal_form_of_the_folder_does_not_matter(tmp_path: Path) -> No
     assert (skill.name, skill.warnings) == ("t\u00fcr", ())
 
 
-def test_folder_of_a_whole_repository_may_have_any_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sign", [".git", ".github", ".gitignore"])
+def test_folder_of_a_whole_repository_may_have_any_name(tmp_path: Path, sign: str) -> None:
     folder = write_skill(tmp_path / "gate").rename(tmp_path / "gate-main")
     assert only_fault(load_skill(folder / "SKILL.md")).code == "skill-name"
-    (folder / ".git").mkdir()
+    (folder / sign).mkdir()
     assert load_skill(folder / "SKILL.md").warnings == ()
 
 

@@ -181,10 +181,14 @@ def _name_faults(file: Path, parsed: Parsed) -> Iterator[Fault]:
         shown = one_line(name, LONGEST_NAME)
         what = f"invalid name {shown!r}: use only lowercase letters, digits and single hyphens"
         yield fault(what, f"For example: {slug(name, LONGEST_NAME) or 'my-skill'}", "warning")
-    elif not _is_named_like(folder, name) and not (folder / ".git").exists():
-        # The folder of a whole repository is named by whoever clones it.
+    elif not _is_named_like(folder, name) and not _is_repository(folder):
         what = f"the name {name!r} differs from the folder's name {_folder_name(file)!r}"
         yield fault(what, "Rename one of them: agents find a skill by its folder.", "warning")
+
+
+def _is_repository(folder: Path) -> bool:
+    """Then whoever clones or downloads it names the folder."""
+    return any((folder / name).exists() for name in (".git", ".gitignore", ".github"))
 
 
 def _is_named_like(folder: Path, name: str) -> bool:
