@@ -217,6 +217,9 @@ def test_json_has_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         "kind": "accepted",
         "cases": 2,
         "of": 0,
+        "score": "pass",
+        "checks": None,
+        "baseline_checks": None,
     }
 
 

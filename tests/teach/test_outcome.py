@@ -3,13 +3,14 @@
 from dataclasses import replace
 
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.teach.attempts import Attempt, report_for_teacher
+from pytest_upskill.teach.attempts import Attempt, best_of, report_for_teacher, why_stop
 from pytest_upskill.teach.drafts import Draft
 from pytest_upskill.teach.outcome import Taught, report_lines, sentences
 from pytest_upskill.teach.progress_lines import Screen, cells_of, row_lines
 from pytest_upskill.teach.sources import TraceText
+from pytest_upskill.teach.teach_settings import TeachSettings
 from pytest_upskill.trials.trial import Arm
-from support.made import made_run
+from support.made import checked_run, made_run
 
 
 def test_students_are_on_one_line_if_they_fit() -> None:
@@ -128,3 +129,25 @@ def test_the_teacher_sees_every_failed_case_once_before_any_twice() -> None:
     assert "24 answers fail" in told
     assert told.count("What is wrong:") == 10
     assert all(f"open case-{number}?" in told for number in range(10))
+
+
+def test_cases_of_evals_json_are_taught_by_their_checks() -> None:
+    """A version that passes more checks is better, even if no case passes yet."""
+    some, more = checked_run([(0, 2)] * 6), checked_run([(0, 6)] * 6)
+    drafts = [Draft("gate", "d", "short"), Draft("gate", "d", "longer than that")]
+    attempts = [Attempt(1, drafts[0], some), Attempt(2, drafts[1], more)]
+    assert best_of(attempts).number == 2
+    assert attempts[1].lift == attempts[1].worst_score == 6 / 7
+    settings = TeachSettings(task="t", teacher="big", students=("small",), target=0.8)
+    assert why_stop(attempts, settings) == "every student reached 80% of checks"
+    assert cells_of(more)[0][1].split() == ["0%", "→", "86%", "of", "checks", "(+86)"]
+    told = report_for_teacher(more)
+    assert "The share of checks: haiku 0% without the skill, 86% with it." in told
+    told = " ".join(sentences(taught_of(more, None)))
+    assert "haiku on all cases: helps, +86 points of checks (+46 to +92), 0 of pass rate" in told
+    known = checked_run([(7, 7)] * 6)
+    told = " ".join(sentences(taught_of(known, None)))
+    assert "it passes 100% of checks without it" in told
+    worse = taught_of(some, None, before=more)
+    told = " ".join(sentences(worse))
+    assert "29% instead of 86% of the checks of the learning cases." in told

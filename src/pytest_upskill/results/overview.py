@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from ..errors import InputError, NoCasesError, SkillError
 from ..lint import runnable_cases
+from ..settings import Score
 from ..skills.case import Case, find_cases
 from ..skills.context import FilesOnDisk
 from ..skills.folder import contents_of
@@ -55,6 +56,9 @@ class LastResult:
     kind: str = "accepted"
     cases: int = 0  # that ran
     of: int = 0  # cases that the skill had; 0 is not known
+    score: Score = "pass"  # what its verdict is on
+    checks: float | None = None  # the share of checks passed; accepted results have none
+    baseline_checks: float | None = None
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,9 @@ def _with_history(found: SkillOverview, kept: Mapping[str, Mapping[str, KeptRow]
             kind="last run",
             cases=row.cases,
             of=row.of,
+            score=row.score,
+            checks=row.skill_score,
+            baseline_checks=row.baseline_score,
         )
         for model, kept_row in rows.items()
         if (row := kept_row.row).skill_rate is not None

@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import Final
 
 from ..._util.texts import one_line
+from ...results.summary import unit_of
 from ..numbers import KEEP, LIFT, WITH, Number, shown_numbers
 from ..terminal.layout import Look, Marks, distinct_names
 from ..terminal.summary_tables import lift_style, verdict_style
@@ -13,6 +14,9 @@ from ..terminal.tables import Cell, Column, Table, first_that_fits
 from .entries import Entry, by_pair
 
 _SUBSET: Final = "* only some of the cases"
+_BY_CHECKS: Final = "lift and verdict are of the share of checks passed"
+_MARK: Final = "c"
+_SOME_BY_CHECKS: Final = f"{_MARK} of the share of checks passed, not of the pass rate"
 _BEFORE: Final = (
     Column("run", priority=KEEP),
     Column("when", priority=65),
@@ -34,8 +38,10 @@ def history_lines(entries: Sequence[Entry], look: Look, now: datetime) -> list[s
     """A line for each entry; what the entries of a run share is shown once."""
     table = first_that_fits(_tables(entries, look, now), look.width)
     dropped = "cases" not in [column.header for column in table.columns]
-    note = ["", _SUBSET] if dropped and any(entry.row.subset for entry in entries) else []
-    return [*table.lines(look), *note]
+    notes = [_SUBSET] if dropped and any(entry.row.subset for entry in entries) else []
+    scores = {entry.row.score for entry in entries}
+    notes += [_BY_CHECKS if len(scores) == 1 else _SOME_BY_CHECKS] if "checks" in scores else []
+    return [*table.lines(look), *([""] if notes else []), *notes]
 
 
 def _tables(entries: Sequence[Entry], look: Look, now: datetime) -> Iterator[Table]:
@@ -64,9 +70,11 @@ def _table(
     skills = distinct_names({entry.row.skill: 0 for entry in entries}, longest, look.marks.cut)
     models = distinct_names({entry.row.model: 0 for entry in entries}, longest, look.marks.cut)
     headers = [column.header for column in columns]
+    mixed = len({entry.row.score for entry in entries}) > 1
     rows, before = [], None
     for entry in entries:
         row = entry.row
+        mark = _MARK if mixed and row.score == "checks" else ""
         cells = {n.header: Cell(n.skill_text(entry.measured) or "-") for n in numbers}
         cells |= {
             "run": Cell(entry.short),
@@ -75,7 +83,7 @@ def _table(
             "skill": Cell(skills[row.skill]),
             "model": Cell(models[row.model]),
             "cases": Cell(f"{row.cases}/{row.of}" if row.subset else str(row.cases)),
-            LIFT.header: Cell(cells[LIFT.header].text, lift_style(row.verdict)),
+            LIFT.header: Cell(f"{cells[LIFT.header].text}{mark}", lift_style(row.verdict)),
             "verdict": Cell(one_line(row.verdict or "-", 20), verdict_style(row.verdict)),
         }
         if entry.id == before:
@@ -149,6 +157,7 @@ def _bar_row(
     row, value = entry.row, metric.amount(entry.measured)
     bounds = metric.bounds_text(entry.measured)
     notes = [f"({bounds})"] if bounds else []
+    notes += [unit_of(row.score).strip()] if metric is LIFT and row.score == "checks" else []
     notes += [f"{row.cases}/{row.of} cases"] if row.subset else []
     texts = [
         entry.short,

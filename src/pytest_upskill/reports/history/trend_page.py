@@ -9,8 +9,9 @@ from math import floor, log10
 from typing import Final
 
 from ..._util.texts import harmless
+from ...results.summary import unit_of
 from ..html.markup import resource, shell
-from ..numbers import Number, shown_numbers
+from ..numbers import LIFT, Number, shown_numbers
 from .entries import Entry, by_pair
 
 _UNKNOWN: Final = "–"
@@ -95,6 +96,7 @@ def _cells(entry: Entry, numbers: Sequence[Number]) -> list[str]:
 def _cell(number: Number, entry: Entry) -> str:
     bounds = number.bounds_text(entry.measured) if number.interval else None
     text = number.skill_text(entry.measured) or _UNKNOWN
+    text += unit_of(entry.row.score) if number is LIFT else ""
     return f"{text} ({bounds})" if bounds else text
 
 

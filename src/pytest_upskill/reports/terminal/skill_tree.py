@@ -8,6 +8,7 @@ from typing import Final
 
 from ..._util.texts import counted, harmless, one_line, percent
 from ...results.overview import LastResult, SkillFile, SkillOverview, SkillTokens
+from ...results.summary import unit_of
 from ...skills.case import Case
 from ...skills.folder import SKILL_NAMES
 from ...skills.search import LeftOut, left_out_lines
@@ -130,7 +131,7 @@ def _result_lines(results: Sequence[LastResult], look: Look, width: int) -> Iter
     models = [result.model for result in shown]
     # Without room for the time of day, the date alone.
     for dates in ([result.date for result in shown], [result.date[:_DAY] for result in shown]):
-        texts = [_result_text(*both) for both in zip(shown, dates, strict=True)]
+        texts = [result_text(*both) for both in zip(shown, dates, strict=True)]
         room = width - max((len(kind) + len(rest) for kind, rest in texts), default=0)
         if room >= _SHORTEST_NAME:
             break
@@ -141,13 +142,16 @@ def _result_lines(results: Sequence[LastResult], look: Look, width: int) -> Iter
         yield f"and {len(results) - len(shown):,} more (-v shows them)"
 
 
-def _result_text(result: LastResult, date: str) -> tuple[str, str]:
+def result_text(result: LastResult, date: str) -> tuple[str, str]:
     """The text before the name of the model, and the text after it."""
-    without = "" if result.baseline_rate is None else f", {percent(result.baseline_rate)} without"
+    rate, baseline, of = result.rate, result.baseline_rate, ""
+    if result.score == "checks" and result.checks is not None:
+        rate, baseline, of = result.checks, result.baseline_checks, unit_of("checks")
+    without = "" if baseline is None else f", {percent(baseline)} without"
     subset = [f"{result.cases} of {result.of} cases"] if result.cases < result.of else []
     edited = ["edited since"] if result.edited_since else []
     about = ", ".join([*subset, one_line(date, 40), *edited])
-    return f"{result.kind} ", f" {percent(result.rate)}{without} ({about})"
+    return f"{result.kind} ", f" {percent(rate)}{of}{without} ({about})"
 
 
 def _body_lines(body: str, look: Look, width: int) -> Iterator[str]:

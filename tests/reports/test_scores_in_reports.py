@@ -1,0 +1,222 @@
+"""Shares of checks in every report: both arms, and both lifts with their intervals."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill.reports.export.benchmark_folder import benchmark_places
+from pytest_upskill.reports.history.entries import Entry, entry_data
+from pytest_upskill.reports.history.run_lines import comparison_lines, run_lines
+from pytest_upskill.reports.history.trend import history_lines, plot_lines
+from pytest_upskill.reports.history.trend_page import trend_page
+from pytest_upskill.reports.html import html_report
+from pytest_upskill.reports.html.case_data import Limits, page_data, rows_of
+from pytest_upskill.reports.markdown import markdown_summary
+from pytest_upskill.reports.numbers import LIFT, metrics
+from pytest_upskill.reports.terminal.failure import failure_text
+from pytest_upskill.reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS, Look
+from pytest_upskill.reports.terminal.live import item_numbers
+from pytest_upskill.reports.terminal.skill_tree import result_text
+from pytest_upskill.reports.terminal.summary_text import summary_lines
+from pytest_upskill.results.history import packed, read_head
+from pytest_upskill.results.overview import LastResult
+from pytest_upskill.results.run import RunResults
+from pytest_upskill.results.run_comparison import compare_runs
+from pytest_upskill.results.to_json import results_report
+from support.made import NOW, STARTED, checked_run, made_entry, made_row
+
+HIDDEN = [(0, 6), (1, 6), (0, 5), (1, 6), (2, 6), (0, 6)]  # of 7: no case passes in either arm
+CHECKS, PASS = checked_run(HIDDEN), checked_run(HIDDEN, score="pass")
+
+
+def shown(results: RunResults, width: int, verbosity: int = 0) -> list[str]:
+    look = Look(width, verbosity=verbosity)
+    return summary_lines(results.skills, results.verdicts, look)
+
+
+@pytest.mark.parametrize("width", [80, 100, 120, 160])
+def test_a_verdict_on_checks_has_the_pass_rate_beside_it(width: int) -> None:
+    lines = shown(CHECKS, width)
+    assert max(map(len, lines)) <= width
+    assert lines[0].endswith(" · 6 cases × 1 run · share of checks passed")
+    cells = re.sub(r"[█░ ]+", " ", lines[4])
+    assert cells.startswith("haiku 10% 83% +74 ")
+    assert re.search(r" 0% ?→ ?0% \+0 ", cells)
+    assert ("interval" in lines[2]) == (width == 160)
+    end = " ".join(" ".join(lines[6:]).split())
+    assert end.startswith(
+        "haiku: helps: +74 points of checks (+40 to +86), 0 of pass rate (-46 to +46), 200% more"
+    )
+
+
+@pytest.mark.parametrize("width", [80, 100, 120, 160])
+def test_a_verdict_on_passes_has_the_checks_beside_it(width: int) -> None:
+    lines = shown(PASS, width)
+    assert max(map(len, lines)) <= width
+    assert "share of checks" not in lines[0]
+    assert re.search(r"0\.7/7 ?→ ?5\.8/7 \+74 ", lines[4])
+    assert "+74 of checks (+40 to +86)" in " ".join(" ".join(lines[6:]).split())
+
+
+def test_shares_stand_for_counts_that_differ_from_case_to_case() -> None:
+    first, *rest = PASS.records
+    fewer = replace(first, checks=first.checks[:5])
+    assert " 10% → 83% +74 " in shown(replace(PASS, records=(fewer, *rest)), 120)[4]
+
+
+def test_quiet_lines_say_what_they_are_of() -> None:
+    (line,) = shown(CHECKS, 120, -1)
+    assert line.split("  ")[2:4] == ["10% → 83% of checks", "+74 (+40 to +86)"]
+    (line,) = shown(PASS, 120, -1)
+    assert "of checks" not in line
+
+
+@pytest.mark.parametrize(
+    ("by_checks", "legend"),
+    [
+        (13, "Shares of checks in %, without and with the skill, and the lift."),
+        (0, "Pass rates in %, without and with the skill, and the lift."),
+        (1, "Pass rates in %, without and with the skill, and the lift; * shares of checks."),
+    ],
+)
+def test_the_legend_of_a_matrix_says_what_it_is_of(by_checks: int, legend: str) -> None:
+    made = checked_run(HIDDEN, skills=[f"skill-{n}" for n in range(13)], score="pass")
+    skills = tuple(
+        replace(skill, score="checks") if number < by_checks else skill
+        for number, skill in enumerate(made.skills)
+    )
+    lines = shown(replace(made, skills=skills), 120)
+    assert legend in lines
+    starred = [line.split()[0] for line in lines if line.startswith("skill-") and "* " in line]
+    assert starred == (["skill-0*"] if by_checks == 1 else [])
+
+
+def test_markdown_has_both_lifts() -> None:
+    text = markdown_summary(CHECKS)
+    assert "| 10% | 83% | +74 (+40 to +86) | 0% → 0%, +0 (-46 to +46) | 0.7/7 → 5.8/7 |" in text
+    assert "Lift and verdict are of the share of checks passed." in text
+    text = markdown_summary(PASS)
+    assert "| 0% | 0% | 0 (-46 to +46) | 0.7/7 → 5.8/7, +74 (+40 to +86) |" in text
+    assert "share of checks" not in text
+    assert ": passed 0 of 1, 6 of 7 checks</summary>" in text
+    assert "Without the skill: passed 0 of 1 run, 0 of 7 checks." in text
+
+
+def test_the_page_has_both_lifts_and_plots_the_score() -> None:
+    page = html_report(CHECKS)
+    assert "<figcaption>Share of checks passed</figcaption>" in page
+    assert "Share of checks passed against" in page
+    assert 'data-name="passed">0% → 0% <small>+0 (-46 to +46)</small>' in page
+    page = html_report(PASS)
+    assert "<figcaption>Pass rate</figcaption>" in page
+    assert 'data-name="checks">0.7/7 → 5.8/7 <small>+74 (+40 to +86)</small>' in page
+
+
+def test_cases_of_the_page_are_worse_or_without_signal_by_the_score() -> None:
+    counts = [(5, 3), (7, 7), (0, 0), (1, 6)]
+    found = {row.test.case: row.states for row in rows_of(checked_run(counts))}
+    assert found == {
+        "case-0": ["failed", "worse"],
+        "case-1": ["no signal"],
+        "case-2": ["failed", "no signal"],
+        "case-3": ["failed"],
+    }
+    by_passes = checked_run(counts, score="pass")
+    assert rows_of(by_passes)[0].states == ["failed", "no signal"]
+    lifts = [
+        [test["lift"] for test in page_data(run, rows_of(run), Limits(9, 9))["tests"]]
+        for run in (checked_run(counts), by_passes)
+    ]
+    assert lifts[0] == pytest.approx([-2 / 7, 0, 0, 5 / 7])
+    assert lifts[1] == [0, 0, 0, 0]
+
+
+def test_a_failure_shows_the_checks_of_both_arms() -> None:
+    records = [record for record in CHECKS.records if record.case == "case-1"]
+    lines = failure_text("How?", records).split("\n")
+    assert lines[0] == "6 of 7 checks (1 without the skill): criterion 7"
+    assert "With the skill: failed, 6 of 7 checks" in lines
+    assert "Without it: failed, 1 of 7 checks" in lines
+    twice = [*records, *(replace(record, run=2) for record in records)]
+    lines = failure_text("How?", twice).split("\n")
+    assert lines[0].startswith("0 of 2 runs passed, 6 of 7 checks (1 without the skill): ")
+    told = "With the skill: 0 of 2 runs passed, 6 of 7 checks. Without it: 0 of 2, 1 of 7 checks."
+    assert told in lines
+
+
+def test_the_line_of_a_test_shows_checks_where_some_pass() -> None:
+    records = [record for record in CHECKS.records if record.case == "case-1"]
+    assert "· baseline 0/1 · 1/7 → 6/7 checks ·" in item_numbers(records, UNICODE_MARKS)
+    assert "- 1/7 -> 6/7 checks -" in item_numbers(records, ASCII_MARKS)
+    all_or_none = checked_run([(0, 7)]).records
+    assert "checks" not in item_numbers(all_or_none, UNICODE_MARKS)
+
+
+def test_the_benchmark_has_the_share_and_the_verdict_on_it() -> None:
+    (place,) = benchmark_places(CHECKS)
+    assert "helps: +74 points of checks" in place.files["benchmark.json"]
+    assert '"pass_rate": "+0.74"' in place.files["benchmark.json"]
+
+
+# The history.
+
+
+def entries(results: RunResults, folder: Path) -> list[Entry]:
+    file = folder / "run.json.gz"
+    file.write_bytes(packed(results_report(results)))
+    head = read_head(file)
+    return [Entry("id", "id", head.started, head.commit, row) for row in head.rows]
+
+
+def test_the_history_keeps_both_scores(tmp_path: Path) -> None:
+    (entry,) = entries(CHECKS, tmp_path)
+    assert entry.row.score == "checks"
+    assert entry.row.rate_lift == 0
+    assert (entry.row.score_lift, entry.row.lift) == pytest.approx((31 / 42, 31 / 42))
+    text = "\n".join(history_lines([entry], Look(160), STARTED))
+    assert text.endswith("\n\nlift and verdict are of the share of checks passed")
+    header, _, line = text.splitlines()[:3]
+    cells = dict(zip(header.split(), line.replace("just now", "now").split(), strict=True))
+    assert (cells["with"], cells["lift"], cells["passed"]) == ("83%", "+74", "0%")
+    assert entry_data(entry)["skill_score"] == pytest.approx(35 / 42)
+    named = metrics()
+    assert named["checks"].amount(entry.measured) == pytest.approx(35 / 42)
+    assert named["pass-rate"].amount(entry.measured) == 0
+    assert named["lift"].amount(entry.measured) == pytest.approx(31 / 42)
+
+
+def test_runs_of_both_scores_are_told_apart(tmp_path: Path) -> None:
+    both = [*entries(CHECKS, tmp_path), made_entry(1, made_row(0.5), "c0ffee")]
+    lines = history_lines(both, Look(160), NOW)
+    assert " +74c " in lines[2]
+    assert " +50 " in lines[3]
+    assert lines[-1] == "c of the share of checks passed, not of the pass rate"
+    (bar,) = [line for line in plot_lines(both, LIFT, Look(120), NOW) if "+74" in line]
+    assert bar.endswith("(+40 to +86) of checks")
+    page = trend_page(both, LIFT)
+    assert "+74 of checks (+40 to +86)" in page
+    assert "+50 (+40 to +60)" in page
+
+
+def test_a_kept_run_is_shown_with_its_score() -> None:
+    assert any("share of checks passed" in line for line in run_lines("r", CHECKS, Look(120)))
+
+
+def test_two_runs_are_compared_by_checks() -> None:
+    before, after = checked_run([(0, 1)] * 6), checked_run([(0, 6)] * 6)
+    both = [("a", before), ("b", after)]
+    text = "\n".join(comparison_lines(both, compare_runs(before, after), Look(120)))
+    assert "gate: the same skill in both, share of checks passed" in text
+    assert re.search(r"6 +14% +86% +\+71 \(\+39 to \+85\) .* better", text)
+    assert "  0 of pass rate (-46 to +46)" in text
+    assert "6 rose: case-0 (14% → 86%)" in text
+
+
+def test_the_last_result_of_a_list_is_of_the_score() -> None:
+    known = LastResult(
+        "m", 0.0, 0.0, "now", False, score="checks", checks=0.83, baseline_checks=0.1
+    )
+    assert result_text(known, "now")[1] == " 83% of checks, 10% without (now)"
+    assert result_text(replace(known, score="pass"), "now")[1] == " 0%, 0% without (now)"
