@@ -115,6 +115,18 @@ def test_a_long_description_is_two_lines(
     ]
 
 
+def test_long_paths_of_files_are_cut_to_the_width(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_skill(tmp_path / "gate") / "references/how-to-open-gates/in-the-winter"
+    folder.mkdir(parents=True)
+    for name in ("when-the-gate-is-frozen.md", "when-the-gate-is-melting.md"):
+        (folder / name).write_text("Wait.")
+    lines = [line for line in listed(capsys, "gate").splitlines() if "references" in line]
+    assert len(set(lines)) == 2
+    assert max(map(len, lines)) <= 60
+
+
 def test_verbose_shows_the_start_of_the_skill_and_some_cases(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

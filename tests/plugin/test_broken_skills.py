@@ -173,6 +173,11 @@ def test_if_no_skill_has_cases_that_is_a_usage_error(
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert message in result.stderr.str()
     assert "pytest-upskill cases skills/door" in result.stderr.str()
+    assert "--skill-tests" not in result.stderr.str()
+    (pytester.path / "evals").mkdir()  # of the whole repository
+    (pytester.path / "evals/evals.json").write_text("{}")
+    result = pytester.runpytest_inprocess(*args, "--model", "haiku")
+    assert "a file elsewhere: --skill-tests evals/evals.json" in result.stderr.str()
 
 
 @pytest.mark.usefixtures("_no_cases")

@@ -12,7 +12,7 @@ from .._util.texts import one_line
 from ..errors import CasesError, SettingsError, SkillError, shown
 from ..settings import Settings
 from ..skills.case import find_cases, has_cases, how_to_add_cases
-from ..skills.folder import CASES_NAME
+from ..skills.folder import CASES_NAME, EVALS_NAME
 from ..skills.search import FoundSkills, LeftOut, find_skills
 from ..skills.skill import name_of
 from .arguments import SkillArg, path_of, split_args
@@ -21,6 +21,7 @@ from .options import SKILL
 Pick = tuple[str, str | None]  # a case and a model, None for the models of the run
 
 COMMAND_FOR_CASES: Final = "pytest-upskill cases"
+_ABOVE: Final = 3  # folders above a skill: plugins/x/skills/y
 _LONGEST: Final = 64  # characters of a folder's name in a label
 
 
@@ -130,10 +131,19 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
 def _no_cases(sources: Sequence[SkillSource]) -> CasesError:
     folder = sources[0].folder
     how = f"{how_to_add_cases(folder / CASES_NAME)}\n  Or run: {COMMAND_FOR_CASES} {shown(folder)}"
+    if elsewhere := _cases_of_plugin(sources):
+        how += f"\n  Or use the cases of a file elsewhere: --skill-tests {shown(elsewhere)}"
     if len(sources) == 1:
         return CasesError(folder, "this skill has no cases", how)
     where = shown(Path(os.path.commonpath([source.folder for source in sources])))
     return CasesError(where, f"none of its {len(sources):,} skills has cases", how)
+
+
+def _cases_of_plugin(sources: Sequence[SkillSource]) -> Path | None:
+    """An evals.json of the plugin or repository that has these skills; for one skill, mostly."""
+    above = (folder for source in sources for folder in source.folder.parents[:_ABOVE])
+    files = (folder / EVALS_NAME for folder in above if folder.is_relative_to(Path.cwd()))
+    return next(filter(Path.is_file, files), None)
 
 
 def _sources(

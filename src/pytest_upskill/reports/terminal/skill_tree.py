@@ -87,7 +87,7 @@ def _skill_lines(overview: SkillOverview, look: Look, width: int) -> Iterator[st
     yield f"{name}  {paint(str(overview.tokens), faint=True)}" if skill else name
     if skill:
         yield from _wrapped(skill.description, width, look, most=2)
-        yield from _file_lines(overview.files, look)
+        yield from _file_lines(overview.files, look, width)
         yield _cases_line(overview, look)
     yield from _result_lines(overview.results, look, width)
     for error in overview.errors:
@@ -99,18 +99,23 @@ def _skill_lines(overview: SkillOverview, look: Look, width: int) -> Iterator[st
             yield from ("", *_case_lines(overview.cases, look, width))
 
 
-def _file_lines(files: Sequence[SkillFile], look: Look) -> Iterator[str]:
+def _file_lines(files: Sequence[SkillFile], look: Look, width: int) -> Iterator[str]:
     shown = files if look.verbosity > 0 else files[:_FILES_SHOWN]
-    names = [_name(file.path) for file in shown]
-    widest = max(map(len, names), default=0)
-    for name, file in zip(names, shown, strict=True):
-        size = counted(file.tokens or 0, "token") if _is_read(file) else f"{file.size:,} bytes"
-        yield f"{name:<{widest}}  {look.paint(size, faint=True)}"
+    sizes = [_size(file) for file in shown]
+    room = width - 2 - max(map(len, sizes), default=0)
+    names = distinct_names([file.path for file in shown], max(room, _SHORTEST_NAME), look.marks.cut)
+    widest = max(map(len, names.values()), default=0)
+    for file, size in zip(shown, sizes, strict=True):
+        yield f"{names[file.path]:<{widest}}  {look.paint(size, faint=True)}"
     rest = files[len(shown) :]
     if rest:
         tokens = sum(file.tokens or 0 for file in rest if _is_read(file))
         size = f", {counted(tokens, 'token')}" if tokens else ""
         yield f"{look.marks.cut} and {counted(len(rest), 'file')} more{size}"
+
+
+def _size(file: SkillFile) -> str:
+    return counted(file.tokens or 0, "token") if _is_read(file) else f"{file.size:,} bytes"
 
 
 def _is_read(file: SkillFile) -> bool:
