@@ -118,8 +118,9 @@ def test_the_previous_arm_has_the_files_as_they_were(
     require_ref.cache_clear()
     folder = tmp_path / "skills/gate"
     old = {"a.md": "Old a.", "gone.md": "Gone.", "big.md": "x" * 1_001, "bin.md": "\0"}
-    write_all(folder, "Old: a.md, gone.md, new.md, BIG.md, bin.md, link.md", **old)
-    (folder / "link.md").symlink_to("a.md")
+    write_all(folder, "Old: a.md, gone.md, new.md, BIG.md, bin.md, link.md, out.md", **old)
+    (folder / "link.md").symlink_to("references/keys.md")
+    (folder / "out.md").symlink_to("../out.md")
     commit_all(tmp_path)
     (folder / "gone.md").unlink()
     write_all(folder, "New: a.md, new.md", **{"a.md": "New a.", "new.md": "New."})
@@ -127,10 +128,11 @@ def test_the_previous_arm_has_the_files_as_they_were(
     assert skill.previous is not None
     assert skill.previous.startswith("Old: a.md")
     assert "a.md:\n```\nOld a.\n```\n\ngone.md:\n```\nGone.\n```" in skill.previous
+    assert skill.previous.endswith(f"link.md:\n```\n{KEYS}```")
     assert "New" not in skill.previous
     assert "a.md:\n```\nNew a.\n```\n\nnew.md:\n```\nNew.\n```" in skill.text
     plain = loaded(folder, against="main").previous
-    assert plain == "Old: a.md, gone.md, new.md, BIG.md, bin.md, link.md"
+    assert plain == "Old: a.md, gone.md, new.md, BIG.md, bin.md, link.md, out.md"
 
 
 def test_a_link_out_of_the_folder_and_what_is_no_file_are_not_read(tmp_path: Path) -> None:

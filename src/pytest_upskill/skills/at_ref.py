@@ -1,5 +1,6 @@
 """The files of a skill at a git ref, read through git without touching the work tree."""
 
+import posixpath
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -44,7 +45,11 @@ class FilesAtRef:
         """The text of a file; ValueError says why it has none."""
         blob = self._blobs[path]
         if blob.is_link:
-            raise ValueError("a link")
+            target = self.data(path).decode("utf-8", "surrogateescape")
+            path = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+            if path not in self._blobs or self._blobs[path].is_link:
+                raise ValueError("a link out of the skill's folder")
+            blob = self._blobs[path]
         if blob.size > MAX_FILE_BYTES:
             raise ValueError(f"{blob.size:,} bytes")
         return text_of(self.data(path))
