@@ -180,6 +180,13 @@ def test_if_no_skill_has_cases_that_is_a_usage_error(
     assert "a file elsewhere: --skill-tests evals/evals.json" in result.stderr.str()
 
 
+def test_the_skill_that_an_error_names_is_no_copy_for_an_agent(pytester: pytest.Pytester) -> None:
+    for folder in (".claude/skills/a", "skills/b"):
+        (write_skill(pytester.path / folder) / "skill_meta.json").unlink()
+    result = pytester.runpytest_inprocess("--skill", ".", "--model", "haiku")
+    assert "Or run: pytest-upskill cases skills/b" in result.stderr.str()
+
+
 @pytest.mark.usefixtures("_no_cases")
 def test_skills_of_the_ini_file_without_cases_don_t_stop_other_tests(
     pytester: pytest.Pytester,

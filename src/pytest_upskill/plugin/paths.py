@@ -129,7 +129,8 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
 
 
 def _no_cases(sources: Sequence[SkillSource]) -> CasesError:
-    folder = sources[0].folder
+    own = [one for one in sources if not any(part[:1] == "." for part in one.folder.parts)]
+    folder = (own or sources)[0].folder  # not one of .claude/skills, if there are others
     how = f"{how_to_add_cases(folder / CASES_NAME)}\n  Or run: {COMMAND_FOR_CASES} {shown(folder)}"
     if elsewhere := _cases_of_plugin(sources):
         how += f"\n  Or use the cases of a file elsewhere: --skill-tests {shown(elsewhere)}"
@@ -142,8 +143,9 @@ def _no_cases(sources: Sequence[SkillSource]) -> CasesError:
 def _cases_of_plugin(sources: Sequence[SkillSource]) -> Path | None:
     """An evals.json of the plugin or repository that has these skills; for one skill, mostly."""
     above = (folder for source in sources for folder in source.folder.parents[:_ABOVE])
-    files = (folder / EVALS_NAME for folder in above if folder.is_relative_to(Path.cwd()))
-    return next(filter(Path.is_file, files), None)
+    here = [folder for folder in above if folder.is_relative_to(Path.cwd())]
+    names = (EVALS_NAME, Path(EVALS_NAME).name)
+    return next((file for f in here for name in names if (file := f / name).is_file()), None)
 
 
 def _sources(
