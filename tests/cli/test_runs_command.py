@@ -320,7 +320,7 @@ def test_names_of_models_can_not_harm_the_terminal(
         assert "m\\x1b" in text
 
 
-@pytest.mark.parametrize(("columns", "headers"), [(80, 9), (120, 13)])
+@pytest.mark.parametrize(("columns", "headers"), [(80, 9), (120, 12)])
 def test_a_terminal_has_colours_and_no_line_is_too_long(
     project: Path, columns: int, headers: int
 ) -> None:

@@ -66,6 +66,11 @@ def test_shares_stand_for_counts_that_differ_from_case_to_case() -> None:
     assert " 10% → 83% +74 " in shown(replace(PASS, records=(fewer, *rest)), 120)[4]
 
 
+def test_one_check_each_has_no_column_of_its_own() -> None:
+    assert "checks" not in shown(checked_run([(0, 1)] * 6, of=1, score="pass"), 120)[2]
+    assert "checks" in shown(checked_run([(0, 7)] * 6, score="pass"), 120)[2]
+
+
 def test_quiet_lines_say_what_they_are_of() -> None:
     (line,) = shown(CHECKS, 120, -1)
     assert line.split("  ")[2:4] == ["10% → 83% of checks", "+74 (+40 to +86)"]

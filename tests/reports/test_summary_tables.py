@@ -99,7 +99,9 @@ def test_a_row_is_one_line_at_80_columns() -> None:
 
 
 def test_a_wide_terminal_has_long_bars_and_the_interval() -> None:
-    row = made_summary(LONG_MODEL, rates=[(0.0, 1.0)] * 10, tokens=(9.0, 9.0), graded=1)
+    row = made_summary(
+        LONG_MODEL, rates=[(0.0, 1.0)] * 10, tokens=(9.0, 9.0), graded=1, checks_total=2
+    )
     header, _, shown = lines(row, width=140)[2:5]
     assert header.split()[3:6] == ["lift", "interval", "checks"]
     at = slice(header.index("interval"), header.index("checks"))

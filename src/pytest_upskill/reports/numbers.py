@@ -171,7 +171,7 @@ class Number:
     alarm: bool = False  # red and never dropped unless it is 0
     detail: bool = False  # only in the table of a run and on its page
     shown_if: Callable[[float | None], bool] = lambda _: True  # of any amount in any row
-    beside: Score | None = None  # only shown if a verdict is on this score
+    tells: Callable[[Measured], bool] = lambda _: True  # whether a row says something with it
     gain: Callable[[Measured], Gain | None] = lambda _: None  # a lift of its own
     write: Callable[[Measured, str], str | None] | None = None  # `text`, if amounts don't tell it
 
@@ -212,7 +212,7 @@ class Number:
         return growth(after / before - 1, times) if self.growth and before and after else None
 
     def is_shown(self, rows: Iterable[Measured]) -> bool:
-        own = [row for row in rows if self.beside in (None, row.score)]
+        own = filter(self.tells, rows)
         return any(map(self.shown_if, (amount for row in own for amount in self.amounts(row))))
 
     def header_of(self, rows: Iterable[Measured]) -> str:
@@ -254,6 +254,15 @@ def _checks(row: Measured, arrow: str) -> str | None:
         return None
     return arrow.join(
         "/".join(short(count / arm.graded) for count in (arm.checks_passed, arm.checks_total))
+        for arm in arms
+    )
+
+
+def _has_several_checks(row: Measured) -> bool:
+    """With one check each, to pass a check is to pass."""
+    arms = [row.arm(arm) for arm in _COMPARED]
+    return any(
+        arm.checks_total > arm.graded or (arm.score is not None and arm.score != arm.rate)
         for arm in arms
     )
 
@@ -324,7 +333,7 @@ NUMBERS: list[Number] = [
         title="pass rate with the skill",
         bounds=lambda row: row.rate_bounds,
         priority=36,
-        beside="checks",
+        tells=lambda row: row.score == "checks",
         gain=_other_lift("pass"),
     ),
     Number(
@@ -334,6 +343,7 @@ NUMBERS: list[Number] = [
         RATE,
         title="share of checks passed with the skill",
         priority=35,
+        tells=_has_several_checks,
         shown_if=lambda share: share is not None,
         gain=_other_lift("checks"),
         write=_checks,
