@@ -212,7 +212,6 @@ EMPTY_TEXT = "must not be empty: every answer would pass, or none"
         ({"context": {"files": "a.txt"}}, ".context.files: must be an object of strings"),
         ({"validator": "json"}, ".validator: unknown check 'json'; registered: none"),
         ({"validator": 1}, ".validator: must be a string"),
-        ({"output_file": "a.py"}, ": validator_config or output_file without a"),
         ({"id": ""}, ".id: '' can't be part of a test id"),
         ({"id": "a b"}, ".id: 'a b' can't be part of a test id"),
         ({"id": "a[b]"}, ".id: 'a[b]' can't be part"),
@@ -352,6 +351,18 @@ def test_keys_with_a_plain_meaning_are_read(tmp_path: Path) -> None:
     assert (first.id, first.files, loaded.warnings) == ("open-it", (("a.txt", "a"),), ())
     added = {"judge": ["Kind"], "not_contains": ["down"]}
     assert first.expected == {"contains": ["gate up"], "all_of": [added]}
+
+
+def test_an_output_file_without_a_validator_is_ignored_as_by_upskill(tmp_path: Path) -> None:
+    cases = [
+        GATE,
+        {**DOOR, "output_file": "a.py"},
+        {**DOOR, "id": "x", "validator_config": {"a": 1}},
+    ]
+    loaded = load_cases(write(tmp_path, json.dumps(cases, indent=1)))
+    assert [case.validator for case in loaded.whole()] == [None] * 3
+    message = "output_file and validator_config are ignored without a validator"
+    assert loaded.warnings == ((10, message),)
 
 
 def test_files_may_be_objects(tmp_path: Path) -> None:

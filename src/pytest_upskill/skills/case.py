@@ -55,6 +55,7 @@ Role = Literal["user", "assistant"]
 
 MAX_CASES_BYTES: Final = 50_000_000
 _MOST_KEYS: Final = 10  # named in a warning
+_NO_VALIDATOR: Final = "output_file and validator_config are ignored without a validator"
 _NO_REASON: Final = "no reason given"
 _HOW_TO_ADD_CASES: Final = (
     'Write {"cases": [{"input": "a question", "expected": {"contains": ["text"]}}]} to {file}.'
@@ -118,7 +119,7 @@ def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
     if others:
         keys_of_file(data, others, unknown)
         warnings += _without_triggers(entries, lines)
-    cases, bad = list[Case](), list[BrokenCase]()
+    cases, bad, no_validator = list[Case](), list[BrokenCase](), list[tuple[int, str]]()
     for place, written in zip(*entries, strict=True):
         try:
             if others:
@@ -126,11 +127,14 @@ def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
             else:
                 given = own_case(written, place, folder, unknown)
             form: CaseForm = read_form(_CASE, _with_defaults(given, defaults), place)
+            if (form.output_file or form.validator_config) and not form.validator:
+                no_validator.append((lines[place], _NO_VALIDATOR))
             made = _case(place, lines[place], form, folder, _defaulted(given, defaults))
             cases.append(replace(made, is_eval=others is not None))
         except FormError as error:
             name = usable_id(written, "id", "name") if isinstance(written, dict) else None
             bad.append(broken(file, lines[place], place, error.problems, name))
+    warnings += no_validator[:1]
     cases = _with_ids(cases)
     if others:
         cases, renamed = _distinct(cases)
@@ -304,19 +308,14 @@ def _case(
         models=tuple(form.models or ()),
         defaulted=defaulted,
     )
-    files, validator = _files(case, form.context, folder), _validator(case, form)
+    files, validator = _files(case, form.context, folder), _validator(form)
     return replace(case, files=files, validator=validator)
 
 
-def _validator(case: Case, form: CaseForm) -> tuple[str, dict[str, Any]] | None:
+def _validator(form: CaseForm) -> tuple[str, dict[str, Any]] | None:
     given = {**(form.validator_config or {}), "output_file": form.output_file}
     value = {key: setting for key, setting in given.items() if setting is not None}
-    if form.validator:
-        return form.validator, value
-    if value:
-        problem = "validator_config or output_file without a validator"
-        raise FormError([(case.place_of(), problem)])
-    return None
+    return (form.validator, value) if form.validator else None
 
 
 def read_messages(turns: Any) -> tuple[tuple[Role, str], ...]:
