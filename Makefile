@@ -1,6 +1,7 @@
 # make demo    the demo skill on the embedded model
 # make quick   the unit tests, for the inner loop
 # make test    everything that CI runs
+# make corpus  lint, list and collect the skills of every repository in the folder DIR
 #
 # All you need is Python 3.11 or later. The first run creates .venv, later ones reuse it.
 
@@ -15,7 +16,7 @@ UNIT := _util checks engine lint measure models reports results skills stats tri
 # The tests start Python many times, which is faster with compiled modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo quick test format lint types layers browser tests wheel bench pictures clean
+.PHONY: demo quick test format lint types layers browser tests wheel corpus bench pictures clean
 
 demo: $(VENV)/.user
 	$(BIN)/pytest --skill $(DEMO_SKILL) --model local --skill-max-output 120
@@ -60,6 +61,11 @@ wheel: $(VENV)/.dev
 	$(PYTHON) -m venv build/wheel-venv
 	build/wheel-venv/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
 	build/wheel-venv/bin/python tests/try_wheel.py
+
+# Real skills, that nobody here wrote: no model is asked. CORPUS=-v names every skill refused.
+corpus: $(VENV)/.user
+	@test -d "$(DIR)" || { echo "Name a folder of repositories: make corpus DIR=…"; exit 2; }
+	$(BIN)/python tests/try_corpus.py $(CORPUS) "$(DIR)"
 
 # Takes a few minutes on an otherwise idle machine; BENCH=calls runs one benchmark.
 bench: $(VENV)/.dev
