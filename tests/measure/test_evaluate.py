@@ -1,5 +1,6 @@
 """Measuring a skill without pytest."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from pytest_upskill.checks import load_checked_cases
 from pytest_upskill.measure.evaluate import evaluate_cases
 from pytest_upskill.models.prices import Price
-from pytest_upskill.settings import Settings
+from pytest_upskill.settings import Score, Settings
 from pytest_upskill.skills.case import find_cases
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
@@ -64,3 +65,24 @@ def test_cases_are_asked_on_every_model_and_graded(tmp_path: Path, arms: Sequenc
         assert outcomes["opus", "opus", "skill"] == ("passed", None)
     assert results.model_ids == models
     assert results.questions["gate", "how"] == "How?"
+
+
+@pytest.mark.parametrize(
+    ("written", "chosen", "score"),
+    [
+        ({"cases": [case("How?", "gate up")]}, None, "pass"),
+        ({"cases": [case("How?", "gate up")]}, "checks", "checks"),
+        ({"evals": [{"prompt": "How?", "assertions": ["It helps."]}]}, None, "checks"),
+        ({"evals": [{"prompt": "How?", "assertions": ["It helps."]}]}, "pass", "pass"),
+    ],
+)
+def test_the_form_of_the_cases_decides_what_is_scored(
+    tmp_path: Path, written: object, chosen: Score | None, score: Score
+) -> None:
+    skill = load_skill(write_skill(tmp_path / "gate") / "SKILL.md")
+    file = tmp_path / "gate/skill_meta.json"
+    file.write_text(json.dumps(written))
+    cases = load_checked_cases(file).whole()
+    nobody = Settings(score=chosen)
+    results = evaluate_cases(skill, cases, {}, nobody, lambda _: [], lambda _: None)
+    assert [info.score for info in results.skills] == [score]
