@@ -27,8 +27,8 @@ def test_a_skill_that_helps_passes_and_shows_its_lift(
         [
             f"upskill: gate on {model}",
             "gate · about 10 tokens · 1 case × 1 run",
-            "model*without*with*lift*checks*tokens*seconds*errors",
-            "scripted:* +100 *1/1*",
+            "model*without*with*lift*tokens*seconds*errors",
+            "scripted:* +100 *",
         ]
     )
 
