@@ -7,6 +7,8 @@ capitals too.
 
 import re
 import shutil
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -182,3 +184,18 @@ def outcome_of(found: re.Match[str]) -> str:
     """As in the table, without the digest of an automatic id."""
     test = re.sub(r"-[0-9a-f]{6}$", "", found["test"] or "")
     return f"{test}={found['outcome'].lower()}" if test else found["outcome"]
+
+
+def test_make_corpus_counts_what_was_loaded_and_refused(corpus: Path) -> None:
+    script = CORPUS.parent / "try_corpus.py"
+    command = [sys.executable, str(script), "-v", str(corpus.parent)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    refused = [row for row in ROWS if row.refused]
+    loaded = len(ROWS) - len(refused)
+    first = done.stdout.splitlines()[0]
+    assert first.startswith(f"corpus: {loaded} skills loaded, ")
+    assert f"{len(refused)} refused, 4 left out" in first
+    assert f"{sum(len(row.tests.split()) for row in ROWS)} tests" in first
+    assert "       1  symbolic link out of the skill's folder" in done.stdout
+    assert "; 0 crashes" in done.stdout
