@@ -23,7 +23,6 @@ def lint_skill(skill_file: Path, *, judge: bool, lift: float) -> list[Finding]:
     if cases_file:
         found += lint_cases(cases_file, folder, judge=judge, lift=lift)
     else:
-        hint = f"Add some in {CASES_NAME} next to SKILL.md."
-        what = "no cases"
-        found.append(Finding(shown(skill_file), 1, "warning", "no-cases", what, hint))
+        hint = f"Write {CASES_NAME} next to it, or run pytest-upskill cases {shown(folder)}."
+        found.append(Finding(shown(skill_file), 1, "warning", "no-cases", "no cases", hint))
     return found
