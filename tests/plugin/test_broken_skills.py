@@ -8,6 +8,7 @@ import pytest
 
 from pytest_upskill.results.from_json import read_run
 from support.kit import case, write_script, write_skill
+from support.loopback import LoopbackServer, Reply
 
 DOOR = "skills/door/skill_meta.json"
 MESSAGE = f"{DOOR}:1:2: invalid JSON"
@@ -127,6 +128,22 @@ def test_a_warning_that_is_an_error_is_one_of_its_skill_alone(
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.assert_outcomes(skipped=1, errors=1, xpassed=1)
     result.stdout.fnmatch_lines(["skills/door/SKILL.md:4: 'colour' is not in the *"])
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_broken_conftest_of_the_project_is_told_once_and_costs_nothing(
+    pytester: pytest.Pytester, workers: str
+) -> None:
+    for name in ("gate", "door"):
+        write_skill(pytester.path / "skills" / name, body=f"The command of the {name}.")
+    (pytester.path / "skills/conftest.py").write_text("raise RuntimeError('no')")
+    with LoopbackServer(lambda _: Reply("gate up")) as server:
+        args = ["--skill", "skills", "--model", "m", "--skill-base-url", f"{server.url}/v1"]
+        result = pytester.runpytest_inprocess(*args, "-n", workers)
+    assert result.ret in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED)
+    result.stdout.fnmatch_lines(["ERROR skills/door/skill_meta.json - RuntimeError: no"])
+    result.stdout.no_fnmatch_line("ERROR skills/gate/skill_meta.json - *")
+    assert server.asked == []
 
 
 # Skills without cases.

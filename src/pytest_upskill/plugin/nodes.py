@@ -50,6 +50,8 @@ class Run(Protocol):
     usual_models: Collection[str]  # without those that only node ids name
     asks: bool  # False with --collect-only and the like
 
+    def load_conftests(self, folder: Path) -> None: ...
+
     def ask(self, questions: Sequence[Question]) -> list[Reply]: ...
 
     def runs_of(self, item: "CaseItem") -> int:
@@ -103,7 +105,7 @@ class SkillFile(pytest.File):
 
     def collect(self) -> Iterator[pytest.Item]:
         if self.source.conftests:
-            load_conftests(self.config, self.source.conftests)
+            self.run.load_conftests(self.source.conftests)
         try:
             yield from self._items()
         except InputError as error:
@@ -194,16 +196,6 @@ class SkillFile(pytest.File):
                 models = [model] if model else self.run.usual_models
                 where, what = f"{where}:{lines[case]}", f"this case is not for {', '.join(models)}"
             yield Unrunnable.make(self, harmless(f"{where}: {what}"), name)
-
-
-def load_conftests(config: pytest.Config, folder: Path) -> None:
-    """Import the conftest files of a folder and of those above, as pytest does on the way."""
-    config.pluginmanager._loadconftestmodules(
-        folder,
-        config.getoption("importmode"),
-        rootpath=config.rootpath,
-        consider_namespace_packages=config.getini("consider_namespace_packages"),
-    )
 
 
 def require_judge(sources: Sequence[SkillSource]) -> None:

@@ -61,6 +61,7 @@ class UpskillRun:
         self._config = config
         self._session: pytest.Session | None = None
         self._selected = Selected()
+        self._with_conftests: set[Path] = set()
         self._models = Assembly()
         self._specs: Specs = {}  # the models under test
         self._judges: Specs = {}
@@ -188,6 +189,20 @@ class UpskillRun:
             files = [SkillFile.make(collector, source, self) for source in self._selected.sources]
             report.result = [*report.result, *files]
         return report
+
+    def load_conftests(self, folder: Path) -> None:
+        """Import the conftest files of a folder and of those above, as pytest does on the way.
+
+        Once: if one is broken, that is an error of the first skill there, and pytest stops.
+        """
+        if folder not in self._with_conftests:
+            self._with_conftests.add(folder)
+            self._config.pluginmanager._loadconftestmodules(
+                folder,
+                self._config.getoption("importmode"),
+                rootpath=self._config.rootpath,
+                consider_namespace_packages=self._config.getini("consider_namespace_packages"),
+            )
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(
