@@ -97,6 +97,10 @@ def test_only_collecting_shows_it_too(pytester: pytest.Pytester, model: str) -> 
     result.stdout.fnmatch_lines(
         [f"skills/gate/skill_meta.json::open-gate[[]{model}]", DOOR, f"upskill: {MESSAGE}*"]
     )
+    write_skill(pytester.path / "skills/door", [{"input": "q", "expected": {"contians": "x"}}])
+    result = run(pytester, model, "--collect-only", "-q")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines([f"upskill: {DOOR}:1: *.contians: unknown check *"])
 
 
 def test_no_gate_passes(pytester: pytest.Pytester, model: str) -> None:

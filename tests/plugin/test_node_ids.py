@@ -1,6 +1,7 @@
 """A skill named by one of its files: a node id copied from the screen runs as it is."""
 
 import json
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -145,6 +146,36 @@ def test_a_conftest_in_the_skills_folder_is_not_run(pytester: pytest.Pytester, g
     assert len(collected(pytester, f"{META}::open[haiku]")) == 1
     args = ["skills/gate/more.json::other[haiku]", "--skill-tests", "skills/gate/more.json"]
     assert len(collected(pytester, *args)) == 1
+
+
+@pytest.mark.parametrize("ini", ["", "[pytest]\n"])
+def test_no_conftest_around_a_skill_elsewhere_is_run(
+    pytester: pytest.Pytester, tmp_path: Path, ini: str
+) -> None:
+    write_skill(tmp_path / "elsewhere/skills/gate")
+    for folder in ("elsewhere", "elsewhere/skills"):
+        (tmp_path / folder / "conftest.py").write_text("raise SystemExit('ran code')")
+    if ini:
+        (tmp_path / "elsewhere/pytest.ini").write_text(ini)
+    file = tmp_path / "elsewhere/skills/gate/skill_meta.json"
+    assert len(collected(pytester, f"{file}::open-gate[haiku]")) == 1
+
+
+def test_hooks_of_the_project_see_a_named_case(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytester.makeini("[pytest]")
+    text = "def pytest_runtest_setup(item): print('{} saw', item.name)"
+    pytester.makeconftest(text.format("root"))
+    (pytester.path / "skills/conftest.py").write_text(text.format("skills"))
+    model = write_script(pytester.path / "a.json")
+    for folder in (".", "skills", "skills/gate"):
+        monkeypatch.chdir(pytester.path / folder)
+        file = os.path.relpath(pytester.path / META)
+        name = model.replace("a.json", os.path.relpath(pytester.path / "a.json"))
+        result = pytester.runpytest_subprocess(f"{file}::open[{name}]", "-s")
+        result.assert_outcomes(passed=1)
+        result.stdout.fnmatch_lines_random(["*root saw open*", "*skills saw open*"])
 
 
 def test_files_that_belong_to_no_skill_are_left_to_pytest(pytester: pytest.Pytester) -> None:

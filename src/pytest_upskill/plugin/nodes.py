@@ -308,9 +308,12 @@ class BrokenCaseItem(ItemOfFile):
         return item
 
     def runtest(self) -> None:
-        message = message_of(self.error, self.config)
-        self.user_properties.append((BROKEN_PROPERTY, message))
-        pytest.fail(message, pytrace=False)
+        self.user_properties.append((BROKEN_PROPERTY, self.message))
+        pytest.fail(self.message, pytrace=False)
+
+    @property
+    def message(self) -> str:
+        return message_of(self.error, self.config)
 
     def _in_short(self, failure: BaseException) -> str:  # noqa: ARG002
         """Without the file and the line, which stand before it."""

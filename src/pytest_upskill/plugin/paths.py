@@ -111,8 +111,7 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
             sources[file] = source
     if sources:
         _require_file(settings.tests_file)
-    # Not pytest's rootdir: it depends on the paths on the command line.
-    home = config.invocation_params.dir if by_option else config.rootpath
+    home = config.invocation_params.dir if by_option else _project(config)
     folders = {file.parent for file in files}
     chosen = [
         replace(source, conftests=_conftests_for(source.folder, folders, home, config.rootpath))
@@ -208,6 +207,17 @@ def relative(path: Path, root: Path) -> str:
 def ini_folder(config: pytest.Config) -> Path:
     """The folder of the ini file."""
     return config.inipath.parent if config.inipath else config.rootpath
+
+
+def _project(config: pytest.Config) -> Path:
+    """The folder of the project around the current folder.
+
+    Not pytest's rootdir: it may be that of a skill elsewhere that the command line names.
+    """
+    here = config.invocation_params.dir
+    return (
+        ini_folder(config) if config.inipath and here.is_relative_to(ini_folder(config)) else here
+    )
 
 
 def _conftests_for(skill: Path, skills: Collection[Path], home: Path, root: Path) -> Path | None:

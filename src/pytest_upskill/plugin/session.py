@@ -36,7 +36,7 @@ from .asking import Asking
 from .calls import FrugalRuns, collected_line, looks_of, plan_of
 from .functions import MarkedTests
 from .ledger import Ledger
-from .nodes import CaseItem, ItemOfFile, SkillFile, Unrunnable, require_judge
+from .nodes import BrokenCaseItem, CaseItem, ItemOfFile, SkillFile, Unrunnable, require_judge
 from .options import MODEL, message_of, read_settings, spell
 from .otel import OtelExport
 from .outcomes import NotAnswered
@@ -118,7 +118,8 @@ class UpskillRun:
             elif not self._config.args:  # there are no tests in Python either
                 usual = ()
             models = tuple(dict.fromkeys([*usual, *selected.models]))
-            self.settings = replace(self.settings, models=models)
+            file = self.settings.models_file if usual else None
+            self.settings = replace(self.settings, models=models, models_file=file)
         providers = {**PROVIDERS, **hooks.providers(self._config)}
         self._models = Assembly(parse_prices(self.settings.prices), providers)
         self._specs = self._models.add_models(self.settings)
@@ -295,8 +296,9 @@ class UpskillRun:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         self._asking.close()
         if self._config.option.collectonly:
-            # What a run would report as errors.
-            broken = [item.message for item in session.items if isinstance(item, Unrunnable)]
+            # What a run would report as errors and failures.
+            kinds = (Unrunnable, BrokenCaseItem)
+            broken = [item.message for item in session.items if isinstance(item, kinds)]
             self._problems += broken
             if broken:
                 session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
