@@ -258,13 +258,17 @@ def test_first_five_problems_are_shown(tmp_path: Path) -> None:
     assert lines[-1].strip() == "and 3 more"
 
 
-@pytest.mark.parametrize(
-    "cases", [[GATE, DOOR, GATE], [{**GATE, "id": 1}, DOOR, {**DOOR, "id": "1"}]]
-)
-def test_duplicate_ids_are_rejected_with_their_paths(tmp_path: Path, cases: Any) -> None:
-    problem = rejected(tmp_path, cases).problem
-    assert problem.startswith("[2].id: ")
-    assert problem.endswith(": also the id of [0]")
+def test_duplicate_ids_are_rejected_with_their_paths(tmp_path: Path) -> None:
+    problem = rejected(tmp_path, [{**GATE, "id": 1}, DOOR, {**DOOR, "id": "1"}]).problem
+    assert problem == "[2].id: duplicate id '1': also the id of [0]"
+
+
+def test_cases_that_ask_the_same_need_an_id(tmp_path: Path) -> None:
+    again = {**GATE, "expected": {"contains": ["other"]}}
+    problem = rejected(tmp_path, [GATE, DOOR, again]).problem
+    assert problem == "[2].id: missing, and [0] asks the same; give one of them an id"
+    cases = load(tmp_path, GATE, DOOR, {**again, "id": "again"})
+    assert [c.id for c in cases][2:] == ["again"]
 
 
 def test_messages_escape_control_characters(tmp_path: Path) -> None:

@@ -97,6 +97,13 @@ def test_virtual_environments_are_left_out_whatever_their_name(tmp_path: Path) -
     assert found(tmp_path / "env") == ["lib/theirs"]
 
 
+def test_a_virtual_environment_in_its_usual_place_is_told(tmp_path: Path) -> None:
+    write_skills(tmp_path, "gate", ".venv/lib/site-packages/pack/theirs")
+    (tmp_path / "tool/.venv/lib").mkdir(parents=True)
+    assert found(tmp_path) == ["gate"]
+    assert left_out(tmp_path) == [(".venv", ENVIRONMENT)]
+
+
 def test_other_worktrees_of_the_repository_are_left_out(tmp_path: Path) -> None:
     write_skills(tmp_path, "gate", ".claude/worktrees/try/gate", "sub/gate")
     (tmp_path / ".claude/worktrees/try/.git").write_text("gitdir: /repo/.git/worktrees/try\n")

@@ -135,6 +135,17 @@ def test_fault_of_form_is_a_warning_with_its_line_and_a_hint(
     assert skill.body == BODY
 
 
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [
+        ("colour", "Agents may ignore it; 'metadata' has room for keys of your own."),
+        ("user-invocable", "Claude Code reads it; other agents may ignore it."),
+    ],
+)
+def test_hint_about_a_key_says_who_reads_it(tmp_path: Path, key: str, hint: str) -> None:
+    assert only_fault(read(tmp_path, f"{GOOD}{key}: false\n")).hint == hint
+
+
 @pytest.mark.parametrize("name", ["a", "9-lives", "g" * 64, "tür-öffner", "門"])
 def test_valid_name_is_accepted(tmp_path: Path, name: str) -> None:
     skill = load_skill(write_skill(tmp_path / name) / "SKILL.md")

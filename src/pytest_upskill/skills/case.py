@@ -135,13 +135,17 @@ def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
             name = usable_id(written, "id", "name") if isinstance(written, dict) else None
             bad.append(broken(file, lines[place], place, error.problems, name))
     warnings += no_validator[:1]
+    named = {case.place for case in cases if case.id}
     cases = _with_ids(cases)
     if others:
         cases, renamed = _distinct(cases)
         warnings += renamed
     else:
         for case, first in _duplicates(cases):
-            what = f"duplicate id {case.id!r}: also the id of {json_path(first.place)}"
+            where = json_path(first.place)
+            what = f"duplicate id {case.id!r}: also the id of {where}"
+            if case.place not in named:
+                what = f"missing, and {where} asks the same; give one of them an id"
             bad.append(broken(file, case.line, case.place, [((*case.place, "id"), what)]))
             cases.remove(case)
     if unknown.places:

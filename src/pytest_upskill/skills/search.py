@@ -30,7 +30,12 @@ BROKEN: Final = "SKILL.md is a broken link"
 WORKTREE: Final = "another git worktree"
 
 _WORKSPACE_SUFFIX: Final = "-workspace"
-_PACKAGE_FOLDERS: Final = frozenset({"node_modules", "bower_components", "site-packages"})
+_TOLD_FOLDERS: Final = {  # those of tools that may have skills
+    "node_modules": PACKAGES,
+    "bower_components": PACKAGES,
+    "site-packages": PACKAGES,
+    ".venv": ENVIRONMENT,
+}
 _MOST_TOLD: Final = 3
 _DEEPEST_LINKED: Final = 3  # levels below a link out of the folder: there may be a whole disk
 _MOST_LISTED: Final = 2000  # folders that are listed to tell whether a skill was left out
@@ -130,8 +135,8 @@ class _Walk:
     def _followed(self, folder: Path, subfolders: Sequence[str]) -> Iterator[str]:
         for name in subfolders:
             if name in TOOL_FOLDERS:
-                if name in _PACKAGE_FOLDERS:
-                    self._leave_out(folder / name, PACKAGES)
+                if reason := _TOLD_FOLDERS.get(name):
+                    self._leave_out(folder / name, reason)
             elif (folder / name).is_symlink():
                 self._links.append(folder / name)
             else:

@@ -22,6 +22,10 @@ _LINK_AS_TEXT: Final = re.compile(r"(?:\.\./)+\S+\.md")
 _KNOWN_KEYS: Final = frozenset(
     {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
 )
+_KEYS_OF_CLAUDE_CODE: Final = frozenset(
+    {"when_to_use", "argument-hint", "arguments", "disable-model-invocation", "user-invocable"}
+    | {"model", "effort", "context", "agent", "hooks", "paths", "shell"}
+)
 
 
 @dataclass(frozen=True)
@@ -247,4 +251,6 @@ def _unknown_keys(parsed: Parsed) -> Iterator[Fault]:
             name = one_line(key, 60)
             what = f"{name!r} is not in the Agent Skills specification{guess(name, _KNOWN_KEYS)}"
             hint = "Agents may ignore it; 'metadata' has room for keys of your own."
+            if key in _KEYS_OF_CLAUDE_CODE:
+                hint = "Claude Code reads it; other agents may ignore it."
             yield _fault(parsed, key, what, hint, "warning", "skill-unknown-key")
