@@ -338,7 +338,7 @@ def test_unknown_keys_are_one_warning(tmp_path: Path) -> None:
     data = {"version": "1.0", "cases": cases, "defaults": {"tags": ["t"], "lion": 1}}
     loaded = load_cases(write(tmp_path, json.dumps(data, indent=1)))
     assert [case.tags for case in loaded.cases] == [("t",), ("t",)]
-    message = "unknown keys are ignored: context.env, lion, verifiers, zebra"
+    message = "unknown keys are ignored: context.env, lion, verifiers (command), zebra"
     assert loaded.warnings == ((11, message),)
 
 

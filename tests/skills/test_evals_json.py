@@ -231,7 +231,26 @@ def test_what_has_a_plain_meaning_is_expected(
     loaded = load_checked_cases(tmp_path / "evals/evals.json", folder=tmp_path)
     assert len(loaded.cases) == 1
     if "verifiers" in keys:
-        assert loaded.warnings == ((6, "unknown keys are ignored: verifiers"),)
+        assert loaded.warnings == ((6, "unknown keys are ignored: verifiers (command)"),)
+
+
+@pytest.mark.parametrize(
+    ("verifiers", "expected", "told"),
+    [
+        ({"type": "contains", "values": ["b"]}, {"judge": ["a"], "contains": ["b"]}, []),
+        (5, {"judge": ["a"]}, ["verifiers"]),
+        (["x", {}, {"type": ["y"]}], {"judge": ["a"]}, ["verifiers", "verifiers (['y'])"]),
+        ([], {"judge": ["a"]}, []),
+    ],
+)
+def test_verifiers_may_be_anything(
+    tmp_path: Path, verifiers: Any, expected: Any, told: list[str]
+) -> None:
+    case = {"prompt": "Open?", "assertions": ["a"], "verifiers": verifiers}
+    assert load(tmp_path, case)[0].expected == expected
+    warnings = load_checked_cases(tmp_path / "evals/evals.json", folder=tmp_path).warnings
+    said = [message.removeprefix("unknown keys are ignored: ") for _, message in warnings]
+    assert said == ([", ".join(told)] if told else [])
 
 
 def test_a_list_that_is_none_is_an_error(tmp_path: Path) -> None:

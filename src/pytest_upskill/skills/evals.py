@@ -300,13 +300,16 @@ def _expected(
                 checks.setdefault(name, []).extend(texts)
             else:
                 problems.append((where, "must be a string"))
-    for item in entry.get("verifiers") or []:  # of upskill; those that run code are left out
+    verifiers = entry.get("verifiers") or []
+    for item in verifiers if isinstance(verifiers, list) else [verifiers]:
         try:
             name, values = _check_of(item)
         except ValueError:
             name = "judge"
-        if name == "judge":
-            unknown.add(place, "verifiers")
+        if name == "judge":  # of upskill; those that run code are left out
+            kind = item.get("type") if isinstance(item, dict) else None
+            label = f"verifiers ({kind})" if kind else "verifiers"
+            unknown.places.setdefault(label, (*place, "verifiers"))
         else:
             checks.setdefault(name, []).extend(values)
     for name, values in _checks_in(entry, _ANTI_RUBRICS, place, problems):
