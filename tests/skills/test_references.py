@@ -72,6 +72,7 @@ def named(folder: Path, text: str) -> list[str]:
         ),
         ("`*/same.md` and forms.md", "forms.md a/same.md b/same.md"),
         ("forms.md, forms.md and [forms](forms.md)", "forms.md"),
+        ("***forms.md***, _(*scripts/run.py*)_", "forms.md scripts/run.py"),
     ],
 )
 def test_files_are_found_in_the_order_of_the_text(folder: Path, text: str, files: str) -> None:
@@ -105,6 +106,8 @@ def test_other_words_name_no_file(folder: Path, text: str) -> None:
 def test_a_text_that_is_one_long_path_takes_no_time(folder: Path) -> None:
     assert named(folder, "a/" * 500_000) == []
     assert named(folder, "\n".join(f"`{'a/' * 140}{n}.md`" for n in range(1000))) == []
+    assert named(folder, f"{'*-' * 4990}x.y") == []
+    assert named(folder, f"{'`' * 4990}x`{'a' * 4990}\n" * 20) == []
     (folder / ("a" * 250)).touch()
     (folder / "loop").symlink_to(folder)
     assert named(folder, f"`{'*a' * 140}b`") == []

@@ -1,12 +1,14 @@
 """How skills are found below a folder, and which ones are left out."""
 
+import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from pytest_upskill.errors import SkillError
-from pytest_upskill.skills.folder import skill_file
+from pytest_upskill.skills.folder import contents_of, skill_file
 from pytest_upskill.skills.search import (
     BROKEN,
     COPY,
@@ -259,3 +261,20 @@ def test_the_file_of_a_skill_is_itself_or_in_its_folder(tmp_path: Path) -> None:
     assert skill_file(tmp_path) == tmp_path / "SKILL.md"
     small = write_skill_md(tmp_path, "", "skill.md")
     assert skill_file(small.parent) == skill_file(small) == small
+
+
+@pytest.mark.parametrize(("name", "levels"), [("a", 1500), ("a" * 250, 16)])
+def test_folders_may_be_deep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, levels: int
+) -> None:
+    write_skills(tmp_path, "deep")
+    monkeypatch.chdir(tmp_path / "deep")
+    for _ in range(levels):
+        os.mkdir(name)  # noqa: PTH102  # the whole path would be too long
+        os.chdir(name)
+    os.chdir(tmp_path)
+    try:
+        assert found(tmp_path) == ["deep"]
+        assert contents_of(tmp_path / "deep").files == (tmp_path / "deep/SKILL.md",)
+    finally:
+        subprocess.run(["rm", "-r", "deep"], check=True)  # shutil.rmtree recurses

@@ -33,7 +33,7 @@ from .case_forms import (
     Messages,
     MetaForm,
 )
-from .case_ids import automatic_ids
+from .case_ids import automatic_ids, numbered
 from .evals import (
     LISTS,
     TRIGGERS_ARE_NO_CASES,
@@ -141,19 +141,21 @@ def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
         cases, renamed = _distinct(cases)
         warnings += renamed
     else:
-        for case, first in _duplicates(cases):
+        twice = _duplicates(cases)
+        for case, first in twice:
             where = json_path(first.place)
             what = f"duplicate id {case.id!r}: also the id of {where}"
             if case.place not in named:
                 what = f"missing, and {where} asks the same; give one of them an id"
             bad.append(broken(file, case.line, case.place, [((*case.place, "id"), what)]))
-            cases.remove(case)
+        left_out = {case.place for case, _ in twice}
+        cases = [case for case in cases if case.place not in left_out]
     if unknown.places:
-        names = [one_line(key, 60) for key in sorted(unknown.places)]
-        more = [f"and {len(names) - _MOST_KEYS} more"] if len(names) > _MOST_KEYS else []
-        keys = ", ".join([*names[:_MOST_KEYS], *more])
-        line = min(line_of(text, place) for place in unknown.places.values())
-        warnings.append((line, f"unknown keys are ignored: {keys}"))
+        keys = sorted(unknown.places)
+        names = [one_line(key, 60) for key in keys[:_MOST_KEYS]]
+        more = [f"and {len(keys) - _MOST_KEYS} more"] if len(keys) > _MOST_KEYS else []
+        line = min(line_of(text, unknown.places[key]) for key in keys[:_MOST_KEYS])
+        warnings.append((line, f"unknown keys are ignored: {', '.join([*names, *more])}"))
     return LoadedCases.of(file, cases, bad, sorted(warnings))
 
 
@@ -370,14 +372,7 @@ def _duplicates(cases: Sequence[Case]) -> list[tuple[Case, Case]]:
 
 def _distinct(cases: Sequence[Case]) -> tuple[list[Case], list[tuple[int, str]]]:
     """Number the cases of the same id, since others do not promise that ids differ."""
-    taken, made, warnings = {case.id for case in cases}, list[Case](), list[tuple[int, str]]()
-    again = {case.place for case, _ in _duplicates(cases)}
-    for case in cases:
-        name, number = case.id, 2
-        while case.place in again and name in taken:
-            name, number = f"{case.id}-{number}", number + 1
-        taken.add(name)
-        made.append(replace(case, id=name))
-        if case.place in again and not warnings:
-            warnings.append((case.line, "ids that occur twice are numbered"))
-    return made, warnings
+    names = numbered([case.id for case in cases])
+    made = [replace(case, id=name) for case, name in zip(cases, names, strict=True)]
+    again = [(case.line, "ids that occur twice are numbered") for case, _ in _duplicates(cases)]
+    return made, again[:1]

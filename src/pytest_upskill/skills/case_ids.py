@@ -26,6 +26,20 @@ def automatic_ids(asked: Sequence[tuple[str, ...]]) -> list[str]:
     ]
 
 
+def numbered(ids: Sequence[str]) -> list[str]:
+    """The same ids, with a number behind each that was there before."""
+    taken, last, out = set(ids), dict[str, int](), list[str]()
+    for one in ids:
+        name = one
+        while one in last and name in taken:
+            last[one] += 1
+            name = f"{one}-{last[one]}"
+        last.setdefault(one, 1)
+        taken.add(name)
+        out.append(name)
+    return out
+
+
 def _beginning(words: Sequence[str]) -> str:
     """The first words, up to about half of what an id has room for."""
     start = ""

@@ -11,7 +11,7 @@ from typing import Final
 from .._util.files import reason_of
 from ..settings import MOST_REFERENCE_TOKENS, Settings
 from .at_ref import FilesAtRef, files_at_ref
-from .folder import MAX_FILE_BYTES, SKILL_NAMES, leads_outside, text_of
+from .folder import MAX_FILE_BYTES, SKILL_NAMES, is_folder, leads_outside, text_of
 from .references import Files, files_named
 from .skill import Skill, UnseenFile, body_of, estimated_tokens, load_skill, with_files
 
@@ -29,7 +29,7 @@ class FilesOnDisk:
     def _entries(self, folder: str) -> Mapping[str, bool]:
         try:
             with os.scandir(self._folder / folder) as found:
-                return {entry.name: _is_folder(entry) for entry in islice(found, _MOST_ENTRIES)}
+                return {entry.name: is_folder(entry) for entry in islice(found, _MOST_ENTRIES)}
         except OSError:
             return {}
 
@@ -46,13 +46,6 @@ class FilesOnDisk:
             return text_of(file.read_bytes())
         except OSError as error:
             raise ValueError(reason_of(error)) from None
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:  # a link to itself
-        return False
 
 
 def load_for_run(file: Path, settings: Settings) -> Skill:

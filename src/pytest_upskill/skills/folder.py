@@ -22,6 +22,7 @@ TOOL_FOLDERS: Final = frozenset(
 
 # These live next to the skill but are not part of it.
 _NOT_TAUGHT: Final = frozenset({CASES_NAME, "skill_results.json", "evals", MANIFEST_NAME})
+_LONGEST_PATH: Final = 3500  # bytes of a folder's path: names in it may exceed what systems allow
 _CHUNK: Final = 1_000_000
 _SAMPLED_BYTES: Final = 20_000_000  # a larger file is not read whole for the digest
 
@@ -80,11 +81,42 @@ def contents_of(root: Path) -> Contents:
     return Contents(tuple(files), tuple(links_out))
 
 
+def walk(top: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
+    """Folders from the top, with the names of subfolders, to be chosen from, and of files.
+
+    Links are named and not followed. This is os.walk, which recurses in Python 3.11 and fails on
+    deep folders.
+    """
+    waiting = [top]
+    while waiting:
+        folder = waiting.pop()
+        if len(os.fsencode(folder)) > _LONGEST_PATH:
+            continue
+        subfolders, names, links = list[str](), list[str](), set[str]()
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    (subfolders if is_folder(entry) else names).append(entry.name)
+                    if entry.is_symlink():
+                        links.add(entry.name)
+        except OSError:
+            continue
+        yield folder, subfolders, names
+        waiting += [folder / name for name in reversed(subfolders) if name not in links]
+
+
+def is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link to itself
+        return False
+
+
 def _walk(root: Path) -> Iterator[Path]:
-    for folder, subfolders, names in os.walk(root):
-        subfolders[:] = sorted(sub for sub in subfolders if not _is_foreign(Path(folder, sub)))
+    for folder, subfolders, names in walk(root):
+        subfolders[:] = sorted(sub for sub in subfolders if not _is_foreign(folder / sub))
         for name in sorted([*names, *subfolders]):
-            path = Path(folder, name)
+            path = folder / name
             if is_taught(path.relative_to(root)):
                 yield path
             elif name in subfolders:
@@ -99,7 +131,10 @@ def is_worktree(folder: Path) -> bool:
     """Whether a folder is another worktree of a git repository; a submodule is not."""
     file = folder / ".git"
     try:
-        return file.is_file() and b"/worktrees/" in file.read_bytes()[:1000]
+        if not file.is_file():
+            return False
+        with file.open("rb") as stream:
+            return b"/worktrees/" in stream.read(1000)
     except OSError:
         return False
 

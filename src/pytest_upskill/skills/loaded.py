@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 
 from .._util.json_forms import Location, Problem, cases_error
 from ..errors import CasesError
+from .case_ids import numbered
 
 C = TypeVar("C", covariant=True)
 D = TypeVar("D")
@@ -71,10 +72,6 @@ def broken(
 
 def _in_order(broken: Iterable[BrokenCase]) -> tuple[BrokenCase, ...]:
     """In file order, and no two of the same name."""
-    found = dict[str, BrokenCase]()
-    for one in sorted(broken, key=lambda one: one.place):
-        name, number = one.name, 2
-        while name in found:
-            name, number = f"{one.name}-{number}", number + 1
-        found[name] = replace(one, name=name)
-    return tuple(found.values())
+    ordered = sorted(broken, key=lambda one: one.place)
+    names = numbered([one.name for one in ordered])
+    return tuple(replace(one, name=name) for one, name in zip(ordered, names, strict=True))

@@ -24,7 +24,7 @@ _LONGEST_LINE: Final = 10_000  # matching backticks takes quadratic time
 _LONGEST_PATH: Final = 300
 _MOST_STARS: Final = 3  # of a pattern: more take too long to match
 _MOST_PATTERNS: Final = 200
-_FENCE: Final = re.compile(r"[\s>]*(?:(?:[-*+]|\d+[.)])\s+)*(`{3,}(?!.*`)|~{3,})")
+_FENCE: Final = re.compile(r"[\s>]*(?:(?:[-*+]|\d+[.)])\s+)*(`{3,}+(?!.*`)|~{3,})")
 _CODE: Final = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 _TARGET: Final = r"(?:<([^<>]*)>|([^\s<>()]+(?:\([^\s()]*\)[^\s<>()]*)*))"
 _LINK: Final = re.compile(rf"\]\(\s*{_TARGET}|^ {{0,3}}\[[^\]^]+\]:\s*{_TARGET}")
@@ -36,10 +36,10 @@ _EXAMPLE: Final = re.compile(
     r"\b(?:examples?|for instance|such as|hypothetical|imagine)\b|\be\.g\.|例如|示例|✅|❌",
     re.I,
 )
-_BOLD: Final = re.compile(r"\*\*|__|^\W*\*(?=.*\*\W*$)|(?<=\w)\*\W*$")
+_LETTER: Final = re.compile(r"\w")
 _ANYTHING: Final = re.compile(r"\$?\{[^{}]*\}|<[^<>]*>|\$\w+|\*+")  # a placeholder
 _PATHS: Final = re.compile(r"[^\s\"'`()\[\]<>{}|,;:=$@…│├└─]+")
-_NAMES_A_FILE: Final = re.compile(r"(?:.*/.*\w.*|.*\w\.\w{1,10}|.*\w/)", re.DOTALL)
+_NAMES_A_FILE: Final = re.compile(r"(?:[^/]*+/\W*+\w.*|.*\w\.\w{1,10}|.*\w/)", re.DOTALL)
 _LICENCE: Final = re.compile(r"(?:licen[cs]e|copying|notice)(?:[-_.].*)?|(?:.*[-_])?OFL\.txt", re.I)
 
 
@@ -284,8 +284,23 @@ def paths_in(reference: Reference) -> Iterator[str]:
     if reference.kind == "link":
         yield reference.path[:_LONGEST_PATH]
         return
-    written = _BOLD.sub("", reference.path) if reference.kind == "prose" else reference.path
+    written = reference.path
+    if reference.kind == "prose":
+        written = _without_emphasis(written)
     for match in _PATHS.finditer(_ANYTHING.sub("*", written)):
         word = match[0].rstrip(".!?")
         if len(word) <= _LONGEST_PATH and _NAMES_A_FILE.fullmatch(word):
             yield word
+
+
+def _without_emphasis(word: str) -> str:
+    """Without the marks of bold and italic text around it; a single * may be a pattern."""
+    word = word.replace("**", "").replace("__", "")
+    first, last = _LETTER.search(word), _LETTER.search(word[::-1])
+    if not first or not last:
+        return word
+    start, end = first.start(), len(word) - last.start()
+    before, behind = word[:start], word[end:]
+    if "*" in behind:
+        before = before.rpartition("*")[2]
+    return before + word[start:end] + ("" if behind.startswith("*") else behind)

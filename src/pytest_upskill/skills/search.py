@@ -19,6 +19,7 @@ from .folder import (
     digest_of,
     is_installed,
     is_worktree,
+    walk,
 )
 from .skill import fields_of, name_of
 
@@ -116,8 +117,8 @@ class _Walk:
                 self._walk(link, _DEEPEST_LINKED)
 
     def _walk(self, start: Path, deepest: int | None) -> None:
-        for folder, subfolders, names in os.walk(start):
-            here, real = Path(folder), os.path.realpath(folder)
+        for here, subfolders, names in walk(start):
+            real = os.path.realpath(here)
             foreign = None if here == self._top else _foreign(here, names)
             if foreign:
                 self._leave_out(here, foreign)
