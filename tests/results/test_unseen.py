@@ -19,12 +19,12 @@ def info(*files: UnseenFile, name: str = "pdf") -> SkillInfo:
         (
             [UnseenFile("forms.md")],
             "1 file of this skill was not available to the model: forms.md; "
-            "--skill-references puts it in context.",
+            "--refs puts it in context.",
         ),
         (
             [UnseenFile(f"{letter}.md") for letter in "abcdefg"],
             "7 files of this skill were not available to the model: a.md, b.md, c.md, d.md, e.md, "
-            "2 more; --skill-references puts them in context.",
+            "2 more; --refs puts them in context.",
         ),
         (
             [UnseenFile("a.md", BIG), UnseenFile("b.md", BIG), UnseenFile("c.png", "not a text")],
@@ -34,7 +34,12 @@ def info(*files: UnseenFile, name: str = "pdf") -> SkillInfo:
     ],
 )
 def test_the_first_files_are_named(files: list[UnseenFile], note: str) -> None:
-    assert unseen_notes([info(*files)]) == [f"pdf: {note}"]
+    assert unseen_notes([info(*files)], {"references": "--refs"}.__getitem__) == [f"pdf: {note}"]
+
+
+def test_without_an_edge_no_option_is_named() -> None:
+    (note,) = unseen_notes([info(UnseenFile("forms.md"))])
+    assert note == "pdf: 1 file of this skill was not available to the model: forms.md."
 
 
 def test_a_skill_whose_files_were_all_seen_has_no_note() -> None:
@@ -42,6 +47,8 @@ def test_a_skill_whose_files_were_all_seen_has_no_note() -> None:
 
 
 def test_names_are_safe_to_print() -> None:
-    (note,) = unseen_notes([info(UnseenFile("a\x1b[31m.md"), UnseenFile("x" * 500))])
+    files = [UnseenFile("a\x1b[31m.md"), UnseenFile("b.md", "\n::error"), UnseenFile("x" * 500)]
+    (note,) = unseen_notes([info(*files, name="x\n::error")])
     assert "\x1b" not in note
+    assert "\n" not in note
     assert len(note) < 300

@@ -28,6 +28,7 @@ from ..results.run import RunResults
 from ..settings import Settings
 from ..trials.plan import PlannedCase
 from .ledger import Ledger
+from .options import spell
 
 _MOST_NAMES: Final = 10
 
@@ -116,7 +117,7 @@ def _accepted(group: _Group, folder: Path) -> str:
 
 def notes(results: RunResults, config: pytest.Config) -> list[str]:
     """How the results compare with the accepted ones, and how to accept them."""
-    lines, found = results.notes, results.comparisons
+    lines, found = results.notes(spell), results.comparisons
     to_accept = False
     for comparison in found:
         where = f"{comparison.skill} on {comparison.model}"

@@ -11,6 +11,7 @@ from typing import Final
 
 from .._util.git import Commit
 from .._util.texts import counted, one_line
+from ..errors import Spell
 from ..settings import Gates
 from ..stats import LEVEL, plan_level
 from ..trials.plan import PlannedCase, SkillInfo
@@ -149,10 +150,9 @@ class RunResults:
             for (skill, model), share in self.subsets.items()
         ]
 
-    @property
-    def notes(self) -> list[str]:
-        """What a reader must know to trust the numbers."""
-        return [*self.subset_notes, *unseen_notes(self.skills)]
+    def notes(self, spell: Spell | None = None) -> list[str]:
+        """What a reader must know to trust the numbers; with ``spell``, also what to set."""
+        return [*self.subset_notes, *unseen_notes(self.skills, spell)]
 
     def _is_failed(self, test: PlannedCase) -> bool:
         if any(record.outcome == "errored" for record in self.records_of(test)):

@@ -86,7 +86,7 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     require_apart(wanted)
     sources = [Source(shown(file), _with_gates(read_run(file), gates)) for file in given.files]
     results, notes = merged(sources, subset=given.subset)
-    notes = [*results.notes, *notes]
+    notes = [*results.notes(), *notes]
     problems = [f"upskill: {harmless(line)}" for line in results.problems]
     text = markdown_summary(results, notes, len(results.failed))
     done = write_all(report_writers(Finished(results, text, notes), wanted))

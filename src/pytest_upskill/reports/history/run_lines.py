@@ -33,7 +33,7 @@ def run_lines(name: str, results: RunResults, look: Look) -> list[str]:
         _commit(results),
         *([one_line(", ".join(versions), look.width)] if versions else []),
         "",
-        *summary_lines(results.skills, results.verdicts, look, results.notes),
+        *summary_lines(results.skills, results.verdicts, look, results.notes()),
         "",
     ]
     failed, errored = list(_failed(results)), list(_errored(results))
