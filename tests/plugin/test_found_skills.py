@@ -33,6 +33,7 @@ def labels(folder: Path, *skills: str) -> list[str]:
         (["a/pdf", "copy=pdf"], ["a/pdf", "copy/pdf"]),
         (["a/x/pdf", "a/y/pdf", "b/x/pdf"], ["a/x/pdf", "a/y/pdf", "b/x/pdf"]),
         (["any=pdf"], ["pdf"]),
+        (["a/pdf", "b/pdf", "c=a/pdf"], ["a/pdf", "b/pdf", "a/pdf-2"]),
     ],
 )
 def test_skills_of_one_name_are_told_apart_by_the_nearest_folder(

@@ -12,6 +12,7 @@ from .._util.texts import one_line
 from ..errors import CasesError, SettingsError, SkillError, shown
 from ..settings import Settings
 from ..skills.case import find_cases, has_cases, how_to_add_cases
+from ..skills.case_ids import numbered
 from ..skills.folder import CASES_NAME, EVALS_NAME
 from ..skills.search import FoundSkills, LeftOut, find_skills
 from ..skills.skill import name_of
@@ -117,8 +118,9 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
         replace(source, conftests=_conftests_for(source.folder, folders, home, config.rootpath))
         for source in sources.values()
     ]
-    with_cases = tuple(source for source in chosen if source.has_cases)
-    without = tuple(source for source in chosen if not source.has_cases)
+    tested = {source.file: source.has_cases for source in chosen}
+    with_cases = tuple(source for source in chosen if tested[source.file])
+    without = tuple(source for source in chosen if not tested[source.file])
     if without and not with_cases and (by_option or named):
         raise _no_cases(without)
     left_out = dict.fromkeys(one for search in searches for one in search.left_out)
@@ -168,11 +170,14 @@ def labels_of(files: Sequence[Path]) -> dict[Path, str]:
     groups: dict[str, list[Path]] = {}
     for file in files:
         groups.setdefault(name_of(file), []).append(file)
-    return {
+    labels = {
         file: f"{prefix}/{name}" if prefix else name
         for name, group in groups.items()
         for file, prefix in zip(group, _prefixes(name, group), strict=True)
     }
+    ordered = sorted(labels)
+    # A name may have a slash itself.
+    return dict(zip(ordered, numbered([labels[file] for file in ordered]), strict=True))
 
 
 def _prefixes(name: str, files: Sequence[Path]) -> list[str]:
