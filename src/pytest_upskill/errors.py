@@ -196,6 +196,11 @@ class UnusableError(TeachError):
 def shown(path: Path) -> str:
     """A path as people want to read it: relative to the current folder, if it is below."""
     try:
-        return path.relative_to(Path.cwd()).as_posix()
+        return printable(path.relative_to(Path.cwd()).as_posix())
     except ValueError:
-        return str(path)
+        return printable(str(path))
+
+
+def printable(path: str) -> str:
+    """A path, safe to print: a folder may have any name, even one that a terminal acts on."""
+    return path if path.isprintable() else repr(path)[1:-1]

@@ -265,6 +265,21 @@ def test_a_reply_of_five_megabytes_is_graded_and_shown_shortened(
     assert {len(record["output"]) for record in records} == {5_000_000}
 
 
+@pytest.mark.parametrize("args", [("--collect-only",), ("-v",), ("-n", "2"), ("--tb=line",)])
+def test_folders_with_hostile_names_are_escaped(
+    pytester: pytest.Pytester, args: tuple[str, ...]
+) -> None:
+    top = pytester.path / "skills/a\n::error::b\x1b[31m"
+    write_skill(top / "wrong", [case("How?", "never", id="a")], frontmatter="odd: key\n")
+    (write_skill(top / "broken") / "SKILL.md").write_text("---\nname: x\n---\n")
+    write_skill(top / "cases", [{"input": 5}])
+    model = write_script(pytester.path / "answers.json")
+    result = pytester.runpytest_inprocess("--skill", "skills", "--model", model, *args)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert "\x1b" not in result.stdout.str() + result.stderr.str()
+    result.stdout.no_re_match_line("::error")
+
+
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_terminal_escapes_in_a_reply_are_escaped(pytester: pytest.Pytester, workers: str) -> None:
     write_skill(pytester.path / "skills/gate")

@@ -19,7 +19,7 @@ from ..checks import (
 )
 from ..checks.grading import ToGrade, records_of, rubric_for
 from ..checks.judging import Ask
-from ..errors import CasesError, InputError, SettingsError, shown
+from ..errors import CasesError, InputError, SettingsError, printable, shown
 from ..reports.terminal.failure import failure_text
 from ..reports.terminal.layout import Look
 from ..results.accepted import Results, case_result, planned_case, read_results
@@ -93,8 +93,8 @@ class SkillFile(pytest.File):
     @classmethod
     def make(cls, session: pytest.Session, source: SkillSource, run: Run) -> "SkillFile":
         # pytest gives all files outside the rootdir the same empty node id.
-        nodeid = relative(source.file, session.config.rootpath)
-        node: SkillFile = cls.from_parent(session, path=source.file, nodeid=nodeid)
+        nodeid = printable(relative(source.file, session.config.rootpath))
+        node: SkillFile = cls.from_parent(session, path=source.file, name=nodeid, nodeid=nodeid)
         node.source, node.run = source, run
         return node
 
@@ -176,7 +176,7 @@ class SkillFile(pytest.File):
             text = f"{len(more) + 1} problems with its form ({lint}), first: {text}"
         text = harmless(text)
         try:
-            warnings.warn_explicit(SkillWarning(text), None, str(file), line)
+            warnings.warn_explicit(SkillWarning(text), None, printable(str(file)), line)
         except SkillWarning:  # -W error
             raise InputError(f"{shown(file)}:{line}", text) from None
 
@@ -247,7 +247,7 @@ class ItemOfFile(pytest.Item):
     def _set_crash(self, shown: Any, text: str) -> None:
         """One line at the place of the case, for the short summary, JUnit and --tb=line."""
         if crash := getattr(shown, "reprcrash", None):
-            crash.path, crash.lineno = str(self.path), self._line
+            crash.path, crash.lineno = printable(str(self.path)), self._line
             crash.message = text.split("\n")[0]
             if self.config.getoption("tbstyle", None) == "line":
                 shown.reprtraceback.reprentries.clear()

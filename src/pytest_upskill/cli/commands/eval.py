@@ -7,7 +7,6 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from ...errors import shown
 from ...skills.upskill_config import read_config
 from ..output import forget_output, write
 from ..project import find_skill
@@ -63,8 +62,10 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
 def pytest_arguments(given: argparse.Namespace, env: Mapping[str, str]) -> list[str]:
     """The same as arguments of pytest."""
     refuse(given, FLAGS_OF_EVAL)
-    config = read_config(Path.cwd(), env)
-    words = ["--skill", shown(find_skill(given.skill, env))]
+    here = Path.cwd()
+    config = read_config(here, env)
+    skill = find_skill(given.skill, env)
+    words = ["--skill", str(skill.relative_to(here) if skill.is_relative_to(here) else skill)]
     for model in given.models:
         words += ["--model", model]
     for flag, value in (
