@@ -162,6 +162,15 @@ def test_a_copy_that_was_changed_is_another_skill(tmp_path: Path) -> None:
     assert found(tmp_path) == [".claude/skills/gate", "skills/gate"]
 
 
+@pytest.mark.parametrize("text", ["# Gates\n\nOpen them.\n", ""])
+def test_the_same_text_under_another_name_is_another_skill(tmp_path: Path, text: str) -> None:
+    for folder in ("gate", "door", "copy/gate"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "SKILL.md").write_text(text)
+    assert found(tmp_path) == ["door", "gate"]
+    assert left_out(tmp_path) == [("copy/gate", COPY)]
+
+
 def test_of_two_copies_the_one_with_cases_is_kept(tmp_path: Path) -> None:
     write_skills(tmp_path, "a/gate")
     shutil.copytree(tmp_path / "a/gate", tmp_path / "b/c/gate")

@@ -246,5 +246,6 @@ def _text_key(file: Path) -> str:
 def _files_key(file: Path) -> str:
     """The same for a copy; also for a SKILL.md that is only a link to the other one."""
     folder = Path(os.path.realpath(file)).parent
-    files = contents_of(folder).files
-    return digest_of(folder, [one for one in files if is_installed(one.relative_to(folder))])
+    files = [one for one in contents_of(folder).files if is_installed(one.relative_to(folder))]
+    # Without a name in it, the same text in another folder is another skill.
+    return f"{name_of(file)}/{digest_of(folder, files)}"
