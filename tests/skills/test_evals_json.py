@@ -253,13 +253,6 @@ def test_verifiers_may_be_anything(
     assert said == ([", ".join(told)] if told else [])
 
 
-@pytest.mark.parametrize("written", [5, True, 1.5, "contains"])
-def test_verifiers_that_are_no_list_are_left_out(tmp_path: Path, written: Any) -> None:
-    loaded = load_cases(write_evals(tmp_path, [{**EVAL, "verifiers": written}]), tmp_path)
-    assert [case.expected for case in loaded.cases] == [{"judge": [AS_EXPECTED]}]
-    assert [message for _, message in loaded.warnings] == ["unknown keys are ignored: verifiers"]
-
-
 def test_a_list_that_is_none_is_an_error(tmp_path: Path) -> None:
     assert rejected(tmp_path, bare=True).problem == "no cases"
     write_evals(tmp_path, {"evals": {"a": EVAL}}, bare=True)

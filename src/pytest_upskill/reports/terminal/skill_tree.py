@@ -115,7 +115,7 @@ def _file_lines(files: Sequence[SkillFile], look: Look, width: int) -> Iterator[
 
 
 def _size(file: SkillFile) -> str:
-    return counted(file.tokens or 0, "token") if _is_read(file) else f"{file.size:,} bytes"
+    return counted(file.tokens or 0, "token") if _is_read(file) else counted(file.size, "byte")
 
 
 def _is_read(file: SkillFile) -> bool:
