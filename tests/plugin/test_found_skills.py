@@ -120,3 +120,25 @@ def test_the_header_tells_what_was_left_out_and_why(pytester: pytest.Pytester) -
         ]
     )
     assert sum("::" in line or "<CaseItem" in line for line in result.outlines) == 1
+
+
+@pytest.mark.parametrize(
+    ("args", "tested"),
+    [
+        (["--ignore", "skills/gate"], ["skills/door"]),
+        (["--ignore-glob", "skills/d*"], ["skills/gate"]),
+        (["--ignore", "skills"], ["skills/door", "skills/gate"]),  # it is what was asked for
+    ],
+)
+@pytest.mark.parametrize("by_option", [True, False])
+def test_skills_can_be_ignored_like_tests(
+    pytester: pytest.Pytester, args: list[str], tested: list[str], by_option: bool
+) -> None:
+    for name in ("gate", "door"):
+        write_skill(pytester.path / "skills" / name, body=f"{BODY} In {name}.")
+    if not by_option:
+        pytester.makeini("[pytest]\nskill_paths = skills\nskill_models = haiku")
+    given = ["--skill", "skills", "--model", "haiku"] if by_option else []
+    result = pytester.runpytest_inprocess(*given, *args, "--collect-only", "-q")
+    ids = [line for line in result.outlines if "::" in line]
+    assert [line.partition("/skill_meta")[0] for line in ids] == tested

@@ -1,8 +1,9 @@
 """Which skills a run tests, and where they meet pytest's own arguments."""
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,7 @@ from ..skills.folder import CASES_NAME, EVALS_NAME
 from ..skills.search import FoundSkills, LeftOut, find_skills
 from ..skills.skill import name_of
 from .arguments import SkillArg, path_of, split_args
+from .option import absolute
 from .options import SKILL
 
 Pick = tuple[str, str | None]  # a case and a model, None for the models of the run
@@ -101,7 +103,15 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
         near = [*filter(Path.is_dir, paths), *named_files]
         roots = [root for root in roots if any(_is_near(root, place) for place in near)]
     searches = [_skills_of(root) for root in roots]
-    found = list(dict.fromkeys(file for search in searches for file in search.files))
+    ignored = _ignored(config)
+    found = list(
+        dict.fromkeys(
+            file
+            for root, search in zip(roots, searches, strict=True)
+            for file in search.files
+            if not any(map(ignored, _below(root, file)))
+        )
+    )
     files = list(dict.fromkeys([*found, *named_files]))
     labels = labels_of(files)
     sources = _sources(named, settings.tests_file, labels)
@@ -252,6 +262,19 @@ def _require_file(tests_file: Path | None) -> None:
     if tests_file and not tests_file.is_file():
         what = "is a folder" if tests_file.is_dir() else "no such file or folder"
         raise SettingsError("tests_file", what, "Give a file of cases.", value=tests_file)
+
+
+def _ignored(config: pytest.Config) -> Callable[[Path], bool]:
+    """Whether pytest's --ignore or --ignore-glob names a path."""
+    folder = config.invocation_params.dir
+    paths = {absolute(folder, path) for path in config.getoption("ignore", None) or ()}
+    globs = [str(absolute(folder, glob)) for glob in config.getoption("ignore_glob", None) or ()]
+    return lambda path: path in paths or any(fnmatch(str(path), glob) for glob in globs)
+
+
+def _below(root: Path, file: Path) -> list[Path]:
+    """A file and the folders it is in; what was named itself is not ignored, as in pytest."""
+    return [path for path in (file, *file.parents) if path != root and path.is_relative_to(root)]
 
 
 def _is_near(root: Path, place: Path) -> bool:
