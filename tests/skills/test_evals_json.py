@@ -253,6 +253,12 @@ def test_verifiers_may_be_anything(
     assert said == ([", ".join(told)] if told else [])
 
 
+@pytest.mark.parametrize("prompt", [["One", "Two"], [{"role": "user", "content": "One"}, 2]])
+def test_turns_are_messages(tmp_path: Path, prompt: Any) -> None:
+    what = 'must be a string, or a list of messages with "role" and "content"'
+    assert rejected(tmp_path, {**EVAL, "prompt": prompt}).problem == f"evals[0].prompt: {what}"
+
+
 def test_a_list_that_is_none_is_an_error(tmp_path: Path) -> None:
     assert rejected(tmp_path, bare=True).problem == "no cases"
     write_evals(tmp_path, {"evals": {"a": EVAL}}, bare=True)

@@ -169,6 +169,9 @@ def case_of_eval(entry: Any, place: Location, folder: Path, unknown: Unknown) ->
         problems.append(((*place, key), what))
     elif not question or (isinstance(question, str) and not question.strip()):
         problems.append(((*place, key), "must not be empty"))
+    elif isinstance(question, list) and not all(isinstance(turn, dict) for turn in question):
+        what = 'must be a string, or a list of messages with "role" and "content"'
+        problems.append(((*place, key), what))
     written = context.get("files") if isinstance(context, dict) else None
     if context and not written:
         unknown.add(place, "context", context)
