@@ -98,6 +98,22 @@ def test_faults_of_form_are_shown_once_with_several_workers(pytester: pytest.Pyt
     assert "1 failed" in shown
 
 
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_the_line_of_a_warning_is_shortened_and_escaped(
+    pytester: pytest.Pytester, workers: str
+) -> None:
+    cases = [case("How?", "gate up", id="a") | {"nobody": "y" * 5000}]
+    folder = write_skill(pytester.path / "skills/gate", cases, frontmatter="odd: \x1b[31m\n")
+    (folder / "skill_meta.json").write_text(json.dumps({"cases": cases}))
+    model = write_script(pytester.path / "answers.json")
+    result = run(pytester, "--model", model, "-W", "default", "-n", workers)
+    result.stdout.fnmatch_lines_random(
+        ["*odd: \\x1b[[]31m", "*SkillWarning: unknown keys*: nobody"]
+    )
+    assert "\x1b" not in result.stdout.str()
+    assert "yyyy" * 50 not in result.stdout.str()
+
+
 def test_a_warning_that_is_an_error_names_the_skill(pytester: pytest.Pytester) -> None:
     (write_skill(pytester.path / "skills/gate") / "SKILL.md").write_text(ODD)
     words = ("--skill", "skills", "--model", write_script(pytester.path / "m.json"))

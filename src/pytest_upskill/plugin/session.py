@@ -1,6 +1,8 @@
 """The state of a run, as one object registered with pytest: its hooks in the order of calls."""
 
+import linecache
 import os
+import warnings
 from collections.abc import Collection, Generator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -8,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from .._util.texts import one_line
 from ..engine import Engine
 from ..errors import InputError
 from ..measure.assembly import DEFAULT_MODEL, Assembly, Specs
@@ -36,7 +39,15 @@ from .asking import Asking
 from .calls import FrugalRuns, collected_line, looks_of, plan_of
 from .functions import MarkedTests
 from .ledger import Ledger
-from .nodes import BrokenCaseItem, CaseItem, ItemOfFile, SkillFile, Unrunnable, require_judge
+from .nodes import (
+    BrokenCaseItem,
+    CaseItem,
+    ItemOfFile,
+    SkillFile,
+    SkillWarning,
+    Unrunnable,
+    require_judge,
+)
 from .options import MODEL, message_of, read_settings, spell
 from .otel import OtelExport
 from .outcomes import NotAnswered
@@ -46,6 +57,7 @@ from .status_line import Tally
 _NO_SKILL = (
     "upskill: no skill tested: add --skill PATH, or mark a test with @pytest.mark.skill(PATH)"
 )
+_LONGEST_LINE = 100  # of a file that a warning is about
 _COLLECTION_FAILED = "not asked: collection failed. Fix it, or add --continue-on-collection-errors"
 
 
@@ -204,6 +216,13 @@ class UpskillRun:
                 rootpath=self._config.rootpath,
                 consider_namespace_packages=self._config.getini("consider_namespace_packages"),
             )
+
+    @pytest.hookimpl(tryfirst=True)  # before it is shown, or sent to the controller
+    def pytest_warning_recorded(self, warning_message: warnings.WarningMessage) -> None:
+        """pytest shows the line of the file, which may be anything, and endless."""
+        if issubclass(warning_message.category, SkillWarning):
+            line = linecache.getline(warning_message.filename, warning_message.lineno)
+            warning_message.line = one_line(line, _LONGEST_LINE)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(
