@@ -224,8 +224,9 @@ def _without_judge(loaded: LoadedCases[CheckedCase]) -> LoadedCases[CheckedCase]
     judged = _with_rubric(loaded)
     if judged and len(judged) == len(loaded.cases):
         raise cases_error(loaded.file, [(judged[0].place, _NO_JUDGE)])
+    broken = {case.place for case in judged}
     return loaded.only(
-        [one for one in loaded.cases if one[0] not in judged],
+        [one for one in loaded.cases if one[0].place not in broken],
         [broken_case(loaded.file, case, [(case.place, _NO_JUDGE)]) for case in judged],
     )
 

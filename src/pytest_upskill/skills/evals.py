@@ -45,7 +45,10 @@ _SILENT: Final = frozenset(
 )
 _OF_FILE: Final = _SILENT | {"schema", "updated", "date"}
 
-KEYS: Final = frozenset((*_QUESTIONS, *_NAMES, *_EXPECTING, *_SILENT, "expected", "files", "id"))
+KEYS: Final = frozenset(
+    {*_QUESTIONS, *_NAMES, *_EXPECTING, *_SILENT}
+    | {"context", "expected", "files", "id", "tags", "verifiers"}
+)
 
 # Assertions that are objects.
 _SAYING: Final = (
