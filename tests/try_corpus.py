@@ -1,7 +1,7 @@
 """Try skills that nobody here wrote (``make corpus DIR=…``).
 
 Lints, lists and collects every repository in a folder, without asking a model, and prints how many
-skills loaded, how many of them with findings, and which were refused and why. Fails only if a
+skills loaded, how many of them with faults of form, and which were refused and why. Fails only if a
 command crashed.
 """
 
@@ -44,7 +44,7 @@ class Tried:
     def __str__(self) -> str:
         return (
             f"{self.name}: {self.loaded:,} skills loaded, {self.with_findings:,} of them with "
-            f"findings, {len(self.refused):,} refused, {len(self.left_out):,} left out; "
+            f"faults of form, {len(self.refused):,} refused, {len(self.left_out):,} left out; "
             f"{self.cases:,} cases, {len(self.broken):,} broken; {self.collected:,} tests"
         )
 
@@ -80,8 +80,8 @@ def tried(repository: Path) -> Tried:
     found.left_out = [f"{one['path']}: {one['reason']}" for one in skills["left_out"]]
     findings = json.loads(linted or "[]")
     found.findings = [f"{one['level']} {one['code']}" for one in findings]
-    files = {one["file"] for one in findings if Path(one["file"]).name.lower() == "skill.md"}
-    found.with_findings = max(0, len(files) - len(found.refused))
+    of_form = {one["file"] for one in findings if one["code"].startswith("skill-")}
+    found.with_findings = len(of_form) - len(found.refused)
     found.collected = sum(map(int, COLLECTED.findall(shown)))
     return found
 

@@ -133,9 +133,24 @@ def test_a_file_in_the_name_of_a_model_is_relative_to_the_ini_file(
     write_skill(pytester.path / "skills/gate")
     model = write_script(pytester.path / "answers.json")
     pytester.makeini(f"[pytest]\nskill_paths = skills\nskill_models = {model}")
-    (pytester.path / "sub").mkdir()
-    monkeypatch.chdir(pytester.path / "sub")
+    monkeypatch.chdir(pytester.path / "skills")
     pytester.runpytest_inprocess().assert_outcomes(passed=1)
+
+
+def test_in_another_folder_only_skills_below_it_are_tested(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    model = write_script(pytester.path / "answers.json")
+    pytester.makeini(f"[pytest]\nskill_paths = skills\nskill_models = {model}")
+    (pytester.path / "sub").mkdir()
+    (pytester.path / "sub/test_own.py").write_text("def test_own():\n    pass\n")
+    monkeypatch.chdir(pytester.path / "sub")
+    result = pytester.runpytest_inprocess()
+    result.assert_outcomes(passed=1)
+    assert "upskill:" not in result.stdout.str()
+    monkeypatch.chdir(pytester.path / "skills/gate")
+    assert "upskill: gate on" in pytester.runpytest_inprocess().stdout.str()
 
 
 def test_the_command_line_overrides_the_ini_file(pytester: pytest.Pytester) -> None:

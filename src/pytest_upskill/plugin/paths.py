@@ -87,11 +87,13 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
     """Find the skills of a run, and leave only its own arguments to pytest.
 
     Those of --skill are added to the paths on the command line, if there are any; those of
-    skill_paths are like testpaths: without such paths all are tested, else those below them.
+    skill_paths are like testpaths: without such paths all are tested, else those below them, and
+    in a folder below the rootdir those below it.
     """
     ordinary, named = split_args(config, config.args)
     given = config.args_source == pytest.Config.ArgsSource.ARGS
     by_option = bool(config.getoption(SKILL.dest))
+    only_below = not by_option and (given or config.invocation_params.dir != config.rootpath)
     paths = [path_of(config, arg) for arg in ordinary]
     if by_option and not given:
         ordinary, config.args_source = [], pytest.Config.ArgsSource.ARGS
@@ -99,7 +101,7 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
 
     roots = list(settings.skill_paths)
     named_files = {arg.skill_file: None for arg in named}
-    if given and not by_option:
+    if only_below:
         near = [*filter(Path.is_dir, paths), *named_files]
         roots = [root for root in roots if any(_is_near(root, place) for place in near)]
     searches = [_skills_of(root) for root in roots]
@@ -118,7 +120,7 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
     # If one case of a skill is named, the whole skill is not wanted.
     others = [SkillArg(file, None) for file in found if file not in named_files]
     for file, source in _sources(others, settings.tests_file, labels).items():
-        if by_option or not given or any(file.is_relative_to(path) for path in paths):
+        if not only_below or any(file.is_relative_to(path) for path in paths):
             sources[file] = source
     if sources:
         _require_file(settings.tests_file)
