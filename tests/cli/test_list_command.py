@@ -283,6 +283,19 @@ def test_three_models_are_listed_and_all_with_verbose(
     assert [(found["cases"], found["of"]) for found in skill["results"][:2]] == [(2, 5), (5, 5)]
 
 
+def test_skills_of_the_same_name_have_their_own_results(
+    pytester: pytest.Pytester, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_skill(pytester.path / "a/gate")
+    write_skill(pytester.path / "b/gate", body="Nothing about it.")
+    model = write_script(pytester.path / "a.json")
+    run = pytester.runpytest_inprocess("--skill", ".", "--model", model)
+    run.assert_outcomes(passed=1, failed=1)
+    capsys.readouterr()
+    found = listed_data(capsys, ".")
+    assert [[result["rate"] for result in skill["results"]] for skill in found] == [[1], [0]]
+
+
 def test_accepted_results_are_listed(
     pytester: pytest.Pytester, capsys: pytest.CaptureFixture[str]
 ) -> None:

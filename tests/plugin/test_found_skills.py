@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.plugin.paths import labels_of
+from pytest_upskill.skills.labels import labels_of
 from support.kit import BODY, case, write_script, write_skill
 
 

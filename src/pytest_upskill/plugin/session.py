@@ -30,6 +30,7 @@ from ..results.run import RunResults
 from ..settings import Settings
 from ..skills.at_ref import require_ref
 from ..skills.folder import skill_file
+from ..skills.labels import labels_of
 from ..skills.upskill_config import read_config
 from ..trials.answer import Reply
 from ..trials.plan import Plan
@@ -51,7 +52,7 @@ from .nodes import (
 from .options import MODEL, message_of, read_settings, spell
 from .otel import OtelExport
 from .outcomes import NotAnswered
-from .paths import Selected, labels_of
+from .paths import Selected
 from .status_line import Tally
 
 _NO_SKILL = (

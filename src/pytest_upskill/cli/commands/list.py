@@ -12,6 +12,7 @@ from ...errors import InputError, shown
 from ...reports.terminal.skill_tree import total_lines, tree_lines
 from ...results.history import KeptRow, newest
 from ...results.overview import LastResult, SkillOverview, overview
+from ...skills.labels import labels_of
 from ...skills.search import LeftOut, find_skills
 from ...skills.upskill_config import read_config
 from ..output import stdout_look
@@ -46,18 +47,23 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     found, left_out = list[tuple[Path, list[SkillOverview]]](), list[LeftOut]()
     for folder in folders:
         own = find_skills(folder)
-        found.append((folder, [_with_history(overview(file), kept) for file in own.files]))
+        labels = labels_of(own.files)
+        found.append(
+            (
+                folder,
+                [_with_history(overview(file), kept.get(labels[file], {})) for file in own.files],
+            )
+        )
         left_out += own.left_out
     skills = [skill for _, group in found for skill in group]
     text = _json(skills, left_out) if given.json else _text(found, left_out, given.verbose)
     return text, 1 if any(skill.errors for skill in skills) else 0
 
 
-def _with_history(found: SkillOverview, kept: Mapping[str, Mapping[str, KeptRow]]) -> SkillOverview:
-    """With the results of its last runs; accepted results only for models without a run."""
+def _with_history(found: SkillOverview, rows: Mapping[str, KeptRow]) -> SkillOverview:
+    """With its last run on each model; accepted results only for models without a run."""
     if not found.skill:
         return found
-    rows = kept.get(found.name) or kept.get(found.folder.name, {})
     digest = found.skill.digest
     results = [
         LastResult(
