@@ -22,7 +22,8 @@ from typing import Any
 TOOLS = Path(sys.executable).parent
 CRASH = re.compile(r"Traceback \(most recent call last\)|INTERNALERROR")
 COLLECTED = re.compile(r"^(\d+) tests? collected", re.MULTILINE)
-STATUS = (0, 1, 4, 5)  # good, findings or broken files, no skill at all, no tests
+# Good, findings or broken files; then no skills, which is a usage error, and no tests.
+STATUS = {"pytest-upskill": (0, 1, 2), "pytest": (0, 1, 4, 5)}
 SECONDS = 600
 
 
@@ -110,7 +111,7 @@ def run(found: Tried, tool: str, *args: str | Path) -> str:
     except subprocess.TimeoutExpired:
         found.crashes.append(f"{' '.join(command)}: no end after {SECONDS} seconds")
         return ""
-    if CRASH.search(done.stdout + done.stderr) or done.returncode not in STATUS:
+    if CRASH.search(done.stdout + done.stderr) or done.returncode not in STATUS[tool]:
         last = (done.stdout + done.stderr)[-2000:]
         found.crashes.append(f"{' '.join(command)}: status {done.returncode}\n{last}")
     return done.stdout

@@ -187,6 +187,7 @@ def outcome_of(found: re.Match[str]) -> str:
 
 
 def test_make_corpus_counts_what_was_loaded_and_refused(corpus: Path) -> None:
+    (corpus.parent / "without-skills").mkdir()
     script = CORPUS.parent / "try_corpus.py"
     command = [sys.executable, str(script), "-v", str(corpus.parent)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
