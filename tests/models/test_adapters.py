@@ -1,6 +1,7 @@
 """Both adapters through the real SDKs, against a real server on loopback."""
 
 import asyncio
+import base64
 import json
 import socket
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import pytest
 
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import ModelSpec
+from pytest_upskill.models.hosted import ChatProvider, Hosted, MessagesProvider
 from pytest_upskill.models.names import PROVIDERS
 from pytest_upskill.trials.answer import Answer, Usage
 from pytest_upskill.trials.trial import Question
@@ -212,6 +214,74 @@ def test_a_server_of_your_own_never_sees_the_key_of_openai(monkeypatch: pytest.M
     with LoopbackServer(lambda _: Reply("x")) as server:
         ask(ModelSpec("qwen", PROVIDERS["generic"], "qwen", f"{server.url}/v1"))
     assert SECRET not in str(server.asked[0].headers)
+
+
+# Everything that the SDKs put into requests, or might, from the environment of their provider.
+FOREIGN_ENVIRONMENT = {
+    "OPENAI_API_KEY": "leak-1",
+    "OPENAI_ADMIN_KEY": "leak-2",
+    "OPENAI_ORG_ID": "leak-3",
+    "OPENAI_PROJECT_ID": "leak-4",
+    "OPENAI_WEBHOOK_SECRET": "leak-5",
+    "OPENAI_CUSTOM_HEADERS": "X-Team: leak-6\nauthorization: Bearer leak-7\nOpenAI-Beta: leak-8",
+    "ANTHROPIC_API_KEY": "leak-9",
+    "ANTHROPIC_AUTH_TOKEN": "leak-10",
+    "ANTHROPIC_CUSTOM_HEADERS": "X-Team: leak-11\nauthorization: Bearer leak-12",
+    "ANTHROPIC_WEBHOOK_SIGNING_KEY": "leak-13",
+    "ANTHROPIC_IDENTITY_TOKEN": "leak-14",
+    "ANTHROPIC_FEDERATION_RULE_ID": "leak-15",
+    "ANTHROPIC_ORGANIZATION_ID": "leak-16",
+    "ANTHROPIC_WORKSPACE_ID": "leak-17",
+}
+OTHER_SERVERS = [
+    *(PROVIDERS[name] for name in ("hf", "openrouter", "ollama", "generic")),
+    ChatProvider("mine", "mine:a", key_envs=("MINE_KEY",)),
+    MessagesProvider("mine", "mine:a", key_envs=("MINE_KEY",)),
+]
+
+
+@pytest.mark.parametrize("other", OTHER_SERVERS, ids=lambda one: f"{one.name}-{one.protocol}")
+@pytest.mark.parametrize("key", ["", "own-key-of-the-server"])
+@pytest.mark.parametrize("user", ["", "user:password@"])
+def test_another_server_sees_nothing_of_the_environment_of_openai_and_anthropic(
+    other: Hosted, key: str, user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in FOREIGN_ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    for name in other.key_envs:
+        monkeypatch.setenv(name, key)
+    with LoopbackServer(lambda _: Reply("x")) as server:
+        ask(ModelSpec("m", other, "m", f"{server.url.replace('//', f'//{user}')}/v1"))
+    headers = server.asked[0].headers
+    assert "leak" not in str(headers)
+    assert "leak" not in str(server.asked[0].body)
+    sent = key if key and other.key_envs else "no-key"
+    basic = base64.b64encode(user.removesuffix("@").encode()).decode()
+    assert headers["authorization"] == (f"Basic {basic}" if user else f"Bearer {sent}")
+    assert headers["content-type"] == "application/json"
+
+
+def test_openai_gets_its_own_headers_organisation_and_project(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "our-org")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "our-project")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Team: ours")
+    monkeypatch.setenv("ANTHROPIC_CUSTOM_HEADERS", "X-Other: theirs")
+    with LoopbackServer(lambda _: Reply("x")) as server:
+        ask(spec_of("openai", server.url))
+    headers = server.asked[0].headers
+    names = ("openai-organization", "openai-project", "x-team", "x-other")
+    assert [headers.get(name) for name in names] == ["our-org", "our-project", "ours", None]
+
+
+def test_anthropic_gets_its_own_headers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Other: theirs")
+    monkeypatch.setenv("ANTHROPIC_CUSTOM_HEADERS", "X-Team: ours")
+    with LoopbackServer(lambda _: Reply("x")) as server:
+        ask(spec_of("anthropic", server.url))
+    headers = server.asked[0].headers
+    assert (headers.get("x-team"), headers.get("x-other")) == ("ours", None)
 
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}

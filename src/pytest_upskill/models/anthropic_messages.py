@@ -10,9 +10,11 @@ from ..trials.answer import Answer, Usage
 from ..trials.trial import Question
 from .port import ModelSpec
 from .sdk import (
+    NO_KEY,
     client_options,
     empty_reply,
     error_text,
+    keep_to_its_provider,
     names_schema,
     not_a_reply,
     translated_errors,
@@ -35,12 +37,14 @@ class AnthropicModel:
         self._sdk = anthropic
         self._spec = spec
         variable, self._key = spec.provider.key_in(os.environ) or ("", "")
+        is_token = variable == "ANTHROPIC_AUTH_TOKEN"
         self._takes_schemas = True
         self._client = anthropic.AsyncAnthropic(
-            api_key=self._key if variable == "ANTHROPIC_API_KEY" else None,
-            auth_token=self._key if variable == "ANTHROPIC_AUTH_TOKEN" else None,
+            api_key=None if is_token else self._key or NO_KEY,
+            auth_token=self._key if is_token else None,
             **client_options(anthropic, spec, timeout),
         )
+        keep_to_its_provider(self._client, anthropic, spec)
 
     async def ask(self, question: Question) -> Answer:
         with translated_errors(self._sdk, self._spec, self._key):

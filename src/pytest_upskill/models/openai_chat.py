@@ -10,9 +10,11 @@ from ..trials.answer import Answer, Usage
 from ..trials.trial import Question
 from .port import ModelSpec
 from .sdk import (
+    NO_KEY,
     client_options,
     empty_reply,
     error_text,
+    keep_to_its_provider,
     names_schema,
     not_a_reply,
     translated_errors,
@@ -25,8 +27,6 @@ _STOPS: Final = {"stop": "end", "length": "length", "content_filter": "refusal"}
 # Reasoning models, and GPT-5 and later, take only the new name of the limit.
 _NEW_LIMIT: Final = re.compile(r"(o\d|gpt-([5-9]|\d\d)|codex)")
 _LIMITS: Final = ("max_tokens", "max_completion_tokens")
-# The SDK insists on a key, even for a server that needs none: never send it a real one.
-_NO_KEY: Final = "no-key"
 
 
 class OpenAIModel:
@@ -46,8 +46,9 @@ class OpenAIModel:
         self._refused_limits = set[str]()
         self._takes_schemas = True
         self._client = openai.AsyncOpenAI(
-            api_key=self._key or _NO_KEY, **client_options(openai, spec, timeout)
+            api_key=self._key or NO_KEY, **client_options(openai, spec, timeout)
         )
+        keep_to_its_provider(self._client, openai, spec)
 
     async def ask(self, question: Question) -> Answer:
         with translated_errors(self._sdk, self._spec, self._key):

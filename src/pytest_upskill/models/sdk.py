@@ -27,6 +27,8 @@ _FOREIGN_KEY: Final = re.compile(r"(?<![A-Za-z0-9])sk-[A-Za-z0-9_-]{16,}")
 # A server that accepts no connection within this many seconds is asked again; the answer itself
 # may take all of the timeout.
 CONNECT_SECONDS: Final = 10.0
+# The SDKs look for a key in their environment if they get none: never send a server a foreign one.
+NO_KEY: Final = "no-key"
 MORE_TIME: Final = ("Raise ", Setting("timeout"), ", or ask for less")
 
 
@@ -42,6 +44,20 @@ def client_options(sdk: ModuleType, spec: ModelSpec, timeout: float) -> dict[str
         # 1.7 ms of CPU time per call, instead of 2.8 with the SDKs' default transport.
         "http_client": sdk.DefaultAioHttpClient(timeout=limits),
     }
+
+
+def keep_to_its_provider(client: Any, sdk: ModuleType, spec: ModelSpec) -> None:
+    """Take from a client for another server what the SDK read from its provider's environment.
+
+    OPENAI_CUSTOM_HEADERS, ANTHROPIC_CUSTOM_HEADERS and the ids of organisation and project are
+    read whatever the address is, and the constructors have no argument against it.
+    """
+    if spec.provider.name == sdk.__name__:
+        return
+    client._custom_headers = _without_password(spec.base_url)[1]
+    for name in ("organization", "project", "admin_api_key", "webhook_secret", "webhook_key"):
+        if isinstance(vars(client).get(name), str):
+            setattr(client, name, None)
 
 
 def _without_password(url: str | None) -> tuple[str | None, dict[str, str]]:
