@@ -1,14 +1,17 @@
 """A server that misbehaves, called by the engine through the real SDKs."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from pytest_upskill.engine import Engine
+from pytest_upskill.engine.store import KnownAnswers, Store, StoredAnswers
 from pytest_upskill.models import Model, ModelSpec
 from pytest_upskill.models.names import PROVIDERS
 from pytest_upskill.trials.answer import Answer, NoAnswer
-from pytest_upskill.trials.trial import Question
+from pytest_upskill.trials.plan import Plan, PlannedCase
+from pytest_upskill.trials.trial import Question, Trial
 from support.loopback import Asked, Fault, LoopbackServer, Reply, unreliable
 
 
@@ -19,14 +22,16 @@ def provider(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     return str(request.param)
 
 
-def engine_for(provider: str, url: str, timeout: float = 30) -> Engine:
+def engine_for(
+    provider: str, url: str, timeout: float = 30, answers: KnownAnswers | None = None
+) -> Engine:
     base_url = url if provider == "anthropic" else f"{url}/v1"
 
     async def open_by_name(name: str) -> Model:
         spec = ModelSpec(name, PROVIDERS[provider], name, base_url)
         return await spec.provider.open(spec, 120)
 
-    return Engine(open_by_name, concurrency=16, timeout=timeout)
+    return Engine(open_by_name, concurrency=16, timeout=timeout, answers=answers)
 
 
 def question(text: str) -> Question:
@@ -117,3 +122,25 @@ def test_wait_of_more_than_five_minutes_is_an_error(provider: str) -> None:
     assert isinstance(reply, NoAnswer)
     assert "429" in reply.reason
     assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("count", [1e30, 2**63, [1], {"n": 1}, float("nan"), "many"])
+def test_an_odd_count_of_tokens_does_not_stop_the_run(
+    provider: str, count: object, tmp_path: Path
+) -> None:
+    names = ("input_tokens", "prompt_tokens", "output_tokens", "completion_tokens")
+    reply = Reply("gate up", raw={"usage": dict.fromkeys(names, count)})
+    answers = StoredAnswers(lambda: Store(tmp_path / "a.sqlite"), str, fresh=False)
+    with LoopbackServer(lambda _: reply) as server:
+        engine = engine_for(provider, server.url, answers=answers)
+        trial = Trial("s", "c", "m", "skill", 1, question("a"))
+        engine.start(Plan((), (PlannedCase("nodeid", "s", "c", "m", (trial,)),)))
+        reply_to = engine.replies_to([question("a").key])
+        assert reply_to is not None
+        answer = reply_to[0].result(timeout=30)
+        engine.close()
+    assert isinstance(answer, Answer)
+    assert (answer.text, answer.usage.input, answer.usage.output) == ("gate up", None, None)
+    kept = Store(tmp_path / "a.sqlite")
+    assert sum(kept.size().answers.values()) == 1
+    kept.close()

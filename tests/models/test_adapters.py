@@ -85,6 +85,88 @@ def test_input_tokens_count_what_came_from_the_cache(provider: str) -> None:
     assert answer.usage == Usage(130, 7, 100)
 
 
+NO_COUNTS = [
+    1e30,
+    2**63,
+    10**400,
+    -1,
+    1.5,
+    float("nan"),
+    float("inf"),
+    "many",
+    [12],
+    {"n": 12},
+    {},
+    [],
+    "",
+    None,
+]
+
+
+def usage_fields(provider: str, value: object) -> dict[str, object]:
+    if provider == "anthropic":
+        names = ("input_tokens", "output_tokens", "cache_read_input_tokens")
+        return dict.fromkeys(names, value)
+    return {
+        **dict.fromkeys(("prompt_tokens", "completion_tokens", "total_tokens"), value),
+        "prompt_tokens_details": {"cached_tokens": value},
+    }
+
+
+@pytest.mark.parametrize("value", NO_COUNTS, ids=lambda value: repr(value)[:20])
+def test_what_is_no_count_of_tokens_is_unknown(provider: str, value: object) -> None:
+    reply = Reply("gate up", raw={"usage": usage_fields(provider, value)})
+    with LoopbackServer(lambda _: reply) as server:
+        [answer] = ask(spec_of(provider, server.url))
+    assert answer.text == "gate up"
+    assert (answer.usage.input, answer.usage.output) == (None, None)
+    assert answer.usage.cached in (None, 0)
+
+
+@pytest.mark.parametrize("value", [True, "12"])
+def test_what_an_sdk_reads_as_a_number_is_one_or_unknown(provider: str, value: object) -> None:
+    reply = Reply("gate up", raw={"usage": usage_fields(provider, value)})
+    with LoopbackServer(lambda _: reply) as server:
+        [answer] = ask(spec_of(provider, server.url))
+    assert {type(count) for count in vars(answer.usage).values()} <= {int, type(None)}
+
+
+def test_a_whole_number_may_be_written_with_a_point(provider: str) -> None:
+    reply = Reply("gate up", raw={"usage": usage_fields(provider, 12.0)})
+    with LoopbackServer(lambda _: reply) as server:
+        [answer] = ask(spec_of(provider, server.url))
+    assert answer.usage == Usage(24 if provider == "anthropic" else 12, 12, 12)
+    assert all(isinstance(count, int) for count in vars(answer.usage).values())
+
+
+@pytest.mark.parametrize("usage", [None, 3, "many", [], [1], {}, {"prompt_tokens_details": [1]}])
+def test_an_odd_usage_is_unknown(provider: str, usage: object) -> None:
+    with LoopbackServer(lambda _: Reply("gate up", raw={"usage": usage})) as server:
+        [answer] = ask(spec_of(provider, server.url))
+    assert answer.text == "gate up"
+    assert (answer.usage.input, answer.usage.output) == (None, None)
+    assert answer.usage.cached in (None, 0)
+
+
+def test_parts_of_the_input_that_add_up_to_too_much_are_unknown() -> None:
+    reply = Reply("gate up", input_tokens=2**53, cache_read=2**53)
+    with LoopbackServer(lambda _: reply) as server:
+        [answer] = ask(spec_of("anthropic", server.url))
+    assert answer.usage == Usage(None, 5, 2**53)
+
+
+@pytest.mark.parametrize("reason", [None, "", 5, ["stop"], {"why": "stop"}])
+def test_a_reason_to_stop_that_is_no_text_is_the_end(provider: str, reason: object) -> None:
+    message = {"role": "assistant", "content": "gate up"}
+    choices = [{"index": 0, "message": message, "finish_reason": reason}]
+    raw: dict[str, object] = {"stop_reason": reason}
+    if provider == "openai":
+        raw = {"choices": choices}
+    with LoopbackServer(lambda _: Reply("gate up", raw=raw)) as server:
+        [answer] = ask(spec_of(provider, server.url))
+    assert (answer.text, answer.stop) == ("gate up", "end")
+
+
 @pytest.mark.parametrize("stop", ["length", "refusal"])
 def test_a_cut_off_or_refused_answer_says_so(provider: str, stop: Stop) -> None:
     reply = Reply("I won't", stop)

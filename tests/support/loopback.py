@@ -20,7 +20,7 @@ from asyncio import StreamReader, StreamWriter
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
 Protocol = Literal["anthropic", "openai"]
@@ -59,7 +59,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Reply:
-    """A good answer. The four token counts do not overlap."""
+    """A good answer. The four token counts do not overlap; ``raw`` replaces top-level fields."""
 
     text: str
     stop: Stop = "end"
@@ -68,6 +68,7 @@ class Reply:
     cache_read: int = 0
     cache_write: int = 0
     delay: float = 0.0
+    raw: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -297,7 +298,7 @@ def _reply(asked: Asked, reply: Reply) -> _Answer:
                 "prompt_tokens_details": cached,
             },
         }
-    return _answer(json.dumps(body).encode())
+    return _answer(json.dumps({**body, **reply.raw}).encode())
 
 
 def _error(protocol: Protocol, status: int, message: str, kind: str, more: str = "") -> _Answer:

@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from pytest_upskill.trials.answer import MAX_FILE_BYTES, Answer, AnswerFile, Usage, joined
 from pytest_upskill.trials.transcript import Turn
@@ -49,3 +51,16 @@ def test_answers_of_a_trial_are_joined() -> None:
     assert joined([first, second]) == Answer(
         "one\n\ntwo", Usage(11, None, 0), "end", 1.5, files=(new, other), transcript=(turn,)
     )
+
+
+@given(st.integers() | st.floats() | st.text() | st.lists(st.integers()) | st.none())
+def test_usage_keeps_only_counts(value: Any) -> None:
+    is_count = type(value) in (int, float) and 0 <= value <= 2**53 and value == int(value)
+    expected = int(value) if is_count else None
+    assert vars(Usage(value, value, value)) == dict.fromkeys(
+        ("input", "output", "cached"), expected
+    )
+
+
+def test_a_boolean_is_no_count() -> None:
+    assert Usage(True, False) == Usage()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .._util.texts import digest
 from ..skills.case import Role
-from ..trials.answer import Answer, Usage
+from ..trials.answer import Answer, Usage, token_count
 from ..trials.trial import Question
 from .port import ModelSpec
 from .sdk import (
@@ -17,6 +17,7 @@ from .sdk import (
     keep_to_its_provider,
     names_schema,
     not_a_reply,
+    stop_word,
     translated_errors,
 )
 
@@ -53,7 +54,7 @@ class AnthropicModel:
             if not isinstance(getattr(message, "content", None), list):
                 raise not_a_reply(self._spec, message)
             text = "".join(block.text for block in message.content if block.type == "text")
-            stop = _STOPS.get(message.stop_reason or "", message.stop_reason or "end")
+            stop = stop_word(message.stop_reason, _STOPS)
             if not text.strip() and stop != "refusal":
                 raise empty_reply(stop)
             return Answer(text, _usage(message), stop)
@@ -100,10 +101,19 @@ def _message(role: Role, text: str) -> "MessageParam":
 
 
 def _usage(message: "Message") -> Usage:
-    """Anthropic leaves cache reads and writes out of input_tokens; add them."""
-    usage = message.usage
-    if usage is None:  # some compatible servers leave it out
-        return Usage()
-    cached = usage.cache_read_input_tokens or 0
-    written = usage.cache_creation_input_tokens or 0
-    return Usage(usage.input_tokens + cached + written, usage.output_tokens, cached)
+    """Anthropic leaves cache reads and writes out of input_tokens; add them.
+
+    The SDK passes on anything in place of numbers, and some compatible servers send no usage.
+    """
+
+    def count(name: str, missing: int | None = None) -> int | None:
+        value = getattr(message.usage, name, None)
+        return missing if value is None else token_count(value)
+
+    parts = [
+        count("input_tokens"),
+        cached := count("cache_read_input_tokens", 0 if message.usage else None),
+        count("cache_creation_input_tokens", 0),
+    ]
+    known = [part for part in parts if part is not None]
+    return Usage(sum(known) if len(known) == len(parts) else None, count("output_tokens"), cached)

@@ -17,6 +17,7 @@ from .sdk import (
     keep_to_its_provider,
     names_schema,
     not_a_reply,
+    stop_word,
     translated_errors,
 )
 
@@ -58,7 +59,7 @@ class OpenAIModel:
             choice = completion.choices[0]
             text = choice.message.content or choice.message.refusal or ""
             refused = bool(choice.message.refusal)
-            stop = "refusal" if refused else _STOPS.get(choice.finish_reason, choice.finish_reason)
+            stop = "refusal" if refused else stop_word(choice.finish_reason, _STOPS)
             if not text.strip() and stop != "refusal":
                 raise empty_reply(stop)
             return Answer(text, _usage(completion), stop)
@@ -115,9 +116,12 @@ class OpenAIModel:
 
 
 def _usage(completion: "ChatCompletion") -> Usage:
+    """The SDK passes on anything in place of numbers and objects; Usage keeps only counts."""
     usage = completion.usage
-    if usage is None:
-        return Usage()
-    details = usage.prompt_tokens_details
-    cached = (details.cached_tokens if details else None) or 0
-    return Usage(usage.prompt_tokens, usage.completion_tokens, cached)
+    details = getattr(usage, "prompt_tokens_details", None)
+    cached = getattr(details, "cached_tokens", None)
+    return Usage(
+        getattr(usage, "prompt_tokens", None),
+        getattr(usage, "completion_tokens", None),
+        0 if usage and cached is None else cached,
+    )

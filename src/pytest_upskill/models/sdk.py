@@ -8,7 +8,7 @@ is removed in case the server quotes it.
 import base64
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -117,6 +117,11 @@ def empty_reply(stop: str) -> ModelError:
             ("Raise ", Setting("max_output")),
         )
     return ModelError("empty reply", "Try again, or use another model", transient=True)
+
+
+def stop_word(reason: object, words: Mapping[str, str]) -> str:
+    """Why an answer ended: our word, else the server's own; without one, it ended well."""
+    return words.get(reason, one_line(reason, 40)) if reason and isinstance(reason, str) else "end"
 
 
 def names_schema(said: str) -> bool:

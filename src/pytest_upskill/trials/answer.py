@@ -9,11 +9,21 @@ from typing import Any, Final
 from .transcript import Transcript, Turn
 
 MAX_FILE_BYTES: Final = 1_000_000  # larger files are kept by size and digest only
+_MOST_TOKENS: Final = 2**53  # beyond it, JSON and floats lose digits
+
+
+def token_count(value: object) -> int | None:
+    """A count of tokens from a server or a file; None for anything but a possible one."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS:
+        return value
+    return None
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens of an answer; None where the server doesn't say.
+    """Tokens of an answer; None where the server doesn't say, or says nonsense.
 
     ``input`` includes cached tokens, whatever the provider counts, so that arms compare.
     """
@@ -21,6 +31,11 @@ class Usage:
     input: int | None = None
     output: int | None = None
     cached: int | None = None
+
+    def __post_init__(self) -> None:
+        # Here, because every adapter, script, recording and stored row makes one.
+        for name, value in list(vars(self).items()):
+            object.__setattr__(self, name, token_count(value))
 
 
 def total_usage(usages: Sequence[Usage]) -> Usage:
