@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_upskill.skills.at_ref import require_ref
-from support.kit import BODY, case, skill_with_a_past, write_script, write_skill
+from support.kit import BODY, case, commit_all, skill_with_a_past, write_script, write_skill
 from support.loopback import LoopbackServer, Reply
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
@@ -142,14 +142,15 @@ def test_a_wrong_ref_is_a_usage_error(pytester: pytest.Pytester, ref: str, probl
     assert f"ERROR: --skill-against {problem}" in result.stderr.str()
 
 
-def test_a_skill_outside_of_git_is_a_usage_error(
+def test_a_skill_outside_of_git_and_git_missing_are_usage_errors(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(pytester.path.parent))
     write_skill(pytester.path / "skills/gate")
     result = against(pytester)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--skill-against main: git failed in *: not a git repository*"])
+    result.stderr.fnmatch_lines(["*--skill-against main: * is in no git repository*"])
+    commit_all(pytester.path)
     monkeypatch.setenv("PATH", "")
     result = against(pytester, ref="other")
     result.stderr.fnmatch_lines(["*--skill-against other: can't run git: *"])

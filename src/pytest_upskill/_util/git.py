@@ -1,14 +1,34 @@
-"""Run git on a folder, read-only."""
+"""Run git on a repository, read-only, so that nothing the repository holds is executed."""
 
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 # Set when pytest runs inside a git hook; they point at the hook's repository, not at the folder's.
 _HOOK_VARIABLES: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"})
+
+# A repository may come from a stranger, and its config can name commands. The user's own config
+# stays: it has safe.directory, and what counts as a change (line endings, ignored files).
+_GUARDED: Final = (
+    "--no-pager",
+    "--no-optional-locks",
+    "--literal-pathspecs",
+    *("-c", "safe.bareRepository=explicit"),
+    *("-c", "core.fsmonitor="),
+    *("-c", "core.hooksPath=/dev/null"),
+    *("-c", "core.alternateRefsCommand="),
+    *("-c", "protocol.allow=never"),
+)
+_ENVIRONMENT: Final = {
+    "LC_ALL": "C",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "",  # unlike protocol.allow, no protocol.NAME.allow overrides it
+    "GIT_TERMINAL_PROMPT": "0",
+}
+_EMPTY: Final = "PYTEST_UPSKILL_EMPTY"
 
 
 @dataclass(frozen=True)
@@ -19,12 +39,28 @@ class Commit:
     dirty: bool
 
 
-def run_git(folder: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
-    """Raises OSError if git is not installed."""
+def repository_of(folder: Path) -> Path | None:
+    """The top of the work tree that a folder is in.
+
+    git itself would take any folder with the right names in it for a bare repository, so a skill
+    could bring one; it must be found by its ``.git``.
+    """
+    ceilings = os.environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep)
+    for top in (folder, *folder.parents):
+        if top != folder and str(top) in ceilings:
+            return None
+        dot_git = top / ".git"
+        if os.path.isfile(dot_git) or os.path.lexists(dot_git / "HEAD"):  # noqa: PTH113 (never raises)
+            return top
+    return None
+
+
+def run_git(top: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
+    """Run git at the top of a work tree. Raises OSError if git is not installed."""
     env = {name: value for name, value in os.environ.items() if name not in _HOOK_VARIABLES}
     return subprocess.run(
-        ["git", "-C", str(folder), *args],
-        env={**env, "LC_ALL": "C"},
+        ["git", "-C", str(top), *_GUARDED, *args],
+        env={**env, **_ENVIRONMENT, "GIT_CEILING_DIRECTORIES": str(top.parent), _EMPTY: ""},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         check=False,
@@ -37,13 +73,40 @@ def commit_of(folder: Path, watched: Sequence[str] = ()) -> Commit | None:
     Untracked files count as changes only in the ``watched`` folders, since the reports of a run
     are untracked too.
     """
+    folder = folder.resolve()
+    top = repository_of(folder)
+    if top is None:
+        return None
     try:
-        head = run_git(folder, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+        head = run_git(top, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
         if head.returncode:
             return None
-        status = ["status", "--porcelain"]
-        changes = [run_git(folder, *status, "--untracked-files=no").stdout]
-        changes += [run_git(folder, *status, "--", *watched).stdout] if watched else []
+        dirty = _is_dirty(top, "--untracked-files=no")
+        dirty = dirty or any(_is_changed((folder / path).resolve()) for path in watched)
     except OSError:
         return None
-    return Commit(head.stdout.decode().strip(), any(changes))
+    return Commit(head.stdout.decode().strip(), dirty)
+
+
+def _is_dirty(top: Path, *which: str) -> bool:
+    """Whether git sees changes, without a look into submodules, whose filters it would run.
+
+    A skill in a submodule is watched in its own repository.
+    """
+    status = ["status", "--porcelain", "--ignore-submodules=dirty"]
+    return bool(run_git(top, *_without_filters(top), *status, *which).stdout)
+
+
+def _is_changed(folder: Path) -> bool:
+    top = repository_of(folder)
+    return top is not None and _is_dirty(top, "--", folder.relative_to(top).as_posix())
+
+
+def _without_filters(top: Path) -> Iterator[str]:
+    """Options that turn off the content filters which the repository's own config defines."""
+    pattern = r"^filter\..*\.(clean|smudge|process|required)$"
+    listed = run_git(top, "config", "-z", "--show-scope", "--name-only", "--get-regexp", pattern)
+    words = listed.stdout.decode("utf-8", "surrogateescape").split("\0")
+    for scope, key in zip(words[::2], words[1::2], strict=False):
+        if scope in ("local", "worktree"):
+            yield f"--config-env={key}={_EMPTY}"

@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from .._util.git import run_git
+from .._util.git import repository_of, run_git
 from .._util.texts import one_line
 from ..errors import SettingsError
 from .folder import MAX_FILE_BYTES, text_of
@@ -21,9 +21,9 @@ class _Blob(NamedTuple):
 class FilesAtRef:
     """The files of a folder at a commit."""
 
-    def __init__(self, ref: str, folder: Path, blobs: Mapping[str, _Blob]) -> None:
+    def __init__(self, ref: str, top: Path, blobs: Mapping[str, _Blob]) -> None:
         self._ref = ref
-        self._folder = folder
+        self._top = top
         self._blobs = blobs
         self._entries: dict[str, dict[str, bool]] = {"": {}}
         for path in blobs:
@@ -39,7 +39,7 @@ class FilesAtRef:
         return self._entries.get(folder, {})
 
     def data(self, path: str) -> bytes:
-        return _git(self._ref, self._folder, "cat-file", "blob", self._blobs[path].id)
+        return _git(self._ref, self._top, "cat-file", "blob", self._blobs[path].id)
 
     def text(self, path: str) -> str:
         """The text of a file; ValueError says why it has none."""
@@ -58,15 +58,18 @@ class FilesAtRef:
 def files_at_ref(folder: Path, ref: str) -> FilesAtRef:
     """Of a skill's folder; there are none if the skill is newer."""
     commit = require_ref(ref, folder)
-    listed = _git(ref, folder, "ls-tree", "-r", "-l", "-z", commit, ".")
+    top = _top_of(ref, folder)
+    inside = "" if folder == top else f"{folder.relative_to(top).as_posix()}/"
+    only = ["--", inside] if inside else []
+    listed = _git(ref, top, "ls-tree", "-r", "-l", "-z", commit, *only)
     blobs = {}
     for line in listed.split(b"\0")[:-1]:
         facts, _, path = line.partition(b"\t")
         mode, kind, blob, size = facts.split()
         if kind == b"blob":
-            name = path.decode("utf-8", "surrogateescape")
+            name = path.decode("utf-8", "surrogateescape").removeprefix(inside)
             blobs[name] = _Blob(blob.decode(), int(size), mode == b"120000")
-    return FilesAtRef(ref, folder, blobs)
+    return FilesAtRef(ref, top, blobs)
 
 
 @lru_cache(maxsize=256)
@@ -74,7 +77,8 @@ def require_ref(ref: str, folder: Path) -> str:
     """The commit of a ref in the repository of a folder."""
     if ref.startswith("-"):  # git would take it for an option
         raise _wrong(ref, "not a git ref", "Name a branch, a tag or a commit.")
-    commit = _git(ref, folder, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", may_fail=1)
+    top = _top_of(ref, folder)
+    commit = _git(ref, top, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", may_fail=1)
     if not commit:
         raise _wrong(
             ref,
@@ -84,16 +88,25 @@ def require_ref(ref: str, folder: Path) -> str:
     return commit.decode().strip()
 
 
-def _git(ref: str, folder: Path, *args: str, may_fail: int = 0) -> bytes:
+def _top_of(ref: str, folder: Path) -> Path:
+    top = repository_of(folder)
+    if top is None:
+        raise _wrong(ref, f"{folder} is in no git repository", "Put the skill under git.")
+    return top
+
+
+def _git(ref: str, top: Path, *args: str, may_fail: int = 0) -> bytes:
     """The output of git; empty if it exits with ``may_fail``."""
     try:
-        done = run_git(folder, *args)
+        done = run_git(top, *args)
     except OSError as error:
         raise _wrong(ref, f"can't run git: {error}", "Install git.") from None
     if done.returncode not in (0, may_fail):
         said = one_line(done.stderr.decode("utf-8", "replace").removeprefix("fatal: "), 300)
         raise _wrong(
-            ref, f"git failed in {folder}: {said}", "The skill must be in a git repository."
+            ref,
+            f"git failed in {top}: {said}",
+            "Check the repository; in a partial clone, fetch the files of the ref first.",
         )
     return done.stdout if done.returncode == 0 else b""
 
