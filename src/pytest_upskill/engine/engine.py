@@ -120,7 +120,7 @@ class Engine:
         """Ask nothing more; calls in flight may still finish."""
         self._reason, self._stopped = reason, True
         if self._loop:
-            self._loop.call_soon_threadsafe(self._pump)
+            self._loop.call_soon_threadsafe(self._safely, self._pump)
 
     def close(self) -> None:
         """Stop, cancel calls in flight, close the models, end the thread."""
@@ -152,19 +152,40 @@ class Engine:
                         new.append(job)
                 futures.append(job.reply)
             if new:
-                self._running_loop().call_soon_threadsafe(self._enqueue, new)
+                self._running_loop().call_soon_threadsafe(self._safely, self._enqueue, new)
         return futures
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             self._thread = threading.Thread(
-                target=self._loop.run_forever, name="upskill-engine", daemon=True
+                target=self._serve, args=(self._loop,), name="upskill-engine", daemon=True
             )
             self._thread.start()
         return self._loop
 
     # Called on the engine's thread.
+
+    def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
+        while True:
+            try:
+                return loop.run_forever()
+            except BaseException as bug:  # sys.exit() in a callback ends the loop
+                self._give_up(bug)
+
+    def _safely(self, step: Callable[..., None], *values: object) -> None:
+        try:
+            step(*values)
+        except Exception as bug:
+            self._give_up(bug)
+
+    def _give_up(self, bug: BaseException) -> None:
+        """A bug of ours: end the run with an error, as nobody may wait for a reply for ever."""
+        self._reason, self._stopped = _unexpected(bug), True
+        with self._lock:
+            jobs = list(self._jobs.values())
+        for job in jobs:
+            job.settle(NoAnswer(self._reason))
 
     def _note_settled(self, job: Job, _: "Future[Reply]") -> None:
         self._settled.append(job)
@@ -202,7 +223,12 @@ class Engine:
     def _begin(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (bug := task.exception()):
+            self._give_up(bug)
 
     async def _open(self, lane: Lane) -> None:
         try:
@@ -213,7 +239,9 @@ class Engine:
             lane.dead = f"{lane.name}: {error.message(self._spell)}"
         except UpskillError as error:
             lane.dead = error.message(self._spell)
-        except Exception as bug:
+        except asyncio.CancelledError:
+            lane.dead = STOPPED
+        except (Exception, SystemExit) as bug:  # a script may call sys.exit()
             lane.dead = _adapter_error(lane, bug)
         self._pump()
 
@@ -222,6 +250,8 @@ class Engine:
             reply = await self._attempt(lane, job)
         except asyncio.CancelledError:
             reply = NoAnswer(STOPPED)
+        except BaseException as bug:
+            reply = NoAnswer(f"{lane.name}: {_unexpected(bug)}")
         lane.give_back()
         self._in_flight -= 1
         usage = reply.usage if isinstance(reply, Answer) else None
@@ -250,7 +280,7 @@ class Engine:
             return self._failed(lane, job, ModelError(problem, MORE_TIME))
         except ModelError as error:
             return self._failed(lane, job, error)
-        except Exception as bug:
+        except (Exception, SystemExit) as bug:  # a script may call sys.exit()
             return NoAnswer(_adapter_error(lane, bug))
         lane.answered = True
         lane.limit.answered()
@@ -271,7 +301,7 @@ class Engine:
             lane.retries += 1
             job.excused += wait if error.rate_limited else 0.0
             lane.pausing.add(job)
-            asyncio.get_running_loop().call_later(wait, self._ask_again, lane, job)
+            asyncio.get_running_loop().call_later(wait, self._safely, self._ask_again, lane, job)
             return None
         tries = f" ({job.attempts} attempts)" if job.attempts > 1 else ""
         reason = f"{lane.name}: {error.message(self._spell, tries)}"
@@ -287,17 +317,30 @@ class Engine:
             self._pump()
 
     async def _shut_down(self) -> None:
-        self._pump()
+        self._safely(self._pump)
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for lane in self._lanes.values():
             if lane.model:
-                with suppress(Exception):  # an adapter that can't close must not lose the run
+                # An adapter that can't close must not lose the run.
+                with suppress(Exception, SystemExit):
                     await lane.model.close()
-        self._answers.close()
+        with suppress(Exception):  # each answer was stored when it came
+            self._answers.close()
 
 
-def _adapter_error(lane: Lane, bug: Exception) -> str:
+def _unexpected(bug: BaseException) -> str:
+    return f"unexpected error: {_told(bug)}. Please report it"
+
+
+def _adapter_error(lane: Lane, bug: BaseException) -> str:
     """An adapter raised something other than ModelError: report it and carry on."""
-    return f"{lane.name}: the adapter raised {one_line(repr(bug), 200)}"
+    return f"{lane.name}: the adapter raised {_told(bug)}"
+
+
+def _told(bug: BaseException) -> str:
+    try:
+        return one_line(repr(bug), 200)
+    except Exception:  # foreign code may raise what can't even be shown
+        return type(bug).__name__

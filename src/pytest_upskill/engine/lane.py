@@ -89,7 +89,8 @@ class Job:
         return wait < self.seconds_left(timeout)
 
     def settle(self, reply: Reply) -> None:
-        self.reply.set_result(reply)
+        if not self.reply.done():  # else the engine gave up in the meantime
+            self.reply.set_result(reply)
 
 
 @dataclass(eq=False)
