@@ -25,8 +25,7 @@ def test_file_is_found_next_to_the_ini_file(
     write_skill(pytester.path / "skills/gate")
     model = write_script(pytester.path / "a.json")
     (pytester.path / CONFIG_NAME).write_text(f"eval_model: {model}")
-    (pytester.path / "sub").mkdir()
-    monkeypatch.chdir(pytester.path / "sub")
+    monkeypatch.chdir(pytester.path / "skills")
     pytester.runpytest_inprocess().assert_outcomes(passed=1)
 
 
