@@ -18,6 +18,24 @@ def test_eval_model_is_the_default_and_shown_in_the_header(
     result.stdout.fnmatch_lines([f"upskill: gate on {model} (*) (from upskill.config.yaml)"])
 
 
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_code_as_a_model_is_refused_and_not_run(pytester: pytest.Pytester, workers: str) -> None:
+    write_skill(pytester.path / "skills/gate")
+    code = "import pathlib\npathlib.Path('executed').touch()\ndef f(question): return 'gate up'\n"
+    (pytester.path / "evil.py").write_text(code)
+    (pytester.path / CONFIG_NAME).write_text("eval_model: [haiku, 'scripted:evil.py:f']")
+    result = pytester.runpytest_inprocess("--skill", "skills", "-n", workers)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        ["*upskill.config.yaml: eval_model: scripted:evil.py:f: this file can't name code*"]
+    )
+    assert not (pytester.path / "executed").exists()
+    (pytester.path / CONFIG_NAME).unlink()
+    args = ["--skill", "skills", "--model", "scripted:evil.py:f"]
+    pytester.runpytest_inprocess(*args).assert_outcomes(passed=1)
+    assert (pytester.path / "executed").exists()
+
+
 def test_file_is_found_next_to_the_ini_file(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

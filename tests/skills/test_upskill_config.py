@@ -34,6 +34,18 @@ def test_models_that_write_skills_and_cases_are_read(tmp_path: Path) -> None:
         read_config(tmp_path, {})
 
 
+@pytest.mark.parametrize("key", ["eval_model", "model", "skill_generation_model", "test_gen_model"])
+@pytest.mark.parametrize("code", ["evil.py:f", "package.module:f", "~/evil.py:f", "a.json:f", "x"])
+def test_no_model_can_be_code(tmp_path: Path, key: str, code: str) -> None:
+    written(tmp_path, f'{key}: " scripted:{code} "')
+    with pytest.raises(
+        InputError, match=f"{CONFIG_NAME}: {key}: scripted:.*: this file can't name code"
+    ):
+        read_config(tmp_path, {})
+    written(tmp_path, f"{key}: scripted:answers.json")
+    assert read_config(tmp_path, {}).file
+
+
 @pytest.mark.parametrize(("value", "attempts"), [("4", 4), ("0", 1), ("-3", 1), ("~", None)])
 def test_the_number_of_attempts_is_read_as_upskill_does(
     tmp_path: Path, value: str, attempts: int | None

@@ -9,6 +9,7 @@ from typing import Any, Final
 import yaml
 
 from .._util.files import reason_of
+from .._util.texts import one_line
 from ..errors import InputError, shown
 
 CONFIG_NAME: Final = "upskill.config.yaml"
@@ -95,14 +96,25 @@ def _names(file: Path, data: Mapping[str, Any], key: str) -> tuple[str, ...]:
     names = [value] if isinstance(value, str) else [] if value is None else value
     if not isinstance(names, list) or not all(isinstance(n, str) and n.strip() for n in names):
         raise _wrong(file, key, "a model name or a list of them", f"{key}: haiku")
-    return tuple(dict.fromkeys(name.strip() for name in names))
+    return tuple(dict.fromkeys(_without_code(file, key, name.strip()) for name in names))
 
 
 def _name(file: Path, data: Mapping[str, Any], key: str) -> str | None:
     value = data.get(key)
     if value is not None and not (isinstance(value, str) and value.strip()):
         raise _wrong(file, key, "a model name", f"{key}: opus")
-    return value.strip() if value else None
+    return _without_code(file, key, value.strip()) if value else None
+
+
+def _without_code(file: Path, key: str, name: str) -> str:
+    """A model's name, unless it is a Python function: the file may come with a stranger's skill."""
+    if name.startswith("scripted:") and not name.endswith(".json"):
+        raise InputError(
+            f"{shown(file)}: {key}",
+            f"{one_line(name, 100)}: this file can't name code",
+            "Name it on the command line or in pytest's ini file, or use scripted:FILE.json.",
+        )
+    return name
 
 
 def _number(file: Path, data: Mapping[str, Any], key: str) -> int | None:
