@@ -1,6 +1,7 @@
 """The engine: order, limits, fatal errors, stop and close."""
 
 import asyncio
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +9,9 @@ from contextlib import contextmanager
 import pytest
 
 from pytest_upskill.engine import Engine
-from pytest_upskill.engine.engine import STOPPED
+from pytest_upskill.engine.budget import Budget
+from pytest_upskill.engine.engine import STOPPED, OpenModel
+from pytest_upskill.engine.store import KnownAnswers
 from pytest_upskill.errors import ModelError, SettingsError
 from pytest_upskill.models import Model
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply
@@ -225,3 +228,129 @@ def test_unused_engine_starts_nothing() -> None:
     with engine_of(("m", model := Recorder())):
         assert threading.active_count() == before
     assert not model.closed
+
+
+class Broken(Budget):
+    """A budget with a bug in one of its methods."""
+
+    def __init__(self, method: str) -> None:
+        super().__init__()
+        setattr(self, method, self._fail)
+
+    def _fail(self, *_: object) -> bool:
+        raise OverflowError("too large")
+
+
+class BrokenAnswers(KnownAnswers):
+    """Stored answers with a bug that shows in one method, for one question."""
+
+    def __init__(self, method: str, text: str) -> None:
+        self._method = method
+        self._text = text
+
+    def get(self, question: Question) -> Reply | None:
+        self._fail("get", question)
+        return None
+
+    def put(self, question: Question, _answer: Answer) -> None:
+        self._fail("put", question)
+
+    def close(self) -> None:
+        raise OverflowError("too large")
+
+    def _fail(self, method: str, question: Question) -> None:
+        if method == self._method and question.messages[0][1] == self._text:
+            raise OverflowError("too large")
+
+
+def replies_of(engine: Engine, *texts: str) -> list[Reply]:
+    """The replies; fails instead of waiting for ever."""
+    wanted = [question(text) for text in texts]
+    engine.start(plan_of(*wanted))
+    try:
+        futures = engine.replies_to([one.key for one in wanted])
+        assert futures is not None
+        return [future.result(timeout=20) for future in futures]
+    finally:
+        engine.close()
+
+
+async def opened(_name: str) -> Model:
+    return Recorder()
+
+
+def engine_with(
+    open_model: OpenModel = opened,
+    budget: Budget | None = None,
+    answers: KnownAnswers | None = None,
+) -> Engine:
+    return Engine(open_model, concurrency=4, timeout=20, budget=budget, answers=answers)
+
+
+TOO_LARGE = "unexpected error: OverflowError('too large'). Please report it"
+
+
+def test_unexpected_error_of_one_question_leaves_others_alone() -> None:
+    replies = replies_of(engine_with(answers=BrokenAnswers("put", "b")), "a", "b", "c")
+    assert texts(replies) == ["A", f"m: {TOO_LARGE}", "C"]
+
+
+@pytest.mark.parametrize("method", ["refusal", "hold", "settle"])
+def test_unexpected_error_between_questions_ends_the_run(method: str) -> None:
+    replies = replies_of(engine_with(budget=Broken(method)), "a", "b", "c")
+    assert replies == [NoAnswer(TOO_LARGE)] * 3
+
+
+def test_unexpected_error_of_stored_answers_ends_the_run() -> None:
+    engine = engine_with(answers=BrokenAnswers("get", "b"))
+    assert NoAnswer(TOO_LARGE) in replies_of(engine, "a", "b", "c")
+    assert engine.ask([question("later")]) == [NoAnswer(TOO_LARGE)]
+
+
+def test_unexpected_error_before_a_retry_ends_the_run() -> None:
+    class Once(Budget):
+        held = 0
+
+        def hold(self, question: Question) -> bool:
+            self.held += 1
+            if self.held > 1:
+                raise OverflowError("too large")
+            return super().hold(question)
+
+    assert replies_of(engine_with(budget=Once()), "raise transient") == [NoAnswer(TOO_LARGE)]
+
+
+class Unshowable(Exception):
+    def __repr__(self) -> str:
+        raise ValueError("no")
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), asyncio.CancelledError(), Unshowable()])
+@pytest.mark.parametrize("where", ["open", "ask"])
+def test_whatever_an_adapter_raises_ends_its_questions(error: BaseException, where: str) -> None:
+    class Leaving(Recorder):
+        async def ask(self, _question: Question) -> Answer:
+            raise error
+
+    async def open_model(_name: str) -> Model:
+        if where == "open":
+            raise error
+        return Leaving()
+
+    for reply in replies_of(engine_with(open_model), "a", "b"):
+        assert isinstance(reply, NoAnswer)
+        assert isinstance(error, asyncio.CancelledError) or "adapter raised" in reply.reason
+
+
+def test_exit_inside_the_loop_does_not_end_its_thread() -> None:
+    class Leaving(Recorder):
+        async def ask(self, question: Question) -> Answer:
+            asyncio.get_running_loop().call_soon(sys.exit, 3)
+            await asyncio.sleep(60)
+            return Answer(question.key)
+
+    async def open_model(_name: str) -> Model:
+        return Leaving()
+
+    [reply] = replies_of(engine_with(open_model), "a")
+    assert reply == NoAnswer("unexpected error: SystemExit(3). Please report it")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from pytest_upskill.engine.store import StoredAnswers
 from support.hook_runs import example, records, run, workers
 from support.kit import BODY
 
@@ -110,6 +111,10 @@ BROKEN = """
         async def ask(self, question):
             raise KeyError("oops")
 
+    class Leaving(Model):
+        async def ask(self, question):
+            raise SystemExit(3)
+
     class Stuck(Good):
         async def close(self):
             raise OSError("can't close")
@@ -117,7 +122,7 @@ BROKEN = """
     def pytest_upskill_models():
         return {"good": lambda name: Good(), "none": lambda name: None,
                 "silent": lambda name: Silent(), "raising": lambda name: Raising(),
-                "stuck": lambda name: Stuck()}
+                "leaving": lambda name: Leaving(), "stuck": lambda name: Stuck()}
 """
 
 
@@ -127,6 +132,7 @@ BROKEN = """
         ("none", "none: pytest_upskill_models: 'none' made None, not a Model."),
         ("silent", "silent: the adapter raised TypeError('ask returned None, not an Answer')"),
         ("raising", "raising: the adapter raised KeyError('oops')"),
+        ("leaving", "leaving: the adapter raised SystemExit(3)"),
     ],
 )
 def test_a_broken_model_errs_alone(pytester: pytest.Pytester, model: str, message: str) -> None:
@@ -141,3 +147,19 @@ def test_a_model_that_cannot_close_loses_no_results(pytester: pytest.Pytester) -
     pytester.makeconftest(BROKEN)
     run(pytester, model="stuck").assert_outcomes(passed=1)
     assert len(records(pytester)) == 2
+
+
+@pytest.mark.parametrize("processes", ["0", "2"])
+@pytest.mark.parametrize("method", ["get", "put"])
+def test_a_bug_in_the_engine_is_an_error_and_no_endless_run(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, method: str, processes: str
+) -> None:
+    def broken(*_: object) -> None:
+        raise OverflowError("too large")
+
+    monkeypatch.setattr(StoredAnswers, method, broken)
+    pytester.makeconftest(BROKEN)
+    result = run(pytester, "-n", processes, model="good")
+    result.assert_outcomes(errors=1)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert "unexpected error: OverflowError('too large'). Please report it" in result.stdout.str()
