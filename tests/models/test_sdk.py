@@ -171,3 +171,13 @@ def test_a_connection_that_is_not_made_in_time_is_tried_again(
 )
 def test_retry_after_is_read_in_both_forms(header: str | None, seconds: float | None) -> None:
     assert sdk.retry_after_seconds(header, datetime(2026, 11, 15, 12, tzinfo=UTC)) == seconds
+
+
+def test_plain_text_in_place_of_a_reply_is_quoted_without_credentials(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("GENERIC_API_KEY", "key-of-the-server")
+    spec = ModelSpec("m", PROVIDERS["generic"], "m", "http://me:open%20sesame@host/v1")
+    coded = base64.b64encode(b"me:open sesame").decode()
+    error = sdk.not_a_reply(spec, f"Basic {coded} open sesame key-of-the-server")
+    assert error.problem == "invalid reply from http://host/v1: 'Basic *** *** ***'"

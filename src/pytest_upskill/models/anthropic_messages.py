@@ -17,6 +17,7 @@ from .sdk import (
     keep_to_its_provider,
     names_schema,
     not_a_reply,
+    secrets_of,
     stop_word,
     translated_errors,
 )
@@ -39,6 +40,7 @@ class AnthropicModel:
         self._spec = spec
         variable, self._key = spec.provider.key_in(os.environ) or ("", "")
         is_token = variable == "ANTHROPIC_AUTH_TOKEN"
+        self._secrets = secrets_of(spec, self._key)
         self._takes_schemas = True
         self._client = anthropic.AsyncAnthropic(
             api_key=None if is_token else self._key or NO_KEY,
@@ -48,7 +50,7 @@ class AnthropicModel:
         keep_to_its_provider(self._client, anthropic, spec)
 
     async def ask(self, question: Question) -> Answer:
-        with translated_errors(self._sdk, self._spec, self._key):
+        with translated_errors(self._sdk, self._spec, self._secrets):
             message = await self._create(question)
             # The SDK passes on anything: plain text, or an object without the usual fields.
             if not isinstance(getattr(message, "content", None), list):
@@ -64,7 +66,7 @@ class AnthropicModel:
         try:
             return await self._send(question)
         except self._sdk.BadRequestError as error:
-            said = error_text(error, self._key)
+            said = error_text(error, self._secrets)
             if not (question.schema and self._takes_schemas and names_schema(said)):
                 raise
             self._takes_schemas = False

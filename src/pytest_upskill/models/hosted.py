@@ -6,7 +6,7 @@ from typing import ClassVar, Final
 
 from .._util.texts import digest
 from ..errors import InputError, Setting, SettingsError
-from .port import Model, ModelName, ModelSpec, Provider, shown_address
+from .port import Model, ModelName, ModelSpec, Provider, shown_address, without_user
 from .prices import FREE, Price, listed_price
 
 _OLLAMA_PORT: Final = 11434
@@ -49,7 +49,9 @@ class Hosted(Provider):
         return f"{used} and {other} name different servers; {used} is used"
 
     def identity(self, spec: ModelSpec) -> str | None:
-        return digest(self.protocol, spec.base_url or "", spec.model_id, spec.effort or "")
+        return digest(
+            self.protocol, without_user(spec.base_url or ""), spec.model_id, spec.effort or ""
+        )
 
     def price(self, spec: ModelSpec) -> Price | None:
         return listed_price(self.price_list, spec.model_id) if self.price_list else None

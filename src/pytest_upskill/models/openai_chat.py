@@ -17,6 +17,7 @@ from .sdk import (
     keep_to_its_provider,
     names_schema,
     not_a_reply,
+    secrets_of,
     stop_word,
     translated_errors,
 )
@@ -45,6 +46,7 @@ class OpenAIModel:
         new_limit = spec.provider.name == "openai" and _NEW_LIMIT.match(spec.model_id)
         self._limit = _LIMITS[bool(new_limit)]
         self._refused_limits = set[str]()
+        self._secrets = secrets_of(spec, self._key)
         self._takes_schemas = True
         self._client = openai.AsyncOpenAI(
             api_key=self._key or NO_KEY, **client_options(openai, spec, timeout)
@@ -52,7 +54,7 @@ class OpenAIModel:
         keep_to_its_provider(self._client, openai, spec)
 
     async def ask(self, question: Question) -> Answer:
-        with translated_errors(self._sdk, self._spec, self._key):
+        with translated_errors(self._sdk, self._spec, self._secrets):
             completion = await self._create(question)
             if not getattr(completion, "choices", None):
                 raise not_a_reply(self._spec, completion)
@@ -71,7 +73,7 @@ class OpenAIModel:
             try:
                 return await self._send(question)
             except self._sdk.BadRequestError as error:
-                said = error_text(error, self._key)
+                said = error_text(error, self._secrets)
                 if question.schema and schemas and names_schema(said):
                     self._takes_schemas = False
                 elif limit in said and limit not in self._refused_limits:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
+from .._util.credentials import without_credentials
 from .._util.texts import digest
 from ..errors import Setting, SettingsError, Text
 from ..trials.answer import Answer
@@ -66,7 +67,8 @@ class ModelName:
 
     def error(self, problem: str, hint: Text = "") -> SettingsError:
         by = self.by
-        return SettingsError(by.setting, problem, hint, value=self.name, origin=by.origin)
+        name = without_credentials(self.name)
+        return SettingsError(by.setting, problem, hint, value=name, origin=by.origin)
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,9 @@ class Provider(ABC):
 
     def identity(self, spec: ModelSpec) -> str | None:
         """Everything about a model that shapes its answers; None if they must not be stored."""
-        return digest(self.name, spec.base_url or "", spec.model_id, spec.effort or "")
+        return digest(
+            self.name, without_user(spec.base_url or ""), spec.model_id, spec.effort or ""
+        )
 
     def price(self, spec: ModelSpec) -> Price | None:  # noqa: ARG002
         """What its tokens cost; None if unknown."""
@@ -168,3 +172,10 @@ def shown_address(url: str) -> str:
         return ""
     host = parts.netloc.rpartition("@")[2]
     return f"{parts.scheme}://{host}{parts.path}" if host else ""
+
+
+def without_user(url: str) -> str:
+    """A URL without user and password: who asks does not shape the answers."""
+    start, slashes, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{start}{slashes}{host.rpartition('@')[2]}{slash}{path}"

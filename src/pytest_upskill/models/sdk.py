@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
+from .._util.credentials import password_of, without_credentials
 from .._util.texts import one_line
 from ..errors import ModelError, Setting
 from .port import ModelSpec
@@ -29,6 +30,7 @@ _FOREIGN_KEY: Final = re.compile(r"(?<![A-Za-z0-9])sk-[A-Za-z0-9_-]{16,}")
 CONNECT_SECONDS: Final = 10.0
 # The SDKs look for a key in their environment if they get none: never send a server a foreign one.
 NO_KEY: Final = "no-key"
+Secrets = tuple[str, ...]  # the key first, which may be empty
 MORE_TIME: Final = ("Raise ", Setting("timeout"), ", or ask for less")
 
 
@@ -75,7 +77,7 @@ def _without_password(url: str | None) -> tuple[str | None, dict[str, str]]:
 
 
 @contextmanager
-def translated_errors(sdk: ModuleType, spec: ModelSpec, key: str) -> Iterator[None]:
+def translated_errors(sdk: ModuleType, spec: ModelSpec, secrets: Secrets) -> Iterator[None]:
     """Turn everything that calls raise into ModelError."""
     import aiohttp  # the SDK has done so by now
 
@@ -84,25 +86,35 @@ def translated_errors(sdk: ModuleType, spec: ModelSpec, key: str) -> Iterator[No
     except ModelError:
         raise
     except sdk.APIStatusError as error:
-        raise _status_error(error, spec, key) from None
+        raise _status_error(error, spec, secrets) from None
     except (sdk.APIConnectionError, aiohttp.ClientError) as error:
-        raise _connection_error(error, spec, key) from None
+        raise _connection_error(error, spec, secrets) from None
     except (sdk.APIResponseValidationError, json.JSONDecodeError, UnicodeDecodeError):
         raise not_a_reply(spec) from None
     except getattr(sdk, "AnthropicError", getattr(sdk, "OpenAIError", ())) as error:
-        raise ModelError(clean(str(error), key)) from None
+        raise ModelError(clean(str(error), secrets)) from None
     except (ValueError, TypeError, AttributeError, KeyError) as error:
-        raise ModelError(f"unreadable reply ({clean(repr(error), key)})") from None
+        raise ModelError(f"unreadable reply ({clean(repr(error), secrets)})") from None
 
 
-def clean(text: str, key: str) -> str:
+def secrets_of(spec: ModelSpec, key: str) -> Secrets:
+    """What a server gets and might quote: the key, then user and password of its URL."""
+    coded = _without_password(spec.base_url)[1].get("Authorization", "").rpartition(" ")[2]
+    return (key, coded, *password_of(spec.base_url or ""))
+
+
+def clean(text: str, secrets: Secrets) -> str:
     """A server's text on one line, without the key or anything that looks like one."""
+    key, *others = secrets
     known = text.replace(key, "[key]") if key else text
-    return one_line(_FOREIGN_KEY.sub("[key]", known), _SHOWN)
+    return one_line(without_credentials(_FOREIGN_KEY.sub("[key]", known), others), _SHOWN)
 
 
 def not_a_reply(spec: ModelSpec, reply: object = "") -> ModelError:
-    quoted = f": {one_line(reply, 80)!r}" if isinstance(reply, str) and reply.strip() else ""
+    quoted = ""
+    if isinstance(reply, str) and reply.strip():
+        said = without_credentials(reply, secrets_of(spec, ""))
+        quoted = f": {one_line(said, 80)!r}"
     return ModelError(
         f"invalid reply from {spec.address}{quoted}",
         "Check the address",
@@ -129,25 +141,25 @@ def names_schema(said: str) -> bool:
     return bool(re.search("response_format|output_config|output_format|schema|grammar", said, re.I))
 
 
-def error_text(error: Any, key: str) -> str:
+def error_text(error: Any, secrets: Secrets) -> str:
     body = error.body
     if isinstance(body, dict):
         inner = body.get("error", body)
         message = inner.get("message") if isinstance(inner, dict) else inner
         if isinstance(message, str) and message.strip():
-            return clean(message, key)
-    return clean(str(error.message), key)
+            return clean(message, secrets)
+    return clean(str(error.message), secrets)
 
 
-def _status_error(error: Any, spec: ModelSpec, key: str) -> ModelError:
+def _status_error(error: Any, spec: ModelSpec, secrets: Secrets) -> ModelError:
     status = int(error.status_code)
-    problem = f"{status} from {spec.address}: {error_text(error, key)}"
+    problem = f"{status} from {spec.address}: {error_text(error, secrets)}"
     if status in (401, 403):
         name = " or ".join(spec.provider.key_envs) or "the server's key"
         return ModelError(problem, f"Check {name}", fatal=True)
     if status == 404:
         return ModelError(problem, f"Check the model's name ({spec.model_id})", fatal=True)
-    if status == 413 or (status == 400 and "context" in error_text(error, key).lower()):
+    if status == 413 or (status == 400 and "context" in error_text(error, secrets).lower()):
         return ModelError(problem, "The prompt is too long for this model")
     wait = retry_after_seconds(error.response.headers.get("retry-after"), datetime.now(UTC))
     if status in (429, 529):
@@ -173,13 +185,13 @@ def retry_after_seconds(header: str | None, now: datetime) -> float | None:
     return max(0.0, seconds) if isfinite(seconds) else None
 
 
-def _connection_error(error: BaseException, spec: ModelSpec, key: str) -> ModelError:
+def _connection_error(error: BaseException, spec: ModelSpec, secrets: Secrets) -> ModelError:
     """Ask aiohttp what happened: the SDKs call any broken connection a timeout."""
     import aiohttp
 
     causes = list(_causes(error))
     met = next((one for one in causes if isinstance(one, aiohttp.ClientError)), causes[-1])
-    what = clean(str(causes[-1]) or type(causes[-1]).__name__, key)
+    what = clean(str(causes[-1]) or type(causes[-1]).__name__, secrets)
     if isinstance(met, aiohttp.SocketTimeoutError):
         problem = f"no answer from {spec.address} in time"
         return ModelError(problem, MORE_TIME, transient=True)

@@ -1,6 +1,5 @@
 """Accepted results in the controller: notes on the comparison, and --skill-accept."""
 
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -9,6 +8,7 @@ from typing import Final
 
 import pytest
 
+from .._util.credentials import shown_command
 from .._util.texts import counted, one_line
 from ..errors import shown
 from ..reports.writers import Writer
@@ -158,7 +158,7 @@ def _names(cases: Sequence[str]) -> str:
 
 
 def command_that_accepts(config: pytest.Config) -> str:
-    return shlex.join(["pytest", *map(str, config.invocation_params.args), "--skill-accept"])
+    return shown_command(["pytest", *map(str, config.invocation_params.args), "--skill-accept"])
 
 
 def run_again_by_lf(

@@ -1,7 +1,6 @@
 """What a run writes besides the terminal: reports, recording, history, JUnit, GitHub."""
 
 import os
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 from _pytest.junitxml import xml_key
 
+from .._util.credentials import shown_command
 from .._util.files import reason_of, why_unwritable
 from .._util.texts import one_line
 from ..engine import Engine
@@ -55,7 +55,7 @@ def command_that_records(config: pytest.Config, file: Path | None) -> str:
             next(args, None)
         elif not arg.startswith(f"{replay}="):
             kept.append(arg)
-    return shlex.join(["pytest", *kept, record, shown(file or Path())])
+    return shown_command(["pytest", *kept, record, shown(file or Path())])
 
 
 def keep(settings: Settings, results: RunResults, root: Path) -> str | None:

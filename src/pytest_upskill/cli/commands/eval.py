@@ -2,11 +2,11 @@
 
 import argparse
 import os
-import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from ..._util.credentials import shown_command
 from ...skills.upskill_config import read_config
 from ..output import forget_output, write
 from ..project import find_skill
@@ -84,7 +84,7 @@ def pytest_arguments(given: argparse.Namespace, env: Mapping[str, str]) -> list[
 
 def run_pytest(arguments: list[str]) -> int:
     """Print the command first, so that users of upskill learn it, and run it."""
-    write(shlex.join(["pytest", *arguments]))
+    write(shown_command(["pytest", *arguments]))
     import pytest  # takes a quarter of a second
 
     try:
