@@ -22,5 +22,15 @@ def test_csv_has_a_line_for_each_entry_and_no_formulas() -> None:
     assert list(rows[0])[:4] == list(entry_data(ENTRIES[0]))[:4]
 
 
+def test_no_column_of_the_history_holds_a_formula() -> None:
+    texts = dict.fromkeys(("skill", "model", "model_id", "verdict", "score", "digest"), "=1+1")
+    entry = made_entry(1, made_row(-0.25, **texts), "@cafe")
+    (row,) = csv.DictReader(io.StringIO(history_csv([entry], METRICS["lift"])))
+    assert {row[name] for name in texts} == {"'=1+1"}
+    assert row["commit"] == "'@cafe"
+    assert (row["lift"], row["value"]) == ("-0.25", "-0.25")
+    assert not [cell for cell in row.values() if cell.startswith(tuple("=+@"))]
+
+
 def test_csv_of_nothing_is_empty() -> None:
     assert history_csv([], METRICS["lift"]).strip() == ""

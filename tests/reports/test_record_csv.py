@@ -2,7 +2,9 @@
 
 import csv
 import io
-from dataclasses import replace
+import re
+from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 
 from pytest_upskill.reports.export.record_csv import COLUMNS, csv_text
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.trials.records import Grade
+from pytest_upskill.trials.records import Grade, Record
 from support.made import made_record, made_run
 
 
@@ -79,6 +81,37 @@ def test_no_text_of_a_model_is_a_formula(first: str) -> None:
     assert one_row(output=f"1{first}1")["answer"] == f"1{first}1"
 
 
+@pytest.mark.parametrize("hidden", [" ", "\xa0", "\u3000", "\ufeff", "\u200b", " \u2060 "])
+def test_a_formula_behind_what_nobody_sees_is_none(hidden: str) -> None:
+    assert one_row(output=f"{hidden}=1+1")["answer"] == f"'{hidden}=1+1"
+    assert one_row(output=f"{hidden}fine")["answer"] == f"{hidden}fine"
+
+
+@pytest.mark.parametrize("bad", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1"])
+def test_no_column_holds_a_formula(bad: str) -> None:
+    texts: dict[str, Any] = {
+        field.name: bad for field in fields(Record) if field.name not in ("checks", "cost")
+    }
+    record = made_record("gate", "case-0", "haiku", "skill", 1)
+    record = replace(record, **texts, checks=(Grade(bad, False, bad),))
+    results = replace(made_run(cases=1), records=(record,), model_ids={bad: bad})
+    (row,) = rows(csv_text(results))
+    held = [name for name, cell in row.items() if cell == f"'{bad}"]
+    assert {"skill", "case", "model", "model_id", "arm", "failed_checks", "error"} <= set(held)
+    assert [name for name, cell in row.items() if cell.startswith(tuple("=+-@\t\r"))] == []
+
+
+@pytest.mark.parametrize("number", ["-0.25", "-5", "0", "1e-07", "-1.5e+20", "12.0"])
+def test_a_number_stays_a_number(number: str) -> None:
+    assert one_row(output=number)["answer"] == number
+    assert one_row(seconds=float(number))["seconds"] == str(float(number))
+
+
+@pytest.mark.parametrize("number", ["-inf", "-1-1", "-1e9999", "+1", "--1", "-", "-1\n"])
+def test_what_only_resembles_a_number_is_text(number: str) -> None:
+    assert one_row(output=number)["answer"] == f"'{number}"
+
+
 def test_numbers_of_ours_are_left_alone() -> None:
     assert one_row(cost=-0.5)["cost"] == "-0.5"
 
@@ -99,7 +132,8 @@ def test_no_text_breaks_a_row_or_is_a_formula(answer: str, error: str) -> None:
     assert list(row) == list(COLUMNS)
     assert row["answer"].endswith(r"\x00\ud800")
     for cell in (row["answer"], row["error"]):
-        assert not cell.startswith(tuple("=+-@\t\r\n"))
+        is_number = re.fullmatch(r"-[0-9.]+(e[0-9+-]+)?", cell)
+        assert is_number or not cell.startswith(tuple("=+-@\t\r\n"))
         assert cell.encode("utf-8").count(b"\x00") == 0
 
 

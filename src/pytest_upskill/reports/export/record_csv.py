@@ -34,8 +34,10 @@ COLUMNS: Final = (
 _LONGEST: Final = 32_000  # a spreadsheet's cell holds 32,767 units of UTF-16
 # Not expected by programs that read CSV: controls but tab and newlines, lone surrogates.
 _CONTROLS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
-# A spreadsheet takes these for a formula; in East Asian locales the wide forms too.
-_FORMULA: Final = tuple("=+-@\t\r\n＝＋－＠")
+# A spreadsheet takes these for a formula, in East Asian locales the wide forms too, and some drop
+# what can't be seen before them.
+_FORMULA: Final = re.compile("[\t\r\n]|[\\s\xad\u200b-\u200f\u2060\ufeff]*[=+@＝＋－＠-]")
+_NUMBER: Final = re.compile(r"-?[0-9]{1,300}(\.[0-9]{1,300})?(e[+-]?[0-9]{1,3})?")
 
 
 def csv_text(results: RunResults) -> str:
@@ -44,17 +46,18 @@ def csv_text(results: RunResults) -> str:
     writer = csv.writer(text)  # ends lines as RFC 4180 wants it
     writer.writerow(COLUMNS)
     for record in results.records:
-        writer.writerow(_row(record, results.model_ids.get(record.model, "")))
+        row = _row(record, results.model_ids.get(record.model, ""))
+        writer.writerow(map(safe_cell, row))
     return text.getvalue()
 
 
 def _row(record: Record, model_id: str) -> list[str | int | float | None]:
     failed = [grade.check for grade in record.checks if not grade.passed]
     return [
-        safe_cell(record.skill),
-        safe_cell(record.case),
-        safe_cell(record.model),
-        safe_cell(model_id),
+        record.skill,
+        record.case,
+        record.model,
+        model_id,
         record.arm,
         record.run,
         record.outcome,
@@ -67,17 +70,20 @@ def _row(record: Record, model_id: str) -> list[str | int | float | None]:
         "true" if record.stored else "false",
         len(record.checks) - len(failed),
         len(record.checks),
-        safe_cell("; ".join(failed)),
+        "; ".join(failed),
         record.judge_calls,
-        safe_cell(record.error or ""),
-        safe_cell(record.output or ""),
+        record.error or "",
+        record.output or "",
     ]
 
 
-def safe_cell(text: str) -> str:
-    """Text from outside: never a formula, never longer than a cell."""
+def safe_cell(value: object) -> str:
+    """Any value as text: never a formula, never longer than a cell; a number stays one."""
+    text = "" if value is None else str(value)
+    if _NUMBER.fullmatch(text):
+        return text
     text = _CONTROLS.sub(lambda match: ascii(match.group())[1:-1], text)
-    if text.startswith(_FORMULA):
+    if _FORMULA.match(text):
         text = f"'{text}"
     units = text.encode("utf-16-le")
     if len(units) <= 2 * _LONGEST:

@@ -80,6 +80,6 @@ def _csv_data(entry: Entry, metric: Number) -> dict[str, Any]:
     value = metric.amount(entry.measured)
     data = {**entry_data(entry), "metric": metric.name, "value": value, "low": low, "high": high}
     return {
-        key: safe_cell(harmless(value)) if isinstance(value, str) else value
+        key: safe_cell(harmless(value) if isinstance(value, str) else value)
         for key, value in data.items()
     }
