@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from support.kit import case, write_script, write_skill
+from support.kit import case, run_skills, write_script, write_skill
 
 GOOD = case("How do I open the gate?", "gate up", id="open-gate")
 TYPO = {"id": "shut", "input": "How do I shut it?", "expected": {"contians": "gate down"}}
@@ -24,19 +24,11 @@ def model(pytester: pytest.Pytester) -> str:
     return write_script(pytester.path / "a.json")
 
 
-def run(pytester: pytest.Pytester, model: str, *args: str) -> pytest.RunResult:
-    result = pytester.runpytest_inprocess("--skill", "skills", "--model", model, *args)
-    shown = result.stdout.str() + result.stderr.str()
-    assert "Traceback" not in shown
-    assert "INTERNALERROR" not in shown
-    return result
-
-
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_each_broken_case_fails_and_the_others_run(
     pytester: pytest.Pytester, model: str, workers: str
 ) -> None:
-    result = run(pytester, model, "-n", workers, "-rA", "--skill-json", "r.json")
+    result = run_skills(pytester, model, "-n", workers, "-rA", "--skill-json", "r.json")
     result.assert_outcomes(passed=1, failed=3)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert f"PASSED {FILE}::open-gate[{model}]" in result.outlines
@@ -56,7 +48,7 @@ def test_each_broken_case_fails_and_the_others_run(
 
 
 def test_broken_cases_stand_in_the_order_of_the_file(pytester: pytest.Pytester, model: str) -> None:
-    result = run(pytester, model, "--collect-only", "-q")
+    result = run_skills(pytester, model, "--collect-only", "-q")
     listed = [line for line in result.outlines if "::" in line]
     assert listed == [f"{FILE}::open-gate[{model}]", *NAMES]
 
@@ -71,19 +63,19 @@ def test_broken_cases_can_be_chosen_like_others(
         (["-m", "skill"], 1, 3),
         (["--lf"], 0, 3),
     ):
-        outcomes = run(pytester, model, "-n", workers, *chosen).parseoutcomes()
+        outcomes = run_skills(pytester, model, "-n", workers, *chosen).parseoutcomes()
         assert (outcomes.get("passed", 0), outcomes["failed"]) == (passed, failed)
 
 
 def test_a_mended_case_runs(pytester: pytest.Pytester, model: str) -> None:
-    run(pytester, model)
+    run_skills(pytester, model)
     mended = {**TYPO, "expected": {"contains": "gate up"}}
     (pytester.path / FILE).write_text(json.dumps({"cases": [GOOD, mended]}))
-    run(pytester, model).assert_outcomes(passed=2)
+    run_skills(pytester, model).assert_outcomes(passed=2)
 
 
 def test_junit_has_the_message_and_the_line(pytester: pytest.Pytester, model: str) -> None:
-    run(pytester, model, "--junitxml", "j.xml")
+    run_skills(pytester, model, "--junitxml", "j.xml")
     tests = {test.get("name"): test for test in ElementTree.parse("j.xml").iter("testcase")}
     (failure,) = tests["shut"]
     assert failure.tag == "failure"
@@ -93,7 +85,7 @@ def test_junit_has_the_message_and_the_line(pytester: pytest.Pytester, model: st
 def test_a_run_with_only_broken_cases_needs_no_answer(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate", [TYPO])
     model = write_script(pytester.path / "a.json")
-    result = run(pytester, model, "--skill-min-lift", "0.1", "--skill-html", "r.html")
+    result = run_skills(pytester, model, "--skill-min-lift", "0.1", "--skill-html", "r.html")
     result.assert_outcomes(failed=1)
 
 
@@ -102,9 +94,9 @@ def test_accepting_keeps_the_result_of_a_case_that_broke(
 ) -> None:
     good = {**TYPO, "expected": {"contains": "gate up"}}
     (pytester.path / FILE).write_text(json.dumps({"cases": [GOOD, good]}))
-    run(pytester, model, "--skill-accept").assert_outcomes(passed=2)
+    run_skills(pytester, model, "--skill-accept").assert_outcomes(passed=2)
     (pytester.path / FILE).write_text(json.dumps({"cases": [GOOD, TYPO]}))
-    run(pytester, model, "--skill-accept").assert_outcomes(passed=1, failed=1)
+    run_skills(pytester, model, "--skill-accept").assert_outcomes(passed=1, failed=1)
     accepted = json.loads((pytester.path / "skills/gate/skill_results.json").read_text())
     assert set(accepted["models"][model]["cases"]) == {"open-gate", "shut"}
 
@@ -114,7 +106,7 @@ def test_without_a_judge_only_cases_with_a_rubric_fail(
 ) -> None:
     judged = {"id": "kind", "input": "Hello?", "expected": {"judge": "Is kind"}}
     (pytester.path / FILE).write_text(json.dumps({"cases": [GOOD, judged]}))
-    result = run(pytester, model)
+    result = run_skills(pytester, model)
     result.assert_outcomes(passed=1, failed=1)
     message = f"{FILE}:1: cases[[]1]: this needs a judge; add --skill-judge MODEL"
     result.stdout.fnmatch_lines([message])
@@ -125,7 +117,7 @@ def test_without_a_judge_a_file_of_rubrics_is_one_error(
 ) -> None:
     judged = [{"input": f"Hello {n}?", "expected": {"judge": "Is kind"}} for n in range(20)]
     (pytester.path / FILE).write_text(json.dumps({"cases": judged}))
-    result = run(pytester, model)
+    result = run_skills(pytester, model)
     result.assert_outcomes(errors=1)
     shown, _, summary = result.stdout.str().partition("short test summary")
     assert shown.count("this needs a judge") == summary.count("this needs a judge") == 1
@@ -138,7 +130,7 @@ def test_unknown_keys_are_one_warning(pytester: pytest.Pytester, model: str, wor
         {**case("Q?", "gate up"), "zebra": 2},
     ]
     (pytester.path / FILE).write_text(json.dumps({"cases": cases, "origin": "x"}, indent=1))
-    result = run(pytester, model, "-n", workers, "-W", "default")
+    result = run_skills(pytester, model, "-n", workers, "-W", "default")
     assert result.parseoutcomes()["passed"] == 2
     shown = result.stdout.str()
     keys = "origin, verifiers (command), zebra"
@@ -152,12 +144,12 @@ def test_an_automatic_id_that_changed_keeps_its_accepted_result(
     alike = [f"Tell me about the gate in the north, how it {verb}" for verb in ("shuts", "opens")]
     wrong = case(alike[0], "gate down")
     (pytester.path / FILE).write_text(json.dumps([wrong]))
-    run(pytester, model, "--skill-accept").assert_outcomes(xfailed=1)
+    run_skills(pytester, model, "--skill-accept").assert_outcomes(xfailed=1)
     (pytester.path / FILE).write_text(json.dumps([wrong, case(alike[1], "gate up")]))
-    again = run(pytester, model, "-rA")
+    again = run_skills(pytester, model, "-rA")
     again.assert_outcomes(xfailed=1, passed=1)
     again.stdout.fnmatch_lines([f"PASSED {FILE}::opens-*", f"XFAIL {FILE}::shuts-*"])
-    run(pytester, model, "--skill-accept").assert_outcomes(xfailed=1, passed=1)
+    run_skills(pytester, model, "--skill-accept").assert_outcomes(xfailed=1, passed=1)
     accepted = json.loads((pytester.path / "skills/gate/skill_results.json").read_text())
     ids = [name[:-7] for name in accepted["models"][model]["cases"]]
     assert ids == ["opens", "shuts"]

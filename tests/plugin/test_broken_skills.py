@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.results.from_json import read_run
-from support.kit import case, write_script, write_skill
+from support.kit import case, run_skills, write_script, write_skill
 from support.loopback import LoopbackServer, Reply
 
 DOOR = "skills/door/skill_meta.json"
@@ -20,14 +20,6 @@ def model(pytester: pytest.Pytester) -> str:
     write_skill(pytester.path / "skills/gate")
     (write_skill(pytester.path / "skills/door") / "skill_meta.json").write_text("[")
     return write_script(pytester.path / "answers.json")
-
-
-def run(pytester: pytest.Pytester, model: str, *args: str) -> pytest.RunResult:
-    result = pytester.runpytest_inprocess("--skill", "skills", "--model", model, *args)
-    shown = result.stdout.str() + result.stderr.str()
-    assert "Traceback" not in shown
-    assert "INTERNALERROR" not in shown
-    return result
 
 
 def break_results(folder: Path) -> str:
@@ -49,7 +41,7 @@ def test_any_broken_file_is_one_error(
 ) -> None:
     assert callable(damage)
     problem = damage(pytester.path / "skills/door")
-    result = run(pytester, model, "-n", workers)
+    result = run_skills(pytester, model, "-n", workers)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.assert_outcomes(passed=1, errors=1)
     assert f"skills/door/{problem}" in result.stdout.str()
@@ -60,7 +52,7 @@ def test_if_all_are_broken_the_run_fails_with_their_errors(
     pytester: pytest.Pytester, model: str, workers: str
 ) -> None:
     (pytester.path / "skills/gate/skill_meta.json").write_text("[")
-    result = run(pytester, model, "-n", workers, "--skill-min-lift", "0.1")
+    result = run_skills(pytester, model, "-n", workers, "--skill-min-lift", "0.1")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.assert_outcomes(errors=2)
 
@@ -71,13 +63,13 @@ def test_if_all_are_broken_the_run_fails_with_their_errors(
 def test_it_can_not_be_deselected_by_name_or_mark(
     pytester: pytest.Pytester, model: str, args: Sequence[str], passed: int
 ) -> None:
-    result = run(pytester, model, *args)
+    result = run_skills(pytester, model, *args)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.assert_outcomes(passed=passed, errors=1, deselected=1 - passed)
 
 
 def test_it_can_be_deselected_by_its_id(pytester: pytest.Pytester, model: str) -> None:
-    result = run(pytester, model, "--deselect", DOOR)
+    result = run_skills(pytester, model, "--deselect", DOOR)
     assert result.ret == 0
     result.assert_outcomes(passed=1, deselected=1)
 
@@ -92,20 +84,20 @@ def test_a_node_id_in_a_broken_file_shows_what_is_wrong_with_it(
 
 
 def test_only_collecting_shows_it_too(pytester: pytest.Pytester, model: str) -> None:
-    result = run(pytester, model, "--collect-only", "-q")
+    result = run_skills(pytester, model, "--collect-only", "-q")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(
         [f"skills/gate/skill_meta.json::open-gate[[]{model}]", DOOR, f"upskill: {MESSAGE}*"]
     )
     write_skill(pytester.path / "skills/door", [{"input": "q", "expected": {"contians": "x"}}])
-    result = run(pytester, model, "--collect-only", "-q")
+    result = run_skills(pytester, model, "--collect-only", "-q")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines([f"upskill: {DOOR}:1: *.contians: unknown check *"])
 
 
 def test_no_gate_passes(pytester: pytest.Pytester, model: str) -> None:
     args = ["--skill-min-lift", "0.1", "--skill-json", "r.json"]
-    result = run(pytester, model, *args)
+    result = run_skills(pytester, model, *args)
     result.stdout.fnmatch_lines([f"upskill: gate: not tested: {MESSAGE}*"])
     report = json.loads((pytester.path / "r.json").read_text())
     assert report["gate"]["passed"] is False
@@ -116,10 +108,10 @@ def test_no_gate_passes(pytester: pytest.Pytester, model: str) -> None:
 def test_the_last_failed_run_again_once_it_is_repaired(
     pytester: pytest.Pytester, model: str
 ) -> None:
-    run(pytester, model).assert_outcomes(passed=1, errors=1)
-    run(pytester, model, "--lf").assert_outcomes(errors=1)
+    run_skills(pytester, model).assert_outcomes(passed=1, errors=1)
+    run_skills(pytester, model, "--lf").assert_outcomes(errors=1)
     write_skill(pytester.path / "skills/door")
-    run(pytester, model, "--lf").assert_outcomes(passed=1)
+    run_skills(pytester, model, "--lf").assert_outcomes(passed=1)
 
 
 def test_a_warning_that_is_an_error_is_one_of_its_skill_alone(
@@ -128,7 +120,7 @@ def test_a_warning_that_is_an_error_is_one_of_its_skill_alone(
     cases = [case("How?", "gate up", id="open", tags=["slow"], skip="later")]
     write_skill(pytester.path / "skills/gate", [*cases, case("So?", "gate up", xfail="why")])
     write_skill(pytester.path / "skills/door", frontmatter="colour: red\n")
-    result = run(pytester, model, "-W", "error")
+    result = run_skills(pytester, model, "-W", "error")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.assert_outcomes(skipped=1, errors=1, xpassed=1)
     result.stdout.fnmatch_lines(["skills/door/SKILL.md:4: 'colour' is not in the *"])
@@ -166,7 +158,7 @@ def test_a_skill_without_cases_is_told_and_the_others_are_tested(
     write_skill(pytester.path / "skills/gate")
     model = write_script(pytester.path / "answers.json")
     (pytester.path / "skills/lift/skill_meta.json").write_text('{"cases": []}')
-    result = run(pytester, model)
+    result = run_skills(pytester, model)
     assert result.ret == 0
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(

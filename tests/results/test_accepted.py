@@ -107,6 +107,7 @@ GOOD = json.loads(results_text({"haiku": MODEL}))
         (json.dumps({**GOOD, "more": 2}), ":1: more: unknown key"),
         (results_text({"haiku": MODEL}).replace("5,", "9,", 1), "haiku.cases.a: more passes"),
         (results_text({"haiku": MODEL}).replace("5,", "-1,", 1), ":9: models.haiku.cases.a.passes"),
+        (results_text({"haiku": MODEL}).replace(": 5", ": 9" + 9 * "0"), "haiku.cases.a.runs"),
         ("[" * 100_000, "invalid JSON: nested too deeply"),
     ],
 )

@@ -44,6 +44,15 @@ def write_script(file: Path, *, knows: str = "Type gate up.", does_not: str = "N
     return f"scripted:{file.name}"
 
 
+def run_skills(pytester: pytest.Pytester, model: str, *args: str) -> pytest.RunResult:
+    """Test the folder ``skills``, which must end without a traceback."""
+    result = pytester.runpytest_inprocess("--skill", "skills", "--model", model, *args)
+    shown = result.stdout.str() + result.stderr.str()
+    assert "Traceback" not in shown
+    assert "INTERNALERROR" not in shown
+    return result
+
+
 def commit_all(folder: Path) -> None:
     """Commit everything in a folder to the branch main of a new git repository."""
     person = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]

@@ -13,7 +13,7 @@ from .._util.files import replace_file
 from .._util.json_forms import Strict, read_json_form
 from .._util.texts import digest, one_line
 from ..errors import AcceptedError, Setting
-from ..settings import Settings
+from ..settings import MOST_RUNS, Settings
 from ..skills.case import Case
 from ..stats import drop, regressed
 from ..trials.plan import Count, Expectation, PlannedCase
@@ -79,7 +79,7 @@ Results = Mapping[str, ModelResults]  # by the names of models as users write th
 
 class _CaseForm(Strict):
     passes: _Count
-    runs: Annotated[int, Field(ge=1)]
+    runs: Annotated[int, Field(ge=1, le=MOST_RUNS)]  # comparing takes longer the more there are
     baseline_passes: _Count | None
     tokens: _Count | None
     case_digest: str
