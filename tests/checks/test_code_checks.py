@@ -84,7 +84,7 @@ def test_answer_without_fences_may_be_python(answer: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", ["Use print.", "```\nprint()\n```", "```js\nprint()\n```", "", "\ud800", "\x00"]
+    "answer", ["Use print.", "```\nprint()\n```", "```js\nprint()\n```", "\ud800.", "\x00."]
 )
 def test_missing_code_has_no_names(answer: str) -> None:
     expected: dict[str, Any] = {"code": "python", "parses": "python", "calls": "print"}

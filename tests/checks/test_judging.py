@@ -93,7 +93,7 @@ def test_earlier_turns_are_labelled() -> None:
 @given(st.text(max_size=200))
 def test_no_answer_can_close_its_own_mark(hostile: str) -> None:
     def mark_of(text: str) -> str:
-        (asked,) = first_questions(RUBRIC, QUESTION, Answer(text))
+        (asked,) = first_questions(RUBRIC, QUESTION, Answer(f"{text}."))
         prompt = asked.messages[0][1]
         return prompt[prompt.index("<answer ") + 8 : prompt.index("<answer ") + 20]
 

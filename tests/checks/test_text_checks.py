@@ -63,7 +63,7 @@ def test_contains_ignores_case(wanted: str, answer: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "answer"), [("9.0", "900"), ("gate up", "gate  up"), ("gate", "gat"), ("a", "")]
+    ("text", "answer"), [("9.0", "900"), ("gate up", "gate  up"), ("gate", "gat")]
 )
 def test_contains_needs_the_exact_text(text: str, answer: str) -> None:
     assert not passes(answer, contains=text)
@@ -190,7 +190,7 @@ def test_invalid_argument_is_reported_with_its_path(expected: dict[str, Any], me
         (
             {"refused": False},
             Answer("x"),
-            Answer("", stop="refusal"),
+            Answer("No.", stop="refusal"),
             "the model refused to answer",
         ),
         (

@@ -313,3 +313,40 @@ def test_an_xfail_does_not_expect_a_missing_answer(pytester: pytest.Pytester) ->
     result.assert_outcomes(errors=1)
     model = write_script(pytester.path / "answers.json", knows="no")
     pytester.runpytest_inprocess("--model", model).assert_outcomes(xfailed=1)
+
+
+@pytest.mark.parametrize("stop", ["end", "refusal"])
+def test_an_empty_answer_fails_the_test_that_asked(pytester: pytest.Pytester, stop: str) -> None:
+    write_skill(pytester.path / "skills/gate")
+    pytester.makepyfile(
+        answers=f"""
+        from pytest_upskill.trials.answer import Answer
+
+        def silent(question):
+            return Answer("\u200b", stop={stop!r})
+        """,
+        test_gate="""
+        import pytest
+
+        pytestmark = pytest.mark.skill("skills/gate")
+
+        def test_negative(ask):
+            assert "sudo" not in ask("How?")
+
+        def test_catches_all(ask):
+            try:
+                ask("How?")
+            except BaseException:
+                pass
+
+        def test_expects_it(ask):
+            said = ask("How?", allow_empty=True)
+            assert not said.strip("\u200b")
+        """,
+    )
+    result = pytester.runpytest_inprocess("--model", "scripted:answers.py:silent")
+    result.assert_outcomes(failed=2, passed=1)
+    refused = ": the model refused to answer" if stop == "refusal" else ""
+    result.stdout.fnmatch_lines(
+        ['>*ask("How?")', f"E*Failed: the answer is empty{refused} (ask(…, allow_empty=True)*"]
+    )

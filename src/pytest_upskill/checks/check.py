@@ -34,6 +34,13 @@ class CheckContext:
     value: Any = None  # the check's value in the case: 3 for ``{"haiku": 3}``
     case_sensitive: bool = False  # whether upper and lower case differ, as the case says
     rulings: Mapping[str, Result] = field(default_factory=dict, repr=False)  # of the judge, by text
+    nothing: str = ""  # why there is nothing to grade, so that no check passes
+
+    def within(self, group: Iterable["AnyCheck"]) -> "CheckContext":
+        """Where a group asks for a refusal, one is graded like any other answer."""
+        if self.nothing and self.answer.refused and wants_refusal(group):
+            return replace(self, nothing="")
+        return self
 
 
 Evaluate = Callable[[CheckContext], Iterable[Result]]
@@ -46,13 +53,15 @@ class Kind:
 
     ``argument`` validates the value in the case and turns it into what ``evaluate`` takes, such as
     a compiled pattern. ``evaluate`` returns one result or more: one for each text of a list, say.
-    ``find`` locates in the answer what the check looks for, to highlight it.
+    ``find`` locates in the answer what the check looks for, to highlight it. ``calls_code``: it
+    runs Python of others, which never sees an empty answer.
     """
 
     name: str
     argument: TypeAdapter[Any]
     evaluate: Evaluate
     find: Find | None = None
+    calls_code: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,7 +88,13 @@ class Check:
         """CheckError if the check breaks: then the answer is neither right nor wrong."""
         context = replace(context, value=self.argument, case_sensitive=self.case_sensitive)
         try:
+            if context.nothing and self.kind.calls_code:
+                yield None, context.nothing
+                return
             for passed, reason in self.kind.evaluate(context):
+                if context.nothing:  # one result for each, so that the arms have as many
+                    yield None, context.nothing
+                    continue
                 explained = passed or self.name in _SAYS_WHY
                 yield passed, reason + ("" if explained else _WHY.get(context.answer.stop, ""))
         except CheckError:
@@ -105,11 +120,15 @@ class Combined:
         return [_short(" | ".join(groups))] * number
 
     def results(self, context: CheckContext) -> Iterator[Result]:
-        groups = [
-            [result for check in group for result in check.results(context)]
-            for group in self.groups
-        ]
-        yield _any_of(groups) if self.name == "any_of" else _not(groups[0])
+        if context.nothing and self.name == "not":
+            yield None, context.nothing
+            return
+        groups = []
+        for group in self.groups:
+            inside = context.within(group)
+            groups.append([result for check in group for result in check.results(inside)])
+        passed, reason = _any_of(groups) if self.name == "any_of" else _not(groups[0])
+        yield (passed, reason) if passed or not context.nothing else (None, context.nothing)
 
 
 AnyCheck = Check | Combined
@@ -123,6 +142,16 @@ def walk(checks: Iterable[AnyCheck]) -> Iterator[Check]:
         else:
             for group in check.groups:
                 yield from walk(group)
+
+
+def wants_refusal(group: Iterable[AnyCheck]) -> bool:
+    """Whether a group asks the model to refuse, by ``refused`` or by the stop reason."""
+    return any(
+        (check.name == "refused" and check.argument)
+        or (check.name == "stop" and Answer("", stop=check.argument).refused)
+        for check in group
+        if isinstance(check, Check) and check.required
+    )
 
 
 def spans(checks: Iterable[AnyCheck], text: str) -> list[Span]:

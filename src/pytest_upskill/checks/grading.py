@@ -9,7 +9,7 @@ from ..skills.case import Case
 from ..trials.answer import Answer, NoAnswer, Reply
 from ..trials.records import Grade, Record, errored_record, graded_record, with_judge
 from ..trials.trial import Rubric, Trial
-from .check import AnyCheck, CheckContext, Result
+from .check import AnyCheck, CheckContext, Result, walk, wants_refusal
 from .judging import JUDGE_MAX_OUTPUT, Ask, Rulings, judge, rubric_of
 
 _NO_CASE: Final = Case("", "")
@@ -21,8 +21,12 @@ def grade(
     rulings: Mapping[str, Result] | None = None,
     case: Case = _NO_CASE,
 ) -> tuple[Grade, ...]:
-    """Apply every check of a case to an answer; ``rulings`` are the judge's."""
-    context = CheckContext(answer, case, rulings=rulings or {})
+    """Apply every check of a case to an answer; ``rulings`` are the judge's.
+
+    No check of an empty or refused answer passes, unless a refusal is what is asked for.
+    """
+    context = CheckContext(answer, case, rulings=rulings or {}, nothing=answer.nothing)
+    context = context.within(checks)
     grades = []
     for check in checks:
         results = list(check.results(context))
@@ -46,7 +50,7 @@ def rubric_for(checks: Sequence[AnyCheck], judge_name: str | None) -> Rubric | N
     texts, votes = rubric_of(checks)
     if not texts or not judge_name:
         return None
-    return Rubric(judge_name, texts, votes, JUDGE_MAX_OUTPUT)
+    return Rubric(judge_name, texts, votes, JUDGE_MAX_OUTPUT, wants_refusal(walk(checks)))
 
 
 def records_of(to_grade: Sequence[ToGrade], ask: Ask) -> list[Record]:

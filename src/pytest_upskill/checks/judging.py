@@ -49,7 +49,7 @@ class ToJudge(NamedTuple):
 def _ruled(context: CheckContext) -> Iterator[Result]:
     """Rulings are looked up here: the judge was asked before."""
     for text in context.value.texts:
-        yield context.rulings[text]
+        yield (None, context.nothing) if context.nothing else context.rulings[text]
 
 
 JUDGE: Final = Kind("judge", TEXTS, _ruled)
@@ -122,7 +122,12 @@ Ask = Callable[[Sequence[Question]], list[Reply]]
 
 
 def first_questions(rubric: Rubric, question: Question, answer: Answer) -> list[Question]:
-    """What the judge is asked once there is an answer: the same for each vote."""
+    """What the judge is asked once there is an answer: the same for each vote.
+
+    Nothing about an empty answer or a refusal, which pass no check.
+    """
+    if answer.is_empty or (answer.refused and not rubric.refusals):
+        return []
     messages: tuple[tuple[Role, str], ...] = (("user", _prompt(rubric, question, answer)),)
     number = len(rubric.texts)
     form = (_schema(number), number)
@@ -185,26 +190,34 @@ def judge(ask: Ask, to_judge: Sequence[tuple[Rubric, Question, Answer]]) -> list
     asked = [first_questions(*one) for one in to_judge]
     replies = iter(ask([question for questions in asked for question in questions]))
     votes = [[(question, next(replies)) for question in questions] for questions in asked]
-    return [_rulings(ask, rubric, own) for (rubric, _, _), own in zip(to_judge, votes, strict=True)]
+    return [
+        _rulings(ask, rubric, answer, own)
+        for (rubric, _, answer), own in zip(to_judge, votes, strict=True)
+    ]
 
 
-def _rulings(ask: Ask, rubric: Rubric, votes: Sequence[tuple[Question, Reply]]) -> Rulings:
+def _rulings(
+    ask: Ask, rubric: Rubric, answer: Answer, votes: Sequence[tuple[Question, Reply]]
+) -> Rulings:
+    if not votes:
+        failed = (False, answer.nothing)
+        return Rulings(dict.fromkeys(rubric.texts, failed), 0, total_usage(()))
     read, spent = list[list[_Verdict]](), list[Usage]()
     problem = None
     for question, reply in votes:
         verdicts: list[_Verdict] | str = []
-        for answer in _attempts(ask, question, reply):
-            if isinstance(answer, NoAnswer):
-                verdicts = answer.reason
+        for said in _attempts(ask, question, reply):
+            if isinstance(said, NoAnswer):
+                verdicts = said.reason
             else:
-                spent.append(answer.usage)
-                verdicts = _read(answer.text, len(rubric.texts))
+                spent.append(said.usage)
+                verdicts = _read(said.text, len(rubric.texts))
                 if isinstance(verdicts, str):
                     # Only here: other words in the repair would make recorded replies useless.
-                    why = verdicts if "{" in answer.text else "no JSON object in the reply"
+                    why = verdicts if "{" in said.text else "no JSON object in the reply"
                     verdicts = (
                         f"{rubric.judge} returned no usable verdicts twice ({why}): "
-                        f"{one_line(answer.text, 80)!r}. Try a stronger judge"
+                        f"{one_line(said.text, 80)!r}. Try a stronger judge"
                     )
         if isinstance(verdicts, str):
             problem = f"the judge gave no ruling: {verdicts}"

@@ -32,7 +32,7 @@ def function_kind(name: str, function: CheckFunction) -> Kind:
         given = (context,) if takes_context else (context.answer, context.value)
         yield _result(name, function, *given)
 
-    return Kind(name, _ANYTHING, evaluate)
+    return Kind(name, _ANYTHING, evaluate, calls_code=True)
 
 
 def _takes_context(function: Callable[..., Any]) -> bool:
@@ -93,7 +93,8 @@ def python_kind(folder: Path, *, allowed: bool, allowed_by: str = "allow_code") 
         passed, reason = _result(written, function, given)
         yield passed, f"{written}: {reason}"
 
-    return Kind("python", TypeAdapter(Annotated[Text, AfterValidator(function_of)]), evaluate)
+    argument: TypeAdapter[Any] = TypeAdapter(Annotated[Text, AfterValidator(function_of)])
+    return Kind("python", argument, evaluate, calls_code=True)
 
 
 def _function(

@@ -132,7 +132,7 @@ def _max_seconds(context: CheckContext) -> Iterator[Result]:
 
 
 def _refused(context: CheckContext) -> Iterator[Result]:
-    refused = context.answer.stop == "refusal"
+    refused = context.answer.refused
     reason = f"the model {'refused' if refused else 'did not refuse'} to answer"
     yield refused is context.value, reason
 

@@ -66,7 +66,7 @@ class ScriptedModel:
             raise ModelError(f"the script returned {kind}, not a text or an Answer")
         if isinstance(reply, str):
             reply = Answer(reply, Usage(_tokens_in(question), estimated_tokens(reply), 0))
-        if not reply.text.strip() and not reply.files and reply.stop != "refusal":
+        if not reply.text.strip() and not reply.files and not reply.refused:
             raise empty_reply(reply.stop)
         return reply
 

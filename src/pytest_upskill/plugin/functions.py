@@ -39,6 +39,7 @@ _MODEL: Final = "upskill_model"
 _ASKER: Final = pytest.StashKey["Asker"]()
 _FAILURE: Final = pytest.StashKey[BaseException | None]()
 _NOTHING_ASKED: Final = "this test never called ask, so it says nothing about the skill"
+_EXPECTED_EMPTY: Final = "ask(…, allow_empty=True) returns it, if that is expected"
 _HOW: Final = 'Write @pytest.mark.skill("path/to/skill") above the test.'
 
 
@@ -64,11 +65,19 @@ class Asker:
         self._skill = known.skill
         self._prompt = prompt
         self._trial = planned.trials[0]
+        self._failure: BaseException | None = None
 
     def __call__(
-        self, question: str | Sequence[Mapping[str, str]], *, system: str | None = None
+        self,
+        question: str | Sequence[Mapping[str, str]],
+        *,
+        system: str | None = None,
+        allow_empty: bool = False,
     ) -> AnswerText:
-        """The answer to a question, or to a list of messages (role and content)."""
+        """The answer to a question, or to a list of messages (role and content).
+
+        An empty answer or a refusal fails the test, unless ``allow_empty`` is set.
+        """
         __tracebackhide__ = True
         messages = _messages(question)
         trial = self._trial
@@ -78,6 +87,9 @@ class Asker:
         if isinstance(reply, NoAnswer):
             raise Unanswered(reply.reason)
         self.asked.append((trial, asked, reply))
+        if reply.nothing and not allow_empty:
+            self._failure = pytest.fail.Exception(f"{reply.nothing} ({_EXPECTED_EMPTY})")
+            raise self._failure
         said = AnswerText(reply.text)
         said.answer = reply
         return said
@@ -96,12 +108,12 @@ class Asker:
 
     def try_out(self, trial: Trial, function: Callable[[], object]) -> BaseException | None:
         """What a test raises in a trial; a skip, an exit or Ctrl-C passes through."""
-        self._trial = trial
+        self._trial, self._failure = trial, None
         try:
             function()
         except (Exception, pytest.fail.Exception, Unanswered) as failure:
             return failure
-        return None
+        return self._failure  # that a bare "except" of the test has caught
 
     def record(self, trial: Trial, failure: BaseException | None) -> Record:
         """One record of everything that was asked in a trial."""

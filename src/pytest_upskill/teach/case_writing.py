@@ -38,6 +38,7 @@ from .teach_models import TeachModels
 LEARN: Final = "learn"
 HOLDOUT: Final = "holdout"
 _OWN_TAGS: Final = (LEARN, HOLDOUT)
+_NOTHING_SAID: Final = "Okay."
 _OFF_TOPIC: Final = (
     "I am not sure about that. The weather was mild in the evening, so we walked along the shore "
     "until the lamps were lit, and talked about the garden."
@@ -165,7 +166,7 @@ def _problems(found: UsableCase, wrong: str, ask: Ask, judge_name: str | None) -
     failed = _failed(found, found.reference, ask, judge_name)
     if failed is not None:
         yield f"its reference answer fails: {failed}"
-    for kind, text in (("an empty answer", ""), ("an off-topic answer", _OFF_TOPIC)):
+    for kind, text in (("a bare Okay", _NOTHING_SAID), ("an off-topic answer", _OFF_TOPIC)):
         if _failed(found, text, ask, judge_name) is None:
             yield f"{kind} passes its checks"
     if not wrong.strip():
@@ -184,8 +185,8 @@ def _failed(found: UsableCase, text: str, ask: Ask, judge_name: str | None) -> s
                 return grading.reason
         if len(plain) == len(found.checks):
             return None
-        if not text:
-            return "the answer is empty"
+        if text == _NOTHING_SAID:
+            return "no rubric is met by it"
         rubric = rubric_for(found.checks, judge_name)
         assert rubric is not None, "a rubric without a judge is not offered"
         question = Question("", "", (("user", user_text(found.case)),), 0, 1)

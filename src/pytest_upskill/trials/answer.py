@@ -1,6 +1,8 @@
 """What came of a question: an Answer, or NoAnswer with the reason."""
 
 import hashlib
+import re
+import unicodedata
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -10,6 +12,15 @@ from .transcript import Transcript, Turn
 
 MAX_FILE_BYTES: Final = 1_000_000  # larger files are kept by size and digest only
 _MOST_TOKENS: Final = 2**53  # beyond it, JSON and floats lose digits
+# Why a server or its filter withheld an answer, in the words of several providers.
+_REFUSALS: Final = ("refusal", "content_filter", "safety", "blocked", "sensitive")
+_REASONING: Final = re.compile(
+    r"[\s\u00ad\u200b-\u200f\u2060-\u2064\ufeff]*+<(think|thinking|reasoning)>", re.IGNORECASE
+)
+_FENCE_LINE: Final = re.compile(
+    r"^[ \t]*+(?:`{3,}+|~{3,}+)[ \t]*+[\w+#.-]*+[ \t\r]*+$", re.MULTILINE
+)
+_FILLERS: Final = "\u115f\u1160\u3164\uffa0\u2800"  # letters and a symbol without ink
 
 
 def token_count(value: object) -> int | None:
@@ -103,6 +114,28 @@ class Answer:
     transcript: Transcript = field(default=(), kw_only=True)
     asked_at: float | None = field(default=None, compare=False)  # time.time(); never on disk
 
+    @property
+    def refused(self) -> bool:
+        """Whether the model refused to answer, or a filter stopped it."""
+        return self.stop.casefold().startswith(_REFUSALS)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no files, and no text beside reasoning, empty fences and blanks."""
+        return not self.files and not _has_ink(_FENCE_LINE.sub("", _without_reasoning(self.text)))
+
+    @property
+    def nothing(self) -> str:
+        """Why there is nothing to grade; empty if there is something."""
+        if not self.is_empty:
+            return "the model refused to answer" if self.refused else ""
+        if self.refused:
+            return "the answer is empty: the model refused to answer"
+        why = "nothing but reasoning" if _has_ink(self.text.replace("`", "")) else "empty"
+        if self.stop == "length":
+            why += ", cut off by the output limit"
+        return f"the answer is {why}"
+
     def to_json(self) -> dict[str, Any]:
         """All but ``stored`` and ``asked_at``, which depend on the run."""
         return {
@@ -147,6 +180,29 @@ def joined(answers: Sequence[Answer]) -> Answer:
         all(answer.stored for answer in answers),
         files=tuple({file.path: file for answer in answers for file in answer.files}.values()),
         transcript=tuple(turn for answer in answers for turn in answer.transcript),
+    )
+
+
+def _without_reasoning(text: str) -> str:
+    """What follows the reasoning at the start of an answer, if its server has left that in."""
+    at = 0
+    while opening := _REASONING.match(text, at):
+        closing = re.compile(f"</{opening[1]}>", re.IGNORECASE).search(text, opening.end())
+        if not closing:
+            return ""
+        at = closing.end()
+    rest = text[at:]
+    # Some servers give the opening tag themselves, as part of the prompt.
+    unopened = rest.rstrip().endswith("</think>") and "<think>" not in rest
+    return "" if unopened else rest
+
+
+def _has_ink(text: str) -> bool:
+    """Whether a character of a text can be seen: no controls, spaces or lone marks."""
+    return any(
+        char not in _FILLERS
+        and ((kind := unicodedata.category(char))[0] not in "CZM" or kind == "Co")
+        for char in text
     )
 
 

@@ -57,6 +57,7 @@ class Rubric:
     texts: tuple[str, ...]
     votes: int
     max_output: int
+    refusals: bool = False  # whether a refusal is judged, too
 
 
 @dataclass(frozen=True)
