@@ -195,7 +195,7 @@ def test_a_refused_request_says_what_to_do(provider: str, status: int, fatal: bo
 
     error = trouble(provider, refuse)
     assert f"{status} from http://127.0.0.1" in error.problem
-    assert "no, [key] is not good, nor [key]" in error.problem
+    assert "no, *** is not good, nor ***" in error.problem
     assert error.fatal is fatal
     assert bool(error.hint) is fatal
     assert len(asked) == 1

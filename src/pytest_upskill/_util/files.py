@@ -6,11 +6,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..errors import InputError, shown
+from .keys import without_keys
 
 
 def replace_file(file: Path, content: str | bytes) -> None:
     """Write a file whole or not at all: an interrupt leaves the old one. Makes its folder."""
-    data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
+    if isinstance(content, str):
+        content = without_keys(content).encode("utf-8", "backslashreplace")
+    data = content
     # A pipe or a device, such as /dev/stdout, even if that leads to a file.
     if (file.exists() and not file.is_file()) or file.parts[:2] == ("/", "dev"):
         file.write_bytes(data)

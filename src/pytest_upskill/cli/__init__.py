@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 
+from .._util.keys import without_keys
 from ..errors import InputError, SettingsError, TeachError
 from .command_table import BY_NAME, make_parser
 from .output import write
@@ -40,15 +41,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
             write(text)
     except SettingsError as error:
         message = error.message(given.spell, lambda setting: given.origins.get(setting, ""))
-        print(f"pytest-upskill: {message}", file=sys.stderr)
+        _complain(message)
         return 2
     except InputError as error:
-        print(f"pytest-upskill: {error.message(given.spell)}", file=sys.stderr)
+        _complain(error.message(given.spell))
         return 2
     except KeyboardInterrupt as error:
         print("pytest-upskill: interrupted", *error.args, sep="\n", file=sys.stderr)
         return 130
     except TeachError as error:
-        print(f"pytest-upskill: {error.message(given.spell)}", file=sys.stderr)
+        _complain(error.message(given.spell))
         return 1
     return int(status)
+
+
+def _complain(message: str) -> None:
+    print(f"pytest-upskill: {without_keys(message)}", file=sys.stderr)

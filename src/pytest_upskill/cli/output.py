@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Final, TextIO
 
 from .._util.files import reason_of
+from .._util.keys import without_keys
 from ..errors import InputError
 from ..reports.terminal.layout import Look, marks_for
 
@@ -78,7 +79,7 @@ def ask(stream: TextIO, question: str) -> bool:
 
 def _put(stream: TextIO, text: str) -> None:
     encoding = stream.encoding or "utf-8"
-    stream.write(text.encode(encoding, "replace").decode(encoding))
+    stream.write(without_keys(text).encode(encoding, "replace").decode(encoding))
     stream.flush()
 
 

@@ -16,6 +16,7 @@ from functools import partial
 from random import Random
 from typing import Final
 
+from .._util.keys import without_keys
 from .._util.texts import one_line, plain
 from ..checks.judging import first_questions, is_worth_keeping
 from ..errors import ModelError, Spell, UpskillError, spelled
@@ -147,7 +148,7 @@ class Engine:
                     job = self._jobs[question.key] = Job(question, len(self._jobs))
                     job.reply.add_done_callback(partial(self._note_settled, job))
                     if self._stopped:
-                        job.reply.set_result(NoAnswer(self._reason))
+                        job.settle(NoAnswer(self._reason))
                     else:
                         new.append(job)
                 futures.append(job.reply)
@@ -270,9 +271,10 @@ class Engine:
         job.attempts += 1
         try:
             async with asyncio.timeout(max(0.0, job.seconds_left(self._timeout))):
-                answer = await lane.model.ask(job.question)
+                answer = await lane.model.ask(job.question.without_keys())
             if not isinstance(answer, Answer):
                 raise TypeError(f"ask returned {answer!r}, not an Answer")
+            answer = answer.without_keys()  # before it is stored, graded or shown
         except TimeoutError:
             lane.limit.failed()
             at = f" from {lane.model.address}" if lane.model.address else ""
@@ -341,6 +343,6 @@ def _adapter_error(lane: Lane, bug: BaseException) -> str:
 
 def _told(bug: BaseException) -> str:
     try:
-        return one_line(repr(bug), 200)
+        return one_line(without_keys(repr(bug)), 200)
     except Exception:  # foreign code may raise what can't even be shown
         return type(bug).__name__

@@ -90,7 +90,7 @@ class Job:
 
     def settle(self, reply: Reply) -> None:
         if not self.reply.done():  # else the engine gave up in the meantime
-            self.reply.set_result(reply)
+            self.reply.set_result(reply.without_keys())
 
 
 @dataclass(eq=False)

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from .._util.keys import know, password_of
 from ..engine.budget import Budget
 from ..engine.engine import Engine
 from ..engine.recording import ReplayedAnswers, load_recording
@@ -49,6 +50,8 @@ class Assembly:
         a suffix.
         """
         spec = resolve(wanted, os.environ, self._providers)
+        _, key = spec.provider.key_in(os.environ) or ("", "")
+        know(key, *password_of(spec.base_url or ""))
         name = wanted.name
         if self.specs.get(name, spec) != spec:
             name = f"{name} ({role})"

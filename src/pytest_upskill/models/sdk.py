@@ -17,7 +17,8 @@ from types import ModuleType
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
-from .._util.credentials import password_of, without_credentials
+from .._util.credentials import without_credentials
+from .._util.keys import HIDDEN, know, password_of
 from .._util.texts import one_line
 from ..errors import ModelError, Setting
 from .port import ModelSpec
@@ -30,7 +31,7 @@ _FOREIGN_KEY: Final = re.compile(r"(?<![A-Za-z0-9])sk-[A-Za-z0-9_-]{16,}")
 CONNECT_SECONDS: Final = 10.0
 # The SDKs look for a key in their environment if they get none: never send a server a foreign one.
 NO_KEY: Final = "no-key"
-Secrets = tuple[str, ...]  # the key first, which may be empty
+Secrets = tuple[str, ...]
 MORE_TIME: Final = ("Raise ", Setting("timeout"), ", or ask for less")
 
 
@@ -100,14 +101,14 @@ def translated_errors(sdk: ModuleType, spec: ModelSpec, secrets: Secrets) -> Ite
 def secrets_of(spec: ModelSpec, key: str) -> Secrets:
     """What a server gets and might quote: the key, then user and password of its URL."""
     coded = _without_password(spec.base_url)[1].get("Authorization", "").rpartition(" ")[2]
-    return (key, coded, *password_of(spec.base_url or ""))
+    secrets = (key, coded, *password_of(spec.base_url or ""))
+    know(*secrets)
+    return secrets
 
 
 def clean(text: str, secrets: Secrets) -> str:
     """A server's text on one line, without the key or anything that looks like one."""
-    key, *others = secrets
-    known = text.replace(key, "[key]") if key else text
-    return one_line(without_credentials(_FOREIGN_KEY.sub("[key]", known), others), _SHOWN)
+    return one_line(without_credentials(_FOREIGN_KEY.sub(HIDDEN, text), secrets), _SHOWN)
 
 
 def not_a_reply(spec: ModelSpec, reply: object = "") -> ModelError:

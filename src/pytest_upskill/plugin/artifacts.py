@@ -11,6 +11,7 @@ from _pytest.junitxml import xml_key
 
 from .._util.credentials import shown_command
 from .._util.files import reason_of, why_unwritable
+from .._util.keys import without_keys
 from .._util.texts import one_line
 from ..engine import Engine
 from ..engine.recording import load_recording
@@ -96,7 +97,7 @@ def write_job_summary(text: str) -> list[str]:
         return []
     try:
         with Path(file).open("a", encoding="utf-8", errors="backslashreplace") as summary:
-            summary.write(f"{text}\n")
+            summary.write(without_keys(f"{text}\n"))
     except OSError as error:
         return [f"could not write the job summary (GITHUB_STEP_SUMMARY): {error}"]
     return []

@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 import pytest
 
 from .._util.json_forms import Location, cases_error
+from .._util.keys import without_keys
 from .._util.texts import guess, harmless
 from ..checks import (
     AnyCheck,
@@ -391,7 +392,7 @@ class CaseItem(ItemOfFile):
         standing = judge_present(self, settings, planned, result.count)
         if standing:
             reason = standing.reason if standing.kind == "regressed" else None
-            raise WrongAnswer(self._failure_text(reason), pytrace=False)
+            raise WrongAnswer(without_keys(self._failure_text(reason)), pytrace=False)
 
     def _failure_text(self, regression: str | None) -> str:
         screen = screen_of(self.config)

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pytest
 
+from .._util.keys import without_keys
 from ..errors import Setting, SettingsError, UpskillError, spelling
 from ..settings import (
     DEFAULT_CONCURRENCY,
@@ -287,8 +288,8 @@ def add_options(group: pytest.OptionGroup, parser: pytest.Parser) -> None:
 def message_of(error: UpskillError, config: pytest.Config) -> str:
     """An error with flags for settings, and the ini file if the wrong value is from there."""
     if isinstance(error, SettingsError):
-        return error.message(spell, partial(_origin, config))
-    return error.message(spell)
+        return without_keys(error.message(spell, partial(_origin, config)))
+    return without_keys(error.message(spell))
 
 
 def _origin(config: pytest.Config, setting: str) -> str:

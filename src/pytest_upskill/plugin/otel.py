@@ -12,10 +12,20 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Final
 
 from .. import __version__
+from .._util.credentials import without_credentials
+from .._util.keys import without_keys
 from .._util.texts import counted, one_line
 from ..models import ModelSpec
 from ..models.port import shown_address
-from ..reports.export.spans import EVALUATION, Known, SpanData, TrialKey, run_span, trial_spans
+from ..reports.export.spans import (
+    EVALUATION,
+    Known,
+    SpanData,
+    TrialKey,
+    Value,
+    run_span,
+    trial_spans,
+)
 from ..results.run import RunResults
 from ..trials.answer import Answer
 
@@ -88,7 +98,9 @@ def _send(spans: "Sequence[ReadableSpan]", name: str) -> Iterator[str]:
     if sent < len(spans):
         share = f"{sent:,} of {counted(len(spans), 'span')}"
         what = f"Only {share} were sent by {name}" if sent else f"No trace was sent by {name}"
-        yield f"{what}{_where()}" + (f": {one_line(log[-1], 200)}" if log else "")
+        yield f"{what}{_where()}" + (
+            f": {one_line(without_credentials(log[-1]), 200)}" if log else ""
+        )
 
 
 def _where() -> str:
@@ -169,8 +181,15 @@ def _spans(results: RunResults, known: Known) -> "Sequence[ReadableSpan]":
 def _fill(span: "Span", data: SpanData) -> None:
     from opentelemetry.trace import StatusCode
 
-    span.set_attributes(dict(data.attributes))
+    span.set_attributes(_without_keys(data.attributes))
     for event in data.events:
-        span.add_event(EVALUATION, dict(event), data.end)
+        span.add_event(EVALUATION, _without_keys(event), data.end)
     if data.error is not None:
-        span.set_status(StatusCode.ERROR, data.error)
+        span.set_status(StatusCode.ERROR, without_keys(data.error))
+
+
+def _without_keys(attributes: Mapping[str, Value]) -> dict[str, Value]:
+    return {
+        name: without_keys(value) if isinstance(value, str) else value
+        for name, value in attributes.items()
+    }

@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from .._util.keys import without_keys
 from ..stats import flakiness, pass_hat_k
 from ..trials.plan import PlannedCase
 from ..trials.trial import Arm
@@ -43,7 +44,7 @@ def results_bytes(results: RunResults) -> bytes:
 
 def in_bytes(text: str) -> bytes:
     # A lone surrogate in an answer becomes \udXXX, which JSON reads back as the same.
-    return text.encode("utf-8", "backslashreplace")
+    return without_keys(text).encode("utf-8", "backslashreplace")
 
 
 def _cases(results: RunResults) -> list[dict[str, Any]]:

@@ -5,9 +5,10 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from .._util.keys import without_keys
 from .transcript import Transcript, Turn
 
 MAX_FILE_BYTES: Final = 1_000_000  # larger files are kept by size and digest only
@@ -136,6 +137,21 @@ class Answer:
             why += ", cut off by the output limit"
         return f"the answer is {why}"
 
+    def without_keys(self) -> "Answer":
+        """Without the keys of this process, which a server may echo and a model repeat."""
+        files = [
+            replace(file, path=without_keys(file.path), text=file.text and without_keys(file.text))
+            for file in self.files
+        ]
+        turns = [replace(turn, text=without_keys(turn.text)) for turn in self.transcript]
+        return replace(
+            self,
+            text=without_keys(self.text),
+            stop=without_keys(self.stop),
+            files=tuple(files),
+            transcript=tuple(turns),
+        )
+
     def to_json(self) -> dict[str, Any]:
         """All but ``stored`` and ``asked_at``, which depend on the run."""
         return {
@@ -165,6 +181,9 @@ class NoAnswer:
     """A question without an answer: one line that says why and what to do."""
 
     reason: str
+
+    def without_keys(self) -> "NoAnswer":
+        return NoAnswer(without_keys(self.reason))
 
 
 Reply = Answer | NoAnswer

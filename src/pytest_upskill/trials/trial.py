@@ -1,10 +1,11 @@
 """Arms, trials and the prompt of each arm."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Final, Literal
 
+from .._util.keys import without_keys
 from .._util.texts import digest, named_fence
 from ..settings import Settings
 from ..skills.case import Case, Role
@@ -36,6 +37,11 @@ class Question:
     run: int
     schema: str | None = None  # JSON Schema of the reply, for servers that can enforce it
     verdicts: int | None = None  # how many a judge's reply must have; the schema says so too
+
+    def without_keys(self) -> "Question":
+        """Without the keys of this process: no server needs to see them in a text."""
+        messages = tuple((role, without_keys(text)) for role, text in self.messages)
+        return replace(self, system=without_keys(self.system), messages=messages)
 
     @cached_property
     def content(self) -> str:

@@ -10,6 +10,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any, Final
 
+from ..._util.keys import without_keys
 from ..._util.texts import harmless
 
 # Three bars of growing height.
@@ -64,7 +65,7 @@ def packed(value: Any) -> str:
     """Compressed JSON as base64, which can't close the element around it."""
     plain = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     # A lone surrogate becomes \udXXX, which JSON reads back unchanged.
-    data = zlib.compress(plain.encode("utf-8", "backslashreplace"), 9)
+    data = zlib.compress(without_keys(plain).encode("utf-8", "backslashreplace"), 9)
     return base64.b64encode(data).decode("ascii")
 
 

@@ -1,0 +1,161 @@
+"""Mask every key that this process knows, wherever a text comes from or goes to.
+
+A server may quote the key it was sent, a model may repeat one. So answers and errors are masked as
+they enter (the engine), and everything is masked again on its way out: files, reports, telemetry.
+
+A key is known by its value: that of a variable such as OPENAI_API_KEY, GITHUB_TOKEN or
+OPENAI_CUSTOM_HEADERS, a password in a URL, or what ``know`` was told. See ``credentials`` for those
+that are known by where they stand.
+"""
+
+import base64
+import html
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Final, NamedTuple
+from urllib.parse import quote, quote_plus, unquote
+
+HIDDEN: Final = "***"
+_VARIABLE: Final = re.compile(
+    r"\w*(?:KEY|KEY_ID|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)|\w*_(?:PASS|PWD|AUTH)",
+    re.I,
+)
+_URL: Final = re.compile(r"\s*[A-Za-z][\w+.:-]*://")
+_USER_AND_PASSWORD: Final = re.compile(r"://([^\s/?#]*)@")
+_IN_QUERY: Final = re.compile(
+    r"[?&;#][\w.-]{0,100}?(?:key|token|secret|password|passwd|pwd|auth|sig|signature)=([^&;#\s]+)",
+    re.I,
+)
+# Local servers take any key, so people write words. Masking those would spoil ordinary text.
+_PLACEHOLDERS: Final = frozenset(
+    re.findall(
+        "[a-z]+",
+        "a an and any anything api anthropic be bearer bar change changeme cpp custom default demo "
+        "do does dummy empty example fake foo for here huggingface ignore ignored insert invalid "
+        "is it key keys lm llama llamacpp lmstudio local localhost matter mock my need needed "
+        "necessary no none not nokey nothing null ollama openai or placeholder provider put real "
+        "replace required sample secret server set sk some studio test testing the this to todo "
+        "token unset unused used user value vllm whatever with without x xx xxx xxxx xxxxx "
+        "xxxxxxxx you your",
+    )
+)
+_PATH: Final = re.compile(r"[/~.]|[A-Za-z]:[\\/]")
+_SHORTEST: Final = 8
+_SHORTEST_MIXED: Final = 6  # of letters and digits
+_LONGEST_WORD: Final = 11  # a longer one is no part of an ordinary text
+_CODED_FROM: Final = 12  # a shorter key, coded, could be a part of anything
+_CUT_FROM: Final = 16  # the beginning of a key says no more than its kind
+_told: set[str] = set()  # of this process, as the environment is
+
+
+class _Form(NamedTuple):
+    text: str
+    # With which it may have been broken into lines, or cut off. A digest in hex is not.
+    is_key: bool
+
+
+def know(*values: str) -> None:
+    """Mask these from now on, too."""
+    _told.update(value for value in values if _is_key(value))
+
+
+def without_keys(text: str) -> str:
+    """The text without the keys of this process, however they are coded."""
+    forms = _forms(frozenset(_told.union(known_values(os.environ))))
+    for form in forms:
+        if form.text in text:
+            text = text.replace(form.text, HIDDEN)
+    keys = [form.text for form in forms if form.is_key and len(form.text) > _CUT_FROM]
+    if not keys or len(text) < _CUT_FROM:
+        return text
+    squeezed = "".join(text.split())
+    for key in keys:
+        if key in squeezed:  # broken into lines
+            text = re.sub(r"\s*".join(map(re.escape, key)), HIDDEN, text)
+        if key[:_CUT_FROM] in text:
+            text = _without_start(text, key)
+        if key[-_CUT_FROM:] in text:
+            text = _without_start(text[::-1], key[::-1])[::-1]
+    return text
+
+
+def password_of(url: str) -> tuple[str, ...]:
+    """User and password in a URL, and the password alone, as written and as sent."""
+    found = _USER_AND_PASSWORD.search(url)
+    if not found:
+        return ()
+    both = (found[1], unquote(found[1]))
+    return (*both, *(pair.partition(":")[2] for pair in both))
+
+
+def known_values(env: Mapping[str, str]) -> Iterator[str]:
+    """The keys in an environment."""
+    for name, value in env.items():
+        found: Iterable[str] = ()
+        if name.upper().endswith("HEADERS"):
+            found = _of_headers(value)
+        elif _URL.match(value):
+            found = (*password_of(value), *map(unquote, _IN_QUERY.findall(value)))
+        elif _VARIABLE.fullmatch(name):
+            found = (value.strip(),)
+        yield from filter(_is_key, found)
+
+
+def _of_headers(value: str) -> Iterator[str]:
+    """``Name: value`` on lines for SDKs, ``name=value`` with commas for OpenTelemetry."""
+    for line in re.split(r"[\n,]", value):
+        header = re.split(r"[:=]", line, maxsplit=1)[-1].strip()
+        yield from (header, unquote(header), header.rpartition(" ")[2])
+
+
+def _is_key(value: str) -> bool:
+    """Whether a value may be masked everywhere: no path, no number, no word that others use."""
+    mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    if len(value) < (_SHORTEST_MIXED if mixed else _SHORTEST) or _PATH.match(value):
+        return False
+    words = re.findall(r"[a-z]+", value.lower())
+    if mixed:
+        return not (len(value) < _CODED_FROM and _PLACEHOLDERS.issuperset(words))
+    if not words or _PLACEHOLDERS.issuperset(words):
+        return len(value) >= _CODED_FROM and not words
+    return len(words) > 1 or len(value) > _LONGEST_WORD or not value.islower()
+
+
+@lru_cache(maxsize=32)
+def _forms(values: frozenset[str]) -> tuple[_Form, ...]:
+    """Each key as it is, as URLs, JSON, HTML and Basic authentication write it, the longest first.
+
+    A key inside a text that is coded as base64 is found by the middle that does not depend on what
+    stands around it.
+    """
+    forms = dict[str, _Form]()
+    for value in values:
+        forms[value] = _Form(value, is_key=True)
+        others = {
+            *(quote(value, safe=""), quote(value), quote_plus(value), html.escape(value)),
+            *(json.dumps(value)[1:-1], repr(value)[1:-1], value.replace("/", "\\/")),
+        }
+        data = value.encode("utf-8", "surrogatepass")
+        if len(data) >= _CODED_FROM:
+            others |= {data.hex(), data.hex().upper()}
+            for before in range(3):
+                coded = base64.b64encode(bytes(before) + data).decode().rstrip("=")
+                inner = coded[(0, 2, 3)[before] : len(coded) - ((len(data) + before) % 3 > 0)]
+                others |= {inner, inner.replace("+", "-").replace("/", "_")}
+        for other in others:
+            forms.setdefault(other, _Form(other, is_key=False))
+    return tuple(sorted(forms.values(), key=lambda form: len(form.text), reverse=True))
+
+
+def _without_start(text: str, key: str) -> str:
+    """A text without the beginnings of a key, as long as they are."""
+    parts, end, start = list[str](), 0, key[:_CUT_FROM]
+    while (place := text.find(start, end)) >= 0:
+        parts += text[end:place], HIDDEN
+        end = place + _CUT_FROM
+        while end - place < len(key) and text[end : end + 1] == key[end - place]:
+            end += 1
+    return "".join([*parts, text[end:]])
