@@ -24,11 +24,27 @@ def test_answers_sets_a_damaged_store_aside(
     write_damaged_store(tmp_path / ".upskill/answers.sqlite")
     monkeypatch.chdir(tmp_path)
     main(["answers", *more])
-    assert "set aside as" in capsys.readouterr().out
+    assert "set aside as" in (first := capsys.readouterr().out)
     main(["answers"])
     shown = capsys.readouterr().out
     assert "set aside" not in shown
-    assert ": 0 answers," in shown
+    assert (": 0 answers," in shown) == bool(more)
+    assert "answers carried over" in first
+
+
+def test_answers_that_can_not_be_deleted_are_not_called_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Store(tmp_path / ".upskill/answers.sqlite")
+    store.put("a", "haiku", ANSWER)
+    store.close()
+    (tmp_path / ".upskill/answers.sqlite-shm").mkdir()  # as on a read-only disk
+    monkeypatch.chdir(tmp_path)
+    assert main(["answers", "--clear"]) == 1
+    shown = capsys.readouterr().out
+    assert "can't be deleted" in shown
+    assert " deleted\n" not in shown
+    assert ": 1 answer," in shown
 
 
 def test_answers_shows_prunes_and_clears(

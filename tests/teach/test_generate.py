@@ -257,6 +257,13 @@ def test_nothing_is_asked_twice(project: Project) -> None:
     assert len(bare) == 12
 
 
+def test_answers_that_can_not_be_stored_are_told(project: Project) -> None:
+    (project.folder / ".upskill/answers.sqlite").mkdir(parents=True)
+    status, shown, _ = project.generate(FakeModels(), "--no-eval")
+    assert status == 0
+    assert "answers could not be stored: .upskill/answers.sqlite: " in " ".join(shown.split())
+
+
 def test_the_same_name_at_two_addresses_is_two_models(project: Project) -> None:
     teacher, student = FakeModels(), FakeModels()
     with served(teacher) as one, served(student) as other:

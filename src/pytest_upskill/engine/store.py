@@ -1,8 +1,8 @@
 """Stored answers, so that none is paid for twice.
 
 SQLite in write-ahead mode, used by the engine's thread only. Each answer is committed as it
-arrives: a killed run loses nothing, and two runs can share the store. If the store fails, the run
-goes on without it and says so.
+arrives: a killed run loses nothing, and two runs can share the store. What can't be read is asked
+again, what can't be written is tried again at the end, and the run says so.
 """
 
 import json
@@ -11,40 +11,20 @@ import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from .._util.texts import digest
+from .._util.texts import counted, digest
 from ..errors import shown
 from ..trials.answer import Answer, Reply, Usage, extras_from_json, extras_to_json
 from ..trials.trial import Question
+from . import database
+from .database import Row
 
 FOLDER: Final = ".upskill"
 FILE_NAME: Final = "answers.sqlite"
-_VERSION: Final = 1
-_WAIT_MS: Final = 10_000
-_SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS answers (
-    key TEXT PRIMARY KEY,
-    model TEXT NOT NULL,
-    text TEXT NOT NULL,
-    input INTEGER, output INTEGER, cached INTEGER,
-    stop TEXT NOT NULL,
-    seconds REAL NOT NULL,
-    created REAL NOT NULL
-) WITHOUT ROWID
-"""
-# Files and transcripts have their own table because older versions, which may share the store,
-# insert into ``answers`` by position. An answer and its extras have the same ``created``, so extras
-# are void once an older version has replaced or deleted their answer.
-_EXTRAS: Final = """
-CREATE TABLE IF NOT EXISTS extras (
-    key TEXT PRIMARY KEY,
-    created REAL NOT NULL,
-    data TEXT NOT NULL
-) WITHOUT ROWID
-"""
+_MOST_DAMAGES: Final = 3  # of one run; then the disk is broken, not the store
+_ERRORS: Final = (sqlite3.Error, OSError, OverflowError, UnicodeEncodeError)
 
 
 @dataclass(frozen=True)
@@ -56,14 +36,6 @@ class StoreSize:
     oldest: float | None
 
 
-def make_folder(folder: Path) -> None:
-    """Make the folder that a project keeps between runs, ignored by git."""
-    folder.mkdir(parents=True, exist_ok=True)
-    ignore = folder / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("# Made by pytest-upskill: nothing here belongs in git.\n*\n")
-
-
 class Store:
     """The answers of a project, by key. Opened and used by one thread."""
 
@@ -71,143 +43,211 @@ class Store:
         self._file = file
         self._tell = tell
         self._connection: sqlite3.Connection | None = None
-        try:
-            self._connection = self._opened()
-        except (sqlite3.Error, OSError) as error:
-            self._give_up(error)
+        self._identity: tuple[int, int] | None = None  # of the file that is open
+        self._keeps = False  # whether it can be written
+        self._unsaved: dict[str, Row] = {}  # to be tried again
+        self._carried: set[str] = set()  # of a damaged store; they replace no newer answer
+        self._lost = 0  # answers that no store can take
+        self._reason: Exception | None = None  # why the last one was not stored
+        self._unread = False  # whether that was told
+        self._damages = 0
+        self._open()
 
     def get(self, key: str) -> Answer | None:
-        columns = "text, input, output, cached, stop, seconds, data"
-        tables = "answers LEFT JOIN extras USING (key, created)"
-        rows = self._run(f"SELECT {columns} FROM {tables} WHERE key=?", key)
-        if not rows:
-            return None
-        text, tokens_in, tokens_out, cached, stop, seconds, extras = rows[0]
-        try:
-            files, transcript = extras_from_json(json.loads(extras or "{}"))
-        except (ValueError, TypeError, KeyError, AttributeError):
-            return None  # written by a later version
-        return Answer(
-            text,
-            Usage(tokens_in, tokens_out, cached),
-            stop,
-            seconds,
-            stored=True,
-            files=files,
-            transcript=transcript,
-        )
+        if row := self._unsaved.get(key):
+            return _answer(row)
+        rows = self._read(f"{database.SELECT} WHERE key=?", key)
+        if row := self._unsaved.get(key):  # the store was damaged, and this was carried over
+            return _answer(row)
+        return _answer(rows[0]) if rows else None
 
     def put(self, key: str, model: str, answer: Answer) -> None:
-        if not _fits(answer):
-            return
-        usage, now = answer.usage, time.time()
-        values = (usage.input, usage.output, usage.cached, answer.stop, answer.seconds, now)
-        if extras := extras_to_json(answer.files, answer.transcript):
-            # Extras first: a run killed in between leaves a row that nobody reads.
-            self._run("INSERT OR REPLACE INTO extras VALUES (?,?,?)", key, now, json.dumps(extras))
-        sql = "INSERT OR REPLACE INTO answers VALUES (?,?,?,?,?,?,?,?,?)"
-        self._run(sql, key, model, answer.text, *values)
+        """Store an answer; never an error, since the answer itself is good."""
+        usage, extras = answer.usage, extras_to_json(answer.files, answer.transcript)
+        counts = (usage.input, usage.output, usage.cached)
+        self._unsaved[key] = (
+            *(key, model, answer.text, *counts, answer.stop, answer.seconds, time.time()),
+            json.dumps(extras) if extras else None,
+        )
+        self._carried.discard(key)
+        self._save()
 
     def size(self) -> StoreSize:
-        counts = self._run("SELECT model, COUNT(*) FROM answers GROUP BY model ORDER BY model")
-        oldest = self._run("SELECT MIN(created) FROM answers")
+        counts = self._read("SELECT model, COUNT(*) FROM answers GROUP BY model ORDER BY model")
+        oldest = self._read("SELECT MIN(created) FROM answers")
         # Not the size of the files: while the store is open, SQLite keeps more of them.
         pages = "pragma_page_count, pragma_page_size"
-        [(size,)] = self._run(f"SELECT page_count * page_size FROM {pages}") or [(0,)]
+        [(size,)] = self._read(f"SELECT page_count * page_size FROM {pages}") or [(0,)]
         return StoreSize(dict(counts), size, oldest[0][0] if oldest else None)
 
-    def prune(self, before: float) -> int:
-        """Forget answers from before this time.time(); returns how many."""
-        old = self._run("SELECT key FROM answers WHERE created < ?", before)
-        self._run("DELETE FROM answers WHERE created < ?", before)
-        self._run("DELETE FROM extras WHERE created < ?", before)
-        self._run("VACUUM")
-        return len(old)
+    def prune(self, before: float) -> int | None:
+        """Forget answers from before this time.time(); returns how many, or None if it can't."""
+        self.size()  # finds damage first
+        if self._connection is None:
+            return None  # which was told
+        try:
+            with closing(self._connection.cursor()) as cursor:
+                cursor.execute("DELETE FROM answers WHERE created < ?", (before,))
+                forgotten = cursor.rowcount
+                cursor.execute("DELETE FROM extras WHERE created < ?", (before,))
+            with suppress(sqlite3.Error):  # which needs room on the disk
+                self._connection.execute("VACUUM")
+        except sqlite3.Error as error:
+            self._tell(f"stored answers can't be deleted: {self._told(error)}")
+            return None
+        return forgotten
 
     def close(self) -> None:
+        """Store what could not be stored so far, and say what can't be stored at all."""
+        if self._unsaved:
+            self._disconnect()
+            self._open()
+            self._save()
+        self._disconnect()
+        if (missing := len(self._unsaved) + self._lost) and self._reason:
+            what = counted(missing, "answer")
+            self._tell(f"{what} could not be stored: {self._told(self._reason)}")
+        self._unsaved, self._lost = {}, 0
+
+    def _open(self) -> None:
+        self._identity = database.identity(self._file)
+        try:
+            self._connection, self._keeps = database.opened(self._file), True
+            self._identity = database.identity(self._file)
+        except _ERRORS as error:
+            self._reason = error
+            if not (database.is_damage(error) and self._replace_damaged(error)):
+                self._open_for_reading(error)
+
+    def _open_for_reading(self, reason: Exception) -> None:
+        self._connection, self._keeps = None, False
+        with suppress(*_ERRORS):
+            if not (database.is_busy(reason) or isinstance(reason, database.LaterVersion)):
+                self._connection = database.opened_for_reading(self._file)
+        if self._connection is None and self._file.exists():
+            self._say_unread(reason)
+
+    def _disconnect(self) -> None:
         if self._connection:
-            self._connection.close()
+            with suppress(sqlite3.Error):
+                self._connection.close()
             self._connection = None
 
-    def _opened(self) -> sqlite3.Connection:
-        make_folder(self._file.parent)
-        connection = self._connected()
+    def _read(self, sql: str, *values: object) -> list[Row]:
+        while self._connection:
+            try:
+                return self._connection.execute(sql, values).fetchall()
+            except _ERRORS as error:
+                if database.is_damage(error) and self._replace_damaged(error):
+                    continue
+                if not database.is_of_a_row(error):
+                    self._say_unread(error)
+                    self._hurry(error)
+                break
+        return []
+
+    def _save(self) -> None:
+        """Write what is not written yet; what fails for a reason that may pass stays."""
+        if self._connection and database.identity(self._file) != self._identity:
+            self._disconnect()  # another run set it aside, or somebody deleted it
+            self._open()
+        while self._connection and self._keeps and self._unsaved:
+            try:
+                self._write(self._connection)
+            except _ERRORS as error:
+                self._reason = error
+                if database.is_damage(error) and self._replace_damaged(error):
+                    continue
+                self._hurry(error)
+                break
+
+    def _write(self, connection: sqlite3.Connection) -> None:
+        """All or nothing, but for rows that no store can take."""
+        lost = 0
+        connection.execute("BEGIN IMMEDIATE")
         try:
-            [version] = connection.execute("PRAGMA user_version").fetchone()
-            if version not in (0, _VERSION):
-                raise sqlite3.DatabaseError(f"version {version}, expected {_VERSION}")
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=NORMAL")
-            connection.execute(_SCHEMA)
-            connection.execute(_EXTRAS)
-            connection.execute(f"PRAGMA user_version={_VERSION}")
-        except sqlite3.Error as error:
-            connection.close()
-            if not _is_damage(error):
-                raise
-            self._set_aside(error)
-            return self._opened()
-        return connection
+            for key, row in self._unsaved.items():
+                try:
+                    database.insert(connection, row, replace=key not in self._carried)
+                except _ERRORS as error:
+                    if not database.is_of_a_row(error):
+                        raise
+                    self._reason = error
+                    lost += 1
+            connection.execute("COMMIT")
+        finally:
+            if connection.in_transaction:
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+        self._lost += lost
+        self._unsaved.clear()
+        self._carried.clear()
 
-    def _connected(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self._file, isolation_level=None)  # commits each statement
-        connection.execute(f"PRAGMA busy_timeout={_WAIT_MS}")
-        return connection
-
-    def _set_aside(self, error: Exception) -> None:
-        """Rename the store rather than delete it: its answers were paid for."""
-        mark = datetime.now().strftime("%Y%m%d-%H%M%S")
-        aside = self._file.with_name(f"answers-{mark}.broken")
-        self._file.rename(aside)
-        for extra in ("-wal", "-shm"):
-            with suppress(OSError):
-                Path(f"{self._file}{extra}").rename(f"{aside}{extra}")
-        self._tell(f"stored answers unusable ({error}); set aside as {shown(aside)}")
-
-    def _run(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        if self._connection is None:
-            return []
+    def _replace_damaged(self, damage: Exception) -> bool:
+        """Set the store aside, begin a new one with all that can be read; whether it worked."""
+        self._damages += 1
+        if self._damages > _MOST_DAMAGES:
+            return False
+        connection = self._connection
+        rows = database.readable_rows(connection) if connection else []
+        rows = rows or database.rows_of_truncated(self._file)
+        aside = None
         try:
-            return _rows(self._connection, sql, values)
-        except sqlite3.Error as error:
-            if not _is_damage(error):
-                self._give_up(error)
-                return []
-            damage = error
-        try:
-            self.close()
-            self._set_aside(damage)
-            self._connection = self._opened()
-            return _rows(self._connection, sql, values)
-        except (sqlite3.Error, OSError) as error:
-            self._give_up(error)
-            return []
+            with database.alone(self._file):
+                self._disconnect()
+                if database.identity(self._file) == self._identity:  # else another run did it
+                    aside = database.set_aside(self._file)
+                self._carry_over(rows)
+                self._open()
+        except _ERRORS as error:
+            self._reason = error
+            self._open_for_reading(damage)
+            return False
+        self._save()
+        if aside:
+            carried = counted(len(rows) - len(self._carried), "answer")
+            self._tell(
+                f"stored answers damaged ({damage}); set aside as {shown(aside)}, "
+                f"{carried} carried over"
+            )
+        return True
 
-    def _give_up(self, error: Exception) -> None:
-        self.close()
-        self._tell(f"answers are no longer stored: {shown(self._file)}: {error}")
+    def _carry_over(self, rows: list[Row]) -> None:
+        carried = {row[0]: row for row in rows if row[0] not in self._unsaved}
+        self._unsaved.update(carried)
+        self._carried.update(carried)
+
+    def _hurry(self, error: Exception) -> None:
+        """Wait for a locked store once, not once per answer."""
+        if self._connection and database.is_busy(error):
+            self._connection.execute("PRAGMA busy_timeout=0")
+
+    def _say_unread(self, reason: Exception) -> None:
+        if not self._unread:
+            self._unread = True
+            self._tell(f"stored answers can't be read: {self._told(reason)}")
+
+    def _told(self, error: Exception) -> str:
+        return f"{shown(self._file)}: {database.cause(self._file) or error}"
 
 
-def _rows(
-    connection: sqlite3.Connection, sql: str, values: tuple[object, ...]
-) -> list[tuple[Any, ...]]:
-    with closing(connection.execute(sql, values)) as cursor:
-        return cursor.fetchall()
-
-
-def _fits(answer: Answer) -> bool:
-    """SQLite can't store lone surrogates."""
+def _answer(row: Row) -> Answer | None:
+    """The answer of a row; None if another version wrote it, or nobody did."""
+    _, _, text, tokens_in, tokens_out, cached, stop, seconds, _, extras = row
+    if not isinstance(text, str) or not isinstance(stop, str):
+        return None  # SQLite keeps any type in any column
     try:
-        f"{answer.text}{answer.stop}".encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _is_damage(error: sqlite3.Error) -> bool:
-    """Operational errors (locked, read-only, disk full) say nothing about the data."""
-    return isinstance(error, sqlite3.DatabaseError) and not isinstance(
-        error, sqlite3.OperationalError
+        files, transcript = extras_from_json(json.loads(extras or "{}"))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+    return Answer(
+        text,
+        Usage(tokens_in, tokens_out, cached),
+        stop,
+        seconds,
+        stored=True,
+        files=files,
+        transcript=transcript,
     )
 
 

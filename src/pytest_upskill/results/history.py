@@ -24,7 +24,8 @@ from pydantic import AwareDatetime, FiniteFloat, TypeAdapter, ValidationError
 
 from .._util.git import Commit
 from .._util.texts import counted, one_line
-from ..engine.store import FOLDER, make_folder
+from ..engine.database import make_folder
+from ..engine.store import FOLDER
 from ..errors import ResultsError
 from ..settings import Score
 from .run import RunResults

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from .._util.files import save_file
-from ..engine.store import FOLDER, make_folder
+from ..engine.database import make_folder
+from ..engine.store import FOLDER
 from ..errors import Setting, SettingsError
 from ..results.run import RunResults
 from ..results.to_json import results_bytes

@@ -281,4 +281,5 @@ def _unsaved(error: InputError, best: Attempt, cases: str, steps: Steps) -> str:
 
 
 def _notes(taught: Taught, models: TeachModels) -> tuple[str, ...]:
+    models.close()  # only then it is known what could not be stored
     return (*taught.notes, *dict.fromkeys(models.notes))

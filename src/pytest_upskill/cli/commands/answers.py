@@ -30,14 +30,15 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
         return _json(None, none, None, []) if given.json else _NO_STORE, 0
     trouble: list[str] = []
     store = Store(file, trouble.append)
-    forgotten = None
-    if given.clear or given.prune is not None:
+    forgotten, deletes = None, given.clear or given.prune is not None
+    if deletes:
         age = 0.0 if given.clear else given.prune * 86_400
         forgotten = store.prune(time.time() - age)
     size = store.size()
     store.close()
     shape = _json if given.json else _text
-    return shape(file, size, forgotten, trouble), 0
+    failed = deletes and forgotten is None
+    return shape(file, size, forgotten, trouble), int(failed)
 
 
 def _text(file: Path | None, size: StoreSize, forgotten: int | None, trouble: list[str]) -> str:
