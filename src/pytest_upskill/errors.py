@@ -146,6 +146,8 @@ class ModelError(UpskillError):
     ``transient``: the same question may well be answered if it is asked again.
     ``rate_limited``: too much was asked at once; ``retry_after`` is the server's own pause in
     seconds, if it names one.
+    ``paid``: the tokens of question and answer, if the server charges for them all the same; an
+    empty tuple if it may do so and doesn't say; None if it charges nothing.
     """
 
     def __init__(
@@ -158,6 +160,7 @@ class ModelError(UpskillError):
         transient: bool = False,
         rate_limited: bool = False,
         retry_after: float | None = None,
+        paid: tuple[int | None, ...] | None = None,
     ) -> None:
         self.problem = problem
         self.hint = spelled(hint)
@@ -167,6 +170,7 @@ class ModelError(UpskillError):
         self.transient = transient or unreachable or rate_limited
         self.rate_limited = rate_limited
         self.retry_after = retry_after
+        self.paid = paid
         super().__init__(self._parts(""))
 
     def message(self, spell: Spell, tries: str = "") -> str:

@@ -27,7 +27,7 @@ def test_call_in_flight_reserves_the_most_it_could_spend() -> None:
     assert budget.refusal(question("word " * 9)) is None  # it may wait
     budget.settle(question(), Usage(11, 9, 0))
     assert budget.hold(question())
-    budget.settle(question(), None)
+    budget.settle(question(), None)  # nothing was paid
     assert budget.hold(question())
 
 
@@ -53,11 +53,99 @@ def test_a_first_call_that_cannot_fit_is_not_a_budget_reached(budget: Budget, li
     )
 
 
-def test_unknown_usage_counts_as_the_most_possible() -> None:
-    budget = Budget(most_tokens=100)
-    budget.hold(question())
-    budget.settle(question(), Usage())
-    assert budget.refusal(question())
+@pytest.mark.parametrize(
+    ("paid", "tokens"),
+    [
+        (Usage(), 61),
+        (Usage(30, None), 80),
+        (Usage(None, 7), 18),
+        (Usage(-5, -7), 61),
+        (Usage(0, 0), 61),  # a server that does not count
+        (Usage(30, 0), 30),
+        (None, 0),  # refused
+    ],
+)
+@pytest.mark.parametrize("answered", [True, False])
+def test_what_the_server_does_not_say_is_estimated(
+    paid: Usage | None, tokens: int, answered: bool
+) -> None:
+    budget = Budget(most_tokens=10)
+    budget.settle(question(), paid, answered=answered)
+    assert f"({tokens} of 10 tokens" in spelled(budget.refusal(question()) or "")
+
+
+def test_a_call_without_an_answer_is_kept_with_what_was_paid() -> None:
+    budget = Budget()
+    budget.settle(question(), Usage(20, 50, 0), answered=False)
+    budget.settle(question(), Usage(), answered=False)
+    budget.settle(question(), Usage(20, 50, 0))
+    budget.settle(question(), None, answered=False)
+    [told, estimated] = budget.unanswered
+    assert (told.usage, told.told) == (Usage(20, 50, 0), True)
+    assert estimated.usage.output == 50
+    assert not estimated.told
+
+
+def reserved(budget: Budget, wanted: Question) -> int:
+    """The smallest number of tokens beyond those spent that lets a question through."""
+    return next(most for most in range(100_000) if _may(budget, wanted, most))
+
+
+def _may(budget: Budget, wanted: Question, most: int) -> bool:
+    budget._most_tokens = budget._tokens + most
+    return budget.refusal(wanted) is None
+
+
+def test_the_estimate_of_a_question_learns_from_what_the_server_counts() -> None:
+    """Hex takes twice the tokens of prose, and a template some more."""
+    budget = Budget()
+    text = question("3f" * 2000)
+    assert reserved(budget, text) == 1051
+    budget.settle(text, Usage(2100, 7, 0))
+    assert reserved(budget, text) == 2150
+    longer = reserved(budget, question("3f" * 4000))
+    assert 3900 < longer < 4300
+    # A short question doesn't teach that all questions take so many tokens for a byte.
+    short = Budget()
+    short.settle(question("hi"), Usage(60, 7, 0))
+    assert reserved(short, question("3f" * 2000)) < 1200
+
+
+def test_models_are_learned_from_one_by_one() -> None:
+    budget = Budget()
+    budget.settle(question(), Usage(4000, 4000, 0))
+    assert reserved(budget, question()) == 8000
+    other = Question("other", "sys.", (("user", "word " * 8),), 50, 1)
+    assert reserved(budget, other) == 61
+
+
+def test_a_server_that_counts_more_output_than_allowed_is_believed() -> None:
+    budget = Budget()
+    budget.settle(question(), Usage(11, 500, 0))
+    assert reserved(budget, question()) == 511
+    assert reserved(budget, question(max_output=100)) == 1011
+
+
+def test_the_first_call_of_a_model_goes_alone() -> None:
+    budget = Budget(most_tokens=1_000_000)
+    assert budget.hold(question("a"))
+    assert not budget.hold(question("b"))
+    assert budget.hold(Question("other", "", (("user", "a"),), 50, 1))
+    budget.settle(question("a"), None)  # refused: nothing was learned
+    assert budget.hold(question("b"))
+    assert not budget.hold(question("c"))
+    budget.settle(question("b"), Usage(10, 10, 0))
+    assert budget.hold(question("c"))
+    assert budget.hold(question("d"))
+
+
+def test_beside_others_the_worst_is_reserved_and_one_call_may_go_further() -> None:
+    budget = Budget(most_tokens=1000)
+    for _ in range(5):
+        budget.settle(question(), Usage(10, 10, 0))
+    texts = [question(f"{n} {'word ' * 8}") for n in range(5)]
+    # 350 each at worst (44 bytes, 256 of a template, 50 of output), and 61 for a last one
+    assert [budget.hold(text) for text in texts] == [True, True, True, False, False]
 
 
 def test_cost_is_reserved_at_the_price_of_the_model() -> None:

@@ -237,7 +237,7 @@ class Broken(Budget):
         super().__init__()
         setattr(self, method, self._fail)
 
-    def _fail(self, *_: object) -> bool:
+    def _fail(self, *_: object, **__: object) -> bool:
         raise OverflowError("too large")
 
 

@@ -230,6 +230,41 @@ def test_an_empty_reply_at_the_limit_names_the_option(provider: str) -> None:
     assert "max_output" in error.hint
 
 
+@pytest.mark.parametrize("stop", ["end", "length"])
+def test_an_empty_reply_says_what_it_cost(provider: str, stop: Stop) -> None:
+    reply = Reply("", stop, input_tokens=40, output_tokens=2000)
+    assert trouble(provider, lambda _: reply).paid == (40, 2000, 0)
+
+
+@pytest.mark.parametrize("kind", ["garbage", "wrong_type", "html", "empty_body", "reset", "hang"])
+def test_a_reply_that_is_useless_or_lost_may_cost_something(provider: str, kind: str) -> None:
+    paid = trouble(provider, lambda _: Fault(kind), timeout=0.3).paid  # type: ignore[arg-type]
+    assert paid is not None
+    assert not any(paid)
+
+
+@pytest.mark.parametrize("status", [408, 504])
+def test_what_a_gateway_gave_up_may_cost_something(provider: str, status: int) -> None:
+    assert trouble(provider, lambda _: Fault("status", status)).paid == ()
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 413, 429, 500, 503, 529])
+def test_a_refused_call_costs_nothing(provider: str, status: int) -> None:
+    assert trouble(provider, lambda _: Fault("status", status)).paid is None
+
+
+def test_a_reply_of_another_shape_costs_what_it_says(provider: str) -> None:
+    odd = {"choices": [{"message": 7}], "content": [{"type": "text", "text": 7}]}
+    assert trouble(provider, lambda _: Reply("gate up", raw=odd)).paid == (10, 5, 0)
+
+
+def test_what_a_model_thought_counts_even_where_it_is_only_in_the_total() -> None:
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 615}
+    with LoopbackServer(lambda _: Reply("gate up", raw={"usage": usage})) as server:
+        [answer] = ask(spec_of("openai", server.url))
+    assert answer.usage == Usage(10, 605, 0)
+
+
 def test_a_hang_ends_with_the_timeout(provider: str) -> None:
     error = trouble(provider, lambda _: Fault("hang"), timeout=0.1)
     assert "timeout" in error.hint
@@ -248,6 +283,7 @@ def test_an_address_without_a_server_is_unreachable(provider: str) -> None:
     with pytest.raises(ModelError) as caught:
         ask(spec_of(provider, url))
     assert caught.value.unreachable
+    assert caught.value.paid is None
     assert "can't connect to http://127.0.0.1" in str(caught.value)
     assert SECRET not in str(caught.value)
 

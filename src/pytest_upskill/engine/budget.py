@@ -1,22 +1,84 @@
-"""The budget of a run: no call is made that could exceed it."""
+"""The budget of a run: no call is made that could exceed it, and all that was paid counts.
 
+What a server will count is not known before, so a call is reserved in one of two ways. Several
+calls may be in flight if even the worst fits: a token for each byte of the question, what the
+server's template adds, and the whole output limit. Else a model gets one call at a time, if what
+is likely fits. So the most that can be overrun is one call per model.
+
+Some servers count more than this worst, for instance what a model thought beyond the output
+limit. They are learned from: later calls reserve what they count, and twice that beside others.
+As the first surprise can't be foreseen, a model's first call goes alone, and then there are no
+more calls in flight than have been counted so far, unless ten times the worst would fit. Only a
+server that counts as expected at first, and then far more, can overrun by more than one call:
+by those in flight just then.
+"""
+
+from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
 
 from .._util.texts import dollars, plain
 from ..errors import Text
 from ..models.prices import Price, cost
-from ..skills.skill import estimated_tokens
 from ..trials.answer import Usage
 from ..trials.trial import Question
 
-_Amount = tuple[int, float]  # tokens and USD
+_TOKENS_A_BYTE: Final = 0.25  # of English prose; hex and other scripts take more
+_MOST_ADDED: Final = 256  # tokens that a server's template adds to a question
+_AMPLE: Final = 10  # times the worst
+
+
+class _Amount(NamedTuple):
+    model: str
+    tokens: int
+    usd: float
+
+
+class Unanswered(NamedTuple):
+    """A call that was paid though there is no answer; ``told``: the server counted it."""
+
+    model: str
+    usage: Usage
+    told: bool
+
+
+@dataclass
+class _Counts:
+    """What the counts of a model's server tell about its next calls."""
+
+    tokens_a_byte: float = _TOKENS_A_BYTE
+    added: int = 0
+    share: float = 1.0  # of the output limit
+    calls: int = 0  # counted so far
+    margin: int = 1  # 2 once the server counted more than was thought possible
+
+    def likely(self, question: Question) -> tuple[int, int]:
+        """Tokens of a question, and of the longest answer to it."""
+        asked = round(_size(question) * self.tokens_a_byte) + self.added
+        return asked, round(question.max_output * self.share)
+
+    def worst(self, question: Question) -> tuple[int, int]:
+        asked, answered = self.likely(question)
+        return max(_size(question) + _MOST_ADDED, asked * self.margin), answered * self.margin
+
+    def learn(self, question: Question, asked: int, answered: int) -> None:
+        self.calls += 1
+        size = _size(question)
+        if asked > size + _MOST_ADDED or answered > question.max_output:
+            self.margin = 2
+        missing = max(0, asked - self.likely(question)[0])
+        # First what is added to any question: a short one would teach a wrong rate.
+        self.added = min(_MOST_ADDED, self.added + missing)
+        if asked > self.likely(question)[0]:
+            self.tokens_a_byte = (asked - self.added) / max(size, 1)
+        self.share = max(self.share, answered / max(question.max_output, 1))
 
 
 class Budget:
     """Tokens and USD that a run may spend on new calls; None is no limit.
 
-    A call in flight reserves the most it could spend: its prompt and the whole output limit. Once
-    answered, it has spent what the server says. ``hint`` says what to do once it is reached.
+    ``hint`` says what to do once it is reached.
     """
 
     def __init__(
@@ -32,54 +94,91 @@ class Budget:
         self._tokens = 0
         self._cost = 0.0
         self._hint = hint
+        self._counts: dict[str, _Counts] = defaultdict(_Counts)
         # What calls in flight reserve, by key. A running sum of floats would drift, and a question
         # could wait for nothing.
         self._held: dict[str, _Amount] = {}
+        self._at_risk: dict[str, str] = {}  # by model, the call that may turn out dearer
+        self.unanswered: list[Unanswered] = []
         self.refused = False  # whether any question was refused
 
     def refusal(self, question: Question) -> Text | None:
         """Why there is no money for a question even with nothing in flight; None if there is."""
-        tokens, usd = self._at_most(question)
-        if self._most_tokens is not None and self._tokens + tokens > self._most_tokens:
+        if not self._is_limited:
+            return None
+        likely = self._amount(question, *self._counts[question.model].likely(question))
+        if self._most_tokens is not None and self._tokens + likely.tokens > self._most_tokens:
             self.refused = True
             return self._reached(question, f"{self._tokens:,}", f"{self._most_tokens:,} tokens")
-        if self._most_cost is not None and self._cost + usd > self._most_cost:
+        if self._most_cost is not None and self._cost + likely.usd > self._most_cost:
             self.refused = True
             return self._reached(question, dollars(self._cost), f"${plain(self._most_cost)}")
         return None
 
     def hold(self, question: Question) -> bool:
-        """Reserve what a question could spend; False if it doesn't fit beside the others."""
-        tokens, usd = amount = self._at_most(question)
-        tokens += self._tokens + sum(held for held, _ in self._held.values())
-        usd += self._cost + sum(held for _, held in self._held.values())
-        if self._most_tokens is not None and tokens > self._most_tokens:
+        """Reserve what a question could spend; False if it must wait for others."""
+        if not self._is_limited:
+            return True
+        model = question.model
+        counts = self._counts[model]
+        worst = self._amount(question, *counts.worst(question))
+        likely = self._amount(question, *counts.likely(question))
+        in_flight = sum(held.model == model for held in self._held.values())
+        times = 1 if in_flight < counts.calls else _AMPLE
+        if counts.calls and self._fits(worst, times):
+            self._held[question.key] = worst
+        elif model not in self._at_risk and self._fits(likely):
+            self._held[question.key] = likely
+            self._at_risk[model] = question.key
+        else:
             return False
-        if self._most_cost is not None and usd > self._most_cost:
-            return False
-        self._held[question.key] = amount
         return True
 
-    def settle(self, question: Question, usage: Usage | None) -> None:
-        """Replace what was reserved by what was spent: nothing without an answer."""
-        tokens, usd = self._held.pop(question.key)
-        if usage is None:
+    def settle(self, question: Question, paid: Usage | None, *, answered: bool = True) -> None:
+        """Replace what was reserved by what was paid; None is nothing.
+
+        What the server doesn't say is estimated. No question has 0 tokens: such a server does
+        not count at all.
+        """
+        self._held.pop(question.key, None)
+        if self._at_risk.get(question.model) == question.key:
+            del self._at_risk[question.model]
+        if paid is None:
             return
-        if usage.input is not None and usage.output is not None:
-            tokens, usd = usage.input + usage.output, self._usd(question, usage)
-        # Else the server doesn't say: assume the most.
-        self._tokens += tokens
-        self._cost += usd
+        counts = self._counts[question.model]
+        told = bool(paid.input) and paid.output is not None
+        if not told:
+            likely = counts.likely(question)
+            paid = replace(paid, input=paid.input or likely[0], output=paid.output or likely[1])
+        used = (paid.input or 0, paid.output or 0)
+        counts.learn(question, *used)
+        spent = self._amount(question, *used, paid.cached)
+        self._tokens += spent.tokens
+        self._cost += spent.usd
+        if not answered:
+            self.unanswered.append(Unanswered(question.model, paid, told))
 
-    def _at_most(self, question: Question) -> _Amount:
-        texts = (question.system, *(text for _, text in question.messages))
-        usage = Usage(sum(map(estimated_tokens, texts)), question.max_output, 0)
-        return (usage.input or 0) + question.max_output, self._usd(question, usage)
+    @property
+    def _is_limited(self) -> bool:
+        return self._most_tokens is not None or self._most_cost is not None
 
-    def _usd(self, question: Question, usage: Usage) -> float:
-        if self._most_cost is None:  # looking up prices is slow
-            return 0.0
-        return cost(self._price_of(question.model), usage) or 0.0
+    def _fits(self, wanted: _Amount, times: int = 1) -> bool:
+        """Whether there is room for a call beside those in flight, or for so many of each."""
+        held = [wanted, *self._held.values()]
+        tokens = self._tokens + times * sum(one.tokens for one in held)
+        usd = self._cost + times * sum(one.usd for one in held)
+        return (self._most_tokens is None or tokens <= self._most_tokens) and (
+            self._most_cost is None or usd <= self._most_cost
+        )
+
+    def _amount(
+        self, question: Question, asked: int, answered: int, cached: int | None = 0
+    ) -> _Amount:
+        usd = 0.0
+        if self._most_cost is not None:  # looking up prices is slow
+            usage = Usage(asked, answered, cached)
+            usd = cost(self._price_of(question.model), usage) or 0.0
+        return _Amount(question.model, asked + answered, usd)
 
     def _reached(self, question: Question, spent: str, limit: str) -> Text:
         hint = (self._hint,) if isinstance(self._hint, str) else self._hint
@@ -87,3 +186,9 @@ class Budget:
         if not self._tokens:
             problem = f"this call could exceed the budget ({spent} of {limit} spent)"
         return (f"{question.model}: {problem}: ", *hint)
+
+
+def _size(question: Question) -> int:
+    """The bytes that a server counts as tokens."""
+    texts = (question.system, *(text for _, text in question.messages), question.schema or "")
+    return sum(len(text.encode("utf-8", "replace")) for text in texts)

@@ -22,7 +22,7 @@ from ..checks.judging import first_questions, is_worth_keeping
 from ..errors import ModelError, Spell, UpskillError, spelled
 from ..models import Model
 from ..models.sdk import MORE_TIME
-from ..trials.answer import Answer, NoAnswer, Reply
+from ..trials.answer import Answer, NoAnswer, Reply, Usage
 from ..trials.plan import Plan
 from ..trials.trial import Question, Rubric
 from .budget import Budget
@@ -208,8 +208,10 @@ class Engine:
             elif lane.waiting and lane.model is None and not lane.opening:
                 lane.opening = True
                 self._begin(self._open(lane))
+        waiting = set[Lane]()  # for calls in flight, which may spend less than they reserved
         while self._in_flight < self._concurrency:
-            ready = [lane for lane in self._lanes.values() if lane.ready()]
+            lanes = [lane for lane in self._lanes.values() if lane not in waiting]
+            ready = [lane for lane in lanes if lane.ready()]
             if not ready:
                 return
             lane = min(ready, key=lambda lane: lane.waiting[0].number)
@@ -217,7 +219,8 @@ class Engine:
                 lane.waiting.popleft().settle(NoAnswer(spelled(refusal, self._spell)))
                 continue
             if not self.budget.hold(lane.waiting[0].question):
-                return  # until a call in flight ends, which may spend less than it reserved
+                waiting.add(lane)
+                continue
             self._in_flight += 1
             self._begin(self._run(lane, lane.take()))
 
@@ -247,6 +250,7 @@ class Engine:
         self._pump()
 
     async def _run(self, lane: Lane, job: Job) -> None:
+        job.paid = Usage()  # if nobody says otherwise: the server may have worked for it
         try:
             reply = await self._attempt(lane, job)
         except asyncio.CancelledError:
@@ -255,8 +259,7 @@ class Engine:
             reply = NoAnswer(f"{lane.name}: {_unexpected(bug)}")
         lane.give_back()
         self._in_flight -= 1
-        usage = reply.usage if isinstance(reply, Answer) else None
-        self.budget.settle(job.question, usage)
+        self.budget.settle(job.question, job.paid, answered=isinstance(reply, Answer))
         if reply is not None:
             lane.tried = True
             job.settle(reply)
@@ -281,9 +284,11 @@ class Engine:
             problem = f"no answer{at} within {plain(self._timeout)} s"
             return self._failed(lane, job, ModelError(problem, MORE_TIME))
         except ModelError as error:
+            job.paid = None if error.paid is None else Usage(*error.paid)
             return self._failed(lane, job, error)
         except (Exception, SystemExit) as bug:  # a script may call sys.exit()
             return NoAnswer(_adapter_error(lane, bug))
+        job.paid = answer.usage
         lane.answered = True
         lane.limit.answered()
         answer = replace(answer, seconds=time.monotonic() - now, asked_at=asked_at)

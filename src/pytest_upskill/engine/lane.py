@@ -9,7 +9,7 @@ from typing import Final
 
 from ..errors import ModelError
 from ..models import Model
-from ..trials.answer import NoAnswer, Reply
+from ..trials.answer import NoAnswer, Reply, Usage
 from ..trials.trial import Question
 
 _MAX_ATTEMPTS: Final = 5
@@ -76,6 +76,7 @@ class Job:
     attempts: int = 0
     started: float = 0.0
     excused: float = 0.0  # seconds spent waiting for a busy server
+    paid: Usage | None = None  # for the last attempt; None is nothing
 
     def seconds_left(self, timeout: float) -> float:
         return timeout - (time.monotonic() - self.started - self.excused)

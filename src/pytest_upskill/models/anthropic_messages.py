@@ -50,16 +50,17 @@ class AnthropicModel:
         keep_to_its_provider(self._client, anthropic, spec)
 
     async def ask(self, question: Question) -> Answer:
-        with translated_errors(self._sdk, self._spec, self._secrets):
+        with translated_errors(self._sdk, self._spec, self._secrets) as paid:
             message = await self._create(question)
             # The SDK passes on anything: plain text, or an object without the usual fields.
+            paid.append(usage := _usage(message))
             if not isinstance(getattr(message, "content", None), list):
                 raise not_a_reply(self._spec, message)
             text = "".join(block.text for block in message.content if block.type == "text")
             stop = stop_word(message.stop_reason, _STOPS)
             if not text.strip() and stop != "refusal":
                 raise empty_reply(stop)
-            return Answer(text, _usage(message), stop)
+            return Answer(text, usage, stop)
 
     async def _create(self, question: Question) -> "Message":
         """If a model refuses the schema, ask without it, now and later."""
@@ -108,13 +109,15 @@ def _usage(message: "Message") -> Usage:
     The SDK passes on anything in place of numbers, and some compatible servers send no usage.
     """
 
+    usage = getattr(message, "usage", None)
+
     def count(name: str, missing: int | None = None) -> int | None:
-        value = getattr(message.usage, name, None)
+        value = getattr(usage, name, None)
         return missing if value is None else token_count(value)
 
     parts = [
         count("input_tokens"),
-        cached := count("cache_read_input_tokens", 0 if message.usage else None),
+        cached := count("cache_read_input_tokens", 0 if usage else None),
         count("cache_creation_input_tokens", 0),
     ]
     known = [part for part in parts if part is not None]

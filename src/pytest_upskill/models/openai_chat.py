@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from .._util.texts import digest
-from ..trials.answer import Answer, Usage
+from ..trials.answer import Answer, Usage, token_count
 from ..trials.trial import Question
 from .port import ModelSpec
 from .sdk import (
@@ -54,8 +54,9 @@ class OpenAIModel:
         keep_to_its_provider(self._client, openai, spec)
 
     async def ask(self, question: Question) -> Answer:
-        with translated_errors(self._sdk, self._spec, self._secrets):
+        with translated_errors(self._sdk, self._spec, self._secrets) as paid:
             completion = await self._create(question)
+            paid.append(usage := _usage(completion))
             if not getattr(completion, "choices", None):
                 raise not_a_reply(self._spec, completion)
             choice = completion.choices[0]
@@ -64,7 +65,7 @@ class OpenAIModel:
             stop = "refusal" if refused else stop_word(choice.finish_reason, _STOPS)
             if not text.strip() and stop != "refusal":
                 raise empty_reply(stop)
-            return Answer(text, _usage(completion), stop)
+            return Answer(text, usage, stop)
 
     async def _create(self, question: Question) -> "ChatCompletion":
         """Servers differ in what they accept: drop what one refuses, now and later."""
@@ -119,11 +120,13 @@ class OpenAIModel:
 
 def _usage(completion: "ChatCompletion") -> Usage:
     """The SDK passes on anything in place of numbers and objects; Usage keeps only counts."""
-    usage = completion.usage
+    usage = getattr(completion, "usage", None)
+    asked = token_count(getattr(usage, "prompt_tokens", None))
+    answered = token_count(getattr(usage, "completion_tokens", None))
+    total = token_count(getattr(usage, "total_tokens", None))
+    if asked is not None and answered is not None and total is not None:
+        # Some servers charge for what the model thought and leave it out of the answer's tokens.
+        answered = max(answered, total - asked)
     details = getattr(usage, "prompt_tokens_details", None)
     cached = getattr(details, "cached_tokens", None)
-    return Usage(
-        getattr(usage, "prompt_tokens", None),
-        getattr(usage, "completion_tokens", None),
-        0 if usage and cached is None else cached,
-    )
+    return Usage(asked, answered, 0 if usage and cached is None else cached)

@@ -67,7 +67,7 @@ class ScriptedModel:
         if isinstance(reply, str):
             reply = Answer(reply, Usage(_tokens_in(question), estimated_tokens(reply), 0))
         if not reply.text.strip() and not reply.files and not reply.refused:
-            raise empty_reply(reply.stop)
+            raise empty_reply(reply.stop, reply.usage)
         return reply
 
     async def close(self) -> None:

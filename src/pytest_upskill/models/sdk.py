@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import astuple
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import isfinite
@@ -21,6 +22,7 @@ from .._util.credentials import without_credentials
 from .._util.keys import HIDDEN, know, password_of
 from .._util.texts import one_line
 from ..errors import ModelError, Setting
+from ..trials.answer import Usage
 from .port import ModelSpec
 
 _SHOWN: Final = 200
@@ -31,6 +33,8 @@ _FOREIGN_KEY: Final = re.compile(r"(?<![A-Za-z0-9])sk-[A-Za-z0-9_-]{16,}")
 CONNECT_SECONDS: Final = 10.0
 # The SDKs look for a key in their environment if they get none: never send a server a foreign one.
 NO_KEY: Final = "no-key"
+# A gateway gave up on the server, which may have worked all the same, for money.
+_TIMED_OUT: Final = (408, 504, 524)
 Secrets = tuple[str, ...]
 MORE_TIME: Final = ("Raise ", Setting("timeout"), ", or ask for less")
 
@@ -78,8 +82,23 @@ def _without_password(url: str | None) -> tuple[str | None, dict[str, str]]:
 
 
 @contextmanager
-def translated_errors(sdk: ModuleType, spec: ModelSpec, secrets: Secrets) -> Iterator[None]:
-    """Turn everything that calls raise into ModelError."""
+def translated_errors(sdk: ModuleType, spec: ModelSpec, secrets: Secrets) -> Iterator[list[Usage]]:
+    """Turn everything that calls raise into ModelError; the usage of a reply goes into the list.
+
+    A refused call costs nothing. A reply that can't be used, or that got lost, may be charged for.
+    """
+    told: list[Usage] = []
+    try:
+        with _as_model_errors(sdk, spec, secrets):
+            yield told
+    except ModelError as error:
+        if told:
+            error.paid = astuple(told[0])
+        raise
+
+
+@contextmanager
+def _as_model_errors(sdk: ModuleType, spec: ModelSpec, secrets: Secrets) -> Iterator[None]:
     import aiohttp  # the SDK has done so by now
 
     try:
@@ -93,9 +112,10 @@ def translated_errors(sdk: ModuleType, spec: ModelSpec, secrets: Secrets) -> Ite
     except (sdk.APIResponseValidationError, json.JSONDecodeError, UnicodeDecodeError):
         raise not_a_reply(spec) from None
     except getattr(sdk, "AnthropicError", getattr(sdk, "OpenAIError", ())) as error:
-        raise ModelError(clean(str(error), secrets)) from None
+        raise ModelError(clean(str(error), secrets), paid=()) from None
     except (ValueError, TypeError, AttributeError, KeyError) as error:
-        raise ModelError(f"unreadable reply ({clean(repr(error), secrets)})") from None
+        problem = f"unreadable reply ({clean(repr(error), secrets)})"
+        raise ModelError(problem, paid=()) from None
 
 
 def secrets_of(spec: ModelSpec, key: str) -> Secrets:
@@ -120,16 +140,17 @@ def not_a_reply(spec: ModelSpec, reply: object = "") -> ModelError:
         f"invalid reply from {spec.address}{quoted}",
         "Check the address",
         transient=True,
+        paid=(),
     )
 
 
-def empty_reply(stop: str) -> ModelError:
+def empty_reply(stop: str, usage: Usage | None = None) -> ModelError:
+    paid = astuple(usage) if usage else ()
     if stop == "length":
-        return ModelError(
-            "empty reply: reasoning used up the output limit",
-            ("Raise ", Setting("max_output")),
-        )
-    return ModelError("empty reply", "Try again, or use another model", transient=True)
+        problem = "empty reply: reasoning used up the output limit"
+        return ModelError(problem, ("Raise ", Setting("max_output")), paid=paid)
+    hint = "Try again, or use another model"
+    return ModelError("empty reply", hint, transient=True, paid=paid)
 
 
 def stop_word(reason: object, words: Mapping[str, str]) -> str:
@@ -168,7 +189,8 @@ def _status_error(error: Any, spec: ModelSpec, secrets: Secrets) -> ModelError:
         return ModelError(problem, lower, rate_limited=True, retry_after=wait)
     if status in (408, 409) or status >= 500:
         hint = "Server error: try again later"
-        return ModelError(problem, hint, transient=True, retry_after=wait)
+        paid = () if status in _TIMED_OUT else None
+        return ModelError(problem, hint, transient=True, retry_after=wait, paid=paid)
     return ModelError(problem)
 
 
@@ -195,7 +217,7 @@ def _connection_error(error: BaseException, spec: ModelSpec, secrets: Secrets) -
     what = clean(str(causes[-1]) or type(causes[-1]).__name__, secrets)
     if isinstance(met, aiohttp.SocketTimeoutError):
         problem = f"no answer from {spec.address} in time"
-        return ModelError(problem, MORE_TIME, transient=True)
+        return ModelError(problem, MORE_TIME, transient=True, paid=())
     if isinstance(met, aiohttp.ConnectionTimeoutError):
         what = "connection timed out"
     if isinstance(met, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
@@ -204,9 +226,8 @@ def _connection_error(error: BaseException, spec: ModelSpec, secrets: Secrets) -
             "Is the server running, and the address right?",
             unreachable=True,
         )
-    return ModelError(
-        f"lost the connection to {spec.address} ({what})", "Try again", transient=True
-    )
+    problem = f"lost the connection to {spec.address} ({what})"
+    return ModelError(problem, "Try again", transient=True, paid=())
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -1,16 +1,18 @@
 """What a run shows on the terminal, from the header to the last line."""
 
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pytest
 
-from .._util.texts import counted, harmless, one_line
+from .._util.texts import counted, dollars, harmless, one_line
+from ..engine.budget import Unanswered
 from ..errors import InputError, shown
 from ..models import ModelSpec
 from ..models.local import LABEL, LocalProvider
 from ..models.port import Download, Progress
+from ..models.prices import Price, cost
 from ..reports.terminal.layout import (
     ASCII_MARKS,
     UNICODE_MARKS,
@@ -296,6 +298,24 @@ def retry_notes(retries: Mapping[str, int]) -> list[str]:
         for model, number in retries.items()
         if number
     ]
+
+
+def unanswered_notes(
+    unanswered: Sequence[Unanswered], price_of: Callable[[str], Price | None]
+) -> list[str]:
+    """What was paid for calls that brought no answer."""
+    notes = []
+    for model in dict.fromkeys(call.model for call in unanswered):
+        calls = [call for call in unanswered if call.model == model]
+        tokens = sum((call.usage.input or 0) + (call.usage.output or 0) for call in calls)
+        usd = sum(cost(price_of(model), call.usage) or 0.0 for call in calls)
+        about = "" if all(call.told for call in calls) else "about "
+        price = f" ({dollars(usd)})" if usd else ""
+        notes.append(
+            f"{harmless(model)}: {counted(len(calls), 'call')} without an answer used {about}"
+            f"{counted(tokens, 'token')}{price}; not in the table."
+        )
+    return notes
 
 
 def small_model_notes(specs: Iterable[ModelSpec]) -> list[str]:

@@ -376,7 +376,8 @@ class UpskillRun:
 
     def _notes(self, results: RunResults, ledger: Ledger, engine: Engine) -> list[str]:
         """Notes below the summary; with -q only what may be a problem."""
-        trouble = [*display.retry_notes(engine.retries()), *self._lines]
+        unanswered = display.unanswered_notes(engine.budget.unanswered, self._models.price_of)
+        trouble = [*display.retry_notes(engine.retries()), *unanswered, *self._lines]
         if self._config.get_verbosity() < 0:
             return [*accepting.worse_notes(self._compared), *self._accepted, *trouble]
         return [

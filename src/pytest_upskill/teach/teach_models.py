@@ -81,12 +81,14 @@ class TeachModels:
         return self._engine.ask(questions)
 
     def spent(self) -> float | None:
-        """The cost of this run's new answers; None if a price is not known."""
+        """The cost of this run's new calls, answered or not; None if a price is not known."""
         new = [
             cost(self.price_of(model), reply.usage)
             for model, reply in self._engine.settled()
             if isinstance(reply, Answer) and not reply.stored
         ]
+        unanswered = self._engine.budget.unanswered
+        new += [cost(self.price_of(call.model), call.usage) for call in unanswered]
         known = [usd for usd in new if usd is not None]
         return sum(known) if len(known) == len(new) else None
 
