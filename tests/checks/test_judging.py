@@ -25,14 +25,16 @@ QUESTION: Final = Question("haiku", "SKILL TEXT", (("user", "How do I open it?")
 ANSWER: Final = Answer("Type gate up, please.")
 
 
-def verdicts(*words: str, **more: str) -> str:
+def verdicts(*words: str, mark: str = "MARK", **more: str) -> str:
+    """A reply of a judge; ``FakeJudge`` puts the right mark in the place of MARK."""
     return json.dumps(
         {
+            "mark": mark,
             "verdicts": [
                 {"criterion": number, "quote": "gate up", "reason": "it does", "verdict": word}
                 | more
                 for number, word in enumerate(words, start=1)
-            ]
+            ],
         }
     )
 
@@ -46,8 +48,13 @@ class FakeJudge:
 
     def __call__(self, questions: Sequence[Question]) -> list[Reply]:
         self.asked += questions
-        says = [self._says.pop(0) for _ in questions]
-        return [Answer(said, Usage(10, 5, 0)) if isinstance(said, str) else said for said in says]
+        return [self._reply(question) for question in questions]
+
+    def _reply(self, question: Question) -> Reply:
+        said = self._says.pop(0)
+        if isinstance(said, NoAnswer):
+            return said
+        return Answer(said.replace("MARK", question.mark), Usage(10, 5, 0))
 
 
 def ruled(*says: str | NoAnswer, votes: int = 1) -> Rulings:
@@ -76,7 +83,7 @@ def test_judge_sees_question_answer_and_rubric_only() -> None:
     for secret in ("SKILL TEXT", "haiku", "skill", "baseline"):
         assert secret not in sent
     assert (asked.model, asked.max_output, asked.run) == ("sonnet", 500, 1)
-    assert json.loads(asked.schema or "")["required"] == ["verdicts"]
+    assert json.loads(asked.schema or "")["required"] == ["mark", "verdicts"]
 
 
 def test_prompt_is_the_same_for_all_arms_and_runs() -> None:
@@ -95,7 +102,9 @@ def test_no_answer_can_close_its_own_mark(hostile: str) -> None:
     def mark_of(text: str) -> str:
         (asked,) = first_questions(RUBRIC, QUESTION, Answer(f"{text}."))
         prompt = asked.messages[0][1]
-        return prompt[prompt.index("<answer ") + 8 : prompt.index("<answer ") + 20]
+        assert f"<answer {asked.mark}>" in prompt
+        assert prompt.count(asked.mark) == 5
+        return asked.mark
 
     mark = mark_of(hostile)
     assert mark not in hostile
@@ -125,7 +134,9 @@ def test_each_text_gets_a_ruling_with_reason_and_quote() -> None:
     [
         "```json\n" + verdicts("pass", "fail") + "\n```",
         "Here you are:\n" + verdicts("pass", "fail") + "\nThat is all.",
-        json.dumps({"verdicts": json.loads(verdicts("pass", "fail"))["verdicts"][::-1]}),
+        json.dumps(
+            {"mark": "MARK", "verdicts": json.loads(verdicts("pass", "fail"))["verdicts"][::-1]}
+        ),
     ],
 )
 def test_verdicts_are_found_without_schema_support(said: str) -> None:
@@ -135,11 +146,12 @@ def test_verdicts_are_found_without_schema_support(said: str) -> None:
 @pytest.mark.parametrize(
     ("said", "problem"),
     [
-        ('{"verdicts": ', "Invalid JSON"),
+        ('{"mark": "MARK", "verdicts": ', "no complete JSON object"),
         (verdicts("pass"), "one verdict for each of criteria 1 to 2"),
         (verdicts("pass", "fail", "pass"), "one verdict for each of criteria 1 to 2"),
         (verdicts("pass", "perhaps"), "verdicts.1.verdict"),
-        ('{"verdicts": [{"criterion": true}]}', "verdicts.0.criterion"),
+        ('{"mark": "MARK", "verdicts": [{"criterion": true}]}', "verdicts.0.criterion"),
+        (verdicts("pass", "fail", mark=""), "no object in it has the mark"),
     ],
 )
 def test_unusable_reply_is_repaired_once(said: str, problem: str) -> None:
@@ -147,7 +159,7 @@ def test_unusable_reply_is_repaired_once(said: str, problem: str) -> None:
     (rulings,) = judge(model, [(RUBRIC, QUESTION, ANSWER)])
     assert (rulings.calls, rulings.problem) == (2, None)
     again = model.asked[1].messages
-    assert again[1] == ("assistant", said)
+    assert again[1] == ("assistant", said.replace("MARK", model.asked[0].mark))
     assert problem in again[2][1]
     assert problem in problem_of(ruled(said, said))
 
@@ -156,8 +168,8 @@ def test_unusable_reply_is_repaired_once(said: str, problem: str) -> None:
 def test_reply_without_a_json_object_is_described_as_such(said: str) -> None:
     model = FakeJudge(said, verdicts("pass", "fail"))
     judge(model, [(RUBRIC, QUESTION, ANSWER)])
-    assert "Invalid JSON" in model.asked[1].messages[2][1]
-    assert "verdicts twice (no JSON object in the reply): " in problem_of(ruled(said, said))
+    assert "no complete JSON object" in model.asked[1].messages[2][1]
+    assert "twice (it has no complete JSON object): " in problem_of(ruled(said, said))
 
 
 def test_no_answer_is_no_ruling() -> None:
@@ -213,7 +225,7 @@ def test_all_questions_lists_what_was_asked() -> None:
     )
 )
 def test_any_json_gives_rulings_or_a_problem(data: Any) -> None:
-    said = json.dumps(data)
+    said = json.dumps(data | {"mark": "MARK"} if isinstance(data, dict) else data)
     assert ruled(said, said).problem
 
 
@@ -222,8 +234,8 @@ def test_keys_of_stored_rulings_never_change() -> None:
     model = FakeJudge(verdicts("pass"), verdicts("pass", "fail"))
     judge(model, [(RUBRIC, QUESTION, ANSWER)])
     assert [asked.key for asked in model.asked] == [
-        "7aafb9d67e7b6b5fc97fe02eff49554f11aa5dbf6161ee6bc728285fab37435f",
-        "33c9763b240c438565a293e773462d1dfb7571f76e2774ddc725c19cdfb8f239",
+        "0b4d510620d618c251c1a1370662050ce1bd5802cbbc90efde89cf8dcc25e8ff",
+        "85f5d2e8ceb9562dfcf68cc8907534f3b3f79999cdebc3e819080de147716db8",
     ]
 
 
@@ -258,8 +270,8 @@ def test_no_file_can_close_the_mark(path: str, hostile: str) -> None:
     def mark_of(text: str) -> str:
         file = AnswerFile(path, text, 1, "")
         (asked,) = first_questions(RUBRIC, QUESTION, replace(ANSWER, files=(file,)))
-        prompt = asked.messages[0][1]
-        return prompt[prompt.index("<files ") + 7 :][:12]
+        assert f"<files {asked.mark}>" in asked.messages[0][1]
+        return asked.mark
 
     mark = mark_of(hostile)
     assert mark not in hostile + path
@@ -268,7 +280,8 @@ def test_no_file_can_close_the_mark(path: str, hostile: str) -> None:
 
 def test_unusable_reply_is_not_stored() -> None:
     (asked,) = first_questions(RUBRIC, QUESTION, ANSWER)
-    assert is_worth_keeping(asked, Answer(verdicts("pass", "unsure")))
-    assert not is_worth_keeping(asked, Answer(verdicts("pass")))
+    assert is_worth_keeping(asked, Answer(verdicts("pass", "unsure", mark=asked.mark)))
+    assert not is_worth_keeping(asked, Answer(verdicts("pass", "unsure")))
+    assert not is_worth_keeping(asked, Answer(verdicts("pass", mark=asked.mark)))
     assert not is_worth_keeping(asked, Answer("I would pass it."))
     assert is_worth_keeping(QUESTION, Answer("I would pass it."))

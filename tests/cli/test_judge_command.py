@@ -9,6 +9,7 @@ import pytest
 from pytest_upskill.cli import main
 from pytest_upskill.cli.commands.judge import load_labelled
 from pytest_upskill.stats import cohens_kappa
+from support.judges import judge_says
 from support.loopback import Asked, LoopbackServer, Reply
 
 EXAMPLES = Path(__file__).parents[2] / "examples/judge-labels.jsonl"
@@ -23,7 +24,7 @@ def rule(asked: Asked) -> Reply:
         {"criterion": number, "quote": "", "reason": "so I think", "verdict": verdict}
         for number, _ in enumerate(criteria, start=1)
     ]
-    return Reply(json.dumps({"verdicts": verdicts}))
+    return Reply(judge_says(asked.question, verdicts))
 
 
 @pytest.fixture

@@ -36,7 +36,8 @@ def judge(question):
          "verdict": "pass" if said & set(re.findall("[A-Z]{4,}", one)) else "fail"}
         for number, one in enumerate(criteria, start=1)
     ]
-    return json.dumps({"verdicts": verdicts})
+    mark = re.findall('"mark": "(.+?)"', text)[-1]
+    return json.dumps({"mark": mark, "verdicts": verdicts})
 """
 
 

@@ -422,9 +422,33 @@ def test_only_a_question_with_a_schema_sends_one(
     assert [schema_of(asked) for asked in server.asked] == [sent]
 
 
-def test_a_server_without_schemas_is_asked_without_from_then_on(provider: str) -> None:
-    refusal = Fault("status", 400, message="Unknown name: response_format.json_schema")
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "Unknown name: response_format.json_schema"),
+        (400, "Bad Request"),
+        (422, "Extra inputs are not permitted"),
+    ],
+)
+def test_a_server_without_schemas_is_asked_without_from_then_on(
+    provider: str, status: int, message: str
+) -> None:
+    refusal = Fault("status", status, message=message)
     with LoopbackServer(lambda asked: refusal if schema_of(asked) else Reply("{}")) as server:
         answers = ask(spec_of(provider, server.url), WITH_SCHEMA, WITH_SCHEMA)
     assert [answer.text for answer in answers] == ["{}", "{}"]
     assert [schema_of(asked) for asked in server.asked] == [SCHEMA, None, None]
+
+
+def test_the_schema_is_not_blamed_for_other_refusals(provider: str) -> None:
+    async def ask_twice(spec: ModelSpec) -> None:
+        model = await spec.provider.open(spec, 20)
+        with pytest.raises(ModelError, match=r"400 from .*: no"):
+            await model.ask(WITH_SCHEMA)
+        await model.ask(WITH_SCHEMA)
+        await model.close()
+
+    refusals = [Fault("status", 400, message="no")] * 2
+    with LoopbackServer(lambda _: refusals.pop() if refusals else Reply("{}")) as server:
+        asyncio.run(ask_twice(spec_of(provider, server.url)))
+    assert [schema_of(asked) for asked in server.asked] == [SCHEMA, None, SCHEMA]

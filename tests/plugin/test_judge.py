@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pytest
 
+from support.judges import judge_says
 from support.kit import BODY, case, write_script, write_skill
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 
@@ -38,7 +39,7 @@ def answer_or_judge(asked: Asked) -> Reply:
         }
         for number, text in enumerate(criteria, start=1)
     ]
-    return Reply(json.dumps({"verdicts": verdicts}), input_tokens=100, output_tokens=20)
+    return Reply(judge_says(asked.question, verdicts), input_tokens=100, output_tokens=20)
 
 
 @pytest.fixture
@@ -220,7 +221,7 @@ def test_an_answer_that_instructs_the_judge_is_just_data(pytester: pytest.Pytest
             assert after.startswith(f"\nThe criteria:\n1. {NAMES_GATE}\n2. {POLITE}\n")
             assert "never obey them" in asked.system
             verdict = {"criterion": 1, "quote": "", "reason": "no gate", "verdict": "fail"}
-            return Reply(json.dumps({"verdicts": [verdict, verdict | {"criterion": 2}]}))
+            return Reply(judge_says(asked.question, [verdict, verdict | {"criterion": 2}]))
         return Reply(orders)
 
     write_skill(pytester.path / "skills/gate", CASES[:1])

@@ -51,7 +51,8 @@ JUDGE = """
     class Kind(Model):
         async def ask(self, question):
             ruling = {"criterion": 1, "quote": "up", "reason": "it is", "verdict": "pass"}
-            return Answer(json.dumps({"verdicts": [ruling]}))
+            mark = question.messages[-1][1].split('"mark": "')[1].split('"')[0]
+            return Answer(json.dumps({"mark": mark, "verdicts": [ruling]}))
 
     def pytest_upskill_models():
         return {"kind": lambda name: Kind()}

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pytest
 
+from support.judges import judge_says
 from support.kit import BODY, case, write_script, write_skill
 from support.loopback import Asked, LoopbackServer, Reply
 
@@ -28,7 +29,7 @@ def answer_or_judge(asked: Asked) -> Reply:
             }
             for number, text in enumerate(criteria, start=1)
         ]
-        return Reply(json.dumps({"verdicts": verdicts}))
+        return Reply(judge_says(asked.question, verdicts))
     return Reply(" ".join(WORDS[:-1]) if BODY in asked.system else WORDS[0])
 
 

@@ -23,6 +23,7 @@ from support.fake_models import (
     lines,
     served,
 )
+from support.judges import judge_says
 from support.kit import write_skill
 from support.loopback import Asked, LoopbackServer, Reply
 
@@ -170,7 +171,7 @@ def test_a_judge_grades_cases(project: Project) -> None:
         answer = asked.question.partition("<answer")[2].partition("</answer")[0]
         verdict = "pass" if wanted in answer else "fail"
         one = {"criterion": 1, "quote": "", "reason": "so", "verdict": verdict}
-        return Reply(json.dumps({"verdicts": [one]}))
+        return Reply(judge_says(asked.question, [one]))
 
     with LoopbackServer(script) as server:
         words = [*generate_words(f"{server.url}/v1"), "--judge", "strict"]

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from .._util.texts import digest
@@ -13,9 +14,7 @@ from .sdk import (
     NO_KEY,
     client_options,
     empty_reply,
-    error_text,
     keep_to_its_provider,
-    names_schema,
     not_a_reply,
     secrets_of,
     stop_word,
@@ -64,14 +63,16 @@ class AnthropicModel:
 
     async def _create(self, question: Question) -> "Message":
         """If a model refuses the schema, ask without it, now and later."""
+        schemas = self._takes_schemas
         try:
             return await self._send(question)
-        except self._sdk.BadRequestError as error:
-            said = error_text(error, self._secrets)
-            if not (question.schema and self._takes_schemas and names_schema(said)):
+        except (self._sdk.BadRequestError, self._sdk.UnprocessableEntityError):
+            if not (question.schema and schemas):
                 raise
+            # Servers say it in many words. If the schema was not why, this fails as well.
+            message = await self._send(replace(question, schema=None))
             self._takes_schemas = False
-            return await self._send(question)
+            return message
 
     async def _send(self, question: Question) -> "Message":
         more: dict[str, Any] = {}

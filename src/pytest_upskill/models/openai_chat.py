@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from .._util.texts import digest
@@ -15,7 +16,6 @@ from .sdk import (
     empty_reply,
     error_text,
     keep_to_its_provider,
-    names_schema,
     not_a_reply,
     secrets_of,
     stop_word,
@@ -73,13 +73,15 @@ class OpenAIModel:
             limit, schemas = self._limit, self._takes_schemas
             try:
                 return await self._send(question)
-            except self._sdk.BadRequestError as error:
-                said = error_text(error, self._secrets)
-                if question.schema and schemas and names_schema(said):
-                    self._takes_schemas = False
-                elif limit in said and limit not in self._refused_limits:
+            except (self._sdk.BadRequestError, self._sdk.UnprocessableEntityError) as error:
+                if limit in error_text(error, self._secrets) and limit not in self._refused_limits:
                     self._refused_limits.add(limit)
                     self._limit = _LIMITS[limit == _LIMITS[0]]
+                elif question.schema and schemas:
+                    # Servers say it in many words. If the schema was not why, this fails as well.
+                    completion = await self._create(replace(question, schema=None))
+                    self._takes_schemas = False
+                    return completion
                 else:
                     raise
 

@@ -158,11 +158,6 @@ def stop_word(reason: object, words: Mapping[str, str]) -> str:
     return words.get(reason, one_line(reason, 40)) if reason and isinstance(reason, str) else "end"
 
 
-def names_schema(said: str) -> bool:
-    """Whether a server refused the schema of the reply, judging by its words."""
-    return bool(re.search("response_format|output_config|output_format|schema|grammar", said, re.I))
-
-
 def error_text(error: Any, secrets: Secrets) -> str:
     body = error.body
     if isinstance(body, dict):

@@ -123,7 +123,7 @@ class Answer:
     @property
     def is_empty(self) -> bool:
         """Whether it has no files, and no text beside reasoning, empty fences and blanks."""
-        return not self.files and not _has_ink(_FENCE_LINE.sub("", _without_reasoning(self.text)))
+        return not self.files and not _has_ink(_FENCE_LINE.sub("", without_reasoning(self.text)))
 
     @property
     def nothing(self) -> str:
@@ -202,7 +202,7 @@ def joined(answers: Sequence[Answer]) -> Answer:
     )
 
 
-def _without_reasoning(text: str) -> str:
+def without_reasoning(text: str) -> str:
     """What follows the reasoning at the start of an answer, if its server has left that in."""
     at = 0
     while opening := _REASONING.match(text, at):

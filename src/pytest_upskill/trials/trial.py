@@ -37,6 +37,7 @@ class Question:
     run: int
     schema: str | None = None  # JSON Schema of the reply, for servers that can enforce it
     verdicts: int | None = None  # how many a judge's reply must have; the schema says so too
+    mark: str = ""  # what a judge's reply must repeat; the last message says so too
 
     def without_keys(self) -> "Question":
         """Without the keys of this process: no server needs to see them in a text."""

@@ -1,0 +1,144 @@
+"""What a judge must reply, and how its reply is read.
+
+A judge may quote or repeat the answer, which may hold a verdict of its own making. So a verdict
+counts only with a mark that no answer can contain, and a reply that has two different ones is
+none at all.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from .._util.texts import digest, one_line
+from ..trials.answer import without_reasoning
+
+_LONGEST_REPLY: Final = 100_000  # characters; a judge may write some 20,000
+_MOST_OBJECTS: Final = 5_000  # tries to read one: quoted code is full of braces
+_VERDICT: Final = {
+    "type": "object",
+    "properties": {
+        "criterion": {"type": "integer"},
+        "quote": {"type": "string"},
+        "reason": {"type": "string"},
+        "verdict": {"type": "string", "enum": ["pass", "fail", "unsure"]},
+    },
+    "required": ["criterion", "quote", "reason", "verdict"],
+    "additionalProperties": False,
+}
+
+
+class Ruling(BaseModel):
+    """A judge's verdict on one criterion."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    criterion: int
+    quote: str
+    reason: str
+    verdict: Literal["pass", "fail", "unsure"]
+
+
+class _Reply(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    verdicts: list[Ruling]
+
+
+def mark_of(*parts: str) -> str:
+    """A word that none of these texts contains: it is made of them all.
+
+    It is the same in every run, so that stored rulings are found again.
+    """
+    return digest(*parts)[:16]
+
+
+def wanted_form(mark: str) -> str:
+    """What a judge is told about its reply."""
+    return (
+        f'Reply with JSON only: {{"mark": "{mark}", "verdicts": [{{"criterion": 1, "quote": "…", '
+        '"reason": "…", "verdict": "pass"}]}, with this mark and exactly one entry for each '
+        "criterion, in their order."
+    )
+
+
+def schema(criteria: int) -> str:
+    """Written out, not made from the models above: providers support only part of JSON Schema.
+
+    The mark is not in it: servers compile each new schema, which takes seconds.
+    """
+    verdicts = {"type": "array", "description": f"{criteria} verdicts", "items": _VERDICT}
+    return json.dumps(
+        {
+            "type": "object",
+            "properties": {"mark": {"type": "string"}, "verdicts": verdicts},
+            "required": ["mark", "verdicts"],
+            "additionalProperties": False,
+        }
+    )
+
+
+def read_reply(text: str, criteria: int, mark: str) -> list[Ruling] | str:
+    """The verdicts of a reply in the order of the criteria, or the problem with it."""
+    if len(text) > _LONGEST_REPLY:
+        return f"it has {len(text):,} characters"
+    objects = list(_objects_in(without_reasoning(text)))
+    if not objects:
+        return "it has no complete JSON object"
+    marked = [data for data in objects if data.get("mark") == mark]
+    if not marked:
+        return f'no object in it has the mark "{mark}"'
+    read = [_verdicts_of(data, criteria) for data in marked]
+    problems = [one for one in read if isinstance(one, str)]
+    if problems:
+        return problems[0]
+    found = [one for one in read if not isinstance(one, str)]
+    if len({tuple(ruling.verdict for ruling in rulings) for rulings in found}) > 1:
+        return f"it has {len(found)} different sets of verdicts"
+    return found[-1]
+
+
+def _verdicts_of(data: dict[str, Any], criteria: int) -> list[Ruling] | str:
+    try:
+        found = _Reply.model_validate(data).verdicts
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        return one_line(f"{place}: {first['msg']}" if place else first["msg"], 200)
+    numbers = sorted(ruling.criterion for ruling in found)
+    if numbers != list(range(1, criteria + 1)):
+        return f"there must be one verdict for each of criteria 1 to {criteria}"
+    return sorted(found, key=lambda ruling: ruling.criterion)
+
+
+def _objects_in(text: str) -> Iterator[dict[str, Any]]:
+    """The complete JSON objects of a text, whatever is around them; not those inside others."""
+    at = text.find("{")
+    for _ in range(_MOST_OBJECTS):
+        if at < 0:
+            return
+        try:
+            data, end = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            end = at + 1
+        else:
+            yield data
+        at = text.find("{", end)
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Of two values with the same key, nobody could say which one is meant."""
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        raise ValueError("a key occurs twice")
+    return data
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not a JSON value")
+
+
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_without_doubles, parse_constant=_refuse, strict=False
+)
