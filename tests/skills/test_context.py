@@ -152,3 +152,20 @@ def test_a_link_out_of_the_folder_and_what_is_no_file_are_not_read(tmp_path: Pat
         ("pipe.md", "not a file"),
         ("loop.md", "not a file"),
     ]
+
+
+def test_a_hidden_or_private_file_is_put_in_no_context(tmp_path: Path) -> None:
+    names = "See [a](.env), [b](.hidden/a.md), [c](conf/id_rsa), [d](visible.md) and [e](env.py)."
+    texts = {".env": "x", ".hidden/a.md": "x", "conf/id_rsa": "x", "env.py": "fine"}
+    folder = write_all(tmp_path / "gate", names, **texts)
+    (folder / "visible.md").symlink_to(".env")
+    commit_all(tmp_path)
+    skill = loaded(folder, references=True, against="main")
+    assert skill.references == (("env.py", "fine"),)
+    assert {file.path: file.reason for file in skill.unseen} == {
+        ".env": "may hold secrets",
+        ".hidden/a.md": "hidden",
+        "conf/id_rsa": "may hold secrets",
+        "visible.md": "may hold secrets",
+    }
+    assert skill.previous == skill.text

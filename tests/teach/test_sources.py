@@ -1,6 +1,8 @@
 """What generate works from: a skill, a trace, a tool, examples; and a judge."""
 
 import json
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,8 @@ import pytest
 
 from pytest_upskill.errors import InputError, SettingsError
 from pytest_upskill.skills.skill import load_skill
-from pytest_upskill.teach.sources import read_tool
+from pytest_upskill.teach.sources import gather, read_tool
+from pytest_upskill.teach.teach_settings import TeachSettings
 from support.fake_models import (
     COLOURS,
     SECRETS,
@@ -27,6 +30,7 @@ from support.judges import judge_says
 from support.kit import write_skill
 from support.loopback import Asked, LoopbackServer, Reply
 
+COLOUR_CASES = [case(colour) for colour in COLOURS]
 KEY = "sk-ant-api03-" + "Ab3" * 20
 
 
@@ -75,6 +79,80 @@ def test_an_improved_skill_can_be_saved_elsewhere_with_all_its_files(project: Pr
     assert sorted(folder.rglob("*")) == before
     assert load_skill(project.folder / "gate-two/SKILL.md").body == body(*COLOURS)
     assert (project.folder / "gate-two/references/old.md").is_file()
+
+
+@pytest.mark.parametrize("command", ["generate", "refine", "cases"])
+def test_only_files_of_the_skill_are_sent_and_listed_before(project: Project, command: str) -> None:
+    folder = write_skill(project.folder / "skills/gate", COLOUR_CASES, body=body("red"))
+    (project.folder / "outside.txt").write_text("FOREIGN text")
+    texts = {
+        ".env": "FOREIGN=1",
+        ".hidden/a.md": "FOREIGN",
+        ".git/config": "[remote] url = FOREIGN",
+        ".venv/lib/a.py": "FOREIGN",
+        "node_modules/x/a.js": "FOREIGN",
+        "id_rsa": "FOREIGN",
+        "conf/credentials.json": "FOREIGN",
+        "notes.md~": "FOREIGN",
+        "binary.dat": "FOREIGN\0",
+        "notes.md": "Notes of the skill.",
+    }
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    (folder / ".venv/passwd").symlink_to(project.folder / "outside.txt")
+    (folder / "link.md").symlink_to(project.folder / "outside.txt")
+    (folder / "visible.md").symlink_to(".env")
+    (folder / "below").symlink_to(project.folder)
+    fake = FakeModels()
+    with served(fake) as url:
+        words = generate_words(url)
+        if command == "generate":
+            words += ["--from", "skills/gate", "-o", "gate-two"]
+        else:
+            words[:2] = [command, "skills/gate", *(["--add", "8"] if command == "cases" else [])]
+        _, shown, error = project.run(*words)
+    assert fake.asked, error
+    assert not any("FOREIGN" in str(asked.body) for _, asked in fake.asked)
+    listed = shown[: shown.index("This takes")]
+    assert "  SKILL.md (" in listed
+    if command == "generate":
+        assert "  notes.md (19 bytes)" in listed
+        assert "Notes of the skill." in fake.of("teacher")[0].question
+        assert "link.md (a link out of the skill's folder)" in listed
+        assert ".env (may hold secrets), .hidden/a.md (hidden), below (a link" in listed
+        copied = {path.name for path in (project.folder / "gate-two").rglob("*")}
+        assert "notes.md" in copied
+        assert not copied & {".env", "visible.md", "link.md", "below"}
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+def test_files_that_git_ignores_are_not_sent_unless_the_whole_skill_is_ignored(
+    project: Project,
+) -> None:
+    folder = write_skill(project.folder / "skills/gate", [])
+    (folder / "local").mkdir()
+    (folder / "local/a.md").write_text("IGNORED")
+    (folder / "b.md").write_text("Kept.")
+    subprocess.run(["git", "init", "-q", str(project.folder)], check=True)
+    ignore = project.folder / ".gitignore"
+    ignore.write_text("local/\n")
+    settings = TeachSettings("task", source=folder)
+    material = gather(settings, "local")
+    assert material.unsent == (("local/a.md", "ignored by git"),)
+    assert "IGNORED" not in material.text
+    assert "Kept." in material.text
+    ignore.write_text("skills/\n")
+    assert "IGNORED" in gather(settings, "local").text
+
+
+def test_many_files_of_any_name_do_not_fill_the_screen(tmp_path: Path) -> None:
+    folder = write_skill(tmp_path / "gate", [])
+    for number in range(30):
+        (folder / f".hidden-{number}\x1b[31m").write_text("x")
+    *_, last = gather(TeachSettings("task", source=folder), "local").lines
+    assert last.endswith("and 20 more")
+    assert "\x1b" not in last
 
 
 def chatty(asked: Asked) -> str:

@@ -2,7 +2,8 @@
 
 import os
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -65,6 +66,27 @@ def run_git(top: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
         capture_output=True,
         check=False,
     )
+
+
+def ignored_in(folder: Path) -> Callable[[Path], bool]:
+    """Whether git ignores a file in a folder; it has no say if it ignores the whole folder."""
+    folder = folder.resolve()
+    top = repository_of(folder)
+    paths = set[Path]()
+    if top is not None:
+        inside = folder.relative_to(top).as_posix()
+        listed = ["ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z"]
+        with suppress(OSError):
+            out = run_git(top, *listed, "--", inside).stdout.decode("utf-8", "surrogateescape")
+            paths = {top / path for path in out.split("\0") if path}
+    if not paths.isdisjoint((folder, *folder.parents)):
+        paths = set()
+
+    def is_ignored(file: Path) -> bool:
+        real = folder / file
+        return not paths.isdisjoint((real, *real.parents))
+
+    return is_ignored
 
 
 def commit_of(folder: Path, watched: Sequence[str] = ()) -> Commit | None:

@@ -3,13 +3,13 @@
 import posixpath
 from collections.abc import Mapping
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from .._util.git import repository_of, run_git
 from .._util.texts import one_line
 from ..errors import SettingsError
-from .folder import MAX_FILE_BYTES, text_of
+from .folder import MAX_FILE_BYTES, text_of, why_not_sent
 
 
 class _Blob(NamedTuple):
@@ -43,13 +43,15 @@ class FilesAtRef:
 
     def text(self, path: str) -> str:
         """The text of a file; ValueError says why it has none."""
-        blob = self._blobs[path]
+        blob, named = self._blobs[path], path
         if blob.is_link:
             target = self.data(path).decode("utf-8", "surrogateescape")
             path = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
             if path not in self._blobs or self._blobs[path].is_link:
                 raise ValueError("a link out of the skill's folder")
             blob = self._blobs[path]
+        if why := why_not_sent(PurePosixPath(named), PurePosixPath(path)):
+            raise ValueError(why)
         if blob.size > MAX_FILE_BYTES:
             raise ValueError(f"{blob.size:,} bytes")
         return text_of(self.data(path))

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from .._util.files import reason_of
 from ..settings import MOST_REFERENCE_TOKENS, Settings
 from .at_ref import FilesAtRef, files_at_ref
-from .folder import MAX_FILE_BYTES, SKILL_NAMES, is_folder, leads_outside, text_of
+from .folder import MAX_FILE_BYTES, SKILL_NAMES, is_folder, text_of, why_unsendable
 from .references import Files, files_named
 from .skill import Skill, UnseenFile, body_of, estimated_tokens, load_skill, with_files
 
@@ -36,8 +36,8 @@ class FilesOnDisk:
     def text(self, path: str) -> str:
         try:
             file = self._folder / path
-            if leads_outside(self._folder, file):
-                raise ValueError("a link out of the skill's folder")
+            if why := why_unsendable(self._folder, PurePosixPath(path)):
+                raise ValueError(why)
             if not file.is_file():
                 raise ValueError("not a file")
             size = file.stat().st_size

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePath
 from typing import Final, NamedTuple
@@ -20,6 +21,16 @@ TOOL_FOLDERS: Final = frozenset(
     | {".cache", ".eggs", ".gradle", ".pnpm-store", ".terraform", ".yarn"}
 )
 
+# Files that hold secrets, by their names; no model is sent one, whoever names it.
+_PRIVATE: Final = re.compile(
+    r"\.env(?:\.(?!(?:example|sample|template|dist)$)[\w-]+)*|[\w.-]+\.env"
+    r"|\.(?:netrc|npmrc|pypirc|pgpass|my\.cnf|git-credentials|htpasswd|dockercfg|boto|s3cfg)|_netrc"
+    r"|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|.+\.(?:pem|key|p8|p12|pfx|ppk|jks|keystore|kdbx|tfstate)"
+    r"|(?:credentials?|secrets?|service[_-]?account)(?:\.(?:json|ya?ml|toml|ini|txt|csv))?"
+    r"|kubeconfig",
+    re.I,
+)
+_PRIVATE_FOLDERS: Final = frozenset({".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure"})
 # These live next to the skill but are not part of it.
 _NOT_TAUGHT: Final = frozenset({CASES_NAME, "skill_results.json", "evals", MANIFEST_NAME})
 _LONGEST_PATH: Final = 3500  # bytes of a folder's path: names in it may exceed what systems allow
@@ -57,6 +68,28 @@ def is_installed(path: PurePath) -> bool:
     return not hidden and not path.name.endswith((".pyc", "~"))
 
 
+def is_private(path: PurePath) -> bool:
+    """Whether a path, relative to a skill's folder, names a file of secrets, or of a tool."""
+    folders = TOOL_FOLDERS | _PRIVATE_FOLDERS
+    return not folders.isdisjoint(path.parts) or _PRIVATE.fullmatch(path.name) is not None
+
+
+def why_not_sent(*paths: PurePath) -> str:
+    """Why no model gets a file of these names, relative to a skill's folder; empty if one may."""
+    if any(map(is_private, paths)):
+        return "may hold secrets"
+    hidden = any(part.startswith(".") for path in paths for part in path.parts)
+    return "hidden" if hidden else ""
+
+
+def why_unsendable(folder: Path, path: PurePath) -> str:
+    """The same for a file on disk, and for what it leads to if it is a link."""
+    real, root = Path(os.path.realpath(folder / path)), Path(os.path.realpath(folder))
+    if not real.is_relative_to(root):
+        return "a link out of the skill's folder"
+    return why_not_sent(path, real.relative_to(root))
+
+
 def leads_outside(folder: Path, path: Path) -> bool:
     """Whether a path is behind a symbolic link that leads out of a folder."""
     # Path.resolve raises on a link to itself
@@ -79,6 +112,17 @@ def contents_of(root: Path) -> Contents:
         elif path.is_file():
             files.append(path)
     return Contents(tuple(files), tuple(links_out))
+
+
+def installed_files(folder: Path) -> dict[str, Path]:
+    """What goes into copies for agents: no hidden file either, nor a link to one."""
+    root = Path(os.path.realpath(folder))
+    found = dict[str, Path]()
+    for file in contents_of(folder).files:
+        path = file.relative_to(folder)
+        if is_installed(path) and is_installed(Path(os.path.realpath(file)).relative_to(root)):
+            found[path.as_posix()] = file
+    return found
 
 
 def walk(top: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
@@ -214,6 +258,8 @@ def read_skill_file(folder: Path, name: str) -> str:
         real, root = Path(os.path.realpath(folder / name)), Path(os.path.realpath(folder))
         if not real.is_relative_to(root):
             raise ValueError(f"{name!r} is outside the skill's folder; copy it there")
+        if is_private(real.relative_to(root)) or is_private(PurePath(name)):
+            raise ValueError(f"{name!r} may hold secrets, so it is not read; rename or copy it")
         if not real.is_file():
             what = "is a folder" if real.is_dir() else "not found"
             raise ValueError(f"{name!r} {what}; name a file, relative to the skill's folder")
@@ -221,6 +267,8 @@ def read_skill_file(folder: Path, name: str) -> str:
         if size > MAX_FILE_BYTES:
             raise ValueError(f"{name!r} has {size:,} bytes (limit {MAX_FILE_BYTES:,})")
         text = real.read_bytes().decode("utf-8-sig")
+        if "\0" in text:
+            raise NotTextError(f"{name!r} is not text (a null character)")
     except UnicodeDecodeError as error:
         raise NotTextError(f"{name!r} is not UTF-8 text (byte {error.start})") from None
     except UnicodeEncodeError:

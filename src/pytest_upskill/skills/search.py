@@ -15,9 +15,8 @@ from .folder import (
     SKILL_NAMES,
     TOOL_FOLDERS,
     cases_files,
-    contents_of,
     digest_of,
-    is_installed,
+    installed_files,
     is_worktree,
     walk,
 )
@@ -246,6 +245,5 @@ def _text_key(file: Path) -> str:
 def _files_key(file: Path) -> str:
     """The same for a copy; also for a SKILL.md that is only a link to the other one."""
     folder = Path(os.path.realpath(file)).parent
-    files = [one for one in contents_of(folder).files if is_installed(one.relative_to(folder))]
     # Without a name in it, the same text in another folder is another skill.
-    return f"{name_of(file)}/{digest_of(folder, files)}"
+    return f"{name_of(file)}/{digest_of(folder, installed_files(folder).values())}"

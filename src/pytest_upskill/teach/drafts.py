@@ -14,7 +14,7 @@ from .._util.files import replace_file
 from .._util.texts import counted, one_line, slug
 from ..errors import spelled
 from ..lint.skill_rules import lint_skill_file
-from ..skills.folder import contents_of, skill_file
+from ..skills.folder import installed_files, skill_file
 from ..skills.skill import LONGEST_NAME, Skill, estimated_tokens, is_valid_name, load_skill
 from .prompts import TEACHER
 from .replies import DRAFT_SCHEMA, DraftForm, NotUsable, Request, ask_for, read_reply
@@ -67,11 +67,9 @@ class Draft:
 
 def _copy_taught(base: Path, folder: Path) -> None:
     """Copy the files that an agent gets: no cases, no hidden files."""
-    for file in contents_of(base).files:
-        relative = file.relative_to(base)
-        if not any(part.startswith(".") for part in relative.parts):
-            (folder / relative).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(file, folder / relative)
+    for name, file in installed_files(base).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(file, folder / name)
 
 
 def draft_of(skill: Skill, fields: Mapping[str, Any]) -> Draft:

@@ -2,15 +2,24 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from .._util.git import ignored_in
 from .._util.json_forms import read_json
-from .._util.texts import counted, digest, guess
+from .._util.texts import counted, digest, guess, one_line
 from ..errors import InputError, SettingsError, shown
-from ..skills.folder import SKILL_NAMES, contents_of, read_skill_file, skill_file
+from ..skills.folder import (
+    SKILL_NAMES,
+    NotTextError,
+    contents_of,
+    is_installed,
+    read_skill_file,
+    skill_file,
+    why_unsendable,
+)
 from ..skills.skill import estimated_tokens, fields_of, load_skill
 from .drafts import Draft, draft_of
 from .prompts import fenced
@@ -21,6 +30,8 @@ _EMBEDDED_TOKENS: Final = 2_000
 _SERVER_TOKENS: Final = 8_000  # a server of your own may have a small context
 _HOSTED_TOKENS: Final = 20_000
 _MOST_FILE_TOKENS: Final = 4_000  # of all files beside a SKILL.md
+_MOST_NAMES: Final = 500  # of those files, as far as a teacher is told
+_MOST_UNSENT: Final = 10
 _LONGEST_DESCRIPTION: Final = 2000  # characters
 _DEEPEST_PARAMETER: Final = 4  # levels
 _TOOL_FORMS: Final = (
@@ -45,10 +56,23 @@ class Material:
     text: str = ""
     trace: TraceText | None = None
     start: Draft | None = None
+    sent: tuple[tuple[str, int], ...] = ()  # names of the files in it, and their bytes
+    unsent: tuple[tuple[str, str], ...] = ()  # those of the skill that are not, and why
 
     @property
     def digest(self) -> str:
         return digest(self.text, self.start.text if self.start else "")
+
+    @property
+    def lines(self) -> list[str]:
+        """What a teacher will be sent, to be shown before."""
+        lines = ["Files to be sent, with secrets masked:"] if self.sent else []
+        lines += [f"  {one_line(name, 200)} ({size:,} bytes)" for name, size in self.sent]
+        if self.unsent:
+            shown = [f"{one_line(name, 200)} ({why})" for name, why in self.unsent[:_MOST_UNSENT]]
+            more = len(self.unsent) - len(shown)
+            lines.append(f"Not sent: {', '.join(shown)}" + (f", and {more:,} more" if more else ""))
+        return lines
 
 
 def gather(settings: TeachSettings, provider: str) -> Material:
@@ -60,17 +84,28 @@ def gather(settings: TeachSettings, provider: str) -> Material:
     if settings.tool:
         tool = masked(read_tool(settings.tool))
         parts.append(f"The skill is for using this tool:\n{fenced('tool', tool)}")
-    trace, start = None, None
+    trace, start, files = None, None, _Files()
     if settings.source is not None:
         file = _skill_file(settings.source)
         if file:
             start = draft_of(load_skill(file), fields_of(file))
-            parts += _skill_parts(start, file.parent)
+            files = _files_of(file.parent)
+            parts += _skill_parts(start, files)
+            files.sent = {file.name: start.text, **files.sent}
         else:
             trace = _read_trace(settings.source, provider)
             what = "A trace of an agent that did the task, condensed:"
             parts.append(f"{what}\n{fenced('trace', trace.text)}")
-    return Material("\n\n".join(parts), trace, start)
+            files.sent[f"{shown(settings.source)}, condensed"] = trace.text
+    if settings.tool:
+        files.sent[settings.tool] = tool
+    sizes = tuple(map(size_of, files.sent, files.sent.values()))
+    return Material("\n\n".join(parts), trace, start, sizes, tuple(sorted(files.unsent.items())))
+
+
+def size_of(name: str, text: str) -> tuple[str, int]:
+    """An entry of what is sent."""
+    return name, len(text.encode("utf-8", "replace"))
 
 
 def _skill_file(path: Path) -> Path | None:
@@ -99,24 +134,50 @@ def _read_trace(file: Path, provider: str) -> TraceText:
     return TraceText(masked(made.text), made.tokens, made.left_out)
 
 
-def _skill_parts(start: Draft, folder: Path) -> list[str]:
-    parts = [f"The skill as it is:\n{fenced('skill', masked(start.text))}"]
-    left = _MOST_FILE_TOKENS
-    names = []
-    for file in sorted(contents_of(folder).files):
-        if file.parent == folder and file.name in SKILL_NAMES:
+@dataclass
+class _Files:
+    """The files beside a SKILL.md: texts to send, and why others are not sent."""
+
+    names: list[str] = field(default_factory=list)
+    sent: dict[str, str] = field(default_factory=dict)
+    unsent: dict[str, str] = field(default_factory=dict)
+
+
+def _files_of(folder: Path) -> _Files:
+    """Only what belongs to the skill: nothing hidden, ignored by git, private or linked to."""
+    contents, is_ignored = contents_of(folder), ignored_in(folder)
+    found, left = _Files(), _MOST_FILE_TOKENS
+    for path in sorted(contents.files):
+        relative = path.relative_to(folder)
+        name = relative.as_posix()
+        if name in SKILL_NAMES:
             continue
-        name = file.relative_to(folder).as_posix()
-        names.append(name)
+        why = why_unsendable(folder, relative) or ("" if is_installed(relative) else "a leftover")
+        if why or is_ignored(relative):
+            found.unsent[name] = why or "ignored by git"
+            continue
+        found.names.append(name)
         try:
             text = read_skill_file(folder, name)
-        except ValueError:  # no text, or too much of it
+        except ValueError as error:
+            found.unsent[name] = "not text" if isinstance(error, NotTextError) else "too large"
             continue
         if (tokens := estimated_tokens(text)) <= left:
             left -= tokens
-            parts.append(f"Its file {name}:\n{fenced('file', masked(text))}")
-    if names:
-        listed = fenced("files", "\n".join(names))
+            found.sent[name] = text
+        else:
+            found.unsent[name] = f"no room in {_MOST_FILE_TOKENS:,} tokens"
+    for link in contents.links_out:
+        found.unsent[link.relative_to(folder).as_posix()] = "a link out of the skill's folder"
+    return found
+
+
+def _skill_parts(start: Draft, files: _Files) -> list[str]:
+    parts = [f"The skill as it is:\n{fenced('skill', masked(start.text))}"]
+    for name, text in files.sent.items():
+        parts.append(f"Its file {name}:\n{fenced('file', masked(text))}")
+    if names := files.names:
+        listed = fenced("files", masked("\n".join(names[:_MOST_NAMES])))
         parts.append(f"It has {counted(len(names), 'file')}, which stay as they are:\n{listed}")
     return parts
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from .._util.texts import digest, slug
 from ..errors import InputError, Setting, SettingsError, Spell, TeachError, shown
 from ..models.prices import Price
-from ..skills.folder import is_skill, skill_file
+from ..skills.folder import SKILL_NAMES, is_skill, skill_file
 from ..skills.skill import fields_of, load_skill
 from . import saving
 from .attempts import Attempt
@@ -19,7 +19,7 @@ from .estimate import Estimate, estimate, too_few
 from .outcome import Taught
 from .progress_lines import Screen
 from .secrets import masked
-from .sources import Material, gather
+from .sources import Material, gather, size_of
 from .state import TeachState, resume_state, start_state
 from .steps import Steps, all_cases
 from .teach_models import TeachModels
@@ -88,7 +88,7 @@ def generate(settings: TeachSettings, context: TeachContext) -> Taught:
             saving.require_writable(start.base if in_place and start and start.base else parent)
         missing = max(0, settings.cases - len(known.cases))
         guess = estimate(settings, models, material, missing, len(known.cases), drafts=True)
-        _require_consent(context, _with_warning(guess, known, missing, settings, models))
+        _require_consent(context, material, _with_warning(guess, known, missing, settings, models))
         first_name = settings.name or (start.name if start else slug(settings.task) or "my-skill")
         steps = _steps(settings, context, models, material, first_name)
 
@@ -128,10 +128,10 @@ def refine(path: Path, settings: TeachSettings, context: TeachContext) -> Taught
         require_growable(known)
     _require_writable(start)
     with open_models(settings, context) as models:
-        material = Material(start=start)
+        material = Material(start=start, sent=(size_of(SKILL_NAMES[0], start.text),))
         _require_unfinished(settings, context, material)
         guess = estimate(settings, models, material, 0, len(known.cases))
-        _require_consent(context, _with_warning(guess, known, 0, settings, models))
+        _require_consent(context, material, _with_warning(guess, known, 0, settings, models))
         steps = _steps(settings, context, models, material, start.name)
         new = steps.write_adversarial_cases(start, known.cases)
         cases = all_cases(known, new)
@@ -154,10 +154,12 @@ def add_cases(path: Path, settings: TeachSettings, context: TeachContext) -> Tau
     _require_writable(start)
     with open_models(settings, context) as models:
         material = gather(settings, models.provider)
+        own = size_of(SKILL_NAMES[0], start.text)
+        material = replace(material, sent=(own, *material.sent))
         _require_unfinished(settings, context, material)
         once = replace(settings, attempts=1)
         guess = estimate(once, models, material, settings.cases, len(known.cases))
-        _require_consent(context, guess)
+        _require_consent(context, material, guess)
         steps = _steps(settings, context, models, material, start.name)
         new, no_signal = steps.write_cases(start, known.cases, settings.cases, fewest=1)
         cases = all_cases(known, new)
@@ -187,7 +189,9 @@ def _require_writable(skill: Draft) -> None:
         saving.require_writable(skill.base)
 
 
-def _require_consent(context: TeachContext, guess: Estimate) -> None:
+def _require_consent(context: TeachContext, material: Material, guess: Estimate) -> None:
+    for line in material.lines:
+        context.screen.line(line)
     if not context.agree(guess):
         raise Declined
 

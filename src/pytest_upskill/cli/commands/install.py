@@ -19,7 +19,7 @@ from ..._util.files import reason_of
 from ..._util.texts import counted, one_line
 from ...errors import InputError, SkillError, shown, spelled
 from ...lint.skill_rules import lint_skill_file
-from ...skills.folder import MANIFEST_NAME, contents_of, is_installed
+from ...skills.folder import MANIFEST_NAME, installed_files
 from ...skills.search import find_skills, left_out_lines
 from ...skills.skill import Skill, is_valid_name, load_skill
 
@@ -83,12 +83,6 @@ AGENTS_BY_NAME: Final = {agent.name: agent for agent in AGENTS}
 
 
 State = Literal["new", "same", "old", "changed"]
-
-
-def files_of(folder: Path) -> dict[str, Path]:
-    """The files to copy: no cases, results, hidden files, caches, nor links to other places."""
-    paths = ((file.relative_to(folder), file) for file in contents_of(folder).files)
-    return {path.as_posix(): file for path, file in paths if is_installed(path)}
 
 
 def state_of(files: Mapping[str, Path], target: Path) -> tuple[State, list[str]]:
@@ -292,7 +286,7 @@ def _install(file: Path, name: str, agent: Agent, root: Path, given: argparse.Na
     skills = agent.folder(root, user=given.user, env=os.environ)
     target = skills / name
     try:
-        files = files_of(source)
+        files = installed_files(source)
         state, changed = state_of(files, target)
     except OSError as error:
         raise InputError(shown(target), f"can't be read: {reason_of(error)}") from None
