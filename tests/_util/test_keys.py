@@ -9,6 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from pytest_upskill._util import keys
+from pytest_upskill._util.credentials import without_credentials
 from pytest_upskill._util.keys import know, without_keys
 
 KEY = "sk-proj-" + "Ab3+/dEf" * 4 + "9Z"
@@ -115,3 +116,13 @@ def test_a_long_key_hides_the_short_one_inside_it(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("A_TOKEN", "abcd1234efgh")
     monkeypatch.setenv("B_TOKEN", "abcd1234efgh5678ijkl")
     assert without_keys("abcd1234efgh5678ijkl abcd1234efgh") == "*** ***"
+
+
+def test_a_variable_that_vanishes_meanwhile_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Changing(dict[str, str]):
+        def __iter__(self) -> Iterator[str]:
+            names = [*super().__iter__(), "GONE"]  # as os.environ has it, removed by pytest
+            return iter(names)
+
+    monkeypatch.setattr("os.environ", Changing(A_TOKEN="abcd1234efgh"))
+    assert without_keys("abcd1234efgh") == without_credentials("abcd1234efgh") == "***"

@@ -4,13 +4,12 @@ A credential is known by where it stands (in a URL, after a name such as ``--api
 ``keys`` for those that are known by their value.
 """
 
-import os
 import re
 import shlex
 from collections.abc import Iterable
 from typing import Final
 
-from .keys import HIDDEN, password_of, without_keys
+from .keys import HIDDEN, environment, password_of, without_keys
 
 _MANY: Final = "{0,500}"  # bounded, so that a hostile text takes linear time
 # The second form is a password with a slash that should have been written as %2F.
@@ -31,7 +30,7 @@ def without_credentials(text: str, known: Iterable[str] = ()) -> str:
     """A text with nothing in it that is, or looks like, a credential."""
     text = without_keys(text)
     # Here, a password that is an ordinary word is masked too.
-    values = {*known, *(one for url in os.environ.values() for one in password_of(url))}
+    values = {*known, *(one for url in environment().values() for one in password_of(url))}
     for value in sorted(values, key=len, reverse=True):
         if len(value) >= _SHORTEST:
             text = text.replace(value, HIDDEN)

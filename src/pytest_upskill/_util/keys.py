@@ -64,7 +64,7 @@ def know(*values: str) -> None:
 
 def without_keys(text: str) -> str:
     """The text without the keys of this process, however they are coded."""
-    forms = _forms(frozenset(_told.union(known_values(os.environ))))
+    forms = _forms(frozenset(_told.union(_known_values(environment()))))
     for form in forms:
         if form.text in text:
             text = text.replace(form.text, HIDDEN)
@@ -91,7 +91,12 @@ def password_of(url: str) -> tuple[str, ...]:
     return (*both, *(pair.partition(":")[2] for pair in both))
 
 
-def known_values(env: Mapping[str, str]) -> Iterator[str]:
+def environment() -> dict[str, str]:
+    """The environment; another thread may remove a variable meanwhile, as pytest does."""
+    return {name: os.environ.get(name, "") for name in os.environ}
+
+
+def _known_values(env: Mapping[str, str]) -> Iterator[str]:
     """The keys in an environment."""
     for name, value in env.items():
         found: Iterable[str] = ()
