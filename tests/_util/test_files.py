@@ -1,11 +1,13 @@
 """Whole-file writes, and whether a path can be written at all."""
 
 import os
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pytest_upskill._util.files import replace_file, save_file, why_unwritable
+from pytest_upskill._util.files import is_stream, replace_file, save_file, why_unwritable
 from pytest_upskill.errors import InputError
 
 
@@ -40,11 +42,15 @@ def test_a_write_that_fails_keeps_the_old_file_and_leaves_no_draft(
     file = tmp_path / "a.txt"
     file.write_text("old")
 
-    def full(self: Path, _data: bytes) -> int:
+    real = Path.open
+
+    def full(self: Path, mode: str = "r", **how: Any) -> Any:
+        if "r" in mode:
+            return real(self, mode, **how)
         self.touch()
         raise OSError(28, "No space left on device", str(self))
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(Path, "open", full)
     with pytest.raises(OSError, match=r"No space left on device: '.*/a.txt'"):
         replace_file(file, b"new")
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
@@ -52,6 +58,44 @@ def test_a_write_that_fails_keeps_the_old_file_and_leaves_no_draft(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=r"^a\.txt: can't be written: no space left on device"):
         save_file(file, "new")
+
+
+def test_a_file_below_dev_is_replaced_too() -> None:
+    """/dev/shm is a file system like any other."""
+    assert not is_stream(Path("/dev/shm/new/a.jsonl"))
+    streams = ["/dev/stdout", "/dev/fd/3", "/dev/null", "/proc/self/fd/1"]
+    assert all(is_stream(Path(stream)) for stream in streams)
+
+
+def test_drafts_of_killed_runs_are_removed(tmp_path: Path) -> None:
+    file = tmp_path / f"{'long' * 60}.json"
+    drafts = list[Path]()
+
+    def kill(self: Path, _: Path) -> None:
+        drafts.append(self)
+        self.rename(tmp_path / "kept")
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "replace", kill)
+        with pytest.raises(KeyboardInterrupt):
+            replace_file(file, "new")
+    (tmp_path / "kept").rename(drafts[0])
+    replace_file(file, "one")
+    replace_file(file, "two")
+    assert drafts[0].exists()  # perhaps another run is writing it
+    long_ago = time.time() - 9999
+    os.utime(drafts[0], (long_ago, long_ago))
+    replace_file(file, "three")
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_the_mode_of_a_file_stays(tmp_path: Path) -> None:
+    file = tmp_path / "a.sh"
+    file.write_text("old")
+    file.chmod(0o750)
+    replace_file(file, "new")
+    assert (file.read_text(), file.stat().st_mode & 0o777) == ("new", 0o750)
 
 
 @pytest.mark.parametrize(

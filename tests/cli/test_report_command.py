@@ -196,7 +196,17 @@ def test_two_reports_can_not_share_a_file(
     run = write(tmp_path / "run.json", made_run(passes=good))
     one, same = str(tmp_path / "x"), str(tmp_path / "y/../x")
     assert main(["report", run, "--csv", one, "--html", same]) == 2
-    assert "writes to the same file" in capsys.readouterr().err
+    assert "--html uses the same file" in capsys.readouterr().err
+    before = Path(run).read_bytes()
+    (tmp_path / "hard").hardlink_to(run)
+    for path in (run, str(tmp_path / "hard")):
+        assert main(["report", run, "--html", path]) == 2
+        assert "an input uses the same file" in capsys.readouterr().err
+    assert main(["report", run, "--csv", one, "--html", f"{one}/r.html"]) == 2
+    assert "--html is below it" in capsys.readouterr().err
+    assert main(["runs", "--csv", one, "--html", same]) == 2
+    assert Path(run).read_bytes() == before
+    capsys.readouterr()
     assert main(["report", run, "--csv", one, "--benchmark", str(tmp_path / "bench")]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert shown.endswith(f"written: {one}, {tmp_path}/bench/iteration-1")

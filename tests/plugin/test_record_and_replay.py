@@ -105,10 +105,62 @@ def test_a_partial_run_keeps_what_was_recorded(pytester: pytest.Pytester, worker
         both = ["c1", "c1", "c2", "c2"]
         assert record(pytester, server, "-n", workers) == both
         assert record(pytester, server, "-n", workers, "-k", "c1") == both
-        write_skill(pytester.path / "skills/gate", CASES[:1])
-        assert record(pytester, server, "-n", workers) == ["c2", "c2"]
         broken.append(True)
-        assert record(pytester, server, "-n", workers) == ["c2", "c2"]
+        assert record(pytester, server, "-n", workers) == both
+
+
+def test_a_recording_never_loses_what_this_run_did_not_ask(pytester: pytest.Pytester) -> None:
+    write_skill(pytester.path / "skills/gate", CASES[:1])
+    with LoopbackServer(lambda _: Reply("gate up")) as server:
+        first = record(pytester, server)
+        assert first == ["c2", "c2"]
+        # Another model, more runs, no baseline, another case, another skill of the same name.
+        assert record(pytester, server, "--model", "n") == first * 2
+        assert record(pytester, server, "--skill-no-baseline", "--skill-runs", "2") == ["c2"] * 5
+        write_skill(pytester.path / "skills/gate", CASES[1:])
+        assert record(pytester, server) == ["c1"] * 2 + ["c2"] * 5
+        shutil.rmtree(pytester.path / "skills")
+        write_skill(pytester.path / "skills/other/gate", CASES[1:], body="The gate opens by hand.")
+        assert record(pytester, server) == ["c1"] * 4 + ["c2"] * 5
+        # But an edited skill replaces its own answers.
+        write_skill(pytester.path / "skills/other/gate", CASES[1:], body="Ask the guard.")
+        assert record(pytester, server) == ["c1"] * 4 + ["c2"] * 5
+
+
+@pytest.mark.parametrize(
+    ("others", "told"),
+    [
+        (["--skill-json", "b.jsonl"], "--skill-record b.jsonl: --skill-json uses the same file"),
+        (["--skill-html", "soft"], "--skill-record b.jsonl: --skill-html uses the same file"),
+        (["--junitxml", "./b.jsonl"], "--skill-record b.jsonl: --junitxml uses the same file"),
+        (["--log-file", "hard"], "--skill-record b.jsonl: --log-file uses the same file"),
+        (["--skill-csv", "skills/gate/SKILL.md"], "the skill gate uses the same file"),
+        (["--skill-csv", "skills/gate/skill_results.json"], "the skill gate uses the same file"),
+        (["--skill-csv", ".upskill/answers.sqlite"], "the store of answers uses the same file"),
+        (["--skill-csv", "new", "--skill-json", "new/x"], "--skill-json is below it: new/x"),
+        (["--skill-benchmark", "b.jsonl"], "--skill-benchmark uses the same file"),
+    ],
+)
+def test_every_file_of_a_run_has_a_path_of_its_own(
+    pytester: pytest.Pytester, others: list[str], told: str
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    file = pytester.path / "b.jsonl"
+    file.write_text("")
+    (pytester.path / "soft").symlink_to(file)
+    (pytester.path / "hard").hardlink_to(file)
+    args = ["--skill", "skills", "--model", "m", "--skill-base-url", "http://127.0.0.1:1"]
+    result = pytester.runpytest_inprocess(*args, "--skill-record", "b.jsonl", *others)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert told in result.stderr.str()
+    assert file.read_text() == ""
+
+
+def test_a_replayed_file_is_not_written(pytester: pytest.Pytester, recorded: Path) -> None:
+    before = recorded.read_text()
+    result = replay(pytester, "--skill-json", "a.jsonl")
+    assert "--skill-json a.jsonl: --skill-replay uses the same file" in result.stderr.str()
+    assert recorded.read_text() == before
 
 
 def test_another_file_is_not_overwritten_by_a_recording(

@@ -311,4 +311,4 @@ def test_written_files_are_listed_and_problems_come_last(
     )
     same = pytester.runpytest_inprocess(*args, "--skill-json", "x", "--skill-html", "./x")
     assert same.ret == 4
-    same.stderr.fnmatch_lines(["ERROR: --skill-html x: --skill-json writes to the same file*"])
+    same.stderr.fnmatch_lines(["ERROR: --skill-html x: --skill-json uses the same file*"])

@@ -1,34 +1,71 @@
 """Whole-file writes, and whether a path can be written at all."""
 
+import hashlib
 import os
+import secrets
 import tempfile
+import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from ..errors import InputError, shown
 from .keys import without_keys
+
+_HOUR: Final = 3600.0
+
+
+def is_stream(file: Path) -> bool:
+    """Whether it is a pipe, a device, or a stream of this process, even if that leads to a file."""
+    own = str(file) in ("/dev/stdout", "/dev/stderr") or file.parts[1:3] == ("dev", "fd")
+    return own or file.parts[:2] == ("/", "proc") or (file.exists() and not file.is_file())
 
 
 def replace_file(file: Path, content: str | bytes) -> None:
     """Write a file whole or not at all: an interrupt leaves the old one. Makes its folder."""
     if isinstance(content, str):
         content = without_keys(content).encode("utf-8", "backslashreplace")
-    data = content
-    # A pipe or a device, such as /dev/stdout, even if that leads to a file.
-    if (file.exists() and not file.is_file()) or file.parts[:2] == ("/", "dev"):
-        file.write_bytes(data)
+    if is_stream(file):
+        with file.open("ab") as stream:
+            stream.write(content)
         return
     target = file.resolve()  # a link stays a link
-    draft = target.with_name(f".{target.name}.{os.getpid()}")
+    start = f".upskill-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:12]}-"
+    draft = target.with_name(f"{start}{secrets.token_hex(6)}.draft")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(data)
+        with draft.open("xb") as new:
+            new.write(content)
+        if target.exists():
+            with suppress(OSError):
+                draft.chmod(target.stat().st_mode & 0o7777)
+            _remove_drafts(target.parent, start)
         draft.replace(target)
     except OSError as error:  # which names the draft, a file that nobody knows
         raise OSError(error.errno, error.strerror, str(file)) from None
     finally:
         with suppress(OSError):  # which would hide the first error
             draft.unlink()
+
+
+def _remove_drafts(folder: Path, start: str) -> None:
+    """Remove what runs left that were killed while they wrote the same file."""
+    with suppress(OSError):
+        for left in folder.iterdir():
+            if left.name.startswith(start) and time.time() - left.stat().st_mtime > _HOUR:
+                left.unlink()
+
+
+def exchange(new: Path, target: Path, old: Path) -> None:
+    """Put a new folder in the place of another, which becomes ``old``."""
+    if os.path.lexists(target):
+        target.rename(old)
+    try:
+        new.rename(target)
+    except OSError:
+        if os.path.lexists(old):
+            old.rename(target)
+        raise
 
 
 def save_file(file: Path, content: str | bytes) -> None:

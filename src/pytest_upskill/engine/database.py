@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-from .._util.files import why_unwritable
+from .._util.files import replace_file, why_unwritable
 
 _VERSION: Final = 1
 _WAIT_MS: Final = 10_000
@@ -63,7 +63,7 @@ def make_folder(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     ignore = folder / ".gitignore"
     if not ignore.exists():
-        ignore.write_text("# Made by pytest-upskill: nothing here belongs in git.\n*\n")
+        replace_file(ignore, "# Made by pytest-upskill: nothing here belongs in git.\n*\n")
 
 
 def opened(file: Path) -> sqlite3.Connection:

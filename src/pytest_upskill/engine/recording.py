@@ -1,52 +1,76 @@
 """Recorded answers: a file to read, diff and commit, replayed without a key or a network."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from .._util.files import reason_of
+from .._util.files import reason_of, replace_file
+from .._util.texts import one_line
 from ..errors import Setting, SettingsError, shown
-from ..trials.answer import Answer, NoAnswer, Reply
+from ..trials.answer import Answer, NoAnswer, Reply, token_count
 from ..trials.trial import Question, Trial
 from .store import KnownAnswers
 
-_PLACE: Final = ("skill", "case", "model", "arm", "run")
+_PLACE: Final = ("skill", "case", "model", "arm")
+
+Place = tuple[str, str, str, str, int, int]
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """An answer and where it belongs. Step 0 of a trial is its question; a judge's come after."""
+    """An answer and where it belongs. Step 0 of a trial is its question; a judge's come after.
+
+    ``folder`` tells skills of the same name apart, which different runs may record.
+    """
 
     trial: Trial
     step: int
     key: str
     answer: Answer
+    folder: str = ""
 
     @property
-    def place(self) -> tuple[str, str, str, str, int, int]:
+    def place(self) -> Place:
         trial = self.trial
         return trial.skill, trial.case, trial.model, trial.arm, trial.run, self.step
 
 
-def recorded_lines(answers: Iterable[Recorded], before: str = "") -> str:
+def write_recording(file: Path, answers: Iterable[Recorded]) -> None:
+    """Add answers to a recording; SettingsError if another file is there by now, or OSError."""
+    before = _read(file, "record_file") if file.is_file() else ()
+    replace_file(file, recorded_lines(answers, (line for _, _, line in before)))
+
+
+def recorded_lines(answers: Iterable[Recorded], before: Iterable[str] = ()) -> str:
     """One line per answer, sorted so that diffs stay small.
 
     Lines of ``before`` are kept unless there is a new answer in their place.
     """
-    lines = {recorded.place: json.dumps(_line(recorded)) for recorded in answers}
-    for line in filter(str.strip, before.split("\n")):
-        data = json.loads(line)
-        place = (*(data[key] for key in _PLACE), data.get("step", 0))
-        lines.setdefault(place, line)
-    return "".join(f"{lines[place]}\n" for place in sorted(lines))
+    new = list(answers)
+    taken = {(recorded.place, folder) for recorded in new for folder in ("", recorded.folder)}
+    old = [(json.loads(line), line) for line in before]
+    lines = [(_place(data), line) for data, line in old if _of(data) not in taken]
+    lines += [(recorded.place, json.dumps(_line(recorded))) for recorded in new]
+    return "".join(f"{line}\n" for _, line in sorted(lines, key=lambda pair: pair[0]))
+
+
+def _of(data: dict[str, Any]) -> tuple[Place, str]:
+    return _place(data), str(data.get("folder", ""))
+
+
+def _place(data: dict[str, Any]) -> Place:
+    skill, case, model, arm = (str(data.get(key, "")) for key in _PLACE)
+    run, step = (token_count(data.get(key)) or 0 for key in ("run", "step"))
+    return skill, case, model, arm, run, step
 
 
 def _line(recorded: Recorded) -> dict[str, Any]:
     trial, answer = recorded.trial, recorded.answer
     return {
         "skill": trial.skill,
+        **({"folder": recorded.folder} if recorded.folder else {}),
         "case": trial.case,
         "model": trial.model,
         "arm": trial.arm,
@@ -60,29 +84,32 @@ def _line(recorded: Recorded) -> dict[str, Any]:
 
 def load_recording(file: Path, setting: str = "replay_file") -> dict[str, Answer]:
     """The answers of a recording, by the key of their question."""
+    return {key: answer for key, answer, _ in _read(file, setting)}
+
+
+def _read(file: Path, setting: str) -> Iterator[tuple[str, Answer, str]]:
+    """The key, the answer and the text of each line."""
     try:
-        text = file.read_text("utf-8")
+        text = file.read_text("utf-8-sig")
     except OSError as error:
         problem, hint = reason_of(error), "Check the path."
         raise SettingsError(setting, problem, hint, value=shown(file)) from None
     except UnicodeDecodeError as error:
         problem, hint = f"not UTF-8 (byte {error.start})", "Check the path."
         raise SettingsError(setting, problem, hint, value=shown(file)) from None
-    answers = {}
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
             data = json.loads(line)
-            answers[str(data["key"])] = Answer.from_json(data, stored=True)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            yield str(data["key"]), Answer.from_json(data, stored=True), line.strip()
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise SettingsError(
                 setting,
-                f"not a recorded answer ({type(error).__name__}: {error})",
+                f"not a recorded answer ({type(error).__name__}: {one_line(str(error), 200)})",
                 ("Write the file again with ", Setting("record_file"), "."),
                 value=f"{shown(file)}:{number}",
             ) from None
-    return answers
 
 
 class ReplayedAnswers(KnownAnswers):

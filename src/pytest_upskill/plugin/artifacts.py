@@ -1,10 +1,10 @@
 """What a run writes besides the terminal: reports, recording, history, JUnit, GitHub."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
+from typing import Final
 
 import pytest
 from _pytest.junitxml import xml_key
@@ -14,20 +14,53 @@ from .._util.files import reason_of, why_unwritable
 from .._util.keys import without_keys
 from .._util.texts import one_line
 from ..engine import Engine
-from ..engine.recording import load_recording
-from ..errors import SettingsError, shown
+from ..engine.recording import load_recording, write_recording
+from ..engine.store import FILE_NAME, FOLDER
+from ..errors import Setting, SettingsError, shown
+from ..reports import writers
 from ..reports.export.junit_properties import case_properties, suite_properties
 from ..reports.markdown import annotations
 from ..reports.writers import REPORTS, Writer, report_paths
 from ..results import history
-from ..results.accepted import AcceptedComparison, Compared
+from ..results.accepted import RESULTS_NAME, AcceptedComparison, Compared
 from ..results.run import RunResults
 from ..settings import Score, Settings
 from ..trials.records import dump_records
 from .ledger import Ledger
 from .options import FLAGS
 from .outcomes import RECORDS_PROPERTY
-from .paths import relative
+from .paths import SkillSource, relative
+
+# Files that pytest and its plugins write or read, by the name that argparse has for the option.
+_OTHERS: Final = {
+    "xmlpath": "--junitxml",
+    "report_log": "--report-log",
+    "log_file": "--log-file",
+    "debug": "--debug",
+    "htmlpath": "--html",
+    "json_report_file": "--json-report-file",
+    "cov_report": "--cov-report",
+}
+
+
+def require_apart(settings: Settings, skills: Iterable[SkillSource], config: pytest.Config) -> None:
+    """Every file of a run has a path of its own."""
+    outputs = report_paths(settings) | {"record_file": settings.record_file}
+    others = list[tuple[str, Path]]()
+    for setting in ("replay_file", "tests_file", "runs_folder"):
+        if path := getattr(settings, setting):
+            others.append((Setting(setting), path))
+    for name, flag in _OTHERS.items():
+        value = getattr(config.option, name, None)
+        for one in value.values() if isinstance(value, dict) else [value]:
+            if one and isinstance(one, str | Path):
+                others.append((flag, Path(os.path.expandvars(one)).expanduser()))
+    for skill in skills:
+        accepted = skill.folder / RESULTS_NAME
+        own = [skill.skill_file, accepted, *([skill.cases_file] if skill.cases_file else [])]
+        others += [(f"the skill {skill.label}", path) for path in own]
+    others.append(("the store of answers", config.rootpath / FOLDER / FILE_NAME))
+    writers.require_apart(outputs, others)
 
 
 def require_outputs(settings: Settings) -> None:
@@ -41,9 +74,14 @@ def require_outputs(settings: Settings) -> None:
         load_recording(settings.record_file, "record_file")  # nothing else is overwritten
 
 
-def recording(settings: Settings, ledger: Ledger, engine: Engine) -> Iterator[Writer]:
-    if settings.record_file:
-        yield "record_file", partial(ledger.write_recording, settings.record_file, engine)
+def recording(settings: Settings, ledger: Ledger, engine: Engine, root: Path) -> Iterator[Writer]:
+    if file := settings.record_file:
+
+        def write() -> list[Path]:
+            write_recording(file, ledger.recorded(engine, root))
+            return [file]
+
+        yield "record_file", write
 
 
 def command_that_records(config: pytest.Config, file: Path | None) -> str:

@@ -4,7 +4,6 @@ It is the same with and without xdist, since records ride on the reports of thei
 """
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,12 +14,11 @@ from typing import Any, Final
 
 import pytest
 
-from .._util.files import replace_file
 from .._util.git import commit_of
 from .._util.texts import counted, dollars
 from ..checks.judging import all_questions
 from ..engine import Engine
-from ..engine.recording import Recorded, recorded_lines
+from ..engine.recording import Recorded
 from ..models.prices import Price, cost
 from ..reports.export.spans import TrialKey
 from ..results.run import RunResults, versions
@@ -30,6 +28,7 @@ from ..trials.plan import Plan, PlannedCase, SkillInfo
 from ..trials.records import Record, errored_record, load_records
 from ..trials.trial import Arm, Trial
 from .outcomes import ASKED_PROPERTY, BROKEN_PROPERTY, RECORDS_PROPERTY
+from .paths import relative
 
 CRASHED: Final = "the xdist worker of this test crashed. Run again, or without -n"
 
@@ -168,21 +167,6 @@ class Ledger:
         parts += [dollars(usd)] if usd else []
         return [f"{', '.join(parts)}; not in the table."]
 
-    def write_recording(self, file: Path, engine: Engine) -> list[Path]:
-        before = file.read_text("utf-8") if file.is_file() and not self._is_whole() else ""
-        replace_file(file, recorded_lines(self._recorded(engine), before))
-        return [file]
-
-    def _is_whole(self) -> bool:
-        """Whether every case was planned, and every planned one has answers."""
-        planned = Counter((test.folder, test.model) for test in self._planned.values())
-        return all(
-            nodeid in self._records
-            and all(record.outcome != "errored" for record in self._records[nodeid])
-            and planned[test.folder, test.model] >= test.of
-            for nodeid, test in self._planned.items()
-        )
-
     def answers(self, engine: Engine) -> dict[TrialKey, list[Answer]]:
         """The answers of the models under test in each trial, in order."""
         return {
@@ -195,16 +179,17 @@ class Ledger:
             for trial in test.trials
         }
 
-    def _recorded(self, engine: Engine) -> Iterator[Recorded]:
+    def recorded(self, engine: Engine, root: Path) -> Iterator[Recorded]:
         """Every answer that was used, including the judge's."""
         for nodeid, test in self._planned.items():
+            folder = relative(Path(test.folder), root)
             for trial in test.trials:
                 asked = self._open_keys(nodeid, trial)
                 keys = asked if trial.is_open else _asked_in(trial, engine)
                 for step, key in enumerate(keys):
                     reply = engine.known_reply(key)
                     if isinstance(reply, Answer):
-                        yield Recorded(trial, step, key, reply)
+                        yield Recorded(trial, step, key, reply, folder)
 
     def _open_keys(self, nodeid: str, trial: Trial) -> list[str]:
         """The keys of what a Python test asked in a trial."""

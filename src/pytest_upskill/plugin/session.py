@@ -21,7 +21,6 @@ from ..reports.writers import (
     Finished,
     report_paths,
     report_writers,
-    require_apart,
     write_all,
     written_line,
 )
@@ -105,8 +104,8 @@ class UpskillRun:
         try:
             settings = read_settings(self._config)
             self.settings = _with_upskill_config(settings, paths.ini_folder(self._config))
-            require_apart(report_paths(self.settings))
             self._find_skills()
+            artifacts.require_apart(self.settings, self._selected.all, self._config)
             if self.asks and not self.settings.judge:
                 require_judge(self._selected.sources)
             self._name_models()
@@ -344,7 +343,9 @@ class UpskillRun:
         text = markdown_summary(results, notes, failed)
         run = Finished(results, text, self._notes(results, ledger, engine))
         done.append(write_all(report_writers(run, report_paths(self.settings))))
-        done.append(write_all(artifacts.recording(self.settings, ledger, engine)))
+        done.append(
+            write_all(artifacts.recording(self.settings, ledger, engine, self._config.rootpath))
+        )
         self._written = [path for one in done for path in one.paths]
         problems = [problem for one in done for problem in one.problems]
         self._problems += [

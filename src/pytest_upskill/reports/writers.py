@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from .._util.files import reason_of, replace_file
+from .._util.files import is_stream, reason_of, replace_file
 from .._util.texts import one_line
 from ..errors import InputError, Setting, SettingsError, shown
 from ..results.run import RunResults
@@ -51,16 +51,39 @@ def written_line(paths: Sequence[Path]) -> str:
     return f"written: {', '.join(one_line(shown(path), 200) for path in paths)}"
 
 
-def require_apart(wanted: Mapping[str, Path | None]) -> None:
-    """Two reports in one file would overwrite each other."""
-    known: dict[Path, str] = {}
-    for setting, path in wanted.items():
-        if path is None or path.parts[:2] == ("/", "dev"):
+def require_apart(
+    outputs: Mapping[str, Path | None], others: Iterable[tuple[str, Path]] = ()
+) -> None:
+    """No output may overwrite another, or one of ``others``: files with what they belong to."""
+    taken = list(others)
+    for setting, path in outputs.items():
+        if path is None or is_stream(path):
             continue
-        first = known.setdefault(path.resolve(), setting)
-        if first != setting:
-            problem = (Setting(first), " writes to the same file")
-            raise SettingsError(setting, problem, "Give two files.", value=shown(path))
+        for name, other in taken:
+            if _is_same(path, other):
+                problem = (name, " uses the same file")
+            elif _holds(setting, path, other):
+                problem = (name, f" is below it: {shown(other)}")
+            elif _holds(name, other, path):
+                problem = (name, f" is a file, not a folder: {shown(other)}")
+            else:
+                continue
+            raise SettingsError(setting, problem, "Choose another path.", value=shown(path))
+        taken.append((Setting(setting), path))
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Also by a link of either kind."""
+    try:
+        return one.resolve() == other.resolve() or one.samefile(other)
+    except OSError:  # one of them does not exist yet
+        return False
+
+
+def _holds(name: str, file: Path, other: Path) -> bool:
+    """Whether a file that is to be written would be the folder of another."""
+    new = not name.endswith("_folder") and not file.exists()
+    return new and file.resolve() in other.resolve().parents
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,12 @@
 """Save a skill and its cases; replace what is there only if asked to."""
 
 import os
-import shutil
+import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from .._util.files import reason_of, replace_file, why_unwritable
+from .._util.files import exchange, reason_of, replace_file, why_unwritable
 from .._util.texts import slug
 from ..errors import InputError, Setting, SettingsError, shown
 from ..skills.folder import CASES_NAME, is_skill, skill_file
@@ -92,14 +92,13 @@ def save(draft: Draft, cases: str | None, folder: Path, state: TeachState) -> Pa
             if cases is not None:
                 replace_file(folder / CASES_NAME, cases)
             return kept
-        new = folder.with_name(f".{folder.name}.new")
-        shutil.rmtree(new, ignore_errors=True)
-        draft.write(new)
-        if cases is not None:
-            replace_file(new / CASES_NAME, cases)
-        if folder.exists():
-            shutil.rmtree(folder)
-        new.rename(folder)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as made:
+            new = Path(made, "new")
+            draft.write(new)
+            if cases is not None:
+                replace_file(new / CASES_NAME, cases)
+            exchange(new, folder, Path(made, "old"))
     except OSError as error:
         problem = f"can't be written: {reason_of(error)}"
         raise InputError(folder, problem, "Check the folder.") from None

@@ -69,7 +69,12 @@ class TeachState:
     def keep_before(self, skill: Path) -> Path:
         """Keep a copy of a skill that is about to be changed or replaced."""
         kept = _free(self.folder / "before")
-        shutil.copytree(skill, kept, symlinks=True, ignore=shutil.ignore_patterns(*TOOL_FOLDERS))
+        others = shutil.ignore_patterns(*TOOL_FOLDERS)
+        try:
+            shutil.copytree(skill, kept, symlinks=True, ignore=others)
+        except OSError:
+            shutil.rmtree(kept, ignore_errors=True)  # half a copy is none
+            raise
         return kept
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from ..._util.files import reason_of
+from ..._util.files import exchange, reason_of
 from ..._util.texts import counted, one_line
 from ...errors import InputError, SkillError, shown, spelled
 from ...lint.skill_rules import lint_skill_file
@@ -143,7 +143,7 @@ def write_copy(files: Mapping[str, Path], target: Path, root: Path) -> None:
         new = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=skills))
         try:
             _fill(new / "new", files)
-            _exchange(new / "new", target, new / "old")
+            exchange(new / "new", target, new / "old")
         finally:
             shutil.rmtree(new, ignore_errors=True)
     except OSError as error:
@@ -160,17 +160,6 @@ def _fill(folder: Path, files: Mapping[str, Path]) -> None:
         copy.chmod((copy.stat().st_mode & 0o777) | (path.stat().st_mode & 0o111))
         digests[name] = _digest(copy)
     (folder / MANIFEST_NAME).write_text(json.dumps({"files": digests}, indent=2) + "\n", "utf-8")
-
-
-def _exchange(new: Path, target: Path, old: Path) -> None:
-    if os.path.lexists(target):
-        target.rename(old)
-    try:
-        new.rename(target)
-    except OSError:
-        if os.path.lexists(old):
-            old.rename(target)
-        raise
 
 
 _DONE: Final[dict[State, str]] = {

@@ -83,7 +83,7 @@ def _number(text: str, *, low: float, high: float) -> float:
 def run(given: argparse.Namespace) -> tuple[str, int]:
     gates = _gates(given)
     wanted = report_paths(given)
-    require_apart(wanted)
+    require_apart(wanted, [("an input", file) for file in given.files])
     sources = [Source(shown(file), _with_gates(read_run(file), gates)) for file in given.files]
     results, notes = merged(sources, subset=given.subset)
     notes = [*results.notes(), *notes]

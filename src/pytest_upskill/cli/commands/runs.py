@@ -19,6 +19,7 @@ from ...reports.history.trend import history_lines, plot_lines
 from ...reports.history.trend_page import trend_page
 from ...reports.numbers import metrics
 from ...reports.terminal.layout import Look
+from ...reports.writers import require_apart
 from ...results.from_json import read_run, unpacked
 from ...results.history import KeptRun, find, short_ids
 from ...results.run_comparison import RunComparison, compare_runs
@@ -80,6 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> tuple[str, int]:
+    require_apart({"html": given.html, "csv": given.csv})
     kept = all_runs(runs_folder(given.dir, Path.cwd()))
     look = stdout_look()
     if given.what == "show":
