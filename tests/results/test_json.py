@@ -39,7 +39,7 @@ SCHEMA = {
     "checks": "check passed reason weight required asks",
     "gate": "passed reasons",
     "cases": "skill case question tags file line digest threshold compared",
-    "tests": "nodeid skill case model accepted new of",
+    "tests": "nodeid skill case model accepted new regression of",
 }
 
 

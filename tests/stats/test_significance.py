@@ -41,6 +41,19 @@ def test_whole_p_value_sums_the_draws_of_all_cases() -> None:
         assert drop(before, now) == pytest.approx(expected, rel=1e-9)
 
 
+def test_many_runs_have_the_same_p_value() -> None:
+    draw = random.Random(1)
+    before = [(draw.randint(400, 600), 600) for _ in range(7)]
+    now = [(was - draw.randint(0, 10), 600) for was, _ in before]
+    chances = np.ones(1)
+    for (was, _), (is_, _) in zip(before, now, strict=True):
+        of_case = scipy_stats.hypergeom.pmf(range(601), 1200, was + is_, 600)
+        chances = np.convolve(chances, of_case)
+    expected = chances[: sum(is_ for is_, _ in now) + 1].sum()
+    assert drop(before, now) == pytest.approx(expected, rel=1e-6)
+    assert 0 < drop([(1000, 1000)] * 9, [(0, 1000)] * 9) < 1e-12
+
+
 def test_whole_p_value_is_close_to_mantel_haenszel() -> None:
     draw = random.Random(1)
     for _ in range(20):

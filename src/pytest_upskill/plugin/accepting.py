@@ -9,21 +9,20 @@ from typing import Final
 import pytest
 
 from .._util.credentials import shown_command
-from .._util.texts import counted, one_line
+from .._util.texts import counted, harmless, one_line
 from ..errors import shown
 from ..reports.writers import Writer
 from ..results.accepted import (
     DIGITS,
     RESULTS_NAME,
-    AcceptedComparison,
     CaseResult,
-    Compared,
     ModelResults,
     case_result,
     read_results,
     updated,
     write_results,
 )
+from ..results.regressions import AcceptedComparison, Compared
 from ..results.run import RunResults
 from ..settings import Settings
 from ..trials.plan import PlannedCase
@@ -135,15 +134,12 @@ def notes(results: RunResults, config: pytest.Config) -> list[str]:
 
 
 def worse_notes(found: Sequence[AcceptedComparison]) -> list[str]:
-    """Cases that did worse, though each alone could be chance."""
+    """Cases that did worse, which could be chance."""
     lines = []
     for comparison in found:
         if chance := comparison.of_kind("could be chance"):
-            why = "could be chance"
-            if comparison.whole:
-                why = "each alone could be chance, but not all together"
             where = f"{comparison.skill} on {comparison.model}"
-            lines.append(f"{where}: below accepted; {why}: {_descriptions(chance)}.")
+            lines.append(f"{where}: below accepted; could be chance: {_descriptions(chance)}.")
     return lines
 
 
@@ -161,12 +157,22 @@ def command_that_accepts(config: pytest.Config) -> str:
     return shown_command(["pytest", *map(str, config.invocation_params.args), "--skill-accept"])
 
 
-def run_again_by_lf(
-    found: Sequence[AcceptedComparison], ledger: Ledger, config: pytest.Config
-) -> None:
-    """Let --lf rerun cases of a regression, though their tests did not fail."""
-    plugin = config.pluginmanager.getplugin("lfplugin")
-    if plugin:
-        for comparison in found:
-            for case in comparison.to_run_again:
-                plugin.lastfailed[ledger.report_id(case.test.nodeid)] = True
+def fail_late(ledger: Ledger, config: pytest.Config) -> None:
+    """Report tests as failed that passed or xfailed before the others of a regression were known.
+
+    These are tests in Python, and cases next to them. A second report of a test is what pytest
+    makes of a teardown that fails: terminal, JUnit, IDEs and --lf know it.
+    """
+    late = [
+        (report, found.standing(case).reason)
+        for found in ledger.comparisons()
+        for case in found.regressed
+        if (report := ledger.report_to_fail(case.test.nodeid))
+    ]
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    if late and reporter:
+        reporter.ensure_newline()
+    for report, reason in late:
+        report.longrepr = report.longrepr or harmless(reason)
+        report.sections.append(("upskill", harmless(reason)))
+        config.hook.pytest_runtest_logreport(report=report)

@@ -22,7 +22,8 @@ from ..reports.export.junit_properties import case_properties, suite_properties
 from ..reports.markdown import annotations
 from ..reports.writers import REPORTS, Writer, report_paths
 from ..results import history
-from ..results.accepted import RESULTS_NAME, AcceptedComparison, Compared
+from ..results.accepted import RESULTS_NAME
+from ..results.regressions import AcceptedComparison, Compared
 from ..results.run import RunResults
 from ..settings import Score, Settings
 from ..trials.records import dump_records

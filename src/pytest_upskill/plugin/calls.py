@@ -1,17 +1,13 @@
-"""Which calls a run makes: the tests it plans, and how many runs each of them gets."""
+"""Which calls a run makes: the tests that it plans, and how many that are."""
 
 from collections.abc import Collection, Sequence
 
 import pytest
 
 from .._util.texts import counted
-from ..checks.judging import Ask
-from ..results.summary import summarize
-from ..settings import Settings
-from ..stats import look, look_plan
 from ..trials.plan import Plan, PlannedCase, SkillInfo
 from .functions import asker_of
-from .nodes import CaseItem, records_of_items
+from .nodes import CaseItem
 from .outcomes import is_passed_by
 
 
@@ -58,47 +54,3 @@ def _sizes(tests: Sequence[PlannedCase]) -> str:
 def _range(numbers: Collection[int], word: str) -> str:
     least, most = min(numbers), max(numbers)
     return counted(most, word) if least == most else f"{least:,} to {counted(most, word)}"
-
-
-def looks_of(settings: Settings) -> tuple[int, ...]:
-    """The numbers of runs after which to look at the verdict; none without a range of runs."""
-    return look_plan(settings.first_runs, settings.runs) if settings.first_runs else ()
-
-
-class FrugalRuns:
-    """Decides how many of ``--skill-runs 3..12`` a skill gets on a model.
-
-    Every xdist worker has all items and decides from the same answers, with the same result: no
-    question is asked twice.
-    """
-
-    def __init__(self, settings: Settings, ask: Ask) -> None:
-        self._looks = looks_of(settings)
-        self._most = settings.runs
-        self._ask = ask
-        self._decided: dict[tuple[str, str], int] = {}
-
-    def runs_of(self, item: CaseItem) -> int:
-        if not self._looks:
-            return self._most
-        group = _group(item)
-        if group not in self._decided:
-            items = [other for other in item.session.items if isinstance(other, CaseItem)]
-            own = [other for other in items if _group(other) == group and not is_passed_by(other)]
-            self._decided[group] = self._decide(*group, own)
-        return self._decided[group]
-
-    def _decide(self, skill: str, model: str, items: Sequence[CaseItem]) -> int:
-        for runs in self._looks:
-            records = [record for own in records_of_items(items, runs, self._ask) for record in own]
-            score = items[0].parent.info.score
-            seen = summarize(records, skill, model, model_id=model, not_run=0, score=score)
-            # With an answer missing the verdict is incomplete, and more runs would not change that.
-            scores, chance = seen.scores(over="baseline"), seen.chance(over="baseline")
-            if seen.errored or not scores or not look(scores, runs, self._looks, chance).open:
-                break
-        return runs
-
-
-def _group(item: CaseItem) -> tuple[str, str]:
-    return item.trials[0].skill, item.trials[0].model

@@ -23,7 +23,6 @@ from ..reports.terminal.layout import (
 )
 from ..reports.terminal.live import item_numbers
 from ..reports.terminal.summary_text import summary_lines
-from ..results.accepted import AcceptedComparison
 from ..results.run import RunResults
 from ..results.summary import SCORE_WORDS
 from ..settings import Score, Settings
@@ -225,26 +224,6 @@ class ItemLines:
         writer = self._config.get_terminal_writer()
         fits = writer.width_of_current_line + text_width(line) + _PERCENT < writer.fullwidth
         return line if fits else f"{word}\n{_INDENT}{numbers}"
-
-
-def write_regressions(
-    reporter: pytest.TerminalReporter, compared: Sequence[AcceptedComparison]
-) -> None:
-    """Show the failures behind a regression: pytest shows none, as they are xfails."""
-    style = reporter.config.option.tbstyle
-    if style == "no":
-        return
-    worse = {case.test.nodeid for found in compared for case in found.worse}
-    part = {case.test.nodeid for found in compared for case in found.to_run_again} - worse
-    for report in reporter.stats.get("xfailed", ()):
-        if report.nodeid in worse | part and report.longrepr:
-            what = "part of a regression" if report.nodeid in part else "regression"
-            title = f"{what}: {report.nodeid}"
-            if style == "line":
-                reporter.write_line(title)
-            else:
-                reporter.write_sep("_", title, red=True)
-                report.toterminal(reporter._tw)
 
 
 def write_summary(

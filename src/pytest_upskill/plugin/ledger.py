@@ -5,12 +5,13 @@ It is the same with and without xdist, since records ride on the reports of thei
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -21,13 +22,14 @@ from ..engine import Engine
 from ..engine.recording import Recorded
 from ..models.prices import Price, cost
 from ..reports.export.spans import TrialKey
+from ..results.regressions import AcceptedComparison, compare_all
 from ..results.run import RunResults, versions
 from ..settings import Settings
 from ..trials.answer import Answer, Usage, total_usage
 from ..trials.plan import Plan, PlannedCase, SkillInfo
 from ..trials.records import Record, errored_record, load_records
 from ..trials.trial import Arm, Trial
-from .outcomes import ASKED_PROPERTY, BROKEN_PROPERTY, RECORDS_PROPERTY
+from .outcomes import ASKED_PROPERTY, BROKEN_PROPERTY, RECORDS_PROPERTY, REGRESSION_PROPERTY
 from .paths import relative
 
 CRASHED: Final = "the xdist worker of this test crashed. Run again, or without -n"
@@ -50,7 +52,8 @@ class Ledger:
         self._skills: tuple[SkillInfo, ...] = ()
         self._planned: dict[str, PlannedCase] = {}
         self._records: dict[str, list[Record]] = {}
-        self._report_ids: dict[str, Any] = {}
+        self._to_fail: dict[str, pytest.TestReport] = {}  # those that did not fail so far
+        self._regressions: dict[str, str] = {}  # by node id, why its test failed
         self._broken: dict[str, str] = {}  # by node id, why it can't be tested
         self._asked: dict[str, list[tuple[Arm, int, str, str]]] = {}  # by Python tests
 
@@ -59,7 +62,13 @@ class Ledger:
         self._planned = {test.nodeid: test for test in plan.tests}
 
     def add_report(self, report: pytest.TestReport) -> None:
-        self._report_ids[report.nodeid] = getattr(report, "id", report.nodeid)  # from 9.2 on
+        for pair in [own for own in report.user_properties if own[0] == REGRESSION_PROPERTY]:
+            self._regressions[report.nodeid] = str(pair[1])
+            report.user_properties.remove(pair)
+        if report.failed:
+            self._to_fail.pop(report.nodeid, None)
+        elif report.when == "call":
+            self._to_fail[report.nodeid] = report
         for pair in [own for own in report.user_properties if own[0] == BROKEN_PROPERTY]:
             self._broken[report.nodeid] = str(pair[1])
             report.user_properties.remove(pair)  # JUnit has the message already
@@ -95,9 +104,25 @@ class Ledger:
     def records_of(self, nodeid: str) -> list[Record]:
         return self._records.get(nodeid, [])
 
-    def report_id(self, nodeid: str) -> Any:
-        """pytest's own id of a reported test."""
-        return self._report_ids[nodeid]
+    def comparisons(self) -> list[AcceptedComparison]:
+        """With accepted results, of what was reported so far."""
+        return compare_all(self._tests(), lambda test: self.records_of(test.nodeid))
+
+    def report_to_fail(self, nodeid: str) -> pytest.TestReport | None:
+        """A second report that a test failed, without its records; None if it failed before."""
+        report = copy(self._to_fail.get(nodeid))
+        if report:
+            report.outcome, report.user_properties = "failed", []
+            report.sections = list(report.sections)
+            vars(report).pop("wasxfail", None)
+        return report
+
+    def _tests(self) -> tuple[PlannedCase, ...]:
+        """Without their trials, and with what came of them."""
+        return tuple(
+            replace(test, trials=(), regression=self._regressions.get(nodeid, ""))
+            for nodeid, test in self._planned.items()
+        )
 
     def records(self) -> list[Record]:
         """All records in the order of the plan."""
@@ -116,7 +141,7 @@ class Ledger:
             seconds=monotonic() - self._clock,
             skills=self._skills,
             model_ids=self.model_ids,
-            tests=tuple(replace(test, trials=()) for test in self._planned.values()),
+            tests=self._tests(),
             records=tuple(self.records()),
             questions=self._questions(),
             gates=settings.gates,

@@ -24,6 +24,7 @@ from ..errors import CasesError, InputError, SettingsError, printable, shown
 from ..reports.terminal.failure import failure_text
 from ..reports.terminal.layout import Look
 from ..results.accepted import Results, case_result, planned_case, read_results
+from ..results.regressions import Standing
 from ..settings import Settings
 from ..skills.case import Case, broken_case
 from ..skills.context import load_for_run
@@ -57,6 +58,10 @@ class Run(Protocol):
 
     def runs_of(self, item: "CaseItem") -> int:
         """How many runs to make: more than the first few only if the verdict is open."""
+        ...
+
+    def regression_of(self, item: "CaseItem") -> Standing | None:
+        """The standing of a case that regressed, seen with all others of its skill and model."""
         ...
 
 
@@ -386,10 +391,13 @@ class CaseItem(ItemOfFile):
     def runtest(self) -> None:
         """Fail unless enough runs with the skill passed."""
         self._send_records()
-        planned, settings = self.planned, self.parent.run.settings
+        planned = self.planned
         result = case_result(self._records, planned.digest)
         assert result, "setup reports missing answers"
-        standing = judge_present(self, settings, planned, result.count)
+        run = self.parent.run
+        standing = judge_present(
+            self, run.settings, planned, result.count, lambda: run.regression_of(self)
+        )
         if standing:
             reason = standing.reason if standing.kind == "regressed" else None
             raise WrongAnswer(without_keys(self._failure_text(reason)), pytrace=False)

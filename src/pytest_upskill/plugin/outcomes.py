@@ -1,16 +1,18 @@
 """How a test of a skill ends, for cases and Python functions alike."""
 
+from collections.abc import Callable
 from typing import Final
 
 import pytest
 
 from .._util.texts import harmless
-from ..results.accepted import Standing, standing_of
+from ..results.regressions import Standing, fell, standing_of
 from ..settings import Settings
 from ..trials.plan import Count, PlannedCase
 
 RECORDS_PROPERTY: Final = "upskill"
 BROKEN_PROPERTY: Final = "upskill_broken"  # why a skill or a case can't be tested
+REGRESSION_PROPERTY: Final = "upskill_regression"  # why a test failed, seen with all others
 ASKED_PROPERTY: Final = "upskill_asked"  # what a test in Python asked
 
 
@@ -25,14 +27,23 @@ class WrongAnswer(pytest.fail.Exception):  # type: ignore[misc, name-defined]
 
 
 def judge_present(
-    item: pytest.Item, settings: Settings, planned: PlannedCase, now: Count
+    item: pytest.Item,
+    settings: Settings,
+    planned: PlannedCase,
+    now: Count,
+    among_others: Callable[[], Standing | None] = lambda: None,
 ) -> Standing | None:
     """Compare the runs of a test with its accepted result; None if they passed.
 
-    A failure that was accepted, is accepted now, or could be chance becomes an xfail: by a
-    mark, so that --runxfail and --xfail-tb work.
+    If fewer pass than accepted, ``among_others`` tells whether that is a regression. Any other
+    failure that was accepted, is accepted now, or could be chance becomes an xfail: by a mark, so
+    that --runxfail and --xfail-tb work.
     """
     standing = standing_of(now, planned.threshold, planned.expected)
+    if standing.kind != "regressed" and planned.compared and fell(now, planned.expected):
+        standing = among_others() or standing
+    if standing.kind == "regressed":
+        item.user_properties.append((REGRESSION_PROPERTY, standing.reason))
     if standing.kind in ("passed", "better"):
         return None
     if settings.accept:

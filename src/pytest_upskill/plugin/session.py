@@ -24,7 +24,7 @@ from ..reports.writers import (
     write_all,
     written_line,
 )
-from ..results.accepted import AcceptedComparison
+from ..results.regressions import AcceptedComparison, Standing
 from ..results.run import RunResults
 from ..settings import Settings
 from ..skills.at_ref import require_ref
@@ -36,8 +36,9 @@ from ..trials.plan import Plan
 from ..trials.trial import Question
 from . import accepting, artifacts, display, hooks, paths
 from .asking import Asking
-from .calls import FrugalRuns, collected_line, looks_of, plan_of
+from .calls import collected_line, plan_of
 from .functions import MarkedTests
+from .groups import Groups, looks_of
 from .ledger import Ledger
 from .nodes import (
     BrokenCaseItem,
@@ -81,7 +82,7 @@ class UpskillRun:
         self.usual_models = ()
         self._asking = Asking(config, None, self._begin)
         self._ledger: Ledger | None = None
-        self._frugal: FrugalRuns | None = None
+        self._groups: Groups | None = None
         self._required = False
         self._problems: list[str] = []
         self._results: RunResults | None = None
@@ -263,7 +264,10 @@ class UpskillRun:
         with self._asking.progress_shown(
             lambda engine: Tally(engine, cache(self._models.price_of))
         ):
-            return (yield)
+            result = yield
+        if self._ledger:
+            accepting.fail_late(self._ledger, self._config)
+        return result
 
     def _begin(self, plan: Plan, *, nothing_else_runs: bool = False) -> None:
         if self._ledger:
@@ -283,9 +287,15 @@ class UpskillRun:
         return self._asking.ask(questions)
 
     def runs_of(self, item: CaseItem) -> int:
-        if self._frugal is None:
-            self._frugal = FrugalRuns(self.settings, self.ask)
-        return self._frugal.runs_of(item)
+        return self._groups_of(item).runs_of(item)
+
+    def regression_of(self, item: CaseItem) -> Standing | None:
+        return self._groups_of(item).regression_of(item)
+
+    def _groups_of(self, item: CaseItem) -> Groups:
+        if self._groups is None:
+            self._groups = Groups(self.settings, self.ask, item.session.items)
+        return self._groups
 
     # Ending.
 
@@ -332,7 +342,6 @@ class UpskillRun:
             self._results = results = ledger.results(self.settings, self._config.rootpath)
             self._compared = results.comparisons
             self._gate = results.gate or []
-            accepting.run_again_by_lf(self._compared, ledger, self._config)
             artifacts.add_to_suite(results, self._config)
         except InputError as error:
             self._problems.append(message_of(error, self._config))
@@ -365,7 +374,6 @@ class UpskillRun:
     ) -> None:
         if self._ledger and self._results and self._asking.engine and not config.option.no_summary:
             notes = self._notes(self._results, self._ledger, self._asking.engine)
-            display.write_regressions(terminalreporter, self._compared)
             display.write_summary(terminalreporter, config, self._results, notes)
             if self._written and config.get_verbosity() >= 0:
                 terminalreporter.write_line(f"upskill: {written_line(self._written)}")

@@ -8,7 +8,8 @@ from functools import partial
 from typing import Final
 
 from .._util.texts import counted, harmless, one_line, shortened
-from ..results.accepted import AcceptedComparison, case_result
+from ..results.accepted import case_result
+from ..results.regressions import AcceptedComparison
 from ..results.run import RunResults
 from ..results.summary import SCORE_WORDS
 from ..results.verdict import Verdict, signal_lines, sweet_spot
@@ -173,13 +174,13 @@ def _add_folded(page: _Page, title: str, results: RunResults, cases: Iterable[_C
 def _regressions(results: RunResults) -> Iterator[_Case]:
     tests = {test.nodeid: test for test in results.tests}
     for comparison in results.comparisons:
-        for case in comparison.to_run_again:
+        for case in comparison.regressed:
             yield _Case(tests[case.test.nodeid], case.counts)
 
 
 def _failed_cases(results: RunResults) -> Iterator[_Case]:
     """Unexpected failures and errors that are no regressions."""
-    worse = {case.test.nodeid for found in results.comparisons for case in found.to_run_again}
+    worse = {case.test.nodeid for found in results.comparisons for case in found.regressed}
     for test in results.failed:
         if test.nodeid not in worse:
             result = case_result(results.records_of(test), test.digest)

@@ -1,4 +1,4 @@
-"""Accepted results (skill_results.json beside SKILL.md), and how a run compares with them."""
+"""Accepted results: skill_results.json beside SKILL.md, and what of it a run expects."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -11,11 +11,10 @@ from pydantic import Field, TypeAdapter, model_validator
 
 from .._util.files import replace_file
 from .._util.json_forms import Strict, read_json_form
-from .._util.texts import digest, one_line
+from .._util.texts import digest
 from ..errors import AcceptedError, Setting
 from ..settings import MOST_RUNS, Settings
 from ..skills.case import Case
-from ..stats import drop, regressed
 from ..trials.plan import Count, Expectation, PlannedCase
 from ..trials.records import Record
 from ..trials.trial import Trial, user_text
@@ -24,10 +23,6 @@ RESULTS_NAME: Final = "skill_results.json"
 PYTHON_MARK: Final = "::"  # in the names of Python tests, which no file of cases lists
 DIGITS: Final = 12  # of a digest, enough to see a change
 _HINT: Final = ("Restore it, or delete it and run pytest with ", Setting("accept"), ".")
-
-# Half of the 5 % false alarms that an unchanged skill may raise: the other half is for the skill
-# as a whole, as in stats.regressed.
-_LEVEL: Final = 0.025
 
 _Count = Annotated[int, Field(ge=0)]
 
@@ -241,136 +236,3 @@ def planned_case(
         siblings=siblings,
         of=of,
     )
-
-
-# Compared with a run.
-
-Kind = Literal["passed", "failed", "better", "accepted as failing", "could be chance", "regressed"]
-
-
-@dataclass(frozen=True)
-class Standing:
-    """A case compared with its accepted result."""
-
-    kind: Kind
-    reason: str = ""
-
-
-def reaches(count: Count, threshold: float | None) -> bool:
-    """Whether enough runs of a case passed."""
-    return count.share > 0.5 if threshold is None else count.share >= threshold
-
-
-def standing_of(now: Count, threshold: float | None, expected: Expectation | None) -> Standing:
-    """What one case shows before the others are known.
-
-    With several runs, a regression must pass Bonferroni's level, the first step of Holm, since a
-    worker does not know the other cases. ``compare`` finds the rest.
-    """
-    good = reaches(now, threshold)
-    if expected is None:
-        return Standing("passed" if good else "failed")
-    was, date, among = expected
-    was_good = reaches(was, threshold)
-    if good:
-        return Standing("passed" if was_good else "better")
-    if not was_good:
-        return Standing("accepted as failing", f"accepted as failing on {date} ({was})")
-    numbers = expected.beside(now)
-    if now.runs == 1 or drop([was], [now]) <= _LEVEL / among:
-        return Standing("regressed", f"regression: {numbers}")
-    return Standing("could be chance", f"{numbers}; could be chance")
-
-
-@dataclass(frozen=True)
-class Compared:
-    """A case that ran, with its accepted result."""
-
-    test: PlannedCase
-    result: CaseResult
-
-    @property
-    def expected(self) -> Expectation | None:
-        return self.test.expected
-
-    @property
-    def standing(self) -> Standing:
-        return standing_of(self.result.count, self.test.threshold, self.expected)
-
-    @property
-    def numbers(self) -> str:
-        """Its present result and the accepted one."""
-        return f"{one_line(self.test.case, 80)}: {self.counts}"
-
-    @property
-    def counts(self) -> str:
-        now = self.result.count
-        return self.expected.beside(now) if self.expected else f"{now} passed"
-
-    @property
-    def dropped(self) -> bool:
-        return self.expected is not None and self.result.count.share < self.expected.was.share
-
-
-@dataclass(frozen=True)
-class AcceptedComparison:
-    """A skill on a model compared with its accepted results."""
-
-    skill: str
-    model: str
-    cases: tuple[Compared, ...]
-    worse: tuple[Compared, ...]
-    whole: bool  # the other cases together got worse too
-    p_whole: float
-
-    def of_kind(self, *kinds: Kind) -> tuple[Compared, ...]:
-        return tuple(case for case in self._rest if case.standing.kind in kinds)
-
-    @property
-    def unknown(self) -> tuple[Compared, ...]:
-        """Cases without an accepted result: new or changed."""
-        return tuple(case for case in self.cases if case.expected is None)
-
-    @property
-    def to_run_again(self) -> tuple[Compared, ...]:
-        """The cases that ``--lf`` runs after a regression."""
-        if not self.whole:
-            return self.worse
-        return tuple(case for case in self.cases if case in self.worse or case.dropped)
-
-    @property
-    def reasons(self) -> list[str]:
-        """Why the run fails."""
-        where = f"{self.skill} on {self.model}"
-        reasons = [f"{where}: regression: {case.numbers}" for case in self.worse]
-        if self.whole:
-            what = "the other cases together" if self.worse else "the skill as a whole"
-            was, now = map(_sum, _columns(self._rest))
-            numbers = f"{now} runs passed (accepted: {was}, p = {self.p_whole:.2g})"
-            reasons.append(f"{where}: regression of {what}: {numbers}")
-        return reasons
-
-    @property
-    def _rest(self) -> list[Compared]:
-        return [case for case in self.cases if case not in self.worse]
-
-
-def compare(skill: str, model: str, cases: Sequence[Compared]) -> AcceptedComparison:
-    """The final comparison, when all cases of a skill on a model have run."""
-    known = [case for case in cases if case.expected]
-    found = regressed(*_columns(known))
-    by_evidence = [known[index] for index in found.cases]
-    worse = [case for case in cases if case in by_evidence or case.standing.kind == "regressed"]
-    p_rest = drop(*_columns([case for case in known if case not in worse]))
-    whole = found.whole and p_rest <= _LEVEL
-    return AcceptedComparison(skill, model, tuple(cases), tuple(worse), whole, p_rest)
-
-
-def _columns(cases: Sequence[Compared]) -> tuple[list[Count], list[Count]]:
-    """The accepted and the present result of each case."""
-    pairs = [(case.expected.was, case.result.count) for case in cases if case.expected]
-    return [was for was, _ in pairs], [now for _, now in pairs]
-
-
-def _sum(counts: Sequence[Count]) -> Count:
-    return Count(sum(count.passes for count in counts), sum(count.runs for count in counts))

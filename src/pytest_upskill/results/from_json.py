@@ -142,6 +142,7 @@ class _Test(_Form):
     model: str
     accepted: _Accepted | None = None
     new: bool = False
+    regression: str = ""
     of: int = 0
 
 

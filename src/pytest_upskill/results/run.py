@@ -16,7 +16,7 @@ from ..settings import Gates
 from ..stats import LEVEL, plan_level
 from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
-from .accepted import AcceptedComparison, Compared, case_result, compare
+from .regressions import AcceptedComparison, Standing, compare_all, compared
 from .summary import Summary, summarize
 from .unseen import unseen_notes
 from .verdict import Verdict, gate_reasons, verdicts_of
@@ -97,14 +97,22 @@ class RunResults:
     @cached_property
     def comparisons(self) -> list[AcceptedComparison]:
         """One per skill and model with accepted results."""
-        groups: dict[Pair, list[PlannedCase]] = {}
-        for test in self.tests:
-            groups.setdefault(test.pair, []).append(test)
-        return [
-            compare(skill, model, [found for test in tests if (found := self._compared(test))])
-            for (skill, model), tests in groups.items()
-            if any(test.expected or test.new for test in tests)
-        ]
+        return compare_all(self.tests, self.records_of)
+
+    def standing(self, test: PlannedCase) -> Standing | None:
+        """Of a case among the others; None if it has no answer, or an xfail mark."""
+        if (key := (*test.pair, test.case)) in self._standings:
+            return self._standings[key]
+        found = compared(test, self.records_of(test))
+        return found.alone if found else None
+
+    @cached_property
+    def _standings(self) -> dict[tuple[str, str, str], Standing]:
+        return {
+            (*case.test.pair, case.test.case): found.standing(case)
+            for found in self.comparisons
+            for case in found.cases
+        }
 
     @cached_property
     def failed(self) -> list[PlannedCase]:
@@ -157,15 +165,8 @@ class RunResults:
     def _is_failed(self, test: PlannedCase) -> bool:
         if any(record.outcome == "errored" for record in self.records_of(test)):
             return True
-        found = self._compared(test)
-        return found is not None and found.standing.kind in ("failed", "regressed")
-
-    def _compared(self, test: PlannedCase) -> Compared | None:
-        """None for a case without all answers, or with an xfail mark."""
-        result = case_result(self.records_of(test), test.digest)
-        if not result or not test.compared:
-            return None
-        return Compared(test, result)
+        found = self.standing(test)
+        return found is not None and found.kind in ("failed", "regressed")
 
     def _not_run(self, skill: str, model: str) -> int:
         planned = [test for test in self.tests if test.pair == (skill, model)]

@@ -81,6 +81,7 @@ def _test(test: PlannedCase) -> dict[str, Any]:
             "among": known.among,
         },
         "new": test.new,
+        "regression": test.regression,
         "of": test.of,
     }
 

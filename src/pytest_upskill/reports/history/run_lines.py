@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from ..._util.texts import counted, one_line, percent, seconds
-from ...results.accepted import case_result, reaches
+from ...results.accepted import case_result
+from ...results.regressions import reaches
 from ...results.run import Pair, RunResults
 from ...results.run_comparison import CaseChange, LeftOut, PairComparison, RunComparison
 from ...results.summary import SCORE_WORDS, points_words

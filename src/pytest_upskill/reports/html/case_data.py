@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from ..._util.texts import digest, harmless, one_line, shortened, slug
-from ...results.accepted import Standing, case_result, reaches, standing_of
+from ...results.regressions import Standing, reaches
 from ...results.run import Pair, RunResults
 from ...results.summary import CaseSummary
 from ...settings import Score
@@ -42,7 +42,7 @@ class CaseRow:
     test: PlannedCase
     records: Sequence[Record]
     summary: CaseSummary | None  # over complete runs
-    regressed: bool
+    standing: Standing | None  # compared with accepted results
     score: Score = "pass"  # of the skill
 
     @cached_property
@@ -53,7 +53,7 @@ class CaseRow:
         without, with_it = [arm.scored(self.score) for arm in arms] or [None, None]
         found = {
             "failed": self.count is not None and not reaches(self.count, self.test.threshold),
-            "regressed": self.regressed,
+            "regressed": self.standing is not None and self.standing.kind == "regressed",
             "worse": self.lift is not None and self.lift < -_ROUNDING,
             "errored": any(record.outcome == "errored" for record in self.records),
             "flaky": any(self._varies(arm) for arm in ("baseline", "skill")),
@@ -75,14 +75,6 @@ class CaseRow:
         return Count(passed, len(done)) if done else None
 
     @property
-    def standing(self) -> Standing | None:
-        """Compared with accepted results; None if the case has no answer, or an xfail mark."""
-        result = case_result(self.records, self.test.digest)
-        if not result or not self.test.compared:
-            return None
-        return standing_of(result.count, self.test.threshold, self.test.expected)
-
-    @property
     def is_telling(self) -> bool:
         return not _TELLING.isdisjoint(self.states)
 
@@ -97,18 +89,13 @@ def rows_of(results: RunResults) -> list[CaseRow]:
         (row.skill, row.model): {case.case: case for case in row.by_case}
         for row in results.summaries
     }
-    worse = {
-        (found.skill, case.test.case, found.model)
-        for found in results.comparisons
-        for case in found.to_run_again
-    }
     scores = {skill.name: skill.score for skill in results.skills}
     return [
         CaseRow(
             test,
             results.records_of(test),
             summaries.get((test.skill, test.model), {}).get(test.case),
-            (test.skill, test.case, test.model) in worse,
+            results.standing(test),
             scores.get(test.skill, "pass"),
         )
         for test in results.tests

@@ -1,0 +1,94 @@
+"""What is decided over all cases of a skill on a model: how many runs, and what regressed.
+
+Every xdist worker has all items and decides alone, from the same answers and with the same result:
+no question is asked twice, and nothing has to be sent around.
+"""
+
+from collections.abc import Sequence
+
+import pytest
+
+from ..checks.judging import Ask
+from ..results.regressions import AcceptedComparison, Standing, compare, compared
+from ..results.summary import summarize
+from ..settings import Settings
+from ..stats import look, look_plan
+from ..trials.plan import PlannedCase
+from ..trials.records import Record
+from .calls import plan_of
+from .nodes import CaseItem, records_of_items
+
+Pair = tuple[str, str]
+
+
+def looks_of(settings: Settings) -> tuple[int, ...]:
+    """The numbers of runs after which to look at the verdict; none without a range of runs."""
+    return look_plan(settings.first_runs, settings.runs) if settings.first_runs else ()
+
+
+class Groups:
+    """The items of a run by skill and model.
+
+    The first item that needs a decision waits for the answers of its group and grades them; the
+    grades stay in the items.
+    """
+
+    def __init__(self, settings: Settings, ask: Ask, items: Sequence[pytest.Item]) -> None:
+        self._looks = looks_of(settings)
+        self._most = settings.runs
+        self._ask = ask
+        self._items = {item.nodeid: item for item in items if isinstance(item, CaseItem)}
+        self._tests: dict[Pair, list[PlannedCase]] = {}
+        for test in plan_of(items).tests:
+            self._tests.setdefault(test.pair, []).append(test)
+        self._runs: dict[Pair, int] = {}
+        self._compared: dict[Pair, AcceptedComparison | None] = {}
+
+    def runs_of(self, item: CaseItem) -> int:
+        """How many of ``--skill-runs 3..12`` a case gets."""
+        if not self._looks:
+            return self._most
+        pair = item.planned.pair
+        if pair not in self._runs:
+            self._runs[pair] = self._decide(*pair)
+        return self._runs[pair]
+
+    def _decide(self, skill: str, model: str) -> int:
+        score = self._items_of((skill, model))[0].parent.info.score
+        for runs in self._looks:
+            records = [record for own in self._records((skill, model), runs) for record in own]
+            seen = summarize(records, skill, model, model_id=model, not_run=0, score=score)
+            # With an answer missing the verdict is incomplete, and more runs would not change that.
+            scores, chance = seen.scores(over="baseline"), seen.chance(over="baseline")
+            if seen.errored or not scores or not look(scores, runs, self._looks, chance).open:
+                break
+        return runs
+
+    def regression_of(self, item: CaseItem) -> Standing | None:
+        """The standing of a case that regressed, alone or as a part of its group.
+
+        None also if there are tests in Python in the group: what they answer is only known in the
+        end.
+        """
+        pair = item.planned.pair
+        if pair not in self._compared:
+            self._compared[pair] = self._compare(item)
+        found = self._compared[pair]
+        own = [case for case in found.regressed if case.test.nodeid == item.nodeid] if found else []
+        return found.standing(own[0]) if found and own else None
+
+    def _compare(self, item: CaseItem) -> AcceptedComparison | None:
+        pair = item.planned.pair
+        tests, items = self._tests[pair], self._items_of(pair)
+        if len(items) < len(tests):
+            return None
+        records = self._records(pair, self.runs_of(item))
+        cases = [compared(test, own) for test, own in zip(tests, records, strict=True)]
+        return compare(*pair, [case for case in cases if case])
+
+    def _items_of(self, pair: Pair) -> list[CaseItem]:
+        nodeids = [test.nodeid for test in self._tests[pair]]
+        return [self._items[nodeid] for nodeid in nodeids if nodeid in self._items]
+
+    def _records(self, pair: Pair, runs: int) -> list[list[Record]]:
+        return records_of_items(self._items_of(pair), runs, self._ask)

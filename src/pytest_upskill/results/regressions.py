@@ -1,0 +1,199 @@
+"""How the cases of a run compare with their accepted results, alone and together."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Literal
+
+from .._util.texts import one_line
+from ..stats import drop, regressed
+from ..trials.plan import Count, Expectation, PlannedCase
+from ..trials.records import Record
+from .accepted import CaseResult, case_result
+
+# Half of the 5 % false alarms that an unchanged skill may raise: the other half is for the skill
+# as a whole, as in stats.regressed.
+_LEVEL: Final = 0.025
+
+Kind = Literal["passed", "failed", "better", "accepted as failing", "could be chance", "regressed"]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A case compared with its accepted result."""
+
+    kind: Kind
+    reason: str = ""
+
+
+def reaches(count: Count, threshold: float | None) -> bool:
+    """Whether enough runs of a case passed."""
+    return count.share > 0.5 if threshold is None else count.share >= threshold
+
+
+def fell(now: Count, expected: Expectation | None) -> bool:
+    """Whether fewer runs pass than accepted: alone or with other cases it may be a regression."""
+    return expected is not None and now.share < expected.was.share
+
+
+def standing_of(now: Count, threshold: float | None, expected: Expectation | None) -> Standing:
+    """What one case shows without the others.
+
+    With several runs, a regression must pass Bonferroni's level, the first step of Holm.
+    ``compare`` finds the rest.
+    """
+    good = reaches(now, threshold)
+    if expected is None:
+        return Standing("passed" if good else "failed")
+    was, date, among = expected
+    was_good = reaches(was, threshold)
+    if good:
+        return Standing("passed" if was_good else "better")
+    if not was_good:
+        return Standing("accepted as failing", f"accepted as failing on {date} ({was})")
+    numbers = expected.beside(now)
+    if _from_all_to_none(was, now) or drop([was], [now]) <= _LEVEL / among:
+        return Standing("regressed", f"regression: {numbers}")
+    return Standing("could be chance", f"{numbers}; could be chance")
+
+
+def _from_all_to_none(was: Count, now: Count) -> bool:
+    """Where one side is a single run, it is taken at its word: no test could show anything."""
+    return 1 in (was.runs, now.runs) and was.passes == was.runs and now.passes == 0
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A case that ran, with its accepted result."""
+
+    test: PlannedCase
+    result: CaseResult
+
+    @property
+    def expected(self) -> Expectation | None:
+        return self.test.expected
+
+    @cached_property
+    def alone(self) -> Standing:
+        """What it shows without the other cases."""
+        return standing_of(self.result.count, self.test.threshold, self.expected)
+
+    @property
+    def numbers(self) -> str:
+        """Its present result and the accepted one."""
+        return f"{one_line(self.test.case, 80)}: {self.counts}"
+
+    @property
+    def counts(self) -> str:
+        now = self.result.count
+        return self.expected.beside(now) if self.expected else f"{now} passed"
+
+    @property
+    def fell(self) -> bool:
+        return fell(self.result.count, self.expected)
+
+
+@dataclass(frozen=True)
+class AcceptedComparison:
+    """A skill on a model compared with its accepted results."""
+
+    skill: str
+    model: str
+    cases: tuple[Compared, ...]
+    worse: tuple[Compared, ...]  # by evidence of their own
+    whole: bool  # the other cases together got worse too
+    p_whole: float
+
+    @cached_property
+    def regressed(self) -> tuple[Compared, ...]:
+        """The cases whose tests fail: those that are worse, and if all together are, all that fell.
+
+        A test that failed stays one, also in a run that was stopped before the others.
+        """
+        return self.of_kind("regressed")
+
+    def standing(self, case: Compared) -> Standing:
+        """What a case shows among the others."""
+        if self._is_worse(case):
+            return Standing("regressed", f"regression: {case.counts}")
+        if case.test.regression:
+            return Standing("regressed", case.test.regression)
+        if self.whole and case.fell:
+            return Standing("regressed", f"regression of {self._together}: {case.counts}")
+        return case.alone
+
+    def of_kind(self, *kinds: Kind) -> tuple[Compared, ...]:
+        return tuple(case for case in self.cases if self.standing(case).kind in kinds)
+
+    @property
+    def unknown(self) -> tuple[Compared, ...]:
+        """Cases without an accepted result: new or changed."""
+        return tuple(case for case in self.cases if case.expected is None)
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why the run fails."""
+        where = f"{self.skill} on {self.model}"
+        reasons = [f"{where}: regression: {case.numbers}" for case in self.worse]
+        rest = [case for case in self.cases if not self._is_worse(case)]
+        if self.whole:
+            was, now = map(_sum, _columns(rest))
+            numbers = f"{now} runs passed (accepted: {was}, p = {self.p_whole:.2g})"
+            reasons.append(f"{where}: regression of {self._together}: {numbers}")
+        else:
+            decided = [case for case in rest if case.test.regression]
+            reasons += [f"{where}: {case.test.case}: {case.test.regression}" for case in decided]
+        return reasons
+
+    def _is_worse(self, case: Compared) -> bool:
+        return case.test.case in self._names_of_worse
+
+    @cached_property
+    def _names_of_worse(self) -> frozenset[str]:
+        return frozenset(case.test.case for case in self.worse)
+
+    @property
+    def _together(self) -> str:
+        return "the other cases together" if self.worse else "the skill as a whole"
+
+
+def compared(test: PlannedCase, records: Sequence[Record]) -> Compared | None:
+    """None for a case without all answers, or with an xfail mark."""
+    result = case_result(records, test.digest)
+    return Compared(test, result) if result and test.compared else None
+
+
+def compare_all(
+    tests: Iterable[PlannedCase], records_of: Callable[[PlannedCase], Sequence[Record]]
+) -> list[AcceptedComparison]:
+    """One per skill and model with accepted results."""
+    groups: dict[tuple[str, str], list[PlannedCase]] = {}
+    for test in tests:
+        groups.setdefault(test.pair, []).append(test)
+    return [
+        compare(*pair, [found for test in own if (found := compared(test, records_of(test)))])
+        for pair, own in groups.items()
+        if any(test.expected or test.new for test in own)
+    ]
+
+
+def compare(skill: str, model: str, cases: Sequence[Compared]) -> AcceptedComparison:
+    """All cases of a skill on a model together."""
+    known = [case for case in cases if case.expected]
+    found = regressed(*_columns(known))
+    names = {known[index].test.case for index in found.cases}
+    names |= {case.test.case for case in known if case.alone.kind == "regressed"}
+    worse = [case for case in known if case.test.case in names]
+    p_rest = drop(*_columns([case for case in known if case.test.case not in names]))
+    whole = found.whole and p_rest <= _LEVEL
+    return AcceptedComparison(skill, model, tuple(cases), tuple(worse), whole, p_rest)
+
+
+def _columns(cases: Sequence[Compared]) -> tuple[list[Count], list[Count]]:
+    """The accepted and the present result of each case."""
+    pairs = [(case.expected.was, case.result.count) for case in cases if case.expected]
+    return [was for was, _ in pairs], [now for _, now in pairs]
+
+
+def _sum(counts: Sequence[Count]) -> Count:
+    return Count(sum(count.passes for count in counts), sum(count.runs for count in counts))
