@@ -1,13 +1,23 @@
-"""Whole-file writes, and whether a path can be written at all."""
+"""Whole-file reads and writes, and whether a path can be written at all."""
 
 import os
+import re
+import socket
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_upskill._util.files import is_stream, replace_file, save_file, why_unwritable
+import pytest_upskill
+from pytest_upskill._util.files import (
+    is_stream,
+    open_file,
+    read_file,
+    replace_file,
+    save_file,
+    why_unwritable,
+)
 from pytest_upskill.errors import InputError
 
 
@@ -127,3 +137,65 @@ def test_what_can_not_be_written_is_found_without_a_trace(
     assert why_unwritable(tmp_path / path, folder=folder) == problem
     assert sorted(tmp_path.rglob("*")) == before
     assert Path("there/old.json").read_text() == "old"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket", "device", "folder", "link"])
+def test_only_regular_files_are_read_and_nothing_waits(tmp_path: Path, kind: str) -> None:
+    file = tmp_path / "f"
+    if kind == "pipe":
+        os.mkfifo(file)
+    elif kind == "socket":
+        server = socket.socket(socket.AF_UNIX)
+        server.bind(os.path.relpath(file))  # a path may have about 100 characters
+        server.close()
+    elif kind == "folder":
+        file.mkdir()
+    else:
+        file.symlink_to("/dev/zero" if kind == "device" else "f")
+    wanted = {"folder": "Is a directory", "link": "Too many levels of symbolic links"}
+    for read in (read_file, open_file):
+        with pytest.raises(OSError, match=wanted.get(kind, "not a regular file")):
+            read(file)
+
+
+def test_a_file_that_becomes_a_pipe_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("x")
+    os.mkfifo(tmp_path / "pipe")
+    status = (tmp_path / "file").stat()
+    monkeypatch.setattr(Path, "stat", lambda *_, **__: status)
+    with pytest.raises(OSError, match="not a regular file"):
+        read_file(tmp_path / "pipe")
+
+
+def test_a_file_has_a_limit(tmp_path: Path) -> None:
+    file = tmp_path / "f"
+    file.write_bytes(b"12345")
+    assert read_file(file, 5) == b"12345"
+    with pytest.raises(OSError, match=r"5 bytes \(limit 4\)"):
+        read_file(file, 4)
+    with file.open("wb") as sparse:
+        sparse.truncate(10**12)
+    with pytest.raises(OSError, match=r"1,000,000,000,000 bytes \(limit"):
+        read_file(file)
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="there is no /proc")
+def test_a_file_without_a_size_has_a_limit() -> None:
+    assert Path("/proc/self/maps").stat().st_size == 0
+    with pytest.raises(OSError, match=r"11 bytes \(limit 10\)"):
+        read_file(Path("/proc/self/maps"), 10)
+
+
+def test_every_file_is_read_through_the_one_function() -> None:
+    """Files of others may be pipes or endless; these are our own."""
+    own = {"reports/html/markup.py", "models/local.py"}
+    source = Path(pytest_upskill.__file__).parent
+    elsewhere = re.compile(r"\.read_(?:bytes|text)\(|\.open\(\"rb\"\)")
+    found = {
+        file.relative_to(source).as_posix()
+        for file in source.rglob("*.py")
+        if elsewhere.search(file.read_text("utf-8"))
+    }
+    assert found <= own

@@ -87,7 +87,7 @@ def test_what_does_not_fit_is_left_out_and_later_files_are_tried(tmp_path: Path)
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"x" * 1_001, "1,001 bytes"),
+        (b"x" * 1_001, "1,001 bytes (limit 1,000)"),
         (b"a\0b", "not a text"),
         (b"\xff", "not UTF-8 text"),
     ],
@@ -149,8 +149,8 @@ def test_a_link_out_of_the_folder_and_what_is_no_file_are_not_read(tmp_path: Pat
     assert [(file.path, file.reason) for file in skill.unseen] == [
         ("out.md", "a link out of the skill's folder"),
         ("far/away.md", "a link out of the skill's folder"),
-        ("pipe.md", "not a file"),
-        ("loop.md", "not a file"),
+        ("pipe.md", "not a regular file"),
+        ("loop.md", "too many levels of symbolic links"),
     ]
 
 

@@ -102,7 +102,7 @@ def test_environment_may_name_another_file(
         ("a: !!python/name:os.system", "invalid YAML: could not determine a constructor"),
         (b"a: \xff", "invalid YAML: 'utf-8' codec"),
         ("[" * 20_000, "invalid YAML: nested too deeply"),
-        ("#" * 1_000_001, "more than 1,000,000 bytes"),
+        ("#" * 1_000_001, "1,000,001 bytes (limit 1,000,000)"),
     ],
 )
 def test_broken_file_is_one_clear_error(tmp_path: Path, text: str | bytes, told: str) -> None:

@@ -1,18 +1,55 @@
-"""Whole-file writes, and whether a path can be written at all."""
+"""Whole-file reads and writes, and whether a path can be written at all."""
 
+import errno
 import hashlib
 import os
 import secrets
+import stat
 import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from ..errors import InputError, shown
 from .keys import without_keys
 
+LARGEST: Final = 256_000_000  # bytes of a file that a run has written; texts of people have less
+_WITHOUT_WAITING: Final = (  # these are 0 where a system lacks them
+    getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+)
 _HOUR: Final = 3600.0
+
+
+def open_file(file: Path) -> BinaryIO:
+    """A file to read. OSError if it is a folder, pipe, socket or device, which might never end."""
+    _require_regular(file.stat())  # opening a device may already do something
+    stream = os.fdopen(os.open(file, os.O_RDONLY | _WITHOUT_WAITING), "rb")
+    try:
+        _require_regular(os.fstat(stream.fileno()))
+    except OSError:
+        stream.close()
+        raise
+    return stream
+
+
+def read_file(file: Path, limit: int = LARGEST) -> bytes:
+    """The content of a file; OSError if it has more bytes than the limit, or can't be read."""
+    with open_file(file) as stream:
+        size = os.fstat(stream.fileno()).st_size
+        # Files of the system, as in /proc, have a size of 0 and may go on for ever; None is the
+        # content of one that has nothing to say yet.
+        data = b"" if size > limit else stream.read(limit + 1) or b""
+    if max(size, len(data)) > limit:
+        raise OSError(errno.EFBIG, f"{max(size, len(data)):,} bytes (limit {limit:,})", str(file))
+    return data
+
+
+def _require_regular(status: os.stat_result) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "not a regular file")
 
 
 def is_stream(file: Path) -> bool:

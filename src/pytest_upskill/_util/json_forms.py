@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from ..errors import CasesError, InputError, Text, shown
-from .files import reason_of
+from .files import read_file, reason_of
 from .texts import guess, one_line
 
 Location = tuple[str | int, ...]
@@ -74,7 +74,7 @@ def read_json(
     file: Path,
     error: type[InputError],
     hint: Text = "",
-    read: Callable[[Path], bytes] = Path.read_bytes,
+    read: Callable[[Path], bytes] = read_file,
     hook: Callable[[list[tuple[str, Any]]], Any] | None = None,
 ) -> tuple[str, Any]:
     """The text and the value of a JSON file, or an error that says where it is broken."""
@@ -100,7 +100,7 @@ def read_json_form(
     form: TypeAdapter[Any],
     error: type[InputError],
     hint: Text = "",
-    read: Callable[[Path], bytes] = Path.read_bytes,
+    read: Callable[[Path], bytes] = read_file,
 ) -> Any:
     """A JSON file that matches a form, or an error with the line of the first problem."""
     text, data = read_json(file, error, hint, read)
@@ -126,7 +126,7 @@ def _path_in(data: Any, detail: ErrorDetails) -> Location:
 
 def cases_error(file: Path, problems: Sequence[Problem]) -> CasesError:
     """One error for all problems of a file; its text shows the first few, each with its line."""
-    text = file.read_bytes().decode("utf-8-sig")
+    text = read_file(file).decode("utf-8-sig")
     shown_problems, more = problems[:_MAX_PROBLEMS_SHOWN], len(problems) - _MAX_PROBLEMS_SHOWN
     places = [f"{shown(file)}:{line_of(text, loc)}" for loc, _ in shown_problems]
     lines = [f"{json_path(loc)}: {what}" for loc, what in shown_problems]

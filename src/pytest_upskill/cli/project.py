@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from .._util.files import read_file
 from ..errors import InputError, shown
 from ..results.history import default_folder
 from ..skills.upskill_config import read_config
 
 # In the order of pytest, each with its tables for pytest.
+_LONGEST: Final = 10_000_000  # bytes
 _TABLES: Final = {
     "pytest.toml": (("pytest",),),
     ".pytest.toml": (("pytest",),),
@@ -64,7 +66,7 @@ def project_root(start: Path) -> Path:
 def _table(file: Path, tables: tuple[tuple[str, ...], ...]) -> dict[str, Any] | None:
     """The file's table for pytest; None if it has none."""
     try:
-        text = file.read_text("utf-8-sig")
+        text = read_file(file, _LONGEST).decode("utf-8-sig")
         data = tomllib.loads(text) if file.suffix == ".toml" else _ini(text)
     except (OSError, ValueError, configparser.Error):
         return None

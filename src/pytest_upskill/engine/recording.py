@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from .._util.files import reason_of, replace_file
+from .._util.files import read_file, reason_of, replace_file
 from .._util.texts import one_line
 from ..errors import Setting, SettingsError, shown
 from ..trials.answer import Answer, NoAnswer, Reply, token_count
@@ -90,7 +90,7 @@ def load_recording(file: Path, setting: str = "replay_file") -> dict[str, Answer
 def _read(file: Path, setting: str) -> Iterator[tuple[str, Answer, str]]:
     """The key, the answer and the text of each line."""
     try:
-        text = file.read_text("utf-8-sig")
+        text = read_file(file).decode("utf-8-sig")
     except OSError as error:
         problem, hint = reason_of(error), "Check the path."
         raise SettingsError(setting, problem, hint, value=shown(file)) from None

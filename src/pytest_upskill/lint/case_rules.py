@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, TypeAdapter
 
+from .._util.files import read_file
 from .._util.json_forms import FormError, Location, json_path, line_of
 from .._util.texts import counted, guess
 from ..checks import (
@@ -73,7 +74,7 @@ class _File:
 
     def __init__(self, file: Path) -> None:
         self._name = shown(file)
-        self._text = file.read_bytes().decode("utf-8-sig")
+        self._text = read_file(file).decode("utf-8-sig")
 
     def finding(
         self, level: Level, code: str, place: Location, message: str, hint: Message = ""

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Final
 
-from .._util.files import reason_of
+from .._util.files import open_file, reason_of
 from .._util.texts import digest, one_line
 from ..errors import ModelError
 from ..trials.trial import Question
@@ -104,7 +104,7 @@ def installed() -> bool:
 
 def _require_gguf(spec: ModelSpec, file: Path) -> None:
     try:
-        with file.open("rb") as opened:
+        with open_file(file) as opened:
             magic = opened.read(4)
     except OSError as error:
         raise spec.error(f"{file}: {reason_of(error)}", "Check the path.") from None

@@ -1,6 +1,8 @@
 """Read a --skill-json file back; summaries and verdicts are derived from its records."""
 
+import errno
 import gzip
+import io
 import zlib
 from datetime import datetime
 from pathlib import Path
@@ -8,6 +10,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 
+from .._util.files import LARGEST, read_file
 from .._util.git import Commit
 from .._util.json_forms import read_json_form
 from ..errors import ResultsError
@@ -178,13 +181,17 @@ def read_run(file: Path) -> RunResults:
 
 def unpacked(file: Path) -> bytes:
     """The content of a file, compressed or not; OSError or ValueError if it can't be read."""
-    data = file.read_bytes()
+    data = read_file(file)
     if not data.startswith(_GZIP_MAGIC):
         return data
     try:
-        return gzip.decompress(data)
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
+            content = packed.read(LARGEST + 1)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ValueError(f"damaged gzip file: {error}") from None
+    if len(content) > LARGEST:
+        raise OSError(errno.EFBIG, f"more than {LARGEST:,} bytes, unpacked")
+    return content
 
 
 def _run(form: _Results) -> RunResults:

@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from pydantic import AwareDatetime, FiniteFloat, TypeAdapter, ValidationError
 
+from .._util.files import open_file
 from .._util.git import Commit
 from .._util.texts import counted, one_line
 from ..engine.database import make_folder
@@ -261,7 +262,7 @@ def read_head(file: Path) -> Head:
     A file without one, such as a copy of a --skill-json file, is read whole.
     """
     try:
-        with file.open("rb") as stream:
+        with open_file(file) as stream:
             if stream.read(len(_START)) == _START:
                 return _form().validate_json(_until_zero(stream))
     except (OSError, ValidationError):

@@ -16,7 +16,7 @@ from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from .._util.files import reason_of
+from .._util.files import read_file, reason_of
 from .._util.texts import one_line
 from ..errors import ResultsError
 from .history import Head, KeptRun, Row, runs
@@ -137,7 +137,7 @@ def _result_form() -> TypeAdapter[_Result]:
 
 def _read(file: Path, form: TypeAdapter[_Form]) -> _Form:
     try:
-        return form.validate_json(file.read_bytes())
+        return form.validate_json(read_file(file))
     except OSError as error:
         raise ResultsError(file, reason_of(error), "Check the file.") from None
     except ValidationError as error:

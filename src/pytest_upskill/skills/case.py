@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 
 from pydantic import TypeAdapter
 
+from .._util.files import read_file
 from .._util.json_forms import (
     FormError,
     Location,
@@ -273,9 +274,7 @@ def _read_json(file: Path) -> tuple[str, Any]:
 
 
 def _content(file: Path) -> bytes:
-    if file.stat().st_size > MAX_CASES_BYTES:
-        raise CasesError(file, f"more than {MAX_CASES_BYTES:,} bytes")
-    data = file.read_bytes()
+    data = read_file(file, MAX_CASES_BYTES)
     if not data.removeprefix(codecs.BOM_UTF8).strip():
         raise CasesError(file, "empty file", how_to_add_cases(file))
     return data

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from .._util.files import reason_of
+from .._util.files import read_file, reason_of
 from ..settings import MOST_REFERENCE_TOKENS, Settings
 from .at_ref import FilesAtRef, files_at_ref
 from .folder import MAX_FILE_BYTES, SKILL_NAMES, is_folder, text_of, why_unsendable
@@ -38,12 +38,7 @@ class FilesOnDisk:
             file = self._folder / path
             if why := why_unsendable(self._folder, PurePosixPath(path)):
                 raise ValueError(why)
-            if not file.is_file():
-                raise ValueError("not a file")
-            size = file.stat().st_size
-            if size > MAX_FILE_BYTES:
-                raise ValueError(f"{size:,} bytes")
-            return text_of(file.read_bytes())
+            return text_of(read_file(file, MAX_FILE_BYTES))
         except OSError as error:
             raise ValueError(reason_of(error)) from None
 

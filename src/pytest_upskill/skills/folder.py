@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePath
 from typing import Final, NamedTuple
 
-from .._util.files import reason_of
+from .._util.files import open_file, read_file, reason_of
 from ..errors import SkillError
 
 SKILL_NAMES: Final = ("SKILL.md", "skill.md")
@@ -175,9 +175,7 @@ def is_worktree(folder: Path) -> bool:
     """Whether a folder is another worktree of a git repository; a submodule is not."""
     file = folder / ".git"
     try:
-        if not file.is_file():
-            return False
-        with file.open("rb") as stream:
+        with open_file(file) as stream:
             return b"/worktrees/" in stream.read(1000)
     except OSError:
         return False
@@ -200,7 +198,7 @@ def digest_of(root: Path, files: Iterable[Path]) -> str:
 
 def _chunks(path: Path, size: int) -> Iterator[bytes]:
     """The content of a file; of a huge one only its start and its end."""
-    with path.open("rb") as stream:
+    with open_file(path) as stream:
         if size > _SAMPLED_BYTES:
             yield stream.read(_CHUNK)
             stream.seek(-_CHUNK, os.SEEK_END)
@@ -232,12 +230,10 @@ def read_text(file: Path) -> str:
             )
         if file.exists() and not (file.is_file() and file.name in SKILL_NAMES):
             raise SkillError(file, "not a SKILL.md", "Name a skill's folder or its SKILL.md.")
-        with file.open("rb") as stream:
-            data = stream.read(MAX_FILE_BYTES + 1)
-        if len(data) > MAX_FILE_BYTES:
-            problem = f"{file.stat().st_size:,} bytes (limit {MAX_FILE_BYTES:,})"
+        if (size := file.stat().st_size) > MAX_FILE_BYTES:
+            problem = f"{size:,} bytes (limit {MAX_FILE_BYTES:,})"
             raise SkillError(file, problem, "Move what is not always needed to other files.")
-        return decoded(data)
+        return decoded(read_file(file, MAX_FILE_BYTES))
     except OSError as error:
         raise SkillError(file, reason_of(error), "Check the path.") from None
     except UnicodeDecodeError as error:
@@ -266,7 +262,7 @@ def read_skill_file(folder: Path, name: str) -> str:
         size = real.stat().st_size
         if size > MAX_FILE_BYTES:
             raise ValueError(f"{name!r} has {size:,} bytes (limit {MAX_FILE_BYTES:,})")
-        text = real.read_bytes().decode("utf-8-sig")
+        text = read_file(real, MAX_FILE_BYTES).decode("utf-8-sig")
         if "\0" in text:
             raise NotTextError(f"{name!r} is not text (a null character)")
     except UnicodeDecodeError as error:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from .._util.files import read_file
 from .._util.texts import one_line
 from ..errors import SkillError, shown
 from .folder import (
@@ -235,11 +236,9 @@ def _grouped(files: Sequence[Path], key: Callable[[Path], str]) -> list[list[Pat
 def _text_key(file: Path) -> str:
     """The same for all files with the same text; its own path for one that is not read."""
     try:
-        with file.open("rb") as stream:
-            data = stream.read(MAX_FILE_BYTES + 1)
+        return hashlib.sha256(read_file(file, MAX_FILE_BYTES)).hexdigest()
     except OSError:
         return f"!{file}"
-    return hashlib.sha256(data).hexdigest() if len(data) <= MAX_FILE_BYTES else f"!{file}"
 
 
 def _files_key(file: Path) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import yaml
 
-from .._util.files import reason_of
+from .._util.files import read_file, reason_of
 from .._util.texts import one_line
 from ..errors import InputError, shown
 
@@ -69,10 +69,7 @@ def read_config(folder: Path, env: Mapping[str, str]) -> UpskillConfig:
 
 def _read(file: Path, hint: str) -> dict[str, Any]:
     try:
-        raw = file.read_bytes()
-        if len(raw) > _MAX_BYTES:
-            raise InputError(file, f"more than {_MAX_BYTES:,} bytes", hint)
-        data = yaml.safe_load(raw.decode("utf-8-sig"))
+        data = yaml.safe_load(read_file(file, _MAX_BYTES).decode("utf-8-sig"))
     except OSError as error:
         raise InputError(file, reason_of(error), hint) from None
     except yaml.MarkedYAMLError as error:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from .._util.files import read_file
 from .._util.texts import digest
 from ..checks import load_checked_cases
 from ..errors import CasesError
@@ -36,7 +37,7 @@ def read_case_file(folder: Path) -> CaseFile:
     if file is None or (file.name != CASES_NAME and not has_cases(file)):
         return CaseFile()
     loaded = load_checked_cases(file, folder=folder).whole() if has_cases(file) else []
-    data = json.loads(file.read_bytes().decode("utf-8-sig"))
+    data = json.loads(read_file(file).decode("utf-8-sig"))
     return CaseFile(file, data, tuple(UsableCase({}, case, checks) for case, checks in loaded))
 
 

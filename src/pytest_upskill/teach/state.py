@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from .._util.files import save_file
+from .._util.files import read_file, save_file
 from ..engine.database import make_folder
 from ..engine.store import FOLDER
 from ..errors import Setting, SettingsError
@@ -106,13 +106,13 @@ def resume_state(root: Path, digest: str) -> TeachState:
     folder = max(same)[1]
     for left in folder.glob("tmp-*"):  # left by a killed run
         shutil.rmtree(left, ignore_errors=True)
-    return TeachState(folder, json.loads((folder / _STATE).read_bytes()))
+    return TeachState(folder, json.loads(read_file(folder / _STATE)))
 
 
 def _all(top: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     for file in top.glob(f"*/{_STATE}"):
         try:
-            state = json.loads(file.read_bytes())
+            state = json.loads(read_file(file))
         except (OSError, ValueError):
             continue
         if isinstance(state, dict) and state.get("form") == _FORM:

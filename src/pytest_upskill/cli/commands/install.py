@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from ..._util.files import exchange, reason_of
+from ..._util.files import exchange, read_file, reason_of
 from ..._util.texts import counted, one_line
 from ...errors import InputError, SkillError, shown, spelled
 from ...lint.skill_rules import lint_skill_file
@@ -113,12 +113,12 @@ def _present(target: Path) -> dict[str, Path]:
 def _digest(path: Path) -> str:
     """Of a file's content and its executable bit."""
     runs = "x" if os.name == "posix" and path.stat().st_mode & 0o100 else ""
-    return hashlib.sha256(path.read_bytes()).hexdigest() + runs
+    return hashlib.sha256(read_file(path)).hexdigest() + runs
 
 
 def _written(target: Path) -> dict[str, str]:
     try:
-        files = json.loads((target / MANIFEST_NAME).read_text("utf-8"))["files"]
+        files = json.loads(read_file(target / MANIFEST_NAME).decode("utf-8"))["files"]
     except (OSError, ValueError, KeyError, TypeError):
         return {}
     return (

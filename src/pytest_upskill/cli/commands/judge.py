@@ -11,7 +11,7 @@ from typing import Final
 from pydantic import TypeAdapter
 from tabulate import tabulate
 
-from ..._util.files import reason_of
+from ..._util.files import read_file, reason_of
 from ..._util.json_forms import FormError, Strict, read_form
 from ..._util.texts import counted, one_line
 from ...checks.judging import JUDGE_MAX_OUTPUT, Rulings, judge
@@ -96,7 +96,7 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
 def load_labelled(file: Path) -> list[Labelled]:
     """The examples in a file of JSON lines, or an error with its line."""
     try:
-        lines = file.read_text("utf-8").split("\n")
+        lines = read_file(file).decode("utf-8").split("\n")
     except OSError as error:
         raise InputError(file, reason_of(error), "Check the path.") from None
     except UnicodeDecodeError as error:

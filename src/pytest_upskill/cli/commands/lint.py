@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
+from ..._util.files import read_file
 from ..._util.texts import counted, harmless, one_line
 from ...errors import spelled
 from ...lint import Finding, lint_skill
@@ -107,7 +108,7 @@ def _skill_of(path: Path) -> Path:
 def _judge_is_set(folder: Path) -> bool:
     for name in INI_FILES:
         try:
-            text = (folder / name).read_text("utf-8", errors="replace")
+            text = read_file(folder / name).decode("utf-8", "replace")
         except OSError:
             continue
         if _JUDGE_SET.search(text):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from ..._util.files import reason_of
+from ..._util.files import read_file, reason_of
 from ...errors import TraceError, shown
 from .labelled_text import read_transcript
 from .messages import is_item, is_message, messages_in, read_messages
@@ -50,7 +50,7 @@ def _text(file: Path) -> str:
         if size > MAX_BYTES:
             problem = f"{size:,} bytes (limit {MAX_BYTES:,})"
             raise TraceError(file, problem, "Use the part of it that matters.")
-        data = file.read_bytes()
+        data = read_file(file, MAX_BYTES)
     except OSError as error:
         raise TraceError(file, reason_of(error), "Check the path.") from None
     except ValueError as error:  # a null character in the path
