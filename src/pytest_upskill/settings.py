@@ -11,6 +11,10 @@ DEFAULT_TIMEOUT: Final = 120.0
 DEFAULT_CONCURRENCY: Final = 64
 DEFAULT_HISTORY_MB: Final = 200
 MOST_REFERENCE_TOKENS: Final = 20_000  # estimated, of all files together
+INI_FILES: Final = (  # where pytest looks for its settings, in its order
+    *("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini"),
+    *("pyproject.toml", "tox.ini", "setup.cfg"),
+)
 
 Score = Literal["pass", "checks"]  # what a lift is of: pass rates, or shares of checks passed
 

@@ -44,7 +44,7 @@ def translated(*words: str) -> list[str]:
     ],
 )
 def test_a_skill_is_a_path_or_a_name(written: str, wanted: str) -> None:
-    assert translated("eval", written) == ["--skill", wanted]
+    assert translated("eval", written) == [f"--skill={wanted}"]
 
 
 @pytest.mark.usefixtures("project")
@@ -65,13 +65,13 @@ def test_a_skill_is_a_path_or_a_name(written: str, wanted: str) -> None:
     ],
 )
 def test_the_flags_of_upskill_become_those_of_pytest(words: str, wanted: str) -> None:
-    assert shlex.join(translated(*words.split())) == f"--skill skills/gate {wanted}"
+    assert shlex.join(translated(*words.split())) == f"--skill=skills/gate {wanted}"
 
 
 def test_a_name_is_looked_up_in_skills_dir(project: Path) -> None:
     (project / "skills").rename(project / "kept")
     (project / "upskill.config.yaml").write_text("skills_dir: ./kept")
-    assert translated("eval", "gate") == ["--skill", "kept/gate"]
+    assert translated("eval", "gate") == ["--skill=kept/gate"]
 
 
 @pytest.mark.usefixtures("project")
@@ -108,7 +108,7 @@ def test_only_the_skill_is_tested_and_the_command_is_printed_first(
     in_its_own_process = [COMMAND, "eval", "gate", "-m", "scripted:a.json"]
     done = shell.run(in_its_own_process, project)
     first, *rest = done.out.splitlines()
-    assert first == "pytest --skill skills/gate --model scripted:a.json"
+    assert first == "pytest --skill=skills/gate --model scripted:a.json"
     assert (done.status, done.err) == (0, "")
     assert rest[-1].strip("=").startswith(" 1 passed in ")  # no warning either
     assert shell.run(shlex.split(first), project).status == 0
@@ -150,4 +150,4 @@ def test_an_output_encoding_without_some_characters_works(project: Path, shell: 
     write_skill(project / "skills/tür")
     command = [COMMAND, "eval", "tür", "-m", "haiku", "--", "--collect-only"]
     done = shell.run(command, project, {"PYTHONIOENCODING": "ascii"})
-    assert done.out.startswith("pytest --skill 'skills/t?r' --model haiku")
+    assert done.out.startswith("pytest '--skill=skills/t?r' --model haiku")

@@ -113,7 +113,7 @@ def test_command_works(command: str, project: Path, tmp_path: Path, shell: Shell
             assert '"few-cases"' in shown if json_wanted else "0 errors" in shown
         case ["pytest-upskill", "eval" | "benchmark", *_]:
             shown = run_with_servers(shell, project, words)
-            assert shown.startswith("pytest --skill skills/wick --model haiku --model sonnet")
+            assert shown.startswith("pytest --skill=skills/wick --model haiku --model sonnet")
             assert re.search(r"\d+ (passed|x?failed)", shown), shown
         case ["pytest-upskill", "list", *args]:
             # Not in the project, where other commands leave results.

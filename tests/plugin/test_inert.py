@@ -38,6 +38,7 @@ def test_without_skills_nothing_is_collected_loaded_or_printed(pytester: pytest.
         "pytest_upskill.plugin.hookspecs",
         "pytest_upskill.plugin.option",
         "pytest_upskill.plugin.options",
+        "pytest_upskill.plugin.skill_code",
         "pytest_upskill.settings",
     ]
     shown = [line for line in result.outlines if not line.startswith(("plugins:", "rootdir:"))]

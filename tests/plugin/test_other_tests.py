@@ -1,4 +1,7 @@
-"""Other tests are collected exactly as without the plugin, whatever skills there are."""
+"""Other tests are collected exactly as without the plugin, whatever skills there are.
+
+But for those inside a skill that the same run tests, unless its code is allowed.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +24,7 @@ USING = "def test_{word}(of_{word}): pass\ndef test_more(): pass\n"
 ROOT = "[pytest]\nskill_paths = .\nskill_models = haiku\n"
 BELOW = "[pytest]\nskill_paths = skills\nskill_models = haiku\n"
 HELPER = "skills/gate/scripts/test_helper.py"
+INSIDE = ("skills/gate/", "skills/door/")
 
 
 @pytest.fixture
@@ -59,50 +63,66 @@ def run(pytester: pytest.Pytester, ini: str, *args: str) -> tuple[list[str], lis
     return ids, log.read_text().split(), int(result.ret)
 
 
+WITH_SKILLS = [
+    [],
+    ["."],
+    ["skills"],
+    ["-k", "helper or own"],
+    ["-k", "own", "skills", "tests"],
+    ["--deselect", HELPER],
+    ["--ignore", "skills/gate"],
+    ["--rootdir", ".", "skills/gate", "tests"],
+]
+WITHOUT_SKILLS = [
+    ["tests"],
+    ["tests/test_own.py"],
+    ["tests/test_own.py::test_own"],
+    ["pkg", "tests"],
+    ["skills/gate/scripts"],
+    [HELPER],
+    [f"{HELPER}::test_helper", "tests/test_own.py::test_more"],
+    ["skills/door/tests", HELPER],
+    ["--pyargs", "pkg"],
+    ["--pyargs", "pkg.test_pkg::test_pkg"],
+    ["--rootdir", "skills", HELPER],
+    ["--rootdir", "skills/gate", "tests"],
+    ["--noconftest", HELPER],
+]
+
+
+@pytest.mark.parametrize("allowed", ["", "skill_allow_code = true\n"], ids=["closed", "open"])
 @pytest.mark.parametrize("ini", [ROOT, BELOW], ids=["root", "below"])
-@pytest.mark.parametrize(
-    "args",
-    [
-        [],
-        ["tests"],
-        ["tests/test_own.py"],
-        ["tests/test_own.py::test_own"],
-        ["pkg", "tests"],
-        ["."],
-        ["skills"],
-        ["skills/gate"],
-        ["skills/gate/scripts"],
-        [HELPER],
-        [f"{HELPER}::test_helper", "tests/test_own.py::test_more"],
-        ["skills/door/tests", HELPER],
-        ["-k", "helper or own"],
-        ["-k", "own", "skills", "tests"],
-        ["--pyargs", "pkg"],
-        ["--pyargs", "pkg.test_pkg::test_pkg"],
-        ["--deselect", HELPER],
-        ["--ignore", "skills/gate"],
-        ["--rootdir", ".", "skills/gate"],
-        ["--rootdir", "skills", HELPER],
-        ["--rootdir", "skills/gate", "tests"],
-        ["--noconftest", HELPER],
-    ],
-    ids=" ".join,
-)
+@pytest.mark.parametrize("args", WITHOUT_SKILLS, ids=" ".join)
 @pytest.mark.usefixtures("repository")
 def test_the_same_tests_and_conftest_files(
-    pytester: pytest.Pytester, ini: str, args: Sequence[str]
+    pytester: pytest.Pytester, ini: str, args: Sequence[str], allowed: str
 ) -> None:
     alone = run(pytester, "[pytest]\n", *args, "-p", "no:upskill")
     assert alone[0]
     assert alone[2] == 0
-    assert run(pytester, ini, *args) == alone
+    assert run(pytester, ini + allowed, *args) == alone
+
+
+@pytest.mark.parametrize("ini", [ROOT, BELOW], ids=["root", "below"])
+@pytest.mark.parametrize("args", [*WITH_SKILLS, ["skills/gate"]], ids=" ".join)
+@pytest.mark.usefixtures("repository")
+def test_the_same_but_for_those_inside_the_skills_that_are_tested(
+    pytester: pytest.Pytester, ini: str, args: Sequence[str]
+) -> None:
+    alone = run(pytester, "[pytest]\n", *args, "-p", "no:upskill")
+    assert any("skills/gate/" in one for one in (*alone[0], *alone[1])) or "--ignore" in args
+    outside = [one for one in alone[0] if not one.startswith(INSIDE)]
+    conftests = [one for one in alone[1] if not f"{one}/".startswith(INSIDE)]
+    assert run(pytester, ini, *args) == (outside, conftests, 0)
+    assert run(pytester, f"{ini}skill_allow_code = true\n", *args) == alone
 
 
 @pytest.mark.parametrize("args", [["-n", "2"], ["-n", "2", HELPER], ["-n", "0", "tests"]])
 @pytest.mark.usefixtures("repository")
 def test_they_run_as_without_the_plugin(pytester: pytest.Pytester, args: Sequence[str]) -> None:
     model = write_script(Path("answers.json"))
-    Path("pytest.ini").write_text(f"[pytest]\nskill_paths = .\nskill_models = {model}\n")
+    ini = f"[pytest]\nskill_paths = .\nskill_models = {model}\nskill_allow_code = true\n"
+    Path("pytest.ini").write_text(ini)
     common = ["-v", "-p", "no:cacheprovider", "--import-mode=importlib", *args]
     alone = pytester.runpytest_subprocess(*common, "-p", "no:upskill")
     both = pytester.runpytest_subprocess(*common)
@@ -118,7 +138,8 @@ def test_the_failures_of_the_last_run_come_again_with_their_fixtures(
     pytester: pytest.Pytester,
 ) -> None:
     model = write_script(Path("answers.json"), knows="No idea.")
-    Path("pytest.ini").write_text(f"[pytest]\nskill_paths = .\nskill_models = {model}\n")
+    ini = f"[pytest]\nskill_paths = .\nskill_models = {model}\nskill_allow_code = true\n"
+    Path("pytest.ini").write_text(ini)
     Path(HELPER).write_text("def test_helper(of_gate, of_skills): assert 0\n")
     common = ["-v", "--import-mode=importlib"]
     first = pytester.runpytest_subprocess(*common)

@@ -10,6 +10,7 @@ from typing import Any, Final
 from .._util.files import read_file
 from ..errors import InputError, shown
 from ..results.history import default_folder
+from ..settings import INI_FILES
 from ..skills.upskill_config import read_config
 
 # In the order of pytest, each with its tables for pytest.
@@ -23,7 +24,6 @@ _TABLES: Final = {
     "tox.ini": (("pytest",),),
     "setup.cfg": (("tool:pytest",),),
 }
-INI_FILES: Final = tuple(_TABLES)
 _DEFAULT_SKILLS: Final = "skills"  # upskill's default
 
 
@@ -53,6 +53,19 @@ def _found(start: Path, key: str) -> tuple[Path, Any]:
             if table is not None:
                 return folder / name, table.get(key, [])
     return start / INI_FILES[0], []
+
+
+def require_ini_outside(start: Path, skill: Path) -> None:
+    """Refuse to start pytest with settings of a skill: they can name code."""
+    folder = os.path.realpath(skill.parent if skill.is_file() else skill)
+    file, _ = _found(start, "")
+    if file.is_file() and Path(os.path.realpath(file)).is_relative_to(folder):
+        raise InputError(
+            file,
+            f"ini file inside the skill {shown(skill)}: its settings can run code",
+            "Run this command from outside of the skill, or add -- --skill-allow-code "
+            "if you trust its author.",
+        )
 
 
 def project_root(start: Path) -> Path:

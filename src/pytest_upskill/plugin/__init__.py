@@ -10,6 +10,7 @@ import pytest
 from . import hookspecs
 from .arguments import is_asked_for, split_args
 from .options import add_options, unused_flags
+from .skill_code import keep_code_of_skills_out
 
 _RUN: Final = "upskill-run"
 
@@ -23,8 +24,10 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.add_hookspecs(hookspecs)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """pytest imports the conftest.py beside any file it is given, but a skill must not run code."""
+    keep_code_of_skills_out(early_config)
     known = early_config.known_args_namespace
     known.file_or_dir, _ = split_args(early_config, known.file_or_dir)
 

@@ -6,6 +6,7 @@ Every pytest run looks for them, so this module imports very little.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,7 +47,7 @@ def _skill_arg(config: pytest.Config, arg: str) -> SkillArg | None:
     case, _, model = name.partition("[")
     if path.suffix not in (".md", ".json") or not path.is_file():
         return None
-    if path.suffix == ".md" and not model and config.getoption("doctestglob", None):
+    if path.suffix == ".md" and not model and _given(config, "doctestglob"):
         return None  # a text with doctests
     skill_file = _skill_file_for(path, _tests_file(config))
     if skill_file is None:
@@ -59,9 +60,13 @@ def _skill_arg(config: pytest.Config, arg: str) -> SkillArg | None:
     )
 
 
+def _given(config: pytest.Config, dest: str) -> Any:
+    """The value of an option, also before pytest has set its options."""
+    return getattr(config.known_args_namespace, dest, None)
+
+
 def _tests_file(config: pytest.Config) -> Path | None:
-    """The file of --skill-tests, also before pytest has set its options."""
-    given = getattr(config.known_args_namespace, TESTS.dest, None)
+    given = _given(config, TESTS.dest)
     found: Path | None = TESTS.value(config)
     return absolute(config.invocation_params.dir, given) if given else found
 

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import pytest
 
-from .._util.keys import without_keys
 from ..errors import Setting, SettingsError, UpskillError, spelling
 from ..settings import (
     DEFAULT_CONCURRENCY,
@@ -62,6 +61,14 @@ MODEL: Final = Option(
     ini="skill_models",
 )
 TESTS: Final = Option("tests_file", "--skill-tests", PATH, "FILE", "Use the cases of another file.")
+ALLOW_CODE: Final = Option(
+    "allow_code",
+    "--skill-allow-code",
+    SWITCH,
+    None,
+    'Run Python in a skill\'s own folder: checks ("python": "checks.py:function"), tests and '
+    "conftest files.",
+)
 OPTIONS: Final = (
     SKILL,
     MODEL,
@@ -248,13 +255,7 @@ OPTIONS: Final = (
         "DIR",
         "Where to keep runs (default .upskill/runs in the rootdir).",
     ),
-    Option(
-        "allow_code",
-        "--skill-allow-code",
-        SWITCH,
-        None,
-        'Run the Python checks in a skill\'s own folder ("python": "checks.py:function").',
-    ),
+    ALLOW_CODE,
 )
 # Keys of the ini file that no option has, as they are meant for more than one run: by setting,
 # the key, its kind and its help.
@@ -287,6 +288,8 @@ def add_options(group: pytest.OptionGroup, parser: pytest.Parser) -> None:
 
 def message_of(error: UpskillError, config: pytest.Config) -> str:
     """An error with flags for settings, and the ini file if the wrong value is from there."""
+    from .._util.keys import without_keys  # every pytest run imports this module
+
     if isinstance(error, SettingsError):
         return without_keys(error.message(spell, partial(_origin, config)))
     return without_keys(error.message(spell))

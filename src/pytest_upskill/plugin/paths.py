@@ -18,6 +18,7 @@ from ..skills.search import FoundSkills, LeftOut, find_skills
 from .arguments import SkillArg, path_of, split_args
 from .option import absolute
 from .options import SKILL
+from .skill_code import code_kept_out
 
 Pick = tuple[str, str | None]  # a case and a model, None for the models of the run
 
@@ -94,7 +95,8 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
     paths = [path_of(config, arg) for arg in ordinary]
     if by_option and not given:
         ordinary, config.args_source = [], pytest.Config.ArgsSource.ARGS
-    config.args = ordinary
+    code = code_kept_out(config)
+    config.args = code.without_skills(ordinary) if code else ordinary
 
     roots = list(settings.skill_paths)
     named_files = {arg.skill_file: None for arg in named}
@@ -123,10 +125,13 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
         _require_file(settings.tests_file)
     home = config.invocation_params.dir if by_option else _project(config)
     folders = {file.parent for file in files}
+    is_inside = code.skill_around if code else lambda path: not folders.isdisjoint(_upwards(path))
     chosen = [
-        replace(source, conftests=_conftests_for(source.folder, folders, home, config.rootpath))
+        replace(source, conftests=_conftests_for(source.folder, is_inside, home, config.rootpath))
         for source in sources.values()
     ]
+    if code:
+        code.close(source.folder for source in chosen)
     tested = {source.file: source.has_cases for source in chosen}
     with_cases = tuple(source for source in chosen if tested[source.file])
     without = tuple(source for source in chosen if not tested[source.file])
@@ -197,20 +202,25 @@ def _project(config: pytest.Config) -> Path:
     )
 
 
-def _conftests_for(skill: Path, skills: Collection[Path], home: Path, root: Path) -> Path | None:
+def _conftests_for(
+    skill: Path, is_inside: Callable[[Path], object], home: Path, root: Path
+) -> Path | None:
     """The nearest folder of the project around a skill, or of the run if it is elsewhere.
 
-    Not one inside a skill: testing a skill must not run its code.
+    Not one inside a skill or another repository: testing a skill must not run its code.
     """
-    around = [folder for folder in skill.parents if folder.is_relative_to(home)]
-    return next(
-        (
-            folder
-            for folder in [*around, home, root]
-            if not any(path in skills for path in (folder, *folder.parents))
-        ),
-        None,
-    )
+    around = list[Path]()
+    for folder in skill.parents:
+        if folder == home or not folder.is_relative_to(home):
+            break
+        around.append(folder)
+        if (folder / ".git").exists():  # another repository below the project
+            around.clear()
+    return next((folder for folder in [*around, home, root] if not is_inside(folder)), None)
+
+
+def _upwards(path: Path) -> tuple[Path, ...]:
+    return path, *path.parents
 
 
 def _skills_of(path: Path) -> FoundSkills:

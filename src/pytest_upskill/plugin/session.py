@@ -53,6 +53,7 @@ from .options import MODEL, message_of, read_settings, spell
 from .otel import OtelExport
 from .outcomes import NotAnswered
 from .paths import Selected
+from .skill_code import SkillCode, code_kept_out
 from .status_line import Tally
 
 _NO_SKILL = (
@@ -73,6 +74,7 @@ class UpskillRun:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._session: pytest.Session | None = None
+        self._code = code_kept_out(config)
         self._selected = Selected()
         self._with_conftests: set[Path] = set()
         self._models = Assembly()
@@ -104,7 +106,9 @@ class UpskillRun:
         self.asks = not any(getattr(self._config.option, look, False) for look in looks)
         try:
             settings = read_settings(self._config)
-            self.settings = _with_upskill_config(settings, paths.ini_folder(self._config))
+            self.settings = _with_upskill_config(
+                settings, paths.ini_folder(self._config), self._code
+            )
             self._find_skills()
             artifacts.require_apart(self.settings, self._selected.all, self._config)
             if self.asks and not self.settings.judge:
@@ -184,6 +188,8 @@ class UpskillRun:
         if sources:
             lines += display.score_lines(sources, self.settings.score)
             lines += display.reference_lines(sources, self.settings)
+        if self._code:
+            lines += self._code.header_lines(one.folder for one in self._selected.all)
         return lines
 
     @pytest.hookimpl(optionalhook=True)
@@ -405,11 +411,17 @@ class UpskillRun:
         display.write_end(config, annotations, self._problems, self._gate)
 
 
-def _with_upskill_config(settings: Settings, folder: Path) -> Settings:
+def _with_upskill_config(settings: Settings, folder: Path, code: SkillCode | None) -> Settings:
     """Take models and the folder of kept runs from upskill.config.yaml if nothing else has them."""
     if settings.models and (settings.runs_folder or not settings.history):
         return settings
     theirs = read_config(folder, os.environ)
+    if code and theirs.file and code.skill_around(theirs.file):
+        raise InputError(
+            theirs.file,
+            "is inside the skill, which does not choose its models or where runs are kept",
+            "Run pytest from outside of the skill, or name a model and add --skill-no-history.",
+        )
     if not settings.runs_folder:
         settings = replace(settings, runs_folder=theirs.runs_dir)
     if settings.models or not theirs.eval_models:

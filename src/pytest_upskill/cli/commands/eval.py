@@ -9,7 +9,7 @@ from pathlib import Path
 from ..._util.credentials import shown_command
 from ...skills.upskill_config import read_config
 from ..output import forget_output, write
-from ..project import find_skill
+from ..project import find_skill, require_ini_outside
 from ..upskill_flags import FLAGS_OF_EVAL, add_flags, refuse
 
 
@@ -65,7 +65,10 @@ def pytest_arguments(given: argparse.Namespace, env: Mapping[str, str]) -> list[
     here = Path.cwd()
     config = read_config(here, env)
     skill = find_skill(given.skill, env)
-    words = ["--skill", str(skill.relative_to(here) if skill.is_relative_to(here) else skill)]
+    if "--skill-allow-code" not in given.for_pytest:
+        require_ini_outside(here, skill)
+    # With a space pytest would take its settings from the skill's folder, and run what they name.
+    words = [f"--skill={skill.relative_to(here) if skill.is_relative_to(here) else skill}"]
     for model in given.models:
         words += ["--model", model]
     for flag, value in (

@@ -14,9 +14,9 @@ from ..._util.files import read_file
 from ..._util.texts import counted, harmless, one_line
 from ...errors import spelled
 from ...lint import Finding, lint_skill
+from ...settings import INI_FILES
 from ...skills.folder import CASES_NAME, EVALS_NAME, skill_file
 from ...skills.search import LeftOut, find_skills, left_out_lines
-from ..project import INI_FILES
 
 _JUDGE_SET: Final = re.compile(
     r"""^[^#;\n]*(?:\bskill_judge[ \t]*=[ \t]*["']?\w|--skill-judge\b)""", re.M

@@ -1,0 +1,229 @@
+"""Keep pytest from running code of the skills that a run tests, unless --skill-allow-code is given.
+
+Every pytest run imports this module, so it imports very little.
+"""
+
+import os
+from collections.abc import Callable, Generator, Iterable, Sequence
+from fnmatch import fnmatch
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import pytest
+
+from ..errors import shown
+from ..settings import INI_FILES
+from .arguments import path_of, split_args
+from .option import absolute
+from .options import ALLOW_CODE, SKILL
+
+_KEY: Final = pytest.StashKey["SkillCode"]()
+_SAFE: Final = "PYTHONSAFEPATH"
+_TRUST: Final = f"add {ALLOW_CODE.flag} if you trust its author"
+
+
+class SkillCode:
+    """The skills of a run whose files pytest must neither import nor collect.
+
+    Not those of a project that is a skill itself: its ini file is inside the skill, so whoever
+    runs pytest there, without --skill, runs its own tests.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        known, here = config.known_args_namespace, config.invocation_params.dir
+        given = getattr(known, SKILL.dest, None)
+        self._config = config
+        self._here = _real(here)
+        self._ordinary, named = split_args(config, known.file_or_dir)
+        self._by_option = bool(given)
+        self._by_name = bool(named)
+        roots = [absolute(here, path) for path in given or SKILL.in_ini(config) or ()]
+        self._owned = bool(roots) and not given
+        self._roots = _forms(path.parent if path.is_file() else path for path in roots)
+        paths = [path_of(config, arg) for arg in self._ordinary] or [here]
+        # As for the skills themselves: those of the ini file are tested below the arguments.
+        all_of_them = given or (not known.file_or_dir and here == config.rootpath)
+        self._near = None if all_of_them else _forms(paths)
+        self._folders = set(_forms(arg.skill_file.parent for arg in named))
+        self._known: dict[Path, bool] = {}
+        self._paths: list[Path] = []  # that pytest would collect
+
+    @property
+    def is_asked_for(self) -> bool:
+        return bool(self._roots or self._folders)
+
+    @cached_property
+    def _ini(self) -> Path | None:
+        """The ini file, if it has settings."""
+        of_file = any(value.origin == "file" for value in self._config._inicfg.values())
+        return self._config.inipath if of_file else None
+
+    def skill_around(self, path: Path) -> Path | None:
+        """The folder of the skill that a path is in; links are followed."""
+        folders = [folder for form in _forms([path]) for folder in (form, *form.parents)]
+        return next(filter(self._is_closed, folders), None)
+
+    def close(self, folders: Iterable[Path]) -> None:
+        """Skills that were found behind links are closed from everywhere."""
+        self._folders.update(_forms(filter(self.skill_around, folders)))
+        self._known.clear()
+
+    def _is_closed(self, folder: Path) -> bool:
+        if folder not in self._known:
+            self._known[folder] = self._is_tested(folder) and not self._is_project(folder)
+        return self._known[folder]
+
+    def _is_tested(self, folder: Path) -> bool:
+        from ..skills.folder import SKILL_NAMES
+
+        if folder in self._folders:
+            return True
+        if not any(map(folder.is_relative_to, self._roots)):
+            return False
+        near = self._near is None or any(map(folder.is_relative_to, self._near))
+        # A broken link counts too: it may be whole tomorrow.
+        return near and any(os.path.lexists(folder / name) for name in SKILL_NAMES)
+
+    def _is_project(self, folder: Path) -> bool:
+        ini = self._config.inipath
+        inside = ini and _real(ini).is_relative_to(folder) and self._here.is_relative_to(folder)
+        return bool(self._owned and inside)
+
+    def require_own_ini(self) -> None:
+        """Refuse settings that pytest took from a stranger: they can name code."""
+        ini = self._ini
+        if not ini or self._names_ini:
+            return
+        if skill := self.skill_around(ini):
+            where = f"ini file inside the skill {shown(skill)}: its settings can run code"
+            how = "Run pytest from outside of the skill, with --skill=PATH"
+            raise pytest.UsageError(f"{shown(ini)}: {where}\n  {how}, or {_TRUST}.")
+        asked = self._by_option or self._by_name
+        if asked and not self._here.is_relative_to(_real(ini).parent):
+            where = "ini file around the skill, not around this folder: its settings can run code"
+            how = "Write --skill=PATH, with an equals sign, to do without it"
+            there = f"run pytest in {shown(ini.parent)}"
+            raise pytest.UsageError(f"{shown(ini)}: {where}\n  {how}, {there}, or {_TRUST}.")
+
+    def require_project_ini(self) -> None:
+        """Refuse the ini file of a skill in place of the project's own that has skill_paths."""
+        ini = self._ini
+        if not ini or self._here.is_relative_to(_real(ini).parent) or self._names_ini:
+            return
+        from ..skills.folder import is_skill
+
+        around = [folder for folder in _real(ini).parents if is_skill(folder)]
+        inside = any(map(self._here.is_relative_to, around))
+        if around and not inside and _has_skill_paths(self._config.invocation_params.dir):
+            where = f"ini file inside the skill {shown(around[0])}: its settings can run code"
+            how = f"To test the skill, write --skill={shown(around[0])}"
+            raise pytest.UsageError(f"{shown(ini)}: {where}\n  {how}, or {_TRUST}.")
+
+    @property
+    def _names_ini(self) -> bool:
+        return any(word.startswith(("-c", "--config-file")) for word in _own_words(self._config))
+
+    def take_over(self) -> None:
+        """Leave no argument inside a skill to pytest, and import none of its conftest files."""
+        known = self._config.known_args_namespace
+        known.file_or_dir = [arg for arg in self._ordinary if not self._leads_inside(arg)]
+        # The one place where pytest imports conftest files, whatever has led to them.
+        plugins: Any = self._config.pluginmanager
+        load: Callable[..., ModuleType] = plugins._importconftest
+
+        def load_outside(file: Path, *args: Any, **kwargs: Any) -> ModuleType:
+            inside = self.skill_around(file)
+            return ModuleType("conftest") if inside else load(file, *args, **kwargs)
+
+        plugins._importconftest = load_outside
+        if self.skill_around(self._config.invocation_params.dir) and _SAFE not in os.environ:
+            # Workers of xdist are started with the current folder first in sys.path.
+            os.environ[_SAFE] = "1"
+            self._config.add_cleanup(lambda: os.environ.__delitem__(_SAFE))
+
+    def _leads_inside(self, arg: str) -> bool:
+        """Whether an argument is a skill's folder; what is inside can't be collected."""
+        path = path_of(self._config, arg)
+        skill = self.skill_around(path) if path.exists() else None
+        if skill and skill not in _forms([path]):
+            raise pytest.UsageError(
+                f"{shown(path)}: inside the skill {shown(skill)}, which this run tests\n"
+                f"  Leave the skill out of this run, or {_TRUST}."
+            )
+        return skill is not None
+
+    def header_lines(self, skills: Iterable[Path]) -> list[str]:
+        """Say that there are tests inside skills, if pytest would have collected them."""
+        from ..skills.folder import TOOL_FOLDERS, walk
+
+        patterns = self._config.getini("python_files")
+        found = set[Path]()
+        for skill in skills:
+            if not any(map(skill.is_relative_to, self._paths)) or not self.skill_around(skill):
+                continue
+            for folder, subfolders, names in walk(skill):
+                subfolders[:] = [name for name in subfolders if name not in TOOL_FOLDERS]
+                tests = [name for name in names if any(fnmatch(name, one) for one in patterns)]
+                found.update(folder / name for name in tests)
+        if not found:
+            return []
+        files = f"{len(found):,} test file{'' if len(found) == 1 else 's'}"
+        return [f"upskill: {files} inside skills not run (add {ALLOW_CODE.flag})"]
+
+    def without_skills(self, args: Sequence[str]) -> list[str]:
+        """The arguments that are left to pytest."""
+        self._paths = [path_of(self._config, arg) for arg in args]
+        return [arg for arg in args if not self._leads_inside(arg)]
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        return True if self.skill_around(collection_path) else None
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(
+        self, file_path: Path
+    ) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+        """What an argument leads to is never ignored, such as a module of --pyargs."""
+        collected = yield
+        return [] if self.skill_around(file_path) else collected
+
+
+def keep_code_of_skills_out(config: pytest.Config) -> None:
+    """Before pytest imports the first conftest.py."""
+    if ALLOW_CODE.flag in _own_words(config):
+        return
+    code = SkillCode(config)
+    if not code.is_asked_for:
+        code.require_project_ini()
+        return
+    code.require_own_ini()
+    if not (getattr(config.known_args_namespace, ALLOW_CODE.dest) or ALLOW_CODE.in_ini(config)):
+        code.take_over()
+        config.stash[_KEY] = code
+        config.pluginmanager.register(code, "upskill-code")
+
+
+def code_kept_out(config: pytest.Config) -> SkillCode | None:
+    """None if the code of skills may run, or if no skill is tested."""
+    return config.stash.get(_KEY, None)
+
+
+def _own_words(config: pytest.Config) -> list[str]:
+    """The command line as it was typed: that of the config also has the addopts of the ini file."""
+    typed = map(str, config.invocation_params.args)
+    return [*typed, *os.environ.get("PYTEST_ADDOPTS", "").split()]
+
+
+def _has_skill_paths(folder: Path) -> bool:
+    files = (above / name for above in (folder, *folder.parents) for name in INI_FILES)
+    return any(b"skill_paths" in file.read_bytes() for file in files if file.is_file())
+
+
+def _forms(paths: Iterable[Path]) -> tuple[Path, ...]:
+    """Paths as they are written, and as they really are."""
+    return tuple(dict.fromkeys(form for path in paths for form in (path, _real(path))))
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))  # Path.resolve raises on a link to itself
