@@ -157,6 +157,19 @@ def test_cost_is_reserved_at_the_price_of_the_model() -> None:
     )
 
 
+@pytest.mark.parametrize("price", [Price(1.0, 1.0, 3.0), Price(1.0, 1.0, 0.1, written=3.0)])
+def test_the_dearest_kind_of_input_is_reserved(price: Price) -> None:
+    budget = Budget(most_cost=0.00008, price_of=lambda _: price)  # 11 × 3 + 50 = 83
+    assert budget.refusal(question())
+
+
+def test_what_was_written_to_a_cache_counts_at_its_price() -> None:
+    price = Price(1.0, 1.0, 1.0, written=100.0)
+    budget = Budget(most_cost=0.01, price_of=lambda _: price)
+    budget.settle(question(), Usage(100, 0, 0, 100))
+    assert budget.refusal(question())
+
+
 @given(st.lists(st.tuples(st.integers(0, 50), st.booleans())), st.integers(0, 2000))
 def test_spending_never_exceeds_the_limit(calls: list[tuple[int, bool]], most: int) -> None:
     budget, spent = Budget(most_tokens=most), 0

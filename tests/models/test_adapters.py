@@ -82,7 +82,7 @@ def test_input_tokens_count_what_came_from_the_cache(provider: str) -> None:
     reply = Reply("x", input_tokens=10, output_tokens=7, cache_read=100, cache_write=20)
     with LoopbackServer(lambda _: reply) as server:
         [answer] = ask(spec_of(provider, server.url))
-    assert answer.usage == Usage(130, 7, 100)
+    assert answer.usage == Usage(130, 7, 100, 20)
 
 
 NO_COUNTS = [
@@ -233,7 +233,7 @@ def test_an_empty_reply_at_the_limit_names_the_option(provider: str) -> None:
 @pytest.mark.parametrize("stop", ["end", "length"])
 def test_an_empty_reply_says_what_it_cost(provider: str, stop: Stop) -> None:
     reply = Reply("", stop, input_tokens=40, output_tokens=2000)
-    assert trouble(provider, lambda _: reply).paid == (40, 2000, 0)
+    assert trouble(provider, lambda _: reply).paid == (40, 2000, 0, 0)
 
 
 @pytest.mark.parametrize("kind", ["garbage", "wrong_type", "html", "empty_body", "reset", "hang"])
@@ -255,7 +255,7 @@ def test_a_refused_call_costs_nothing(provider: str, status: int) -> None:
 
 def test_a_reply_of_another_shape_costs_what_it_says(provider: str) -> None:
     odd = {"choices": [{"message": 7}], "content": [{"type": "text", "text": 7}]}
-    assert trouble(provider, lambda _: Reply("gate up", raw=odd)).paid == (10, 5, 0)
+    assert trouble(provider, lambda _: Reply("gate up", raw=odd)).paid == (10, 5, 0, 0)
 
 
 def test_what_a_model_thought_counts_even_where_it_is_only_in_the_total() -> None:

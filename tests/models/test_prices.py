@@ -113,9 +113,16 @@ def test_long_questions_cost_more_where_the_provider_says_so() -> None:
 def test_costs_equal_those_of_genai_prices(provider: str, model: str, size: int) -> None:
     import genai_prices
 
-    usage = genai_prices.Usage(input_tokens=size, output_tokens=77, cache_read_tokens=size // 3)
+    third = size // 3
+    written = 0 if model == "gpt-5.4" else third  # it has no price for that
+    usage = genai_prices.Usage(
+        input_tokens=size,
+        output_tokens=77,
+        cache_read_tokens=third,
+        cache_write_tokens=written,
+    )
     theirs = genai_prices.calc_price(usage, model, provider_id=provider).total_price
-    ours = cost(price(f"{provider}:{model}"), Usage(size, 77, size // 3))
+    ours = cost(price(f"{provider}:{model}"), Usage(size, 77, third, written))
     assert ours == pytest.approx(float(theirs))
 
 
@@ -133,10 +140,17 @@ def test_nothing_fetches_newer_prices() -> None:
         (Usage(1000, 0, 9999), 100),  # a server that tells more cached tokens than there are
         (Usage(1001, 10), 3003 + 40),
         (Usage(5001, 10, 1), 25_000 + 0.5 + 60),
+        (Usage(1000, 0, 0, 400), 1000),  # the same without a price of its own
     ],
 )
 def test_the_cost_of_an_answer(usage: Usage, expected: float) -> None:
     assert cost(STEPPED, usage) == pytest.approx(expected / MILLION)
+
+
+def test_what_goes_to_a_cache_may_cost_more() -> None:
+    written = Price(1, 2, 0.1, written=1.25)
+    assert cost(written, Usage(1000, 0, 200, 400)) == pytest.approx(920 / MILLION)
+    assert cost(written, Usage(1000, 0, 200, 9999)) == pytest.approx(1020 / MILLION)
 
 
 @pytest.mark.parametrize("usage", [Usage(), Usage(input=1), Usage(output=1)])

@@ -57,9 +57,16 @@ def test_answers_of_a_trial_are_joined() -> None:
 def test_usage_keeps_only_counts(value: Any) -> None:
     is_count = type(value) in (int, float) and 0 <= value <= 2**53 and value == int(value)
     expected = int(value) if is_count else None
-    assert vars(Usage(value, value, value)) == dict.fromkeys(
-        ("input", "output", "cached"), expected
+    assert vars(Usage(value, value, value, value)) == dict.fromkeys(
+        ("input", "output", "cached", "written"), expected
     )
+
+
+def test_tokens_written_to_a_cache_are_in_the_json_if_there_are_any() -> None:
+    for usage in (Usage(10, 5, 0), Usage(10, 5, 0, 7)):
+        answer = Answer("x", usage)
+        assert Answer.from_json(answer.to_json()) == answer
+        assert ("written" in answer.to_json()["usage"]) == bool(usage.written)
 
 
 def test_a_boolean_is_no_count() -> None:

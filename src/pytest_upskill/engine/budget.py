@@ -106,7 +106,7 @@ class Budget:
         """Why there is no money for a question even with nothing in flight; None if there is."""
         if not self._is_limited:
             return None
-        likely = self._amount(question, *self._counts[question.model].likely(question))
+        likely = self._at_most(question, *self._counts[question.model].likely(question))
         if self._most_tokens is not None and self._tokens + likely.tokens > self._most_tokens:
             self.refused = True
             return self._reached(question, f"{self._tokens:,}", f"{self._most_tokens:,} tokens")
@@ -121,8 +121,8 @@ class Budget:
             return True
         model = question.model
         counts = self._counts[model]
-        worst = self._amount(question, *counts.worst(question))
-        likely = self._amount(question, *counts.likely(question))
+        worst = self._at_most(question, *counts.worst(question))
+        likely = self._at_most(question, *counts.likely(question))
         in_flight = sum(held.model == model for held in self._held.values())
         times = 1 if in_flight < counts.calls else _AMPLE
         if counts.calls and self._fits(worst, times):
@@ -150,9 +150,8 @@ class Budget:
         if not told:
             likely = counts.likely(question)
             paid = replace(paid, input=paid.input or likely[0], output=paid.output or likely[1])
-        used = (paid.input or 0, paid.output or 0)
-        counts.learn(question, *used)
-        spent = self._amount(question, *used, paid.cached)
+        counts.learn(question, paid.input or 0, paid.output or 0)
+        spent = self._amount(question, paid)
         self._tokens += spent.tokens
         self._cost += spent.usd
         if not answered:
@@ -171,14 +170,16 @@ class Budget:
             self._most_cost is None or usd <= self._most_cost
         )
 
-    def _amount(
-        self, question: Question, asked: int, answered: int, cached: int | None = 0
-    ) -> _Amount:
+    def _at_most(self, question: Question, asked: int, answered: int) -> _Amount:
+        """What so many tokens could cost: the provider may cache them, or not."""
+        kinds = ((0, 0), (asked, 0), (0, asked))
+        return max(self._amount(question, Usage(asked, answered, *kind)) for kind in kinds)
+
+    def _amount(self, question: Question, usage: Usage) -> _Amount:
         usd = 0.0
         if self._most_cost is not None:  # looking up prices is slow
-            usage = Usage(asked, answered, cached)
             usd = cost(self._price_of(question.model), usage) or 0.0
-        return _Amount(question.model, asked + answered, usd)
+        return _Amount(question.model, (usage.input or 0) + (usage.output or 0), usd)
 
     def _reached(self, question: Question, spent: str, limit: str) -> Text:
         hint = (self._hint,) if isinstance(self._hint, str) else self._hint

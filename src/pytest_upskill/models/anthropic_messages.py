@@ -119,7 +119,8 @@ def _usage(message: "Message") -> Usage:
     parts = [
         count("input_tokens"),
         cached := count("cache_read_input_tokens", 0 if usage else None),
-        count("cache_creation_input_tokens", 0),
+        written := count("cache_creation_input_tokens", 0),
     ]
     known = [part for part in parts if part is not None]
-    return Usage(sum(known) if len(known) == len(parts) else None, count("output_tokens"), cached)
+    asked = sum(known) if len(known) == len(parts) else None
+    return Usage(asked, count("output_tokens"), cached, written)

@@ -137,7 +137,7 @@ def _start(file: Path) -> tuple[subprocess.Popen[str], str]:
             text=True,
             # Busy-waiting threads starve each other if anything else runs: 2.6 tokens per
             # second on a busy laptop, instead of 34.
-            env={"OMP_WAIT_POLICY": "passive", **os.environ},
+            env={"OMP_WAIT_POLICY": "passive", **environment()},
         )
         assert process.stdout is not None
         address = process.stdout.readline().strip()

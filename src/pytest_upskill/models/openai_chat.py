@@ -131,4 +131,5 @@ def _usage(completion: "ChatCompletion") -> Usage:
         answered = max(answered, total - asked)
     details = getattr(usage, "prompt_tokens_details", None)
     cached = getattr(details, "cached_tokens", None)
-    return Usage(asked, answered, 0 if usage and cached is None else cached)
+    written = getattr(details, "cache_write_tokens", None) or 0
+    return Usage(asked, answered, 0 if usage and cached is None else cached, written)

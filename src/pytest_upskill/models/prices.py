@@ -31,13 +31,15 @@ class Price:
     """USD per million tokens.
 
     ``steps`` are the prices of longer prompts, by the number of input tokens from which they
-    apply to all tokens of a call, in ascending order.
+    apply to all tokens of a call, in ascending order. ``written``: for input that goes to the
+    provider's cache; None if it costs the same.
     """
 
     input: float
     output: float
     cached: float
     steps: tuple[tuple[int, "Price"], ...] = ()
+    written: float | None = None
 
 
 FREE: Final = Price(0, 0, 0)
@@ -55,8 +57,11 @@ def cost(price: Price | None, usage: Usage) -> float | None:
         if usage.input > start:
             price = dearer
     cached = min(usage.cached or 0, usage.input)
-    fresh = usage.input - cached
-    return (fresh * price.input + cached * price.cached + usage.output * price.output) / _MILLION
+    written = min(usage.written or 0, usage.input - cached)
+    fresh = usage.input - cached - written
+    to_cache = price.input if price.written is None else price.written
+    read = fresh * price.input + cached * price.cached + written * to_cache
+    return (read + usage.output * price.output) / _MILLION
 
 
 def parse_prices(lines: Iterable[str]) -> dict[str, Price]:
@@ -118,10 +123,16 @@ def _price(listed: "ModelPrice") -> Price | None:
     if read is None or answer is None:  # a model for images or audio
         return None
     cached = read if listed.cache_read_mtok is None else listed.cache_read_mtok
-    rates = (read, answer, cached)
+    written = listed.cache_write_mtok
+    rates = (read, answer, cached, *([] if written is None else [written]))
     starts = {tier.start for rate in rates if not isinstance(rate, Decimal) for tier in rate.tiers}
     base, *dearer = (
-        Price(_rate(read, size), _rate(answer, size), _rate(cached, size))
+        Price(
+            _rate(read, size),
+            _rate(answer, size),
+            _rate(cached, size),
+            written=None if written is None else _rate(written, size),
+        )
         for size in (0, *(start + 1 for start in sorted(starts)))
     )
     return replace(base, steps=tuple(zip(sorted(starts), dearer, strict=True)))

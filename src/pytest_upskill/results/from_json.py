@@ -109,6 +109,7 @@ class _Record(_Form):
     cost: float | None = None
     files: list[_File] = []
     transcript: list[_Turn] = []
+    written_tokens: int = 0
 
 
 class _Gates(_Form):

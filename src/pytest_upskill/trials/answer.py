@@ -37,17 +37,25 @@ def token_count(value: object) -> int | None:
 class Usage:
     """Tokens of an answer; None where the server doesn't say, or says nonsense.
 
-    ``input`` includes cached tokens, whatever the provider counts, so that arms compare.
+    ``input`` includes cached tokens, whatever the provider counts, so that arms compare, and
+    those ``written`` to its cache, which some charge more for.
     """
 
     input: int | None = None
     output: int | None = None
     cached: int | None = None
+    written: int | None = 0
 
     def __post_init__(self) -> None:
         # Here, because every adapter, script, recording and stored row makes one.
         for name, value in list(vars(self).items()):
             object.__setattr__(self, name, token_count(value))
+
+    def to_json(self) -> dict[str, int | None]:
+        data = {**vars(self)}
+        if not self.written:
+            del data["written"]  # as with almost all servers
+        return data
 
 
 def total_usage(usages: Sequence[Usage]) -> Usage:
@@ -61,6 +69,7 @@ def total_usage(usages: Sequence[Usage]) -> Usage:
         total([usage.input for usage in usages]),
         total([usage.output for usage in usages]),
         total([usage.cached for usage in usages]),
+        total([usage.written for usage in usages]),
     )
 
 
@@ -156,7 +165,7 @@ class Answer:
         """All but ``stored`` and ``asked_at``, which depend on the run."""
         return {
             "text": self.text,
-            "usage": {**vars(self.usage)},
+            "usage": self.usage.to_json(),
             "stop": self.stop,
             "seconds": self.seconds,
             **extras_to_json(self.files, self.transcript),

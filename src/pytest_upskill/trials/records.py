@@ -50,10 +50,12 @@ class Record:
     cost: float | None = None  # in USD; filled in by the controller, which knows the prices
     files: tuple[AnswerFile, ...] = ()
     transcript: Transcript = ()
+    written_tokens: int = 0  # to the provider's cache
 
     @property
     def usage(self) -> Usage:
-        return Usage(self.input_tokens, self.output_tokens, self.cached_tokens)
+        counts = (self.input_tokens, self.output_tokens, self.cached_tokens, self.written_tokens)
+        return Usage(*counts)
 
     @property
     def tokens(self) -> int | None:
@@ -62,10 +64,12 @@ class Record:
         return self.input_tokens + self.output_tokens
 
     def to_json(self) -> dict[str, Any]:
-        """Without files and transcript if there are none, as for a plain completion."""
+        """Without files, transcript and written tokens if there are none, as mostly."""
         # Not dataclasses.asdict: it copies every value, which took a tenth of a test's time.
         data = {**vars(self), "checks": [{**vars(grade)} for grade in self.checks]}
         del data["files"], data["transcript"]
+        if not self.written_tokens:
+            del data["written_tokens"]
         return {**data, **extras_to_json(self.files, self.transcript)}
 
     @classmethod
@@ -94,6 +98,7 @@ def graded_record(trial: Trial, answer: Answer, grades: tuple[Grade, ...]) -> Re
         score=_score(grades),
         files=answer.files,
         transcript=answer.transcript,
+        written_tokens=answer.usage.written or 0,
     )
 
 
