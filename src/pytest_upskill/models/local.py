@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from .._util.files import open_file, reason_of
+from .._util.keys import environment
 from .._util.texts import digest, one_line
 from ..errors import ModelError
 from ..trials.trial import Question
