@@ -245,8 +245,94 @@ def test_new_and_changed_cases_have_no_accepted_result(project: Project, workers
     (project.folder / "skill_meta.json").write_text(json.dumps(changed))
     result = project.run({"a": 1, "c": 1}, workers)
     assert result.parseoutcomes() == {"passed": 1, "failed": 1}
-    result.stdout.fnmatch_lines(["*no accepted result (new or changed): a, c.*"])
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*no accepted result yet: c.*"])
     assert "regression" not in result.stdout.str()
+    assert [line.partition(f"{MODEL}: ")[2] for line in gates(result)] == [
+        "accepted, but gone from the file: b (1 of 1). Restore, or accept anew.",
+        "changed since accepted: a (1 of 1). Restore, or accept anew.",
+    ]
+
+
+def gates(result: pytest.RunResult) -> list[str]:
+    return [line for line in result.outlines if line.startswith("upskill: gate: ")]
+
+
+def edit(project: Project, **keys: dict[str, Any]) -> None:
+    """Change cases in their file, each by name."""
+    file = project.folder / "skill_meta.json"
+    cases = json.loads(file.read_text())["cases"]
+    file.write_text(json.dumps({"cases": [{**one, **keys.get(one["id"], {})} for one in cases]}))
+
+
+@pytest.mark.parametrize("narrow", [["-k", "b"], ["--deselect", "skills/gate/skill_meta.json::a"]])
+def test_a_case_that_was_deselected_is_not_gone(project: Project, narrow: list[str]) -> None:
+    project.write("a", "b", "c")
+    project.run(dict.fromkeys("abc", 1), "--skill-accept")
+    project.write("a", "b")
+    result = project.run(dict.fromkeys("abc", 1), *narrow)
+    assert (gates(result), result.ret) == ([], 0)
+    assert len(gates(project.run(dict.fromkeys("abc", 1)))) == 1
+
+
+def test_an_accepted_case_that_passes_trivially_now_fails_the_run(project: Project) -> None:
+    project.write("a", "b")
+    project.run({"a": 1, "b": 1}, "--skill-accept")
+    edit(project, a={"expected": {"not_contains": ["maybe"]}})
+    result = project.run({"a": 0, "b": 1}, "-q")
+    assert result.parseoutcomes() == {"passed": 2}
+    assert result.ret == 1
+    assert "changed since accepted: a (1 of 1)" in gates(result)[0]
+    text = " ".join(result.stdout.str().split())
+    assert "To accept: pytest --skill skills" in text
+    project.run({"a": 0, "b": 1}, "--skill-accept")
+    assert project.run({"a": 0, "b": 1}).ret == 0
+
+
+def test_accepted_cases_that_are_all_skipped_fail_the_run(project: Project, workers: str) -> None:
+    project.write("a", "b", "c")
+    passes = dict.fromkeys("abc", 1)
+    project.run(passes, "--skill-accept")
+    edit(project, a={"skip": "later"}, b={"models": ["other"]}, c={"skip": "never"})
+    result = project.run(passes, workers)
+    assert result.ret == 1
+    told = " ".join(gates(result))
+    assert "accepted, but skipped now: a (1 of 1), c (1 of 1)." in told
+    assert "accepted, but not for this model now: b (1 of 1)." in told
+    accepting = project.run(passes, "--skill-accept", workers)
+    assert "dropped: a, b, c" in " ".join(accepting.outlines)
+    assert accepting.ret == 0
+    assert json.loads(project.file.read_text())["models"] == {}
+    assert project.run(passes).ret == 0
+
+
+def test_a_skill_whose_file_of_cases_is_gone_fails_the_run(project: Project) -> None:
+    project.write("a")
+    project.run({"a": 1}, "--skill-accept")
+    (project.folder / "skill_meta.json").unlink()
+    write_skill(project.pytester.path / "skills/other", [case("a is it?", "yes", id="a")])
+    result = project.run({"a": 1})
+    assert result.ret == 1
+    assert "accepted, but gone from the file: a (1 of 1)" in gates(result)[0]
+    other = write_script(project.pytester.path / "other.json", knows="yes", does_not="yes")
+    args = ["--skill", "skills", "--model", other]
+    assert project.pytester.runpytest_inprocess(*args).ret == 0  # nothing accepted on this model
+
+
+def test_an_edited_or_skipped_test_in_python_is_told(project: Project) -> None:
+    project.write("a")
+    project.pytester.makepyfile(test_gate=TEST)
+    project.run({"a": 1}, "--skill-accept", skill=False)
+    project.pytester.makepyfile(test_gate=TEST.replace('== "yes"', "is not None"))
+    changed = project.run({"a": 0}, skill=False)
+    assert (changed.parseoutcomes(), changed.ret) == ({"passed": 1}, 1)
+    assert "changed since accepted: test_gate::test_a (1 of 1)" in gates(changed)[0]
+    mark = '@pytest.mark.skip\n    @pytest.mark.skill("skills/gate")'
+    text = TEST.replace('@pytest.mark.skill("skills/gate")', mark)
+    project.pytester.makepyfile(test_gate=text)
+    skipped = project.run({"a": 0}, skill=False)
+    assert (skipped.parseoutcomes(), skipped.ret) == ({"skipped": 1}, 1)
+    assert "accepted, but skipped now: test_gate::test_a" in gates(skipped)[0]
 
 
 def test_editing_the_skill_keeps_accepted_results(project: Project) -> None:

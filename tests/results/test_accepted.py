@@ -20,6 +20,7 @@ from pytest_upskill.results.accepted import (
     read_results,
     results_text,
     updated,
+    without,
     write_results,
 )
 from pytest_upskill.settings import Settings
@@ -133,12 +134,13 @@ def test_an_update_keeps_what_did_not_run() -> None:
     assert after["haiku"].cases == {"a": A, "b": replace(B, passes=4)}
 
 
-def test_an_update_by_the_whole_skill_drops_cases_that_are_gone() -> None:
-    before = {"haiku": replace(MODEL, cases={"a": A, "b": B, "test_x::test_y": A})}
-    after = updated(
-        before, "haiku", replace(MODEL, cases={"b": B}), existing=("b", "c"), whole=True
-    )
+def test_an_update_drops_what_it_is_told_to() -> None:
+    before = {"haiku": replace(MODEL, cases={"a": A, "b": B, "c": B, "test_x::test_y": A})}
+    now = replace(MODEL, cases={"b": B})
+    after = updated(before, "haiku", now, existing=("b", "c"), dropped=("a", "c"))
     assert set(after["haiku"].cases) == {"b", "test_x::test_y"}
+    assert set(without(before, "haiku", ["a", "b"])["haiku"].cases) == {"c", "test_x::test_y"}
+    assert without({"haiku": MODEL, "opus": MODEL}, "haiku", ["a", "b"]) == {"opus": MODEL}
 
 
 def test_a_changed_case_has_no_accepted_result() -> None:

@@ -1,7 +1,7 @@
-"""Accepted results in the controller: notes on the comparison, and --skill-accept."""
+"""Accepted results: which a run has no test for, notes on the comparison, and --skill-accept."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import Final
@@ -10,24 +10,32 @@ import pytest
 
 from .._util.credentials import shown_command
 from .._util.texts import counted, harmless, one_line
-from ..errors import shown
+from ..errors import InputError, shown
 from ..reports.writers import Writer
 from ..results.accepted import (
     DIGITS,
     RESULTS_NAME,
     CaseResult,
     ModelResults,
+    Results,
+    case_digest,
     case_result,
     read_results,
     updated,
+    without,
     write_results,
 )
 from ..results.regressions import AcceptedComparison, Compared
-from ..results.run import RunResults
+from ..results.run import RunResults, judged
+from ..results.unmatched import Present, State, unmatched_in
 from ..settings import Settings
-from ..trials.plan import PlannedCase
+from ..trials.plan import PlannedCase, Unmatched
+from .calls import accepted_of, planned_of
 from .ledger import Ledger
+from .nodes import SkillFile
 from .options import spell
+from .outcomes import is_passed_by
+from .paths import SkillSource
 
 _MOST_NAMES: Final = 10
 
@@ -41,27 +49,91 @@ class _Group:
     folder: Path
     tests: tuple[PlannedCase, ...]
     results: dict[str, CaseResult]  # by node id; only of cases that were answered
-
-    @property
-    def subset(self) -> bool:
-        """Whether the run left out some cases."""
-        from_file = [test.of for test in self.tests if test.of]
-        return len(from_file) < max(from_file, default=0)
+    dropped: tuple[str, ...]  # accepted cases that are gone or skipped
 
     @property
     def existing(self) -> tuple[str, ...]:
         """The ids of all cases in the skill's file, if they come from there."""
-        return max((test.siblings for test in self.tests), key=len)
+        return max((test.siblings for test in self.tests), key=len, default=())
 
 
 def _groups(ledger: Ledger) -> list[_Group]:
     groups: dict[tuple[str, str], list[PlannedCase]] = {}
     for test in ledger.planned:
         groups.setdefault(test.pair, []).append(test)
+    folders = {pair: tests[0].folder for pair, tests in groups.items()}
+    dropped: dict[tuple[str, str], list[str]] = {}
+    for one in judged(ledger.unmatched, list(ledger.planned)):
+        if one.why != "changed":
+            dropped.setdefault(one.pair, []).append(one.case)
+            folders.setdefault(one.pair, one.folder)
     return [
-        _Group(skill, model, Path(tests[0].folder), tuple(tests), _results(ledger, tests))
-        for (skill, model), tests in groups.items()
+        _Group(
+            *pair,
+            Path(folder),
+            tuple(groups.get(pair, ())),
+            _results(ledger, groups.get(pair, ())),
+            tuple(dropped.get(pair, ())),
+        )
+        for pair, folder in folders.items()
     ]
+
+
+def unmatched_of(
+    items: Iterable[pytest.Item],
+    files: Iterable[SkillFile],
+    without_cases: Iterable[SkillSource],
+    models: Mapping[str, str],
+) -> tuple[Unmatched, ...]:
+    """The accepted results on these models that no selected test is compared with."""
+    known: dict[tuple[str, str], _Known] = {}
+    for file in files:
+        for model in file.accepted.keys() & models.keys():
+            listed = bool(file.siblings)
+            one = _Known(file.accepted[model], file.source.folder, file.runnable[model], listed)
+            known[file.source.label, model] = one
+            for case in file.cases:
+                fits = case.is_for(model, models[model])
+                state: State = "left out" if fits else "for other models"
+                one.present[case.id] = Present(case_digest(case), state)
+            for name in set(file.siblings) - one.present.keys():
+                one.present[name] = Present("", "left out")  # broken, which is told
+    for item in items:
+        if (planned := planned_of(item)) and planned.model in (accepted := accepted_of(item)):
+            folder = Path(planned.folder)
+            one = known.setdefault(planned.pair, _Known(accepted[planned.model], folder))
+            state = "skipped" if is_passed_by(item) else "tested"
+            one.present[planned.case] = Present(planned.digest, state)
+    for source in without_cases:
+        for model, accepted_there in _read_if_good(source.folder).items():
+            if model in models:
+                one = known.setdefault((source.label, model), _Known(accepted_there, source.folder))
+                one.all_listed = True
+    return tuple(
+        Unmatched(*pair, name, was.count, one.accepted.date, why, one.of, str(one.folder))
+        for pair, one in known.items()
+        for name, why in unmatched_in(one.accepted, one.present, all_listed=one.all_listed)
+        if (was := one.accepted.cases[name])
+    )
+
+
+@dataclass
+class _Known:
+    """The accepted results of a skill on a model, and the cases that it has now."""
+
+    accepted: ModelResults
+    folder: Path
+    of: int = 0
+    all_listed: bool = False
+    present: dict[str, Present] = field(default_factory=dict)
+
+
+def _read_if_good(folder: Path) -> Results:
+    """Of a skill that is not tested: what is wrong with the file is told once it is."""
+    try:
+        return read_results(folder)
+    except InputError:
+        return {}
 
 
 def _results(ledger: Ledger, tests: Sequence[PlannedCase]) -> dict[str, CaseResult]:
@@ -100,8 +172,9 @@ def accept(ledger: Ledger) -> list[str]:
             if present:
                 model_id, skill = ledger.model_ids[group.model], digests[group.skill]
                 now = ModelResults(model_id, ledger.date, skill[:DIGITS], present)
-                whole = bool(group.existing) and not group.subset
-                results = updated(results, group.model, now, group.existing, whole=whole)
+                results = updated(results, group.model, now, group.existing, group.dropped)
+            elif group.dropped and group.model in results:
+                results = without(results, group.model, group.dropped)
             lines.append(f"{group.skill} on {group.model}: {_accepted(group, folder)}")
         if results is not before:
             write_results(folder, results)
@@ -111,26 +184,35 @@ def accept(ledger: Ledger) -> list[str]:
 def _accepted(group: _Group, folder: Path) -> str:
     left = [test.case for test in group.tests if test.nodeid not in group.results]
     text = f"accepted {counted(len(group.results), 'case')} in {shown(folder / RESULTS_NAME)}"
-    return f"{text}; not accepted: {_names(left)}" if left else text
+    text += f"; not accepted: {_names(left)}" if left else ""
+    return text + (f"; dropped: {_names(group.dropped)}" if group.dropped else "")
 
 
 def notes(results: RunResults, config: pytest.Config) -> list[str]:
     """How the results compare with the accepted ones, and how to accept them."""
-    lines, found = results.notes(spell), results.comparisons
-    to_accept = False
-    for comparison in found:
+    lines = results.notes(spell)
+    for comparison in results.comparisons:
         where = f"{comparison.skill} on {comparison.model}"
-        better, unknown = comparison.of_kind("better"), comparison.unknown
-        to_accept = to_accept or bool(better or unknown)
+        changed = {one.case for one in results.unmatched if one.pair == comparison.pair}
+        better = comparison.of_kind("better")
+        unknown = [case for case in comparison.unknown if case.test.case not in changed]
         if better:
             lines.append(f"{where}: better than accepted: {_descriptions(better)}.")
         lines += worse_notes([comparison])
         if unknown:
             names = _names([case.test.case for case in unknown])
-            lines.append(f"{where}: no accepted result (new or changed): {names}.")
-    if to_accept and not any(comparison.reasons for comparison in found):
-        lines.append(f"To accept: {command_that_accepts(config)}")
-    return lines
+            lines.append(f"{where}: no accepted result yet: {names}.")
+    return [*lines, *how_to_accept(results, config)]
+
+
+def how_to_accept(results: RunResults, config: pytest.Config) -> list[str]:
+    """The command, if there is something to accept and no regression."""
+    found = results.comparisons
+    news = any(one.of_kind("better") or one.unknown for one in found)
+    unmatched = judged(results.unmatched, results.tests)
+    if (not news and not unmatched) or any(one.reasons for one in found):
+        return []
+    return [f"To accept: {command_that_accepts(config)}"]
 
 
 def worse_notes(found: Sequence[AcceptedComparison]) -> list[str]:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 import pytest
 
 from .._util.texts import counted
+from ..results.accepted import Results
 from ..trials.plan import Plan, PlannedCase, SkillInfo
 from .functions import asker_of
 from .nodes import CaseItem
@@ -27,6 +28,18 @@ def _of_skill(item: pytest.Item) -> tuple[SkillInfo, PlannedCase] | None:
         return item.parent.info, item.planned
     asker = asker_of(item)
     return (asker.info, asker.planned) if asker else None
+
+
+def planned_of(item: pytest.Item) -> PlannedCase | None:
+    """The test of a skill, also one that is skipped; None for any other test."""
+    found = _of_skill(item)
+    return found[1] if found else None
+
+
+def accepted_of(item: pytest.Item) -> Results:
+    """The accepted results of the skill that a test is for."""
+    asker = asker_of(item)
+    return item.parent.accepted if isinstance(item, CaseItem) else asker.accepted if asker else {}
 
 
 def collected_line(plan: Plan, *, asks: bool) -> str | None:

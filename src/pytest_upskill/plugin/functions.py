@@ -59,6 +59,7 @@ class Asker:
 
     def __init__(self, run: Run, known: "_Known", planned: PlannedCase, prompt: Prompt) -> None:
         self.info = known.info
+        self.accepted = known.accepted
         self.planned = planned
         self.asked: list[tuple[Trial, Question, Answer]] = []
         self._run = run

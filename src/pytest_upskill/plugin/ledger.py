@@ -26,7 +26,7 @@ from ..results.regressions import AcceptedComparison, compare_all
 from ..results.run import RunResults, versions
 from ..settings import Settings
 from ..trials.answer import Answer, Usage, total_usage
-from ..trials.plan import Plan, PlannedCase, SkillInfo
+from ..trials.plan import Plan, PlannedCase, SkillInfo, Unmatched
 from ..trials.records import Record, errored_record, load_records
 from ..trials.trial import Arm, Trial
 from .outcomes import ASKED_PROPERTY, BROKEN_PROPERTY, RECORDS_PROPERTY, REGRESSION_PROPERTY
@@ -51,6 +51,7 @@ class Ledger:
         self._clock = monotonic()
         self._skills: tuple[SkillInfo, ...] = ()
         self._planned: dict[str, PlannedCase] = {}
+        self._unmatched: tuple[Unmatched, ...] = ()
         self._records: dict[str, list[Record]] = {}
         self._to_fail: dict[str, pytest.TestReport] = {}  # those that did not fail so far
         self._regressions: dict[str, str] = {}  # by node id, why its test failed
@@ -60,6 +61,7 @@ class Ledger:
     def set_plan(self, plan: Plan) -> None:
         self._skills = plan.skills
         self._planned = {test.nodeid: test for test in plan.tests}
+        self._unmatched = plan.unmatched
 
     def add_report(self, report: pytest.TestReport) -> None:
         for pair in [own for own in report.user_properties if own[0] == REGRESSION_PROPERTY]:
@@ -96,6 +98,11 @@ class Ledger:
     @property
     def planned(self) -> Iterable[PlannedCase]:
         return self._planned.values()
+
+    @property
+    def unmatched(self) -> tuple[Unmatched, ...]:
+        """Accepted results that no test of the run is compared with."""
+        return self._unmatched
 
     @property
     def date(self) -> str:
@@ -146,6 +153,7 @@ class Ledger:
             questions=self._questions(),
             gates=settings.gates,
             looks=self._looks,
+            unmatched=() if settings.accept else self._unmatched,
             broken=self._broken,
             commit=commit_of(root, [skill.path for skill in self._skills]),
             versions=versions(),

@@ -91,9 +91,10 @@ class SkillFile(pytest.File):
     source: SkillSource
     run: Run
     info: SkillInfo
-    accepted: Results
+    accepted: Results = {}  # noqa: RUF012 - replaced, never changed
     cases_path: str  # relative to the rootdir
-    siblings: tuple[str, ...]  # ids of all cases in the skill's own file
+    cases: tuple[Case, ...] = ()
+    siblings: tuple[str, ...] = ()  # ids of all cases in the skill's own file
     runnable: dict[str, int]  # by model: the number of its cases that are not skipped
 
     @classmethod
@@ -128,6 +129,7 @@ class SkillFile(pytest.File):
         path = relative(self.source.folder, root)
         asked = [case for case, _ in cases]
         self.info = info_of(skill, self.source.label, path, self.run.settings, asked)
+        self.cases = tuple(asked)
         self.cases_path = relative(self._cases_file, root)
         ids = [*(case.id for case, _ in cases), *(broken.name for broken in loaded.broken)]
         self.siblings = tuple(ids) if self.source.has_own_cases else ()

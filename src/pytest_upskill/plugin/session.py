@@ -32,7 +32,7 @@ from ..skills.folder import skill_file
 from ..skills.labels import labels_of
 from ..skills.upskill_config import read_config
 from ..trials.answer import Reply
-from ..trials.plan import Plan
+from ..trials.plan import Plan, Unmatched
 from ..trials.trial import Question
 from . import accepting, artifacts, display, hooks, paths
 from .asking import Asking
@@ -76,6 +76,8 @@ class UpskillRun:
         self._session: pytest.Session | None = None
         self._code = code_kept_out(config)
         self._selected = Selected()
+        self._files: list[SkillFile] = []
+        self._unmatched: tuple[Unmatched, ...] = ()  # accepted results
         self._with_conftests: set[Path] = set()
         self._models = Assembly()
         self._specs: Specs = {}  # the models under test
@@ -206,8 +208,9 @@ class UpskillRun:
         """Add the skills to what pytest collects of its own arguments."""
         report = yield
         if isinstance(collector, pytest.Session) and report.passed:
-            files = [SkillFile.make(collector, source, self) for source in self._selected.sources]
-            report.result = [*report.result, *files]
+            sources = self._selected.sources
+            self._files = [SkillFile.make(collector, source, self) for source in sources]
+            report.result = [*report.result, *self._files]
         return report
 
     def load_conftests(self, folder: Path) -> None:
@@ -245,6 +248,9 @@ class UpskillRun:
         items[:] = others
         yield
         items += broken
+        self._unmatched = accepting.unmatched_of(
+            items, self._files, self._selected.without_cases, self.model_ids
+        )
 
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
         if self._config.get_verbosity() < -1:  # with -qq pytest does not say what it collected
@@ -263,8 +269,8 @@ class UpskillRun:
             self._asking.refuse(_COLLECTION_FAILED)
         elif self.asks:
             self._asking.connect()
-            plan = plan_of(session.items)
-            if plan.tests:
+            plan = replace(plan_of(session.items), unmatched=self._unmatched)
+            if plan.tests or plan.unmatched:
                 only_cases = all(isinstance(item, ItemOfFile) for item in session.items)
                 self._begin(plan, nothing_else_runs=only_cases)
         with self._asking.progress_shown(
@@ -278,7 +284,8 @@ class UpskillRun:
     def _begin(self, plan: Plan, *, nothing_else_runs: bool = False) -> None:
         if self._ledger:
             self._ledger.set_plan(plan)
-            self._require_late()
+            if plan.tests:
+                self._require_late()
         self._asking.start(plan, nothing_else_runs=nothing_else_runs)
 
     def _require_late(self) -> None:
@@ -381,6 +388,10 @@ class UpskillRun:
         if self._ledger and self._results and self._asking.engine and not config.option.no_summary:
             notes = self._notes(self._results, self._ledger, self._asking.engine)
             display.write_summary(terminalreporter, config, self._results, notes)
+            if not self._results.verdicts:  # nothing was asked
+                how = accepting.how_to_accept(self._results, config)
+                for line in (*how, *self._accepted):
+                    terminalreporter.write_line(line)
             if self._written and config.get_verbosity() >= 0:
                 terminalreporter.write_line(f"upskill: {written_line(self._written)}")
         chosen = self._selected.sources or terminalreporter.stats.get("deselected")
@@ -394,7 +405,8 @@ class UpskillRun:
         unanswered = display.unanswered_notes(engine.budget.unanswered, self._models.price_of)
         trouble = [*display.retry_notes(engine.retries()), *unanswered, *self._lines]
         if self._config.get_verbosity() < 0:
-            return [*accepting.worse_notes(self._compared), *self._accepted, *trouble]
+            how = accepting.how_to_accept(results, self._config) if results.unmatched else []
+            return [*accepting.worse_notes(self._compared), *how, *self._accepted, *trouble]
         return [
             *accepting.notes(results, self._config),
             *self._accepted,

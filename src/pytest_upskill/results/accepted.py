@@ -123,22 +123,30 @@ def updated(
     model: str,
     present: ModelResults,
     existing: Collection[str] = (),
-    *,
-    whole: bool = False,
+    dropped: Collection[str] = (),
 ) -> Results:
-    """The results with the cases of this run on a model added.
+    """The results with the cases of this run on a model added, and others dropped.
 
-    ``existing`` lists the cases of the skill's file. If the ``whole`` of them ran, others are
-    dropped; if not, only those are that had another id until now.
+    ``existing`` lists the cases of the skill's file: any other with the question of a case of this
+    run is the same one under an earlier id.
     """
     before = results[model].cases if model in results else {}
     digests = {result.case_digest for result in present.cases.values()}
     kept = {
         case: result
         for case, result in before.items()
-        if case in existing or PYTHON_MARK in case or not (whole or result.case_digest in digests)
+        if case not in dropped
+        and (case in existing or PYTHON_MARK in case or result.case_digest not in digests)
     }
     return {**results, model: replace(present, cases={**kept, **present.cases})}
+
+
+def without(results: Results, model: str, dropped: Collection[str]) -> Results:
+    """The results without some cases of a model, and without the model if these were all."""
+    known = results[model]
+    cases = {case: result for case, result in known.cases.items() if case not in dropped}
+    others = {name: of_model for name, of_model in results.items() if name != model}
+    return {**others, model: replace(known, cases=cases)} if cases else others
 
 
 def write_results(folder: Path, results: Results) -> None:

@@ -16,7 +16,7 @@ from .._util.json_forms import read_json_form
 from ..errors import ResultsError
 from ..settings import Gates, Score
 from ..skills.skill import UnseenFile
-from ..trials.plan import Count, Expectation, PlannedCase, SkillInfo
+from ..trials.plan import Count, Expectation, PlannedCase, SkillInfo, Unmatched, Why
 from ..trials.records import Outcome, Record
 from ..trials.transcript import TurnKind
 from ..trials.trial import Arm
@@ -139,6 +139,27 @@ class _Accepted(_Form):
     among: Annotated[int, Field(ge=1)]
 
 
+class _Was(_Form):
+    passes: int
+    runs: Annotated[int, Field(ge=1)]
+    date: str
+
+
+class _Unmatched(_Form):
+    skill: str
+    case: str
+    model: str
+    accepted: _Was
+    why: Why
+    of: int = 0
+
+    def value(self) -> Unmatched:
+        was = Count(self.accepted.passes, self.accepted.runs)
+        return Unmatched(
+            self.skill, self.model, self.case, was, self.accepted.date, self.why, self.of
+        )
+
+
 class _Test(_Form):
     nodeid: str
     skill: str
@@ -167,6 +188,7 @@ class _Results(_Form):
     gates: _Gates = _Gates()
     looks: list[int] = []
     broken: dict[str, str] = {}
+    unmatched: list[_Unmatched] = []
     commit: _Commit | None = None
     versions: dict[str, str] = {}
 
@@ -214,6 +236,7 @@ def _run(form: _Results) -> RunResults:
         gates=Gates(**form.gates.model_dump()),
         looks=tuple(form.looks),
         broken=form.broken,
+        unmatched=tuple(one.value() for one in form.unmatched),
         commit=Commit(form.commit.id, form.commit.dirty) if form.commit else None,
         versions=form.versions,
     )

@@ -54,6 +54,7 @@ def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResul
         questions={key: text for run in runs for key, text in run.questions.items()},
         commit=first.commit if len(commits) == 1 else None,
         missing=missing,
+        unmatched=tuple(dict.fromkeys(one for run in runs for one in run.unmatched)),
         broken={node: why for run in runs for node, why in run.broken.items()},
     )
     notes = [f"{counted(repeated, 'trial')} in several files, counted once."]

@@ -104,6 +104,10 @@ class AcceptedComparison:
     whole: bool  # the other cases together got worse too
     p_whole: float
 
+    @property
+    def pair(self) -> tuple[str, str]:
+        return self.skill, self.model
+
     @cached_property
     def regressed(self) -> tuple[Compared, ...]:
         """The cases whose tests fail: those that are worse, and if all together are, all that fell.

@@ -2,7 +2,7 @@
 
 import platform
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -14,10 +14,11 @@ from .._util.texts import counted, one_line
 from ..errors import Spell
 from ..settings import Gates
 from ..stats import LEVEL, plan_level
-from ..trials.plan import PlannedCase, SkillInfo
+from ..trials.plan import PlannedCase, SkillInfo, Unmatched
 from ..trials.records import Record
 from .regressions import AcceptedComparison, Standing, compare_all, compared
 from .summary import Summary, summarize
+from .unmatched import unmatched_reasons
 from .unseen import unseen_notes
 from .verdict import Verdict, gate_reasons, verdicts_of
 
@@ -39,6 +40,13 @@ def incomplete(tests: Sequence[PlannedCase]) -> dict[Pair, tuple[int, int]]:
     return {pair: (have[pair], whole[pair]) for pair in have if have[pair] < whole[pair]}
 
 
+def judged(found: Iterable[Unmatched], tests: Sequence[PlannedCase]) -> list[Unmatched]:
+    """Those that a run can judge: one of some cases says nothing of what it has no test for."""
+    have = Counter(test.pair for test in tests if test.of)
+    here = ("skipped", "changed")
+    return [one for one in found if one.why in here or have[one.pair] >= one.of]
+
+
 @dataclass(frozen=True)
 class RunResults:
     """What was asked in a run and what came of it; everything else is derived."""
@@ -56,6 +64,7 @@ class RunResults:
     versions: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[Pair, int] = field(default_factory=dict)  # cases in no shard of a run
     broken: Mapping[str, str] = field(default_factory=dict)  # node ids not tested, and why
+    unmatched: tuple[Unmatched, ...] = ()  # accepted results
 
     @cached_property
     def by_test(self) -> dict[tuple[str, str, str], list[Record]]:
@@ -122,10 +131,12 @@ class RunResults:
     @cached_property
     def gate(self) -> list[str] | None:
         """Why the run fails, by its gates and accepted results; None if it has neither."""
-        if not self.comparisons and not self.gates.any():
+        unmatched = unmatched_reasons(judged(self.unmatched, self.tests))
+        if not self.comparisons and not self.gates.any() and not unmatched:
             return None
         regressions = [reason for found in self.comparisons for reason in found.reasons]
-        return [*gate_reasons(self.verdicts, self.gates), *regressions, *self._not_tested]
+        gates = gate_reasons(self.verdicts, self.gates)
+        return [*gates, *regressions, *unmatched, *self._not_tested]
 
     @cached_property
     def problems(self) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from .._util.keys import without_keys
 from ..stats import flakiness, pass_hat_k
-from ..trials.plan import PlannedCase
+from ..trials.plan import PlannedCase, Unmatched
 from ..trials.trial import Arm
 from .run import RunResults
 from .summary import CaseSummary
@@ -29,6 +29,7 @@ def results_report(results: RunResults) -> dict[str, Any]:
         "gates": asdict(results.gates),
         "looks": list(results.looks),
         "broken": dict(results.broken),
+        "unmatched": [_unmatched(one) for one in results.unmatched],
         "commit": results.commit and asdict(results.commit),
         "versions": dict(results.versions),
     }
@@ -83,6 +84,18 @@ def _test(test: PlannedCase) -> dict[str, Any]:
         "new": test.new,
         "regression": test.regression,
         "of": test.of,
+    }
+
+
+def _unmatched(one: Unmatched) -> dict[str, Any]:
+    """An accepted result that no test was compared with."""
+    return {
+        "skill": one.skill,
+        "case": one.case,
+        "model": one.model,
+        "accepted": {"passes": one.was.passes, "runs": one.was.runs, "date": one.date},
+        "why": one.why,
+        "of": one.of,
     }
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from .._util.texts import digest
 from ..settings import Score
@@ -94,12 +94,34 @@ class PlannedCase:
         return self.skill, self.model
 
 
+Why = Literal["gone", "skipped", "for other models", "changed"]
+
+
+@dataclass(frozen=True)
+class Unmatched:
+    """An accepted result that no test of a run is compared with."""
+
+    skill: str
+    model: str
+    case: str
+    was: Count
+    date: str
+    why: Why
+    of: int = 0  # cases that a run of all of them has: with fewer, it says nothing of the rest
+    folder: str = ""  # of the skill
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        return self.skill, self.model
+
+
 @dataclass(frozen=True)
 class Plan:
     """All that a run is going to ask, in the order of its tests."""
 
     skills: tuple[SkillInfo, ...]
     tests: tuple[PlannedCase, ...]
+    unmatched: tuple[Unmatched, ...] = ()
 
     def questions(self) -> Iterable[Question]:
         return (trial.question for trial in self.trials())
