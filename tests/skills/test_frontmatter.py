@@ -179,3 +179,23 @@ def test_huge_frontmatter_is_read_in_part() -> None:
 def test_one_fault_hides_no_other_field() -> None:
     parsed = read("name: *gate\ndescription: d\n? [a, b]\n: c\nlicense: MIT\n")
     assert parsed.fields == {"name": "*gate", "description": "d ? [a, b] : c", "license": "MIT"}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "".join(f"  a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)),
+        "".join(f"  a{n}: &a{n}\n    <<: [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 25)),
+    ],
+)
+def test_aliases_that_multiply_are_not_written_out(written: str) -> None:
+    text = f"---\nname: gate\ndescription: d\nmetadata:\n  a0: &a0 {{x: 1}}\n{written}---\n\nBody."
+    parsed = parse(text)
+    assert parsed.fields["name"] == "gate"
+    assert "more than 10,000 values" in parsed.faults[0].message
+    assert len(str(parsed.fields)) < 10_000
+
+
+def test_an_alias_is_fine() -> None:
+    parsed = parse("---\nname: &n gate\ndescription: *n\n---\n\nBody.")
+    assert (parsed.fields["description"], parsed.faults) == ("gate", ())

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Final
 
 import pytest
 from hypothesis import given
@@ -32,6 +33,12 @@ def test_models_that_write_skills_and_cases_are_read(tmp_path: Path) -> None:
     written(tmp_path, "test_gen_model: [haiku]")
     with pytest.raises(InputError, match="test_gen_model: must be a model name"):
         read_config(tmp_path, {})
+
+
+# Each line merges the one above twice: 2 ** 24 times the first.
+MERGES: Final = "a0: &a0 {x: 1}\n" + "".join(
+    f"a{n}: &a{n}\n  <<: [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 25)
+)
 
 
 @pytest.mark.parametrize("key", ["eval_model", "model", "skill_generation_model", "test_gen_model"])
@@ -101,8 +108,11 @@ def test_environment_may_name_another_file(
         ("a: 1\nb: [", "config.yaml:2:5: invalid YAML"),
         ("a: !!python/name:os.system", "invalid YAML: could not determine a constructor"),
         (b"a: \xff", "invalid YAML: 'utf-8' codec"),
-        ("[" * 20_000, "invalid YAML: nested too deeply"),
-        ("#" * 1_000_001, "1,000,001 bytes (limit 1,000,000)"),
+        ("[" * 20_000, "invalid YAML: too many brackets on a line"),
+        ("[\n" * 20_000, "invalid YAML: more than 100 levels"),
+        (MERGES, "invalid YAML: more than 10,000 values, counting each alias"),
+        ("a: &a [*a]", "invalid YAML: more than 10,000 values, counting each alias"),
+        ("#" * 100_001, "100,001 bytes (limit 100,000)"),
     ],
 )
 def test_broken_file_is_one_clear_error(tmp_path: Path, text: str | bytes, told: str) -> None:

@@ -11,12 +11,12 @@ from typing import Any, Final, Literal, NamedTuple
 
 import yaml
 
+from .._util.small_yaml import YAML_ERRORS, read_yaml
 from .._util.texts import one_line
 
 Level = Literal["error", "warning"]
 
 _MAX_CHARS: Final = 20_000  # of frontmatter; YAML is read slowly
-_DEEPEST: Final = 100  # levels of YAML, and brackets on a line: PyYAML takes their square
 _MOST_TWICE: Final = 10  # keys
 _BEFORE: Final = re.compile(r"(?:[\s\ufeff]|<!--.*?-->)*", re.DOTALL)
 _RULE: Final = re.compile(r"-{3,}\s*")
@@ -150,8 +150,8 @@ def _read(head: _Head, lines: Sequence[str]) -> _Fields | None:
         faults.append(Fault(head.first + 1, what, "skill-yaml", "error", "Shorten it."))
         text = text[:_MAX_CHARS]
     try:
-        node, value = _from_yaml(text)
-    except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
+        node, value = read_yaml(text, only_texts=True)
+    except YAML_ERRORS as error:
         faults.append(_yaml_fault(error, text, head.first + 1, lines))
         node, value = None, ""
     if isinstance(node, yaml.MappingNode) and isinstance(value, dict):
@@ -168,37 +168,10 @@ def _read(head: _Head, lines: Sequence[str]) -> _Fields | None:
     return _Fields(fields, numbers, tuple(faults))
 
 
-def _from_yaml(text: str) -> tuple[yaml.Node | None, Any]:
-    if any(line.count("[") + line.count("{") > _DEEPEST for line in text.split("\n")):
-        raise yaml.YAMLError("too many brackets on a line")
-    loader = _Loader(text)
-    try:
-        node = loader.get_single_node()
-        return node, None if node is None else loader.construct_document(node)
-    finally:
-        loader.dispose()
-
-
-class _Loader(yaml.BaseLoader):
-    """Every scalar is a string; nothing is deep."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self._depth = 0
-
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        self._depth += 1
-        if self._depth > _DEEPEST:
-            raise yaml.YAMLError(f"more than {_DEEPEST} levels")
-        node = super().compose_node(parent, index)
-        self._depth -= 1
-        return node
-
-
 def _is_yaml(text: str) -> bool:
     try:
-        return len(text) <= _MAX_CHARS and isinstance(_from_yaml(text)[1], dict)
-    except (yaml.YAMLError, RecursionError, ValueError, OverflowError):
+        return len(text) <= _MAX_CHARS and isinstance(read_yaml(text, only_texts=True)[1], dict)
+    except YAML_ERRORS:
         return False
 
 
@@ -260,8 +233,8 @@ def _value(entry: re.Match[str], lines: Sequence[str]) -> Any:
     if entry["key"]:
         spaced = "\n".join(line.replace("\t", "  ") for line in lines)
         try:
-            value = _from_yaml(spaced)[1]
-        except (yaml.YAMLError, RecursionError, ValueError, OverflowError):
+            value = read_yaml(spaced, only_texts=True)[1]
+        except YAML_ERRORS:
             value = None
         if isinstance(value, dict) and len(value) == 1:
             return next(iter(value.values()))

@@ -9,12 +9,13 @@ from typing import Any, Final
 import yaml
 
 from .._util.files import read_file, reason_of
+from .._util.small_yaml import YAML_ERRORS, read_yaml
 from .._util.texts import one_line
 from ..errors import InputError, shown
 
 CONFIG_NAME: Final = "upskill.config.yaml"
 CONFIG_VARIABLE: Final = "UPSKILL_CONFIG"
-_MAX_BYTES: Final = 1_000_000
+_MAX_BYTES: Final = 100_000
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def read_config(folder: Path, env: Mapping[str, str]) -> UpskillConfig:
 
 def _read(file: Path, hint: str) -> dict[str, Any]:
     try:
-        data = yaml.safe_load(read_file(file, _MAX_BYTES).decode("utf-8-sig"))
+        data = read_yaml(read_file(file, _MAX_BYTES).decode("utf-8-sig"))[1]
     except OSError as error:
         raise InputError(file, reason_of(error), hint) from None
     except yaml.MarkedYAMLError as error:
@@ -77,7 +78,7 @@ def _read(file: Path, hint: str) -> dict[str, Any]:
         where = f"{shown(file)}:{mark.line + 1}:{mark.column + 1}" if mark else file
         problem = f"invalid YAML: {error.problem or error.context}"
         raise InputError(where, problem, "Write one 'key: value' per line.") from None
-    except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
+    except YAML_ERRORS as error:
         deep = isinstance(error, RecursionError)
         problem = "nested too deeply" if deep else str(error).partition("\n")[0]
         raise InputError(file, f"invalid YAML: {problem}", "Save it as UTF-8.") from None

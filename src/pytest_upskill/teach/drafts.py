@@ -11,6 +11,7 @@ from typing import Any, Final
 import yaml
 
 from .._util.files import replace_file
+from .._util.small_yaml import YAML_ERRORS, read_yaml
 from .._util.texts import counted, one_line, slug
 from ..errors import spelled
 from ..lint.skill_rules import lint_skill_file
@@ -146,8 +147,8 @@ def _form_of(text: str) -> DraftForm:
 
 def _yaml_texts(text: str) -> dict[str, str]:
     try:
-        data = yaml.load(text, Loader=yaml.BaseLoader)
-    except (yaml.YAMLError, RecursionError):
+        data = read_yaml(text, only_texts=True)[1]
+    except YAML_ERRORS:
         return {}
     pairs = data.items() if isinstance(data, dict) else ()
     return {str(key): value for key, value in pairs if isinstance(value, str)}
