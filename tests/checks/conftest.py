@@ -2,11 +2,11 @@
 
 import pytest
 
-from pytest_upskill.checks import json_schema, matching
+from pytest_upskill.checks import check, time_budget
 
 
 @pytest.fixture
 def short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For tests in which a check times out, so that they need not wait a second each time."""
-    monkeypatch.setattr(matching, "_TIMEOUT", 0.1)
-    monkeypatch.setattr(json_schema, "_SECONDS", 0.1)
+    """For tests in which a check times out, so that they need not wait for seconds."""
+    monkeypatch.setattr(time_budget, "SECONDS", 0.2)
+    monkeypatch.setattr(check, "_HIGHLIGHTING", 0.1)

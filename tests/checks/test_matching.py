@@ -73,7 +73,7 @@ def test_spans_are_ordered_and_agree_with_the_check(answer: str, part: str) -> N
     )
     assert all(0 <= start < stop <= len(answer) for start, stop in found)
     (inside,) = grade(checks, Answer(answer))
-    if found:
+    if found and not Answer(answer).is_empty:
         assert inside.passed
     elif answer.isascii():
         assert not inside.passed

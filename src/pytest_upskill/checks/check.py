@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final, Literal
 
@@ -11,6 +12,7 @@ from .._util.texts import harmless, one_line
 from ..errors import CheckError
 from ..skills.case import Case
 from ..trials.answer import Answer
+from .time_budget import OutOfTimeError, not_counted, seconds_left, time_budget
 
 # Passed or not, and the reason. None means undecided: it fails, also inside of a "not".
 Result = tuple[bool | None, str]
@@ -23,6 +25,7 @@ _WHY: Final = {
 _SAYS_WHY: Final = ("refused", "stop")
 _LONGEST_REASON: Final = 200
 _LONGEST_QUOTE: Final = 100
+_HIGHLIGHTING: Final = 0.5  # seconds
 
 
 @dataclass(frozen=True)
@@ -87,11 +90,15 @@ class Check:
     def results(self, context: CheckContext) -> Iterator[Result]:
         """CheckError if the check breaks: then the answer is neither right nor wrong."""
         context = replace(context, value=self.argument, case_sensitive=self.case_sensitive)
+        if context.nothing and self.kind.calls_code:
+            yield None, context.nothing
+            return
+        results = list[Result]()
         try:
-            if context.nothing and self.kind.calls_code:
-                yield None, context.nothing
-                return
-            for passed, reason in self.kind.evaluate(context):
+            seconds_left()
+            with not_counted() if self.kind.calls_code else nullcontext():
+                results.extend(self.kind.evaluate(context))
+            for passed, reason in results:
                 if context.nothing:  # one result for each, so that the arms have as many
                     yield None, context.nothing
                     continue
@@ -99,6 +106,11 @@ class Check:
                 yield passed, reason + ("" if explained else _WHY.get(context.answer.stop, ""))
         except CheckError:
             raise
+        except OutOfTimeError as error:
+            several = isinstance(self.written, list) and len(results) < len(self.written)
+            asks = _as_text(self.written[len(results)] if several else self.written)
+            here = f"{self.name} {quoted(asks)}" if asks else self.name
+            raise CheckError(f"timed out: {error}, and {here} was not done. Simplify it") from None
         except Exception as error:
             raise CheckError(f"check {self.name} raised {one_line(repr(error), 200)}") from error
 
@@ -162,8 +174,11 @@ def spans(checks: Iterable[AnyCheck], text: str) -> list[Span]:
         if check.kind.find
         for span in check.kind.find(text, check.argument, check.case_sensitive)
     )
-    merged: list[Span] = []
-    for start, stop in sorted(filter(None, found)):
+    places, merged = list[Span](), list[Span]()
+    with time_budget(_HIGHLIGHTING), suppress(OutOfTimeError):
+        for place in found:
+            places += [place] if place else []
+    for start, stop in sorted(places):
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(merged[-1][1], stop))
         else:

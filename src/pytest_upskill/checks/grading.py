@@ -11,6 +11,7 @@ from ..trials.records import Grade, Record, errored_record, graded_record, with_
 from ..trials.trial import Rubric, Trial
 from .check import AnyCheck, CheckContext, Result, walk, wants_refusal
 from .judging import JUDGE_MAX_OUTPUT, Ask, Rulings, judge, rubric_of
+from .time_budget import time_budget
 
 _NO_CASE: Final = Case("", "")
 
@@ -24,15 +25,17 @@ def grade(
     """Apply every check of a case to an answer; ``rulings`` are the judge's.
 
     No check of an empty or refused answer passes, unless a refusal is what is asked for.
+    CheckError if a check breaks, or if all of them together take too long.
     """
     context = CheckContext(answer, case, rulings=rulings or {}, nothing=answer.nothing)
     context = context.within(checks)
     grades = []
-    for check in checks:
-        results = list(check.results(context))
-        for (passed, reason), asks in zip(results, check.asks(len(results)), strict=True):
-            how = (check.weight, check.required, asks)
-            grades.append(Grade(check.name, passed is True, reason, *how))
+    with time_budget():
+        for check in checks:
+            results = list(check.results(context))
+            for (passed, reason), asks in zip(results, check.asks(len(results)), strict=True):
+                how = (check.weight, check.required, asks)
+                grades.append(Grade(check.name, passed is True, reason, *how))
     return tuple(grades)
 
 

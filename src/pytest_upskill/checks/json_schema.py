@@ -3,13 +3,12 @@
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from time import monotonic
-from typing import Any, Final
+from typing import Any
 
 from .._util.texts import one_line
 from .matching import compile_pattern, search
+from .time_budget import seconds_left
 
-_SECONDS: Final = 1.0
 Keyword = Callable[[Any, Any, Any, Any], Any]
 
 
@@ -81,14 +80,13 @@ def _require_target(reference: str, resolver: Any) -> None:
 
 
 def schema_violation(data: Any, schema: Schema) -> str | None:
-    """The first violation; TimeoutError if finding it takes too long."""
+    """The first violation; OutOfTimeError if finding it takes too long."""
     from jsonschema import validators
     from referencing import Registry
 
-    end = monotonic() + _SECONDS
     own: dict[str, Keyword] = {"pattern": _pattern_by(schema), "uniqueItems": _unique_items}
     keywords = {**schema.dialect.VALIDATORS, **own}
-    timed = {name: _timed(keyword, end) for name, keyword in keywords.items()}
+    timed = {name: _timed(keyword) for name, keyword in keywords.items()}
     # With its own registry it fetches nothing from the network.
     extend: Any = validators.extend
     checker = extend(schema.dialect, timed)(schema.written, registry=Registry())
@@ -96,10 +94,9 @@ def schema_violation(data: Any, schema: Schema) -> str | None:
     return error and f"JSON at {error.json_path}: {one_line(error.message, 150)}"
 
 
-def _timed(keyword: Keyword, end: float) -> Keyword:
+def _timed(keyword: Keyword) -> Keyword:
     def timed(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
-        if monotonic() > end:
-            raise TimeoutError
+        seconds_left()
         return keyword(validator, value, instance, schema)
 
     return timed

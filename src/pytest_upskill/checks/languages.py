@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from .._util.texts import one_line
 from .check import Result
+from .time_budget import OutOfTimeError, seconds_left
 
 _FENCE: Final = re.compile(r"([ \t]*)(`{3,}|~{3,})[ \t]*([^`\n]*)")
 _ALIASES: Final = {
@@ -42,7 +43,6 @@ _NAMES: Final = {alias: name for name, many in _ALIASES.items() for alias in man
 
 _MAX_CHARACTERS: Final = 200_000  # some 50,000 tokens, which take the slow parsers a second
 _DEEPEST_YAML: Final = 100
-_BASH_TIMEOUT: Final = 5
 # tomllib's memory grows with the square of the parts of a dotted key.
 _ENDLESS_KEY: Final = re.compile(
     r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}"""
@@ -136,6 +136,7 @@ def parse_yaml(text: str) -> None:
     depth, documents = 0, 0
     try:
         for event in yaml.parse(text, Loader=loader):
+            seconds_left()
             if isinstance(event, yaml.CollectionStartEvent):
                 documents += depth == 0
                 depth += 1
@@ -196,11 +197,11 @@ def parse_shell(text: str) -> None:
             input=text.encode("utf-8", "replace"),
             env={"LC_ALL": "C"},
             capture_output=True,
-            timeout=_BASH_TIMEOUT,
+            timeout=seconds_left(),
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise BrokenError(f"bash timed out after {_BASH_TIMEOUT} s") from None
+        raise OutOfTimeError from None
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").split("\n")[0]
         raise BrokenError(f"invalid shell: {one_line(said, 100) or 'bash failed'}")

@@ -12,14 +12,14 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from .check import Result, Span, quoted
+from .check import Span
+from .time_budget import OutOfTimeError, seconds_left
 
 if TYPE_CHECKING:
     import regex
 
 Pattern = tuple[str, "dict[bool, regex.Pattern[str]]"]  # as written; compiled, by case_sensitive
 
-_TIMEOUT: Final = 1.0
 _MAX_PATTERN: Final = 2_000  # characters
 # The compiler unrolls repeat counts, and would fill the memory with ((a{999}){999}){999}.
 _MAX_UNROLLED: Final = 100_000
@@ -89,12 +89,11 @@ def word_pattern(text: str) -> "regex.Pattern[str]":
 
 
 def search(pattern: "regex.Pattern[str]", text: str) -> "regex.Match[str] | None":
-    """TimeoutError if it takes too long."""
-    return pattern.search(text, timeout=_TIMEOUT)
-
-
-def timed_out(what: str) -> Result:
-    return None, f"searching for {quoted(what)} timed out after {_TIMEOUT:g} s"
+    """OutOfTimeError if it takes longer than the checks of an answer may."""
+    try:
+        return pattern.search(text, timeout=seconds_left())
+    except TimeoutError:
+        raise OutOfTimeError from None
 
 
 # Where in an answer something was found, to highlight it.
@@ -174,7 +173,7 @@ def find_end(answer: str, text: str, case_sensitive: bool) -> Iterator[Span | No
 
 def _matches(pattern: "regex.Pattern[str]", whole: _Folded) -> Iterator[Span | None]:
     try:
-        for match in islice(pattern.finditer(whole.text, timeout=_TIMEOUT), _MAX_SPANS):
+        for match in islice(pattern.finditer(whole.text, timeout=seconds_left()), _MAX_SPANS):
             yield whole.span(match.start(), match.end())
     except TimeoutError:
-        return
+        raise OutOfTimeError from None

@@ -81,7 +81,9 @@ def _read(file: Path, hint: str) -> dict[str, Any]:
     except YAML_ERRORS as error:
         deep = isinstance(error, RecursionError)
         problem = "nested too deeply" if deep else str(error).partition("\n")[0]
-        raise InputError(file, f"invalid YAML: {problem}", "Save it as UTF-8.") from None
+        utf_8 = isinstance(error, UnicodeDecodeError)
+        hint = "Save it as UTF-8." if utf_8 else "Write one 'key: value' per line."
+        raise InputError(file, f"invalid YAML: {problem}", hint) from None
     if data is None:
         return {}
     if not isinstance(data, dict):
