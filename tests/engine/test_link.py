@@ -1,8 +1,11 @@
 """The link between xdist workers and the engine, without xdist."""
 
-from collections.abc import Iterator
+import socket
+import tempfile
+from collections.abc import Callable, Iterator
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Listener
+from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -11,7 +14,7 @@ from pytest_upskill.engine import Engine, LinkClient, LinkServer
 from pytest_upskill.errors import UpskillError
 from pytest_upskill.models import Model
 from pytest_upskill.models.scripted import ScriptedModel
-from pytest_upskill.trials.answer import Answer, AnswerFile, NoAnswer
+from pytest_upskill.trials.answer import Answer, AnswerFile, NoAnswer, Reply
 from pytest_upskill.trials.plan import Plan, PlannedCase
 from pytest_upskill.trials.transcript import Turn
 from pytest_upskill.trials.trial import Question, Trial
@@ -96,6 +99,80 @@ def test_client_without_the_key_is_rejected(controller: Controller) -> None:
     worker = LinkClient(controller.link.address)
     assert worker.ask([question("still there")])
     worker.close()
+
+
+@pytest.mark.parametrize(
+    "sent", [b"", b"\0\0", b"\0\0\0\x14half", b"GET / HTTP/1.1\n\n", b"\xff" * 99]
+)
+def test_client_that_does_not_finish_the_handshake_blocks_nobody(
+    controller: Controller, sent: bytes
+) -> None:
+    where, _ = controller.link.address
+    strangers = [socket.socket(socket.AF_UNIX) for _ in range(3)]
+    for stranger in strangers:
+        stranger.connect(where)
+        stranger.sendall(sent)
+    replies: list[Reply] = []
+
+    def work() -> None:
+        worker = LinkClient(controller.link.address)
+        replies.extend(worker.ask([question("a")]))
+        worker.close()
+
+    ended_in_time(work)
+    ended_in_time(controller.link.close)
+    assert [isinstance(reply, Answer) for reply in replies] == [True]
+    for stranger in strangers:
+        stranger.close()
+
+
+def test_late_worker_neither_blocks_the_end_nor_waits(
+    controller: Controller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where, key = controller.link.address
+    real = controller.link._thread.join
+    late: list[Thread] = []
+    told: list[str] = []
+
+    def come() -> None:
+        try:
+            LinkClient((where, key)).ask([question("late")])
+        except UpskillError as error:
+            told.append(str(error))
+
+    def join_late() -> None:
+        real()  # nobody accepts any more
+        late.extend(Thread(target=come, daemon=True) for _ in range(3))
+        for one in late:
+            one.start()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(controller.link._thread, "join", join_late)
+        ended_in_time(controller.link.close)
+    for one in late:
+        ended_in_time(one.join)
+    assert len(told) == 3
+
+
+def test_link_works_where_a_path_would_be_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (deep := tmp_path / ("deep" * 40)).mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(deep))
+    link = LinkServer(Engine(Controller._open, concurrency=1, timeout=1), lambda _: None)  # type: ignore[arg-type]
+    worker = LinkClient(link.address)
+    worker.start(plan_of("a"))
+    worker.close()
+    link.close()
+    assert not list(deep.iterdir())
+
+
+def ended_in_time(work: Callable[[], object]) -> None:
+    """Fail rather than hang."""
+    thread = Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert not thread.is_alive()
 
 
 def test_worker_reports_a_lost_controller() -> None:

@@ -5,6 +5,10 @@ import os
 
 import pytest
 
+from pytest_upskill.plugin.asking import Asking
+from pytest_upskill.trials.answer import NoAnswer
+from pytest_upskill.trials.plan import Plan
+from pytest_upskill.trials.trial import Question
 from support.kit import case, write_script, write_skill
 from support.loopback import LoopbackServer, Reply, unreliable
 
@@ -141,3 +145,15 @@ def test_faults_are_counted_and_the_limit_holds_over_all_workers(
     result.stdout.fnmatch_lines([f"m: {again} retr* after rate limits or errors."])
     [summary] = json.loads((pytester.path / "r.json").read_text())["summary"]
     assert summary["errored"] == 0
+
+
+def test_a_worker_that_finds_no_controller_says_so(pytester: pytest.Pytester) -> None:
+    config = pytester.parseconfigure()
+    config.workerinput = {"upskill_link": ("/nowhere/link", "00" * 32)}  # type: ignore[attr-defined]
+    asking = Asking(config, None, lambda _: None)
+    asking.connect()
+    asking.start(Plan((), ()), nothing_else_runs=False)
+    [reply] = asking.ask([Question("m", "", (("user", "q"),), 9, 1)])
+    assert isinstance(reply, NoAnswer)
+    assert reply.reason.startswith("not asked: can't connect to the controller's engine: ")
+    del config.workerinput  # type: ignore[attr-defined]

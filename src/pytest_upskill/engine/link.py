@@ -6,12 +6,22 @@ xdist's own channel carries, so nobody else can connect.
 """
 
 import os
+import socket
+import tempfile
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing import AuthenticationError
-from multiprocessing.connection import Client, Connection, Listener
-from typing import Any
+from multiprocessing.connection import (
+    Client,
+    Connection,
+    answer_challenge,
+    deliver_challenge,
+    wait,
+)
+from pathlib import Path
+from typing import Any, Final
 
 from ..errors import UpskillError
 from ..trials.answer import Reply
@@ -21,9 +31,15 @@ from .engine import Engine
 
 Address = tuple[Any, str]
 
+_WAITING: Final = 128  # connections that are not accepted yet
+_PAUSE: Final = 0.05  # seconds
+
 
 class LinkServer:
-    """The controller's end: one thread to accept, and one per worker."""
+    """The controller's end: one thread to accept, and one per worker.
+
+    The accepting thread never waits for a client, and so neither do other clients nor ``close``.
+    """
 
     def __init__(self, engine: Engine, on_plan: Callable[[Plan], None]) -> None:
         self._engine = engine
@@ -31,37 +47,40 @@ class LinkServer:
         self._plan_key: str | None = None
         self._lock = threading.Lock()
         self._authkey = os.urandom(32)
-        self._listener = Listener(authkey=self._authkey)
-        self._closing = False
+        self._folder = tempfile.TemporaryDirectory(prefix="upskill-", ignore_cleanup_errors=True)
+        self._server = _listening(Path(self._folder.name))
+        self._wake, self._woken = socket.socketpair()
         self._thread = threading.Thread(target=self._accept, name="upskill-link", daemon=True)
         self._thread.start()
 
     @property
     def address(self) -> Address:
         """What a worker needs to connect, in types that xdist can carry."""
-        return self._listener.address, self._authkey.hex()
+        return self._server.getsockname(), self._authkey.hex()
 
     def close(self) -> None:
-        self._closing = True
-        with suppress(OSError, EOFError, AuthenticationError):
-            # Closing a listener doesn't wake a thread blocked in accept; a connection does.
-            Client(self._listener.address, authkey=self._authkey).close()
+        """Accept no more workers: those that come late are told at once. The others are served."""
+        self._wake.close()
         self._thread.join()
-        self._listener.close()
+        self._woken.close()
+        self._server.close()
+        self._folder.cleanup()
 
     def _accept(self) -> None:
-        while True:
+        while self._woken not in wait([self._server, self._woken]):
             try:
-                connection = self._listener.accept()
-            except (OSError, EOFError, AuthenticationError):
-                continue  # a stranger, or a worker that died while connecting
-            if self._closing:
-                connection.close()
-                return
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+                client, _ = self._server.accept()
+                client.setblocking(True)
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+            except (OSError, RuntimeError):  # it has left, or there are too many files or threads
+                time.sleep(_PAUSE)
 
-    def _serve(self, connection: "Connection[Any, Any]") -> None:
-        with connection, suppress(OSError, EOFError):  # the worker has ended
+    def _serve(self, client: socket.socket) -> None:
+        connection: Connection[Any, Any] = Connection(client.detach())
+        # A stranger, or a worker that has ended.
+        with connection, suppress(OSError, EOFError, AuthenticationError):
+            deliver_challenge(connection, self._authkey)
+            answer_challenge(connection, self._authkey)
             while True:
                 verb, value = connection.recv()
                 connection.send(getattr(self, f"_on_{verb}")(value))
@@ -82,6 +101,26 @@ class LinkServer:
 
     def _on_ask_whole(self, questions: Sequence[Question]) -> list[Reply]:
         return self._engine.ask(questions)
+
+
+def _listening(folder: Path) -> socket.socket:
+    """A socket in a private folder; where that can't be, one of this machine."""
+    try:
+        return _bound(socket.AF_UNIX, str(folder / "link"))
+    except (AttributeError, OSError):  # on Windows; if the path is too long
+        return _bound(socket.AF_INET, ("127.0.0.1", 0))
+
+
+def _bound(family: int, address: str | tuple[str, int]) -> socket.socket:
+    server = socket.socket(family)
+    try:
+        server.bind(address)
+        server.listen(_WAITING)
+        server.setblocking(False)
+    except OSError:
+        server.close()
+        raise
+    return server
 
 
 class LinkClient:

@@ -14,6 +14,7 @@ import pytest
 
 from ..engine import Engine, LinkClient, LinkServer
 from ..engine.engine import STOPPED
+from ..errors import UpskillError
 from ..trials.answer import NoAnswer, Reply
 from ..trials.plan import Plan
 from ..trials.trial import Question
@@ -46,7 +47,10 @@ class Asking:
     def connect(self) -> None:
         """In a worker, connect to the controller's engine."""
         if address := worker_link(self._config):
-            self._client = LinkClient(address)
+            try:
+                self._client = LinkClient(address)
+            except UpskillError as error:  # the run has ended
+                self.refuse(f"not asked: {error}")
 
     def refuse(self, reason: str) -> None:
         """Ask nothing; give this reason in place of every answer."""
@@ -56,7 +60,10 @@ class Asking:
         self._may_freeze = nothing_else_runs
         asker = self._client or self.engine
         if asker:
-            asker.start(plan)
+            try:
+                asker.start(plan)
+            except UpskillError as error:
+                self.refuse(f"not asked: {error}")
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         asker = self._client or self.engine
@@ -64,7 +71,11 @@ class Asking:
             return [NoAnswer(self._refusal or _NO_ENGINE)] * len(questions)
         waits = self.engine and not self.engine.has_settled(questions)
         with self._progress.waiting() if self._progress and waits else nullcontext():
-            replies = asker.ask(questions)
+            try:
+                replies = asker.ask(questions)
+            except UpskillError as error:
+                self.refuse(f"not asked: {error}")
+                return self.ask(questions)
         if self._may_freeze:
             # Whatever exists now, an SDK included, stays until the end, and collecting garbage in
             # it (pytest alone does so five times at the end) takes 0.3 s in all. Not if other
