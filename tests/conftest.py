@@ -114,7 +114,7 @@ def pytester(
 @pytest.fixture
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retry almost at once."""
-    monkeypatch.setattr("pytest_upskill.engine.lane._FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("pytest_upskill.engine.pace._FIRST_PAUSE", 0.01)
 
 
 @pytest.fixture

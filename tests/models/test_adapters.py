@@ -209,7 +209,7 @@ def test_an_outage_is_a_transient_error(provider: str, status: int) -> None:
     assert "oops" in error.problem
     assert error.transient
     assert not error.fatal
-    assert error.rate_limited is (status in (429, 529))
+    assert error.rate_limited is (status in (429, 503, 529))
     assert error.retry_after == 7
 
 

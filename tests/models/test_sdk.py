@@ -7,11 +7,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import pytest
 
-from pytest_upskill.engine import Engine, lane
+from pytest_upskill.engine import Engine, pace
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model, ModelSpec, sdk
 from pytest_upskill.models.names import PROVIDERS
@@ -140,7 +139,7 @@ def test_a_connection_that_is_not_made_in_time_is_tried_again(
     provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sdk, "CONNECT_SECONDS", 0.05)
-    monkeypatch.setattr(lane, "_FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(pace, "_FIRST_PAUSE", 0.01)
 
     async def open_by_name(_: str) -> Model:
         return await spec.provider.open(spec, 120)
@@ -153,24 +152,6 @@ def test_a_connection_that_is_not_made_in_time_is_tried_again(
     assert isinstance(reply, NoAnswer)
     assert f"can't connect to https://127.0.0.1:{port}" in reply.reason
     assert "(5 attempts)" in reply.reason
-
-
-@pytest.mark.parametrize(
-    ("header", "seconds"),
-    [
-        (None, None),
-        ("3", 3.0),
-        ("0.5", 0.5),
-        ("-3", 0.0),
-        ("Sun, 15 Nov 2026 12:00:30 GMT", 30.0),
-        ("Sun, 15 Nov 2026 11:00:00 GMT", 0.0),
-        ("soon", None),
-        ("inf", None),
-        ("", None),
-    ],
-)
-def test_retry_after_is_read_in_both_forms(header: str | None, seconds: float | None) -> None:
-    assert sdk.retry_after_seconds(header, datetime(2026, 11, 15, 12, tzinfo=UTC)) == seconds
 
 
 def test_plain_text_in_place_of_a_reply_is_quoted_without_credentials(

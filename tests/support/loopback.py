@@ -69,6 +69,7 @@ class Reply:
     cache_write: int = 0
     delay: float = 0.0
     raw: Mapping[str, object] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,7 @@ class Fault:
     retry_after: str | None = None
     message: str = "the loopback server was told to fail"
     error_type: str = "api_error"
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 def unreliable(asked: Asked) -> Reply | Fault:
@@ -200,7 +202,10 @@ class LoopbackServer:
             if action.kind in ("reset", "hang", "trickle"):
                 return replace(_reply(asked, Reply("never seen whole")), way=action.kind)
             if action.kind == "status":
-                more = f"retry-after: {action.retry_after}\r\n" if action.retry_after else ""
+                told = dict(action.headers)
+                if action.retry_after:
+                    told["retry-after"] = action.retry_after
+                more = _lines(told)
                 return _error(protocol, action.status, action.message, action.error_type, more)
             return _answer(*ODD_ANSWERS[action.kind])
         except Exception as error:
@@ -298,7 +303,11 @@ def _reply(asked: Asked, reply: Reply) -> _Answer:
                 "prompt_tokens_details": cached,
             },
         }
-    return _answer(json.dumps({**body, **reply.raw}).encode())
+    return _answer(json.dumps({**body, **reply.raw}).encode(), more=_lines(reply.headers))
+
+
+def _lines(headers: Mapping[str, str]) -> str:
+    return "".join(f"{name}: {value}\r\n" for name, value in headers.items())
 
 
 def _error(protocol: Protocol, status: int, message: str, kind: str, more: str = "") -> _Answer:

@@ -2,7 +2,8 @@
 
 It starts on the whole plan at once, in order, and keeps as many calls in flight as the limits
 allow; callers wait for their own replies. A question that failed for a temporary reason waits,
-outside the limits, and is asked again. The SDKs' own retries are off.
+outside the limits, and is asked again; one that a busy server refused is asked again when the
+server takes calls. The SDKs' own retries are off.
 """
 
 import asyncio
@@ -26,7 +27,8 @@ from ..trials.answer import Answer, NoAnswer, Reply, Usage
 from ..trials.plan import Plan
 from ..trials.trial import Question, Rubric
 from .budget import Budget
-from .lane import Job, Lane, Limit, pause
+from .lane import Job, Lane
+from .pace import PATIENCE, Limit, pause
 from .store import KnownAnswers
 
 STOPPED: Final = "not asked: the run was stopped"
@@ -57,6 +59,8 @@ class Engine:
         self._settled: list[Job] = []
         self._lanes: dict[str, Lane] = {}
         self._limits: dict[str, Limit] = {}
+        self._proven = set[str]()  # models that have stored answers
+        self._alarm: asyncio.TimerHandle | None = None
         self._in_flight = 0
         self._stopped = False
         self._reason = STOPPED
@@ -107,7 +111,8 @@ class Engine:
     @property
     def pausing(self) -> int:
         """How many questions are waiting for a retry."""
-        return sum(len(lane.pausing) for lane in list(self._lanes.values()))
+        lanes = list(self._lanes.values())
+        return sum(len(lane.pausing) + len(lane.refused) for lane in lanes)
 
     def settled(self, since: int = 0) -> list[tuple[str, Reply]]:
         """Models and replies in order of arrival, without the first ``since``."""
@@ -193,11 +198,16 @@ class Engine:
 
     def _enqueue(self, jobs: list[Job]) -> None:
         for job in jobs:
+            name = job.question.model
             if known := self._answers.get(job.question):
                 job.settle(known)
+                self._proven.add(name)
                 continue
-            lane = self._lanes.setdefault(job.question.model, Lane(job.question.model))
-            lane.waiting.append(job)
+            if name not in self._lanes:
+                self._lanes[name] = Lane(name)
+            self._lanes[name].waiting.append(job)
+        for name in self._proven & self._lanes.keys():
+            self._lanes[name].prove()
         self._pump()
 
     def _pump(self) -> None:
@@ -209,20 +219,35 @@ class Engine:
                 lane.opening = True
                 self._begin(self._open(lane))
         waiting = set[Lane]()  # for calls in flight, which may spend less than they reserved
+        now = self._now()
         while self._in_flight < self._concurrency:
             lanes = [lane for lane in self._lanes.values() if lane not in waiting]
-            ready = [lane for lane in lanes if lane.ready()]
+            ready = [lane for lane in lanes if lane.ready(now)]
             if not ready:
-                return
-            lane = min(ready, key=lambda lane: lane.waiting[0].number)
-            if refusal := self.budget.refusal(lane.waiting[0].question):
-                lane.waiting.popleft().settle(NoAnswer(spelled(refusal, self._spell)))
+                break
+            lane = min(ready, key=lambda lane: lane.next.number)
+            if refusal := self.budget.refusal(lane.next.question):
+                lane.drop().settle(NoAnswer(spelled(refusal, self._spell)))
                 continue
-            if not self.budget.hold(lane.waiting[0].question):
+            if not self.budget.hold(lane.next.question):
                 waiting.add(lane)
                 continue
             self._in_flight += 1
-            self._begin(self._run(lane, lane.take()))
+            self._begin(self._run(lane, lane.take(now)))
+        self._set_alarm(now)
+
+    def _set_alarm(self, now: float) -> None:
+        """Come back when the first lane opens that has to wait for its time."""
+        if self._alarm:
+            self._alarm.cancel()
+        times = [lane.opens_at(now) for lane in self._lanes.values() if lane.has_room()]
+        first = min((time for time in times if time > now), default=None)
+        self._alarm = None
+        if first is not None:
+            self._alarm = asyncio.get_running_loop().call_at(first, self._safely, self._pump)
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
 
     def _begin(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -257,7 +282,7 @@ class Engine:
             reply = NoAnswer(STOPPED)
         except BaseException as bug:
             reply = NoAnswer(f"{lane.name}: {_unexpected(bug)}")
-        lane.give_back()
+        lane.give_back(job)
         self._in_flight -= 1
         self.budget.settle(job.question, job.paid, answered=isinstance(reply, Answer))
         if reply is not None:
@@ -269,17 +294,14 @@ class Engine:
         """Ask once; None if the question will be asked again."""
         assert lane.model is not None
         assert lane.limit is not None
-        now, asked_at = time.monotonic(), time.time()
-        job.started = job.started or now
-        job.attempts += 1
+        asked_at = time.time()
         try:
-            async with asyncio.timeout(max(0.0, job.seconds_left(self._timeout))):
+            async with asyncio.timeout(max(0.0, self._timeout - job.spent)):
                 answer = await lane.model.ask(job.question.without_keys())
             if not isinstance(answer, Answer):
                 raise TypeError(f"ask returned {answer!r}, not an Answer")
             answer = answer.without_keys()  # before it is stored, graded or shown
         except TimeoutError:
-            lane.limit.failed()
             at = f" from {lane.model.address}" if lane.model.address else ""
             problem = f"no answer{at} within {plain(self._timeout)} s"
             return self._failed(lane, job, ModelError(problem, MORE_TIME))
@@ -289,24 +311,24 @@ class Engine:
         except (Exception, SystemExit) as bug:  # a script may call sys.exit()
             return NoAnswer(_adapter_error(lane, bug))
         job.paid = answer.usage
-        lane.answered = True
-        lane.limit.answered()
-        answer = replace(answer, seconds=time.monotonic() - now, asked_at=asked_at)
+        lane.note_answer(job, answer)
+        seconds = self._now() - job.asked
+        answer = replace(answer, seconds=seconds, asked_at=asked_at, quotas=())
         if is_worth_keeping(job.question, answer):
             self._answers.put(job.question, answer)
         return answer
 
     def _failed(self, lane: Lane, job: Job, error: ModelError) -> NoAnswer | None:
         """Schedule a retry (None), or say why there is no answer."""
-        assert lane.limit is not None
-        wait = pause(job.attempts, error.retry_after, self._random)
+        now = self._now()
         if error.rate_limited:
-            lane.limit.rate_limited(time.monotonic(), wait)
-        elif error.transient:
-            lane.limit.failed()
+            return self._refused(lane, job, error, now)
+        lane.note_failure()
+        wait = pause(job.attempts, error.retry_after, self._random)
+        job.spent += now - job.asked
         if not self._stopped and job.may_retry(wait, error, self._timeout):
             lane.retries += 1
-            job.excused += wait if error.rate_limited else 0.0
+            job.spent += wait
             lane.pausing.add(job)
             asyncio.get_running_loop().call_later(wait, self._safely, self._ask_again, lane, job)
             return None
@@ -316,6 +338,17 @@ class Engine:
         if error.fatal or (error.unreachable and not lane.answered):
             lane.dead = reason
         return NoAnswer(reason)
+
+    def _refused(self, lane: Lane, job: Job, error: ModelError, now: float) -> NoAnswer | None:
+        """Ask again when the server takes calls (None), or give up on the lane."""
+        if lane.note_refusal(job, error, now, self._random):
+            lane.ask_again(job)
+            return None
+        why = f" (no call was taken for {_minutes(PATIENCE)})"
+        if error.retry_after and error.retry_after > PATIENCE:
+            why = f" (it asks to wait for {_minutes(error.retry_after)})"
+        lane.dead = lane.dead or f"{lane.name}: {error.message(self._spell, why)}"
+        return NoAnswer(lane.dead)
 
     def _ask_again(self, lane: Lane, job: Job) -> None:
         if job in lane.pausing:  # else the lane was settled in the meantime
@@ -335,6 +368,13 @@ class Engine:
                     await lane.model.close()
         with suppress(Exception):  # each answer was stored when it came
             self._answers.close()
+
+
+def _minutes(seconds: float) -> str:
+    hours = seconds / 3600
+    return (
+        f"{round(60 * hours)} min" if hours < 2 else f"{round(hours)} h" if hours < 48 else "days"
+    )
 
 
 def _unexpected(bug: BaseException) -> str:

@@ -1,6 +1,6 @@
-"""The questions to one model on their way: queued, limited, retried."""
+"""The questions to one model on their way: queued, limited, asked again."""
 
-import time
+from bisect import insort
 from collections import deque
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -9,61 +9,15 @@ from typing import Final
 
 from ..errors import ModelError
 from ..models import Model
-from ..trials.answer import NoAnswer, Reply, Usage
+from ..trials.answer import Answer, NoAnswer, Reply, Usage
 from ..trials.trial import Question
+from .pace import LONG, PATIENCE, Limit, Pace
+from .quotas import Quotas
 
 _MAX_ATTEMPTS: Final = 5
-# Waiting for a busy server doesn't count against the timeout, up to this many seconds.
-_MAX_RATE_LIMIT_WAIT: Final = 300.0
+# A question that was refused this often waits for all others: perhaps no server ever takes it.
+_MOST_REFUSED: Final = 4
 _NO_LIMIT: Final = 1_000_000
-
-_START: Final = 8
-_SHRINK: Final = 0.7
-_FIRST_PAUSE: Final = 0.5
-_LONGEST_PAUSE: Final = 20.0
-
-
-class Limit:
-    """Calls in flight to one server with one key: grows while all goes well, shrinks if not."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._good = 0
-        self._closed_until = 0.0
-        self.allowed = min(_START, most)
-        self.in_flight = 0
-
-    def has_room(self) -> bool:
-        return self.in_flight < self.allowed
-
-    def answered(self) -> None:
-        """Double the limit after as many good calls in a row as it allows at once."""
-        self._good += 1
-        if self._good >= self.allowed:
-            self.allowed = min(self._most, self.allowed * 2)
-            self._good = 0
-
-    def failed(self) -> None:
-        """The server is in trouble: don't grow until a whole round went well."""
-        self._good = 0
-
-    def rate_limited(self, now: float, wait: float) -> None:
-        """Shrink once: all calls in flight fail together, and only the first of them counts."""
-        self._good = 0
-        if now >= self._closed_until:
-            self.allowed = max(1, int(self.allowed * _SHRINK))
-            self._closed_until = now + wait
-
-
-def pause(attempt: int, retry_after: float | None, random: Random) -> float:
-    """Seconds to wait after this attempt: what the server says, else exponential backoff.
-
-    Jitter keeps calls that failed together from coming back together.
-    """
-    if retry_after is not None:
-        return retry_after + random.uniform(0.0, 0.1 * retry_after + 0.05)
-    longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** (attempt - 1))
-    return random.uniform(longest / 2, longest)
 
 
 @dataclass(eq=False)
@@ -73,21 +27,16 @@ class Job:
     question: Question
     number: int
     reply: "Future[Reply]" = field(default_factory=Future)
-    attempts: int = 0
-    started: float = 0.0
-    excused: float = 0.0  # seconds spent waiting for a busy server
+    attempts: int = 0  # without refused ones
+    refused: int = 0
+    spent: float = 0.0  # seconds of attempts, and of the pauses after them
+    asked: float = 0.0  # when the last attempt started
+    call: int = 0  # its number in the lane
     paid: Usage | None = None  # for the last attempt; None is nothing
-
-    def seconds_left(self, timeout: float) -> float:
-        return timeout - (time.monotonic() - self.started - self.excused)
 
     def may_retry(self, wait: float, error: ModelError, timeout: float) -> bool:
         """Whether to ask again after ``wait`` seconds."""
-        if not error.transient or self.attempts >= _MAX_ATTEMPTS:
-            return False
-        if error.rate_limited:
-            return self.excused + wait <= _MAX_RATE_LIMIT_WAIT
-        return wait < self.seconds_left(timeout)
+        return error.transient and self.attempts < _MAX_ATTEMPTS and self.spent + wait < timeout
 
     def settle(self, reply: Reply) -> None:
         if not self.reply.done():  # else the engine gave up in the meantime
@@ -96,11 +45,12 @@ class Job:
 
 @dataclass(eq=False)
 class Lane:
-    """The jobs of one model. The first runs alone: it shows whether any call can work."""
+    """The jobs of one model. The first starts alone: it shows whether any call can work."""
 
     name: str
     waiting: deque[Job] = field(default_factory=deque)
-    pausing: set[Job] = field(default_factory=set)
+    refused: list[Job] = field(default_factory=list)  # wait for the server, before all others
+    pausing: set[Job] = field(default_factory=set)  # wait after an error
     model: Model | None = None
     limit: Limit | None = None
     opening: bool = False
@@ -110,28 +60,108 @@ class Lane:
     dead: str | None = None  # why nothing more is asked
     retries: int = 0
 
-    def ready(self) -> bool:
-        if not self.waiting or self.model is None or self.limit is None:
-            return False
-        if not self.tried:
-            return self.in_flight == 0 and not self.pausing
-        own = self.model.most_in_flight
-        return self.limit.has_room() and self.in_flight < (_NO_LIMIT if own is None else own)
+    def __post_init__(self) -> None:
+        self._pace = Pace()
+        self._quotas = Quotas()
 
-    def take(self) -> Job:
+    @property
+    def next(self) -> Job:
+        """The question to ask next."""
+        return self.refused[0] if self.refused else self.waiting[0]
+
+    def prove(self) -> None:
+        """Stored answers show that calls work: none has to go alone."""
+        if not self._pace.sent:
+            self._pace.alone = False
+
+    def ready(self, now: float) -> bool:
+        """Whether the next question may be asked now."""
+        return self.has_room() and self.opens_at(now) <= now
+
+    def opens_at(self, now: float) -> float:
+        """When the next question may be asked, if nothing else happens until then."""
+        return max(self._pace.opens_at, self._quotas.opens_at(now))
+
+    def has_room(self) -> bool:
+        """Whether the next question may be asked once it is time."""
+        if not (self.refused or self.waiting) or self.model is None or self.limit is None:
+            return False
+        if self.pausing and self._pace.alone and not self.tried:
+            return False
+        own = self.model.most_in_flight
+        return (
+            self.limit.has_room()
+            and self.in_flight < (_NO_LIMIT if own is None else own)
+            and self._pace.lets_in(self.in_flight)
+        )
+
+    def take(self, now: float) -> Job:
+        """Start a call with the next question."""
         assert self.limit is not None
         self.in_flight += 1
         self.limit.in_flight += 1
-        return self.waiting.popleft()
+        job = self.drop()
+        job.asked = now
+        job.attempts += 1
+        job.call = self._pace.start(now)
+        self._quotas.start(job.call, now)
+        return job
 
-    def give_back(self) -> None:
+    def drop(self) -> Job:
+        """Take the next question out of the lane."""
+        return self.refused.pop(0) if self.refused else self.waiting.popleft()
+
+    def give_back(self, job: Job) -> None:
+        """The call ended, somehow."""
         assert self.limit is not None
+        self._quotas.ended(job.call)
         self.in_flight -= 1
         self.limit.in_flight -= 1
 
+    def note_answer(self, job: Job, answer: Answer) -> None:
+        assert self.limit is not None
+        self.answered = True
+        self.limit.answered()
+        self._pace.answered(job.call)
+        self._quotas.answered(job.call, answer.quotas, answer.usage)
+
+    def note_failure(self) -> None:
+        """A call failed without being refused."""
+        assert self.limit is not None
+        self.limit.failed()
+        if not self.tried:
+            self._pace.alone = True
+
+    def note_refusal(self, job: Job, error: ModelError, now: float, random: Random) -> bool:
+        """A call was refused: ask again later, which is no further attempt.
+
+        Returns False if the server takes nothing for too long.
+        """
+        assert self.limit is not None
+        job.attempts -= 1
+        job.refused += 1
+        self._quotas.refused(job.call, now)
+        if not self._pace.refused_again(job.call):
+            self.limit.refused()
+        if self.in_flight > 1:
+            return True
+        closed = self._pace.close(now, now - job.asked, error.retry_after, random)
+        if closed > LONG:
+            self.limit.start_over()
+        return closed <= PATIENCE
+
+    def ask_again(self, job: Job) -> None:
+        """Put a refused question back into the queue."""
+        self.retries += 1
+        if job.refused % _MOST_REFUSED:
+            insort(self.refused, job, key=lambda job: job.number)
+        else:
+            self.waiting.append(job)
+
     def settle_all(self, reason: str) -> None:
         """Answer all that still waits with ``reason``."""
-        jobs = [*self.waiting, *self.pausing]
+        jobs = [*self.refused, *self.waiting, *self.pausing]
+        self.refused.clear()
         self.waiting.clear()
         self.pausing.clear()
         for job in jobs:

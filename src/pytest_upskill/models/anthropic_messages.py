@@ -10,6 +10,7 @@ from ..skills.case import Role
 from ..trials.answer import Answer, Usage, token_count
 from ..trials.trial import Question
 from .port import ModelSpec
+from .rate_limits import heard_quotas
 from .sdk import (
     NO_KEY,
     client_options,
@@ -59,7 +60,7 @@ class AnthropicModel:
             stop = stop_word(message.stop_reason, _STOPS)
             if not text.strip() and stop != "refusal":
                 raise empty_reply(stop)
-            return Answer(text, usage, stop)
+            return Answer(text, usage, stop, quotas=heard_quotas())
 
     async def _create(self, question: Question) -> "Message":
         """If a model refuses the schema, ask without it, now and later."""

@@ -10,6 +10,7 @@ from .._util.texts import digest
 from ..trials.answer import Answer, Usage, token_count
 from ..trials.trial import Question
 from .port import ModelSpec
+from .rate_limits import heard_quotas
 from .sdk import (
     NO_KEY,
     client_options,
@@ -65,7 +66,7 @@ class OpenAIModel:
             stop = "refusal" if refused else stop_word(choice.finish_reason, _STOPS)
             if not text.strip() and stop != "refusal":
                 raise empty_reply(stop)
-            return Answer(text, usage, stop)
+            return Answer(text, usage, stop, quotas=heard_quotas())
 
     async def _create(self, question: Question) -> "ChatCompletion":
         """Servers differ in what they accept: drop what one refuses, now and later."""

@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import astuple
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from math import isfinite
 from types import ModuleType
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
@@ -24,6 +22,7 @@ from .._util.texts import one_line
 from ..errors import ModelError, Setting
 from ..trials.answer import Usage
 from .port import ModelSpec
+from .rate_limits import HOOKS, retry_after
 
 _SHOWN: Final = 200
 # A proxy may quote its own key, which is unknown here.
@@ -35,6 +34,7 @@ CONNECT_SECONDS: Final = 10.0
 NO_KEY: Final = "no-key"
 # A gateway gave up on the server, which may have worked all the same, for money.
 _TIMED_OUT: Final = (408, 504, 524)
+_UNPAID: Final = ("insufficient_quota", "billing_error", "billing_hard_limit_reached")
 Secrets = tuple[str, ...]
 MORE_TIME: Final = ("Raise ", Setting("timeout"), ", or ask for less")
 
@@ -49,7 +49,7 @@ def client_options(sdk: ModuleType, spec: ModelSpec, timeout: float) -> dict[str
         "timeout": limits,
         "max_retries": 0,  # the engine retries
         # 1.7 ms of CPU time per call, instead of 2.8 with the SDKs' default transport.
-        "http_client": sdk.DefaultAioHttpClient(timeout=limits),
+        "http_client": sdk.DefaultAioHttpClient(timeout=limits, event_hooks=HOOKS),
     }
 
 
@@ -170,16 +170,21 @@ def error_text(error: Any, secrets: Secrets) -> str:
 
 def _status_error(error: Any, spec: ModelSpec, secrets: Secrets) -> ModelError:
     status = int(error.status_code)
-    problem = f"{status} from {spec.address}: {error_text(error, secrets)}"
+    said = error_text(error, secrets)
+    problem = f"{status} from {spec.address}: {said}"
     if status in (401, 403):
         name = " or ".join(spec.provider.key_envs) or "the server's key"
         return ModelError(problem, f"Check {name}", fatal=True)
     if status == 404:
         return ModelError(problem, f"Check the model's name ({spec.model_id})", fatal=True)
-    if status == 413 or (status == 400 and "context" in error_text(error, secrets).lower()):
+    if status == 413 or (status == 400 and "context" in said.lower()):
         return ModelError(problem, "The prompt is too long for this model")
-    wait = retry_after_seconds(error.response.headers.get("retry-after"), datetime.now(UTC))
-    if status in (429, 529):
+    if status == 402 or (status in (400, 429) and _is_unpaid(error, said)):
+        return ModelError(problem, "Check the plan and the billing of your account", fatal=True)
+    if status == 429 and "request too large" in said.lower():
+        return ModelError(problem, "The prompt is too long for your rate limit")
+    wait = retry_after(error.response.headers, datetime.now(UTC))
+    if status in (429, 529) or (status == 503 and wait is not None):
         lower = ("Lower ", Setting("concurrency"), ", or wait")
         return ModelError(problem, lower, rate_limited=True, retry_after=wait)
     if status in (408, 409) or status >= 500:
@@ -189,18 +194,12 @@ def _status_error(error: Any, spec: ModelSpec, secrets: Secrets) -> ModelError:
     return ModelError(problem)
 
 
-def retry_after_seconds(header: str | None, now: datetime) -> float | None:
-    """The seconds of a Retry-After header, which holds a number or a date."""
-    if header is None:
-        return None
-    try:
-        seconds = float(header)
-    except ValueError:
-        try:
-            seconds = (parsedate_to_datetime(header) - now).total_seconds()
-        except (ValueError, TypeError):  # no date, or one without a time zone
-            return None
-    return max(0.0, seconds) if isfinite(seconds) else None
+def _is_unpaid(error: Any, said: str) -> bool:
+    """Whether an account has no credit left, which no waiting changes."""
+    body = error.body if isinstance(error.body, dict) else {}
+    inner = body.get("error", body)
+    codes = [inner.get("code"), inner.get("type")] if isinstance(inner, dict) else []
+    return any(code in codes for code in _UNPAID) or "credit balance is too low" in said.lower()
 
 
 def _connection_error(error: BaseException, spec: ModelSpec, secrets: Secrets) -> ModelError:

@@ -74,6 +74,16 @@ def total_usage(usages: Sequence[Usage]) -> Usage:
 
 
 @dataclass(frozen=True)
+class Quota:
+    """What a server says is left of one of its rate limits."""
+
+    of: str  # "requests", "tokens", or "input" or "output" tokens
+    left: float
+    most: float  # what there is when nothing is used
+    per_second: float  # what comes back
+
+
+@dataclass(frozen=True)
 class AnswerFile:
     """A file that an agent left behind."""
 
@@ -123,6 +133,7 @@ class Answer:
     files: tuple[AnswerFile, ...] = field(default=(), kw_only=True)
     transcript: Transcript = field(default=(), kw_only=True)
     asked_at: float | None = field(default=None, compare=False)  # time.time(); never on disk
+    quotas: tuple[Quota, ...] = field(default=(), compare=False, kw_only=True)  # for the engine
 
     @property
     def refused(self) -> bool:
@@ -162,7 +173,7 @@ class Answer:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """All but ``stored`` and ``asked_at``, which depend on the run."""
+        """All but ``stored``, ``asked_at`` and ``quotas``, which depend on the run."""
         return {
             "text": self.text,
             "usage": self.usage.to_json(),

@@ -1,0 +1,119 @@
+"""What the headers of a reply say about rate limits, as plain values.
+
+Servers and proxies may send anything here: what is not a sensible number is left out.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from math import isfinite
+from typing import Any, Final
+
+from ..trials.answer import Quota
+
+# What is left, what there is in all, and when it is all back, of each rate limit.
+_ANTHROPIC: Final = "anthropic-ratelimit-{of}-{field}"
+_OPENAI: Final = "x-ratelimit-{field}-{of}"
+_HEADERS: Final = (
+    ("requests", _ANTHROPIC, "requests"),
+    ("tokens", _ANTHROPIC, "tokens"),
+    ("input", _ANTHROPIC, "input-tokens"),
+    ("output", _ANTHROPIC, "output-tokens"),
+    ("requests", _OPENAI, "requests"),
+    ("tokens", _OPENAI, "tokens"),
+)
+_PART: Final = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)(ms|us|µs|ns|h|m|s)")
+_SECONDS: Final = {"h": 3600, "m": 60, "s": 1, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+_EPOCH: Final = 1e9  # a number from here on is a point in time
+
+# Of the last call of this task.
+_asked: ContextVar[datetime] = ContextVar("asked")
+_heard: ContextVar[tuple[Quota, ...]] = ContextVar("heard", default=())
+
+
+def heard_quotas() -> tuple[Quota, ...]:
+    """What the reply that this task got last says is left."""
+    return _heard.get()
+
+
+async def note_start(_request: object) -> None:
+    """Note when a call starts."""
+    _asked.set(datetime.now(UTC))
+    _heard.set(())
+
+
+async def note_reply(response: Any) -> None:
+    """Note what a reply says is left."""
+    named = ((name.decode("latin-1").lower(), value) for name, value in response.headers.raw)
+    told = {name: value.decode("latin-1") for name, value in named if "ratelimit" in name}
+    if told:
+        _heard.set(quotas_of(told, _asked.get()))
+
+
+# For the SDKs' HTTP client: they run in the task that asks.
+HOOKS: Final = {"request": [note_start], "response": [note_reply]}
+
+
+def quotas_of(headers: Mapping[str, str], asked: datetime) -> tuple[Quota, ...]:
+    """What is left of each rate limit that these headers, in lower case, tell enough about."""
+    return tuple(_quotas(headers, asked))
+
+
+def _quotas(headers: Mapping[str, str], asked: datetime) -> Iterator[Quota]:
+    for of, form, name in _HEADERS:
+        left, most, reset = (
+            headers.get(form.format(of=name, field=field), "")
+            for field in ("remaining", "limit", "reset")
+        )
+        if quota := _quota(of, _number(left), _number(most), _seconds(reset, asked)):
+            yield quota
+
+
+def _quota(of: str, left: float | None, most: float | None, reset: float | None) -> Quota | None:
+    """Both protocols give the time until all of it is back, and let it come back evenly."""
+    if left is None or reset is None or reset <= 0:
+        return None
+    if most is None:
+        most = left + 1  # at least one more
+    per_second = (most - left) / reset
+    return Quota(of, left, most, per_second) if 0 < per_second < _EPOCH else None
+
+
+def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """The seconds that a server asks to wait: a number, or until a date."""
+    milliseconds = _number(headers.get("retry-after-ms") or "")
+    if milliseconds is not None:
+        return milliseconds / 1000
+    header = headers.get("retry-after") or ""
+    try:
+        seconds = float(header)
+    except ValueError:
+        try:
+            seconds = (parsedate_to_datetime(header) - now).total_seconds()
+        except (ValueError, TypeError, OverflowError):  # no date, or one without a time zone
+            return None
+    return max(0.0, seconds) if isfinite(seconds) else None
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if isfinite(number) and number >= 0 else None
+
+
+def _seconds(text: str, now: datetime) -> float | None:
+    """The seconds until a reset: ``6m0s``, plain seconds, or a point in time."""
+    number = _number(text)
+    if number is not None:
+        return number - now.timestamp() if number >= _EPOCH else number
+    parts = _PART.findall(text)
+    if parts and "".join(map("".join, parts)) == text:
+        return sum(float(count) * _SECONDS[unit] for count, unit in parts)
+    try:
+        return (datetime.fromisoformat(text) - now).total_seconds()
+    except (ValueError, TypeError, OverflowError):
+        return None

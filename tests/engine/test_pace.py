@@ -1,0 +1,158 @@
+"""How many calls are in flight, when the next one starts, and how long a retry waits."""
+
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_upskill.engine.pace import ALONE, PATIENCE, Limit, Pace, pause
+
+
+def limit_with(most: int, in_flight: int) -> Limit:
+    limit = Limit(most)
+    limit.in_flight = in_flight
+    return limit
+
+
+def refuse(limit: Limit, calls: int) -> None:
+    """The server refuses these of the calls in flight."""
+    for _ in range(calls):
+        limit.refused()
+        limit.in_flight -= 1
+
+
+def test_limit_starts_at_the_users() -> None:
+    assert Limit(50).allowed == 50
+
+
+def test_what_was_not_refused_becomes_the_limit() -> None:
+    limit = limit_with(50, in_flight=50)
+    refuse(limit, 42)
+    assert limit.allowed == 8
+    assert not limit.has_room()
+    limit.in_flight -= 1
+    assert limit.has_room()
+
+
+def test_limit_grows_by_an_eighth_after_each_good_round() -> None:
+    limit = limit_with(50, in_flight=50)
+    refuse(limit, 34)
+    seen = [limit.allowed]
+    for _ in range(16 + 18 + 20 + 22):
+        limit.answered()
+        if limit.allowed != seen[-1]:
+            seen.append(limit.allowed)
+    assert seen == [16, 18, 20, 22, 24]
+
+
+def test_limit_never_exceeds_the_setting() -> None:
+    limit = limit_with(10, in_flight=10)
+    refuse(limit, 3)
+    for _ in range(100):
+        limit.answered()
+    assert limit.allowed == 10
+
+
+def test_server_error_stops_growth_without_shrinking() -> None:
+    limit = limit_with(50, in_flight=50)
+    refuse(limit, 42)
+    for _ in range(7):
+        limit.answered()
+    limit.failed()
+    limit.answered()
+    assert limit.allowed == 8
+    for _ in range(7):
+        limit.answered()
+    assert limit.allowed == 9
+
+
+def test_limit_doubles_after_a_time_in_which_nothing_was_taken() -> None:
+    limit = limit_with(50, in_flight=1)
+    refuse(limit, 1)
+    limit.start_over()
+    for _ in range(1 + 2 + 4):
+        limit.answered()
+    assert limit.allowed == 8
+    limit.in_flight = 8
+    refuse(limit, 1)
+    for _ in range(7):
+        limit.answered()
+    assert limit.allowed == 8
+
+
+@given(
+    st.lists(st.sampled_from(["answered", "failed", "refused", "start_over"])), st.integers(1, 200)
+)
+def test_limit_stays_between_one_and_the_maximum(events: list[str], most: int) -> None:
+    limit = Limit(most)
+    for event in events:
+        limit.in_flight = limit.allowed
+        getattr(limit, event)()
+        assert 1 <= limit.allowed <= most
+
+
+def test_first_call_goes_alone_until_it_is_answered_or_taken() -> None:
+    pace = Pace()
+    number = pace.start(10.0)
+    assert pace.opens_at == 10.0 + ALONE
+    assert pace.lets_in(1)
+    pace.answered(number)
+    assert pace.opens_at == 0.0
+
+
+def test_refusals_in_a_row_wait_for_more_and_more_answers() -> None:
+    pace = Pace()
+    pace.alone = False
+    for _ in range(20):
+        pace.start(0.0)
+    needed = []
+    assert not pace.refused_again(20)
+    for _ in range(4):
+        assert pace.lets_in(19)
+        assert pace.refused_again(pace.start(0.0))
+        needed.append(0)
+        while not pace.lets_in(19):
+            pace.answered(1)
+            needed[-1] += 1
+    assert needed == [1, 3, 7, 15]
+    pace.answered(pace.start(0.0))
+    assert not pace.refused_again(pace.start(0.0))
+    assert pace.lets_in(19)
+
+
+def test_server_that_takes_nothing_is_asked_by_one_call_after_the_other() -> None:
+    pace, random, now, waits = Pace(), Random(0), 0.0, []
+    while pace.close(now, 0.01, None, random) <= PATIENCE:
+        assert not pace.lets_in(1)
+        waits.append(pace.opens_at - now)
+        now = pace.opens_at
+        pace.start(now)
+    assert now <= PATIENCE
+    assert 10 < len(waits) < 50
+    assert max(waits) <= 20
+
+
+def test_calls_go_alone_for_longer_if_refusals_are_slow() -> None:
+    pace = Pace()
+    pace.close(100.0, 2.0, 1.0, Random(0))
+    pace.start(200.0)
+    assert pace.opens_at == 203.0
+    pace.close(210.0, 60.0, 1.0, Random(0))
+    pace.start(300.0)
+    assert pace.opens_at == 305.0
+
+
+@given(st.integers(1, 10), st.randoms())
+def test_pauses_double_up_to_twenty_seconds(attempt: int, random: Random) -> None:
+    longest = min(20.0, 0.5 * 2 ** (attempt - 1))
+    assert longest / 2 <= pause(attempt, None, random) <= longest
+
+
+@given(st.floats(0, 1000), st.randoms())
+def test_retry_after_is_respected(seconds: float, random: Random) -> None:
+    assert seconds <= pause(1, seconds, random) <= seconds * 1.1 + 0.06
+
+
+@given(st.integers(2, 10_000), st.randoms())
+def test_retry_after_is_not_enough_if_it_was_wrong_before(attempt: int, random: Random) -> None:
+    assert pause(attempt, 0.0, random) >= min(20.0, 0.5 * 2.0 ** min(attempt - 1, 10)) / 4
