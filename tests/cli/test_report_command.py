@@ -3,8 +3,9 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -225,3 +226,20 @@ def test_a_full_disk_is_reported(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "the output: can't be written" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("lacks", "reason"),
+    [
+        ({"records": ()}, "gate on haiku: gates not evaluated: 6 cases not run"),
+        ({"records": (), "tests": ()}, "gates not evaluated: nothing was tested"),
+        ({"interrupted": "-x", "lost": ("x",)}, "interrupted: -x; 1 of 7 tests did not run"),
+        ({"untested": {"door": "no cases"}}, "door: gates not evaluated: no cases"),
+    ],
+)
+def test_a_report_of_nothing_does_not_pass(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], lacks: dict[str, Any], reason: str
+) -> None:
+    file = write(tmp_path / "r.json", replace(made_run(passes=lambda *_: True), **lacks))
+    assert main(["report", file, "--min-pass-rate", "0.1"]) == 1
+    assert capsys.readouterr().out.endswith(f"upskill: {reason}\n")

@@ -209,6 +209,18 @@ def test_show_says_if_a_run_was_a_subset_and_if_it_passed(
     assert shown(capsys, "show", "last").endswith("\nFailed: 1 test failed or had errors.\n")
 
 
+def test_an_interrupted_run_is_shown_as_such(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = later(5, cases=5, passes=lambda *_: True, interrupted="Ctrl-C", lost=("x",))
+    keep(replace(whole, records=whole.records[:4]), project / ".upskill/runs", BIG)
+    text = shown(capsys, "show", "last")
+    assert text.endswith("\nInterrupted: Ctrl-C; 1 of 6 tests did not run.\n")
+    [row] = [line for line in shown(capsys, "-n", "1").splitlines() if "gate" in line]
+    assert row.endswith(" interrupted")
+    assert json.loads(shown(capsys, "-n", "1", "--json"))["rows"][0]["interrupted"] is True
+
+
 @pytest.mark.parametrize("option", ["--html", "--csv"])
 def test_writing_nothing_to_a_file_fails(
     project: Path, capsys: pytest.CaptureFixture[str], option: str
@@ -269,6 +281,8 @@ def test_compare_fails_only_if_asked_and_worse(
     data = json.loads(shown(capsys, "compare", *pair, "--fail-if-worse", "--json", status=status))
     assert data["pairs"][0]["change"]["verdict"] == ("worse" if status else "better")
     assert data["pairs"][0]["left_out"]["edited"] == 0
+    text = shown(capsys, "compare", *pair, "--fail-if-worse", status=status)
+    assert ("Failed: gate on haiku: worse, -83 points" in text) == bool(status)
 
 
 def test_compare_takes_files_of_other_machines(
@@ -297,6 +311,24 @@ def test_runs_with_nothing_in_common_are_reported(
     keep(later(9, skills=("window",)), project / ".upskill/runs", BIG)
     text = shown(capsys, "compare", "last~1", "last")
     assert "the runs share no skill on the same model" in text
+    text = shown(capsys, "compare", "last~1", "last", "--fail-if-worse", status=1)
+    assert text.endswith("\nFailed: the runs share no skill on the same model.\n")
+
+
+def test_a_comparison_that_lacks_cases_does_not_pass(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = project / ".upskill/runs"
+    whole = later(8, cases=12, passes=helps)
+    keep(whole, folder, BIG)
+    keep(replace(later(9, cases=12, passes=helps), records=whole.records[:-4]), folder, BIG)
+    shown(capsys, "compare", "last~1", "last")
+    text = shown(capsys, "compare", "last~1", "last", "--fail-if-worse", status=1)
+    assert text.endswith("\nFailed: gate on haiku: 2 cases not answered in both.\n")
+    edited = tuple(replace(test, digest="new") for test in whole.tests)
+    keep(replace(later(10, cases=12, passes=helps), tests=edited), folder, BIG)
+    text = shown(capsys, "compare", "last~2", "last", "--fail-if-worse", status=1)
+    assert text.endswith("\nFailed: gate on haiku: no case in common.\n")
 
 
 @pytest.mark.usefixtures("project")

@@ -7,7 +7,7 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -25,7 +25,7 @@ from pytest_upskill.trials.trial import Arm
 from support import wick_models
 from support.kit import commit_all
 from support.loopback import Asked, LoopbackServer, Reply
-from support.made import STARTED, made_run
+from support.made import made_run
 from support.shell import Shell
 
 ROOT = Path(__file__).parents[2]
@@ -135,7 +135,7 @@ def test_command_works(command: str, project: Path, tmp_path: Path, shell: Shell
             assert "sonnet: helps" in shown
         case ["pytest-upskill", "runs", *args]:
             for minutes in range(3):
-                started = STARTED + timedelta(minutes=minutes)
+                started = datetime.now(UTC) + timedelta(minutes=minutes)  # after other runs
                 keep(made_run(skills=("wick",), started=started), default_folder(project), 10**9)
             shown = shell.output(["pytest-upskill", "runs", *args], project)
             assert any(told in shown for told in ("wick", "lines")), shown

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from pytest_upskill.results.from_json import read_run
 from support.kit import case, write_script, write_skill
 
 
@@ -51,6 +52,104 @@ def test_without_gates_nothing_is_decided(pytester: pytest.Pytester, model: str)
     args = ["--skill", "skills", "--model", model, "--skill-json", "r.json"]
     assert pytester.runpytest_inprocess(*args).ret == 0
     assert gate(pytester) == {"passed": None, "reasons": []}
+
+
+GATES = ["--skill-min-pass-rate", "0.9", "--skill-min-lift", "0.2"]
+
+
+def write_defaults(pytester: pytest.Pytester, **defaults: Any) -> None:
+    file = pytester.path / "skills/gate/skill_meta.json"
+    file.write_text(json.dumps({"defaults": defaults, **json.loads(file.read_text())}))
+
+
+@pytest.mark.parametrize("workers", ["0", "1"])
+@pytest.mark.parametrize(
+    ("defaults", "why"),
+    [
+        ({"skip": "later"}, "all cases are skipped"),
+        ({"models": ["haiku"]}, "no case is for scripted:answers.json"),
+    ],
+)
+def test_a_gate_without_evidence_fails(
+    pytester: pytest.Pytester, model: str, workers: str, defaults: dict[str, Any], why: str
+) -> None:
+    write_defaults(pytester, **defaults)
+    args = ["--skill", "skills", "--model", model, "-n", workers, "-W", "default"]
+    result = pytester.runpytest_inprocess(*args, *GATES, "--skill-markdown", "r.md")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert result.outlines[-1] == f"upskill: gate: gate: gates not evaluated: {why}"
+    assert (
+        f"**Failed:**\n\n- gate: gates not evaluated: {why}" in (pytester.path / "r.md").read_text()
+    )
+
+
+def test_skills_without_a_verdict_are_named_and_fail_only_gates(
+    pytester: pytest.Pytester, model: str
+) -> None:
+    write_skill(pytester.path / "skills/door", [case("q?", "gate up", skip="later")])
+    (write_skill(pytester.path / "skills/wall") / "skill_meta.json").unlink()
+    args = ["--skill", "skills", "--model", model]
+    result = pytester.runpytest_inprocess(*args)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        ["No verdict on wall: no cases.", "No verdict on door: all cases are skipped."]
+    )
+    result = pytester.runpytest_inprocess(*args, *GATES)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert result.outlines[-2:] == [
+        "upskill: gate: wall: gates not evaluated: no cases",
+        "upskill: gate: door: gates not evaluated: all cases are skipped",
+    ]
+    # Somebody who selects some cases knows that others are not tested.
+    assert pytester.runpytest_inprocess(*args, *GATES, "-k", "q1 or q2").ret == 0
+
+
+def test_a_model_without_any_case_fails_a_gate(pytester: pytest.Pytester, model: str) -> None:
+    write_defaults(pytester, models=[model])
+    (pytester.path / "other.json").write_text('[{"answer": "gate up"}]')
+    args = ["--skill", "skills", "--model", model, "--model", "scripted:other.json", *GATES]
+    result = pytester.runpytest_inprocess(*args)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    why = "gates not evaluated: no case is for this model"
+    assert result.outlines[-1] == f"upskill: gate: scripted:other.json: {why}"
+
+
+def test_a_gate_of_the_command_line_needs_evidence_one_of_the_ini_file_only_of_skills(
+    pytester: pytest.Pytester, model: str
+) -> None:
+    pytester.makepyfile(test_other="def test_other(): pass")
+    args = ["--skill", "skills", "--model", model, "test_other.py", "-k", "test_other"]
+    result = pytester.runpytest_inprocess(*args, *GATES)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert result.outlines[-1] == "upskill: gate: gates not evaluated: nothing was tested"
+    ini = ["[pytest]", "skill_min_lift = 0.2", "skill_paths = skills", f"skill_models = {model}"]
+    pytester.makeini("\n".join(ini))
+    assert pytester.runpytest_inprocess("-k", "test_other").ret == 0
+    assert pytester.runpytest_inprocess("test_other.py").ret == 0
+    write_defaults(pytester, skip="later")
+    assert pytester.runpytest_inprocess().ret == pytest.ExitCode.TESTS_FAILED
+
+
+def test_a_gate_without_any_skill_is_a_usage_error(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test_other(): pass")
+    result = pytester.runpytest_inprocess("--skill-min-lift", "0.2", "-q")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: --skill-min-lift: no skill is tested. Add --skill PATH."])
+
+
+def test_a_test_that_fails_before_it_asks_fails_the_report(
+    pytester: pytest.Pytester, model: str
+) -> None:
+    pytester.makeconftest(
+        """
+        def pytest_runtest_setup(item):
+            assert not item.name.startswith("q3["), "no room"
+        """
+    )
+    args = ["--skill", "skills", "--model", model, "--skill-json", "r.json"]
+    pytester.runpytest_inprocess(*args).assert_outcomes(passed=7, errors=1)
+    [why] = read_run(pytester.path / "r.json").problems
+    assert why.startswith("not tested: AssertionError: no room")
 
 
 def test_a_run_that_stopped_early_fails_its_gates(pytester: pytest.Pytester, model: str) -> None:

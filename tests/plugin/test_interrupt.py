@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from pytest_upskill.cli import main
 from support.kit import case, write_skill
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 from support.shell import started
@@ -42,5 +43,51 @@ def test_an_interrupted_run_asks_nothing_more_and_keeps_what_it_has(
     assert len(server.asked) == 4
     assert "m: incomplete: 20 cases not run" in rest
     assert "Traceback" not in rest
-    records = json.loads((pytester.path / "r.json").read_text())["records"]
-    assert {record["case"] for record in records} == {"quick"}
+    data = json.loads((pytester.path / "r.json").read_text())
+    assert {record["case"] for record in data["records"]} == {"quick"}
+    assert data["interrupted"] == "KeyboardInterrupt"
+    assert len(data["lost"]) == 20
+
+
+@pytest.mark.parametrize(
+    ("how", "exitstatus", "reason"),
+    [
+        ('pytest.exit("enough", returncode=0)', pytest.ExitCode.TESTS_FAILED, "enough"),
+        ('item.session.shouldstop = "enough"', pytest.ExitCode.INTERRUPTED, "enough"),
+        ('item.session.shouldfail = "late"', pytest.ExitCode.TESTS_FAILED, "late"),
+    ],
+)
+def test_a_run_that_is_stopped_is_interrupted_everywhere(
+    pytester: pytest.Pytester, how: str, exitstatus: int, reason: str
+) -> None:
+    write_skill(pytester.path / "skills/gate", [case("q?", "yes", id=f"c{n}") for n in range(4)])
+    (pytester.path / "a.json").write_text('[{"answer": "yes"}]')
+    pytester.makeconftest(
+        f"""
+        import pytest
+
+        def pytest_runtest_teardown(item):
+            if item.name.startswith("c1["):
+                {how}
+        """
+    )
+    args = ["--skill", "skills", "--model", "scripted:a.json", "--skill-json", "r.json"]
+    result = pytester.runpytest_inprocess(*args, "--skill-markdown", "r.md")
+    assert result.ret == exitstatus
+    text = f"interrupted: {reason}; 2 of 4 tests did not run"
+    assert result.outlines[-1] == f"upskill: {text}"
+    assert f"**Interrupted:**\n\n- {text}\n" in (pytester.path / "r.md").read_text()
+    assert json.loads((pytester.path / "r.json").read_text())["interrupted"] == reason
+    assert main(["report", "r.json"]) == 1
+
+
+def test_stopping_at_the_first_failure_is_told_with_the_failure(
+    pytester: pytest.Pytester,
+) -> None:
+    write_skill(pytester.path / "skills/gate", [case("q?", "no", id=f"c{n}") for n in range(4)])
+    (pytester.path / "a.json").write_text('[{"answer": "yes"}]')
+    args = ["--skill", "skills", "--model", "scripted:a.json", "-x", "--skill-markdown", "r.md"]
+    assert pytester.runpytest_inprocess(*args).ret == pytest.ExitCode.TESTS_FAILED
+    text = (pytester.path / "r.md").read_text()
+    stopped = "- interrupted: stopping after 1 failures; 3 of 4 tests did not run"
+    assert f"**Failed:**\n\n- 1 test failed or had errors\n{stopped}" in text

@@ -94,6 +94,76 @@ def test_a_killed_worker_takes_no_finished_record_with_it(pytester: pytest.Pytes
     assert "crashed" in next(r["error"] for r in data["records"] if r["case"] == "c5")
 
 
+@pytest.mark.parametrize(
+    ("conftest", "args", "lost"),
+    [
+        # Before it has collected, so that the other worker gets no tests either.
+        (
+            """
+            import os
+            def pytest_sessionstart(session):
+                if getattr(session.config, "workerinput", {}).get("workerid") == "gw0":
+                    os._exit(1)
+            """,
+            ["-n", "2"],
+            None,
+        ),
+        # Before it has sent its plan.
+        (
+            """
+            import os, pytest
+            @pytest.hookimpl(wrapper=True)
+            def pytest_runtestloop(session):
+                if hasattr(session.config, "workerinput"):
+                    os._exit(1)
+                return (yield)
+            """,
+            ["-n", "1", "--dist", "each"],
+            "[78]",
+        ),
+        # It lives, and reports nothing of some tests.
+        (
+            """
+            def pytest_runtest_protocol(item):
+                return item.name[:2] in ("c3", "c4") or None
+            """,
+            ["-n", "1"],
+            "2",
+        ),
+    ],
+)
+def test_what_was_collected_and_not_reported_fails_the_run(
+    pytester: pytest.Pytester, conftest: str, args: list[str], lost: str | None
+) -> None:
+    cases = [case(f"question {n}", "yes", id=f"c{n}") for n in range(8)]
+    write_skill(pytester.path / "skills/gate", cases)
+    pytester.makeconftest(conftest)
+    (pytester.path / "a.json").write_text('[{"answer": "yes"}]')
+    args += ["--skill", "skills", "--model", "scripted:a.json", "--max-worker-restart", "0"]
+    result = pytester.runpytest_inprocess(*args, "--skill-min-pass-rate", "0.1")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    if lost:
+        result.stdout.fnmatch_lines([f"upskill: {lost} of 8 tests collected but never reported, *"])
+    assert "gates not evaluated" in result.outlines[-1]
+
+
+def test_groups_of_xdist_change_node_ids_and_nothing_else(pytester: pytest.Pytester) -> None:
+    cases = [case(f"question {n}", "yes", id=f"c{n}") for n in range(3)]
+    write_skill(pytester.path / "skills/gate", cases)
+    pytester.makeconftest(
+        """
+        import pytest
+        def pytest_collection_modifyitems(items):
+            items[0].add_marker(pytest.mark.xdist_group("first"))
+        """
+    )
+    (pytester.path / "a.json").write_text('[{"answer": "yes"}]')
+    args = ["--skill", "skills", "--model", "scripted:a.json", "-n", "1", "--dist", "loadgroup"]
+    result = pytester.runpytest_inprocess(*args, "--skill-min-pass-rate", "0.9")
+    result.assert_outcomes(passed=3)
+    assert result.ret == 0
+
+
 def test_stopping_at_the_first_failure_stops_the_asking_too(pytester: pytest.Pytester) -> None:
     cases = [case(f"question {n}", "never", id=f"c{n}") for n in range(40)]
     write_skill(pytester.path / "skills/gate", cases)

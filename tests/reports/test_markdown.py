@@ -283,3 +283,11 @@ def test_failed_tests_fail_the_comment() -> None:
     assert "**Passed.**" in markdown_summary(made_run())
     failed = markdown_summary(made_run(), failed=2)
     assert "**Failed:**\n\n- 2 tests failed or had errors" in failed
+
+
+def test_an_interrupted_run_did_not_pass() -> None:
+    run = made_run(interrupted="Ctrl-C", lost=("x",))
+    text = "- interrupted: Ctrl-C; 1 of 7 tests did not run"
+    assert f"**Interrupted:**\n\n{text}" in markdown_summary(run)
+    failed = markdown_summary(run, failed=1)
+    assert f"**Failed:**\n\n- 1 test failed or had errors\n{text}" in failed

@@ -80,7 +80,13 @@ def test_the_verdicts_and_the_sweet_spot_are_in_the_page_without_a_script() -> N
         ),
         (made_run(gates=Gates(min_lift=0.9)), "Failed", "(minimum +90)"),
         (made_run(), "Failed", "<li>1 test failed or had errors</li>"),
-        (replace(made_run(), records=()), "Failed", "6 tests did not run"),
+        (replace(made_run(), records=()), "Failed", "nothing was tested"),
+        (
+            made_run(passes=lambda *_: True, interrupted="Ctrl-C", lost=("x", "y")),
+            "Interrupted",
+            "<li>interrupted: Ctrl-C; 2 of 8 tests did not run</li>",
+        ),
+        (made_run(interrupted="-x"), "Failed", "<li>interrupted: -x</li>"),
         (
             made_run(missing={("gate", "haiku"): 2}),
             "Failed",
@@ -89,7 +95,7 @@ def test_the_verdicts_and_the_sweet_spot_are_in_the_page_without_a_script() -> N
         (
             made_run(accepted={n: accepted_count(int(n != 4)) for n in range(6)}),
             "Passed",
-            "5 of 6 tests passed, the others were expected to fail; all gates passed.",
+            "5 of 6 tests passed, 1 failed as expected; all gates passed.",
         ),
         (made_run(accepted={4: accepted_count(1)}), "Failed", "regression: case-4"),
     ],

@@ -128,3 +128,18 @@ def test_files_of_different_runs_are_an_error(other: dict[str, object], problem:
     with pytest.raises(ResultsError) as caught:
         merged([Source("a.json", WHOLE), Source("b.json", changed)])
     assert str(caught.value).startswith(problem)
+
+
+def test_what_a_shard_lacks_the_whole_lacks_unless_another_has_it() -> None:
+    one, two = shards(WHOLE, lambda test: int(test.model == "local"), 2)
+    lost = (two.results.tests[0].nodeid, "elsewhere")
+    stopped = replace(
+        one.results, interrupted="Ctrl-C", lost=lost, untested={"local": "x", "window": "no cases"}
+    )
+    again, _ = merged([replace(one, results=stopped), two])
+    assert (again.interrupted, again.lost) == ("Ctrl-C", ("elsewhere",))
+    assert again.untested == {"window": "no cases"}
+    assert again.outcome(failed=0) == "interrupted"
+    other = replace(two.results, interrupted="-x")
+    twice, _ = merged([replace(one, results=stopped), replace(two, results=other)])
+    assert twice.interrupted == "Ctrl-C; -x"

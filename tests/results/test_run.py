@@ -1,9 +1,15 @@
 """What follows from the records of a run."""
 
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from pytest_upskill.results.run import incomplete
+from pytest_upskill.settings import Gates
 from support.made import made_run
+
+GATES = Gates(min_pass_rate=0.1, min_lift=-1.0)
 
 
 def test_cases_in_no_shard_are_not_run() -> None:
@@ -33,3 +39,69 @@ def test_a_python_test_is_no_subset() -> None:
     in_python = replace(test, of=0)
     assert incomplete([in_python]) == {}
     assert incomplete([in_python, replace(test, of=2)]) == {("gate", "haiku"): (1, 2)}
+
+
+def all_pass(*_: object) -> bool:
+    return True
+
+
+@pytest.mark.parametrize(
+    ("lacks", "reasons"),
+    [
+        ({}, []),
+        (
+            {"tests": (), "records": (), "skills": ()},
+            ["gates not evaluated: nothing was tested"],
+        ),
+        ({"records": ()}, ["gate on haiku: gates not evaluated: 6 cases not run"]),
+        (
+            {"untested": {"a": "no cases", "b": "no cases", "opus": "no case is for this model"}},
+            [
+                "a, b: gates not evaluated: no cases",
+                "opus: gates not evaluated: no case is for this model",
+            ],
+        ),
+        (
+            {"tests": (), "records": (), "untested": {"gate": "all cases are skipped"}},
+            ["gate: gates not evaluated: all cases are skipped"],
+        ),
+        ({"tests": (), "records": (), "broken": {"x": "no text"}}, ["not tested: no text"]),
+    ],
+)
+def test_a_gate_without_evidence_fails_and_says_why(
+    lacks: dict[str, Any], reasons: list[str]
+) -> None:
+    run = replace(made_run(passes=all_pass, gates=GATES), **lacks)
+    assert run.gate == reasons
+    assert replace(run, gates=Gates()).gate is None
+
+
+def test_one_arm_is_no_evidence_of_a_lift() -> None:
+    run = made_run(passes=all_pass, gates=GATES, arms=("skill",))
+    assert run.gate == ["gate on haiku: lift unknown: there is no baseline"]
+
+
+@pytest.mark.parametrize(
+    ("facts", "outcome", "problems"),
+    [
+        ({}, "passed", []),
+        (
+            {"interrupted": "Ctrl-C", "lost": ("x",)},
+            "interrupted",
+            ["interrupted: Ctrl-C; 1 of 7 tests did not run"],
+        ),
+        ({"interrupted": "Ctrl-C"}, "interrupted", ["interrupted: Ctrl-C"]),
+        (
+            {"lost": ("x", "y")},
+            "failed",
+            ["2 of 8 tests collected but never reported, as if their process had died"],
+        ),
+        ({"records": ()}, "failed", ["nothing was tested"]),
+    ],
+)
+def test_a_run_passes_only_if_it_is_whole(
+    facts: dict[str, Any], outcome: str, problems: list[str]
+) -> None:
+    run = replace(made_run(passes=all_pass), **facts)
+    assert (run.outcome(), run.problems) == (outcome, problems)
+    assert run.outcome(failed=1) == "failed"

@@ -32,14 +32,14 @@ def test_a_change_has_the_statistics_of_a_lift() -> None:
     assert pair.fell == (CaseChange("case-0", 1.0, 0.0),)
     assert [case.case for case in pair.rose] == [f"case-{n}" for n in range(3, 12)]
     assert pair.same_skill
-    assert not found.worse
-    assert compare_runs(run(range(1, 12)), run(range(3))).worse
+    assert not found.reasons
+    assert compare_runs(run(range(1, 12)), run(range(3))).reasons
 
 
 def test_a_drop_that_could_be_chance_is_not_worse() -> None:
     found = compare_runs(run(range(12)), run(range(10)))
     assert [pair.change and pair.change.word for pair in found.pairs] == ["no change shown"]
-    assert not found.worse
+    assert not found.reasons
 
 
 def test_p_values_are_adjusted_for_several_models() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from . import hookspecs
 from .arguments import is_asked_for, split_args
-from .options import add_options, unused_flags
+from .options import add_options, gates_given, unused_flags
 from .skill_code import keep_code_of_skills_out
 
 _RUN: Final = "upskill-run"
@@ -38,6 +38,8 @@ def pytest_configure(config: pytest.Config) -> None:
         from .session import UpskillRun
 
         config.pluginmanager.register(UpskillRun(config), _RUN)
+    elif gates := gates_given(config):
+        raise pytest.UsageError(f"{gates[0]}: no skill is tested. Add --skill PATH.")
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:

@@ -1,6 +1,8 @@
 """Which calls a run makes: the tests that it plans, and how many that are."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import pytest
 
@@ -8,7 +10,7 @@ from .._util.texts import counted
 from ..results.accepted import Results
 from ..trials.plan import Plan, PlannedCase, SkillInfo
 from .functions import asker_of
-from .nodes import CaseItem
+from .nodes import CaseItem, ItemOfFile
 from .outcomes import is_passed_by
 
 
@@ -20,14 +22,51 @@ def plan_of(items: Sequence[pytest.Item]) -> Plan:
         # A test in Python does not know how its skill's cases are scored.
         if skill.name not in skills or skill.score == "checks":
             skills[skill.name] = skill
-    return Plan(tuple(skills.values()), tuple(test for _, test in found))
+    nodeids = tuple(item.nodeid for item in items if _labels(item))
+    return Plan(tuple(skills.values()), tuple(test for _, test in found), nodeids=nodeids)
 
 
 def _of_skill(item: pytest.Item) -> tuple[SkillInfo, PlannedCase] | None:
-    if isinstance(item, CaseItem):
-        return item.parent.info, item.planned
     asker = asker_of(item)
-    return (asker.info, asker.planned) if asker else None
+    if isinstance(item, CaseItem):
+        info, planned = item.parent.info, item.planned
+    elif asker:
+        info, planned = asker.info, asker.planned
+    else:
+        return None
+    return info, replace(planned, nodeid=item.nodeid)  # xdist's loadgroup changes node ids
+
+
+class _Labels(NamedTuple):
+    skill: str
+    model: str | None  # None if it is on no model: a broken case, or a broken skill
+
+
+def _labels(item: pytest.Item) -> _Labels | None:
+    """The skill and model that a test is for; None for any other test."""
+    if found := _of_skill(item):
+        return _Labels(found[0].name, found[1].model)
+    return _Labels(item.parent.source.label, None) if isinstance(item, ItemOfFile) else None
+
+
+def without_cases(items: Iterable[pytest.Item], models: Iterable[str]) -> dict[str, str]:
+    """The models that no case is for, with that as the reason; none if no model has cases."""
+    used = {labels.model for labels in map(_labels, items) if labels and labels.model}
+    unused = [model for model in models if model not in used] if used else []
+    return dict.fromkeys(unused, "no case is for this model")
+
+
+def all_skipped(items: Iterable[pytest.Item]) -> dict[str, str]:
+    """The skills whose tests are all skipped, else the models, with that as the reason."""
+    skills, models = dict[str, bool](), dict[str, bool]()
+    for item in items:
+        if labels := _labels(item):
+            asks = not is_passed_by(item)
+            skills[labels.skill] = skills.get(labels.skill, False) or asks
+            if labels.model:
+                models[labels.model] = models.get(labels.model, False) or asks
+    named = {**skills, **models} if any(models.values()) else skills
+    return {name: "all cases are skipped" for name, some in named.items() if not some}
 
 
 def planned_of(item: pytest.Item) -> PlannedCase | None:

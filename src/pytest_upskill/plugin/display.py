@@ -233,7 +233,11 @@ def write_summary(
     notes: Sequence[str],
 ) -> None:
     verbosity = config.get_verbosity()
-    if not results.verdicts or verbosity < -1:  # with -qq pytest is silent here too
+    if verbosity < -1:  # pytest is silent here too
+        return
+    if not results.verdicts:
+        for note in results.untested_notes:
+            reporter.write_line(harmless(note))
         return
     writer = config.get_terminal_writer()
     screen = screen_of(config)

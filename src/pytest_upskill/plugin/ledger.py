@@ -52,18 +52,37 @@ class Ledger:
         self._skills: tuple[SkillInfo, ...] = ()
         self._planned: dict[str, PlannedCase] = {}
         self._unmatched: tuple[Unmatched, ...] = ()
+        self._untested: dict[str, str] = {}
+        self._nodeids: dict[str, None] | None = None  # of the tests of skills; None without a plan
+        self._collected: dict[str, None] = {}  # node ids of all tests that xdist workers collected
+        self._reported: set[str] = set()
         self._records: dict[str, list[Record]] = {}
         self._to_fail: dict[str, pytest.TestReport] = {}  # those that did not fail so far
         self._regressions: dict[str, str] = {}  # by node id, why its test failed
         self._broken: dict[str, str] = {}  # by node id, why it can't be tested
         self._asked: dict[str, list[tuple[Arm, int, str, str]]] = {}  # by Python tests
 
-    def set_plan(self, plan: Plan) -> None:
-        self._skills = plan.skills
-        self._planned = {test.nodeid: test for test in plan.tests}
-        self._unmatched = plan.unmatched
+    def add_plan(self, plan: Plan) -> None:
+        """There is one, unless an xdist worker collects other tests than the first."""
+        skills = {skill.name: skill for skill in (*self._skills, *plan.skills)}
+        self._skills = tuple(skills.values())
+        self._planned |= {test.nodeid: test for test in plan.tests}
+        self._untested |= plan.untested
+        self._unmatched = plan.unmatched or self._unmatched
+        self._nodeids = {**(self._nodeids or {}), **dict.fromkeys(plan.nodeids)}
+
+    def add_collected(self, nodeids: Iterable[str]) -> None:
+        """What a worker collected, in case that it dies before it sends its plan."""
+        self._collected |= dict.fromkeys(nodeids)
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """Tests that were collected and never reported; without a plan, any may be of a skill."""
+        known = self._collected if self._nodeids is None else self._nodeids
+        return tuple(nodeid for nodeid in known if nodeid not in self._reported)
 
     def add_report(self, report: pytest.TestReport) -> None:
+        self._reported.add(report.nodeid)
         for pair in [own for own in report.user_properties if own[0] == REGRESSION_PROPERTY]:
             self._regressions[report.nodeid] = str(pair[1])
             report.user_properties.remove(pair)
@@ -80,6 +99,10 @@ class Ledger:
                     self._records[report.nodeid] = load_records(str(value))
                 elif name == ASKED_PROPERTY:
                     self._asked[report.nodeid] = [tuple(asked) for asked in json.loads(str(value))]
+            if report.failed and report.nodeid in self._planned.keys() - self._records.keys():
+                # Say, a fixture failed before anything was graded.
+                crash = getattr(report.longrepr, "reprcrash", None)
+                self._broken[report.nodeid] = crash.message if crash else report.longreprtext
         elif report.when != "teardown" and report.nodeid in self._planned:
             # xdist's own report of a dead worker, with "???" for the phase. If the test had
             # ended by then, its records stay.
@@ -90,6 +113,11 @@ class Ledger:
     @property
     def has_plan(self) -> bool:
         return bool(self._planned)
+
+    @property
+    def concerns_skills(self) -> bool:
+        """Whether a test of a skill was selected, or a skill has none to select."""
+        return bool(self._nodeids or self._untested or self.lost)
 
     @property
     def skills(self) -> tuple[SkillInfo, ...]:
@@ -141,7 +169,7 @@ class Ledger:
             for record in self.records_of(nodeid)
         ]
 
-    def results(self, settings: Settings, root: Path) -> RunResults:
+    def results(self, settings: Settings, root: Path, interrupted: str | None = None) -> RunResults:
         """The results, when the last report is in."""
         return RunResults(
             started=self._started,
@@ -155,6 +183,9 @@ class Ledger:
             looks=self._looks,
             unmatched=() if settings.accept else self._unmatched,
             broken=self._broken,
+            untested=self._untested,
+            lost=self.lost,
+            interrupted=interrupted,
             commit=commit_of(root, [skill.path for skill in self._skills]),
             versions=versions(),
         )

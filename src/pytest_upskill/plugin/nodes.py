@@ -96,6 +96,8 @@ class SkillFile(pytest.File):
     cases: tuple[Case, ...] = ()
     siblings: tuple[str, ...] = ()  # ids of all cases in the skill's own file
     runnable: dict[str, int]  # by model: the number of its cases that are not skipped
+    collected = False  # --lf passes by files without failures
+    unfit: str | None = None  # why no case can be asked
 
     @classmethod
     def make(cls, session: pytest.Session, source: SkillSource, run: Run) -> "SkillFile":
@@ -111,6 +113,7 @@ class SkillFile(pytest.File):
         return self.session.gethookproxy(folder) if folder else self.session.ihook
 
     def collect(self) -> Iterator[pytest.Item]:
+        self.collected = True
         if self.source.conftests:
             self.run.load_conftests(self.source.conftests)
         try:
@@ -155,7 +158,9 @@ class SkillFile(pytest.File):
             if not self.source.picks or broken.name in dict(self.source.picks)
         ]
         if not items and not self.source.picks:
-            self._warn(self._cases_file, [(1, f"no case is for {', '.join(self.run.model_ids)}")])
+            unfit = f"no case is for {', '.join(self.run.model_ids)}"
+            self._warn(self._cases_file, [(1, unfit)])
+            self.unfit = unfit
         items.sort(key=lambda item: item.place)  # as in the file
         return [*items, *self._missing(items, loaded)]
 

@@ -302,6 +302,12 @@ def _origin(config: pytest.Config, setting: str) -> str:
     return next((f"{config.inipath}: {key}" for key in of_ini), "")
 
 
+def gates_given(config: pytest.Config) -> list[str]:
+    """The gates of the command line."""
+    gates = {field.name for field in fields(Gates)} - {"confident"}
+    return [one.flag for one in OPTIONS if one.setting in gates and one.is_given(config)]
+
+
 def unused_flags(config: pytest.Config) -> list[str]:
     """The options that do nothing, as they were given without a skill."""
     return [option.flag for option in OPTIONS if config.getoption(option.dest) is not None]

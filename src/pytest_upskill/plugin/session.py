@@ -26,7 +26,7 @@ from ..reports.writers import (
 )
 from ..results.regressions import AcceptedComparison, Standing
 from ..results.run import RunResults
-from ..settings import Settings
+from ..settings import Gates, Settings
 from ..skills.at_ref import require_ref
 from ..skills.folder import skill_file
 from ..skills.labels import labels_of
@@ -36,7 +36,7 @@ from ..trials.plan import Plan, Unmatched
 from ..trials.trial import Question
 from . import accepting, artifacts, display, hooks, paths
 from .asking import Asking
-from .calls import collected_line, plan_of
+from .calls import all_skipped, collected_line, plan_of, without_cases
 from .functions import MarkedTests
 from .groups import Groups, looks_of
 from .ledger import Ledger
@@ -49,7 +49,7 @@ from .nodes import (
     Unrunnable,
     require_judge,
 )
-from .options import MODEL, message_of, read_settings, spell
+from .options import MODEL, gates_given, message_of, read_settings, spell
 from .otel import OtelExport
 from .outcomes import NotAnswered
 from .paths import Selected
@@ -78,6 +78,8 @@ class UpskillRun:
         self._selected = Selected()
         self._files: list[SkillFile] = []
         self._unmatched: tuple[Unmatched, ...] = ()  # accepted results
+        self._untested: dict[str, str] = {}
+        self._stopped: str | None = None  # why the run ended early
         self._with_conftests: set[Path] = set()
         self._models = Assembly()
         self._specs: Specs = {}  # the models under test
@@ -240,6 +242,7 @@ class UpskillRun:
     ) -> Generator[None]:
         """Like an error of collection, a broken skill can't be deselected by -k or -m."""
         deselected = tuple(config.getoption("deselect", None) or ())
+        collected = list(items)
         others = list[pytest.Item]()
         broken = list[pytest.Item]()
         for item in items:
@@ -251,6 +254,21 @@ class UpskillRun:
         self._unmatched = accepting.unmatched_of(
             items, self._files, self._selected.without_cases, self.model_ids
         )
+        self._untested = self._without_tests(collected, items)
+
+    def _without_tests(
+        self, collected: Sequence[pytest.Item], items: Sequence[pytest.Item]
+    ) -> dict[str, str]:
+        """Skills and models that get no verdict, and why, unless only a part was asked for."""
+        skipped = all_skipped(items)
+        narrowed = len(items) < len(collected) or any(
+            not file.collected or file.source.picks for file in self._files
+        )
+        if narrowed:
+            return skipped
+        without = {source.label: "no cases" for source in self._selected.without_cases}
+        unfit = {file.source.label: file.unfit for file in self._files if file.unfit}
+        return {**without, **unfit, **without_cases(items, self.model_ids), **skipped}
 
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
         if self._config.get_verbosity() < -1:  # with -qq pytest does not say what it collected
@@ -259,6 +277,11 @@ class UpskillRun:
         line = collected_line(plan_of(items), asks=self.asks)
         needed = f"upskill: {judged:,} of these tests would need --skill-judge MODEL"
         return [*([line] if line else []), *([needed] if judged else [])]
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
+        if self._ledger:
+            self._ledger.add_collected(ids)
 
     # Asking.
 
@@ -269,8 +292,11 @@ class UpskillRun:
             self._asking.refuse(_COLLECTION_FAILED)
         elif self.asks:
             self._asking.connect()
-            plan = replace(plan_of(session.items), unmatched=self._unmatched)
-            if plan.tests or plan.unmatched:
+            plan = replace(
+                plan_of(session.items), untested=self._untested, unmatched=self._unmatched
+            )
+            # Not in the controller, which collects nothing.
+            if plan.nodeids or plan.untested or plan.unmatched:
                 only_cases = all(isinstance(item, ItemOfFile) for item in session.items)
                 self._begin(plan, nothing_else_runs=only_cases)
         with self._asking.progress_shown(
@@ -283,7 +309,7 @@ class UpskillRun:
 
     def _begin(self, plan: Plan, *, nothing_else_runs: bool = False) -> None:
         if self._ledger:
-            self._ledger.set_plan(plan)
+            self._ledger.add_plan(plan)
             if plan.tests:
                 self._require_late()
         self._asking.start(plan, nothing_else_runs=nothing_else_runs)
@@ -334,6 +360,13 @@ class UpskillRun:
         if self._session and (self._session.shouldfail or self._session.shouldstop):
             self._asking.stop()
 
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Ctrl-C, pytest.exit, or a stop by pytest or a plugin."""
+        self._stopped = str(excinfo.value) or excinfo.typename
+
+    def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        self._stopped = f"internal error: {excinfo.exconly()}"
+
     @pytest.hookimpl(tryfirst=True)  # before xdist ends its workers, which may wait for a reply
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         self._asking.close()
@@ -346,15 +379,27 @@ class UpskillRun:
                 session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
         if self._ledger and self._asking.engine:
             good = self._conclude(self._ledger, self._asking.engine)
-            if not good:
+            # A plugin may turn "no tests" into a success, but not a gate without evidence.
+            if not good and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            elif not good:
                 session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+
+    def _final_results(self, ledger: Ledger) -> RunResults:
+        settings, session = self.settings, self._session
+        if not ledger.concerns_skills and not gates_given(self._config):
+            settings = replace(settings, gates=Gates())  # those of an ini file are for its skills
+        stop = session and ledger.lost and (session.shouldfail or session.shouldstop)
+        interrupted = self._stopped or (str(stop) if stop else None)
+        return ledger.results(settings, self._config.rootpath, interrupted)
 
     def _conclude(self, ledger: Ledger, engine: Engine) -> bool:
         """Judge and write the results; whether the run may pass."""
         try:
-            self._results = results = ledger.results(self.settings, self._config.rootpath)
+            self._results = results = self._final_results(ledger)
             self._compared = results.comparisons
             self._gate = results.gate or []
+            self._problems += results.unfinished if results.lost else []
             artifacts.add_to_suite(results, self._config)
         except InputError as error:
             self._problems.append(message_of(error, self._config))
@@ -377,10 +422,10 @@ class UpskillRun:
         if problem := artifacts.keep(self.settings, results, self._config.rootpath):
             self._problems.append(problem)
         if not ledger.has_plan:
-            return not (problems or self._gate)
+            return not (problems or self._gate or results.lost)
         self._lines, errors = hooks.finish(self._config, results)
         self._problems += errors
-        return not (problems or errors or self._gate)
+        return not (problems or errors or self._gate or results.lost)
 
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
@@ -396,7 +441,7 @@ class UpskillRun:
                 terminalreporter.write_line(f"upskill: {written_line(self._written)}")
         chosen = self._selected.sources or terminalreporter.stats.get("deselected")
         failed = self._session and self._session.testsfailed
-        tested = not self._ledger or self._ledger.has_plan
+        tested = not self._ledger or self._ledger.concerns_skills
         if MODEL.is_given(config) and not (tested or chosen or failed):
             terminalreporter.write_line(_NO_SKILL)
 

@@ -38,13 +38,10 @@ def markdown_summary(results: RunResults, notes: Sequence[str] = (), failed: int
     """
     page = _Page()
     failures = [f"{counted(failed, 'test')} failed or had errors"] if failed else []
-    missing = [
-        f"{skill} on {model}: {counted(number, 'case')} missing from all files"
-        for (skill, model), number in results.missing.items()
-    ]
-    reasons = [*failures, *missing, *(results.gate or ())]
+    reasons = [*failures, *results.unfinished, *(results.gate or ())]
     passed = "**Passed.**" if results.records else "**Nothing was tested.**"
-    page.add(f"{MARKER}\n## Skills\n\n{'**Failed:**' if reasons else passed}")
+    bad = f"**{results.outcome(failed).capitalize()}:**"
+    page.add(f"{MARKER}\n## Skills\n\n{bad if reasons else passed}")
     page.add_most(len(reasons), partial(_list, reasons), _ROOM_FOR_REASONS)
     _add_tables(page, results)
     page.add_most(len(notes), partial(_list, notes), _ROOM_FOR_TABLES + _ROOM_FOR_NOTES)

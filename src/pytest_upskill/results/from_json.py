@@ -189,6 +189,10 @@ class _Results(_Form):
     looks: list[int] = []
     broken: dict[str, str] = {}
     unmatched: list[_Unmatched] = []
+    interrupted: str | None = None
+    lost: list[str] = []
+    untested: dict[str, str] = {}
+    models: dict[str, str] = {}
     commit: _Commit | None = None
     versions: dict[str, str] = {}
 
@@ -229,7 +233,7 @@ def _run(form: _Results) -> RunResults:
         started=datetime.fromisoformat(form.started),
         seconds=form.seconds,
         skills=tuple(skill.info() for skill in form.skills),
-        model_ids={row.model: row.model_id for row in form.summary},
+        model_ids=form.models or {row.model: row.model_id for row in form.summary},
         tests=tests,
         records=records,
         questions={key: case.question for key, case in cases.items() if case.question},
@@ -237,6 +241,9 @@ def _run(form: _Results) -> RunResults:
         looks=tuple(form.looks),
         broken=form.broken,
         unmatched=tuple(one.value() for one in form.unmatched),
+        interrupted=form.interrupted,
+        lost=tuple(form.lost),
+        untested=form.untested,
         commit=Commit(form.commit.id, form.commit.dirty) if form.commit else None,
         versions=form.versions,
     )

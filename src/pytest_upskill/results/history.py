@@ -81,6 +81,7 @@ class Row:
     score_lift_high: FiniteFloat | None = None
     digest: str = ""  # of the skill
     of: int = 0  # cases of the skill; -k or --lf may have selected fewer
+    interrupted: bool = False  # the run was stopped before its end
 
     @property
     def subset(self) -> bool:
@@ -298,6 +299,7 @@ def _head(report: Mapping[str, Any]) -> dict[str, Any]:
             **{field.name: row[field.name] for field in fields(Row) if field.name in row},
             "digest": digests[row["skill"]],
             "of": sizes.get((row["skill"], row["model"]), 0),
+            "interrupted": report["interrupted"] is not None,
         }
         for row in report["summary"]
     ]

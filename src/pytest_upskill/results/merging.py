@@ -43,6 +43,12 @@ def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResul
     started = min(run.started for run in runs)
     ended = max(run.started + timedelta(seconds=run.seconds) for run in runs)
     commits = {run.commit for run in runs}
+    untested = {name: why for run in runs for name, why in run.untested.items()}
+    tested = {name for test in tests for name in test.pair}
+    places = {(record.skill, record.case, record.model) for record in records}
+    answered = {test.nodeid for test in tests if (test.skill, test.case, test.model) in places}
+    lost = [nodeid for run in runs for nodeid in run.lost]
+    stops = [run.interrupted for run in runs if run.interrupted is not None]
     whole = replace(
         first,
         started=started,
@@ -56,6 +62,9 @@ def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResul
         missing=missing,
         unmatched=tuple(dict.fromkeys(one for run in runs for one in run.unmatched)),
         broken={node: why for run in runs for node, why in run.broken.items()},
+        untested={name: why for name, why in untested.items() if name not in tested},
+        lost=tuple(nodeid for nodeid in dict.fromkeys(lost) if nodeid not in answered),
+        interrupted="; ".join(dict.fromkeys(stops)) if stops else None,
     )
     notes = [f"{counted(repeated, 'trial')} in several files, counted once."]
     other = ["The files are from different commits."]

@@ -20,10 +20,11 @@ from .regressions import AcceptedComparison, Standing, compare_all, compared
 from .summary import Summary, summarize
 from .unmatched import unmatched_reasons
 from .unseen import unseen_notes
-from .verdict import Verdict, gate_reasons, verdicts_of
+from .verdict import Verdict, gate_reasons, some_names, verdicts_of
 
 Pair = tuple[str, str]  # the names of a skill and of a model
 
+NOTHING_TESTED: Final = "nothing was tested"
 _NO_GATES: Final = Gates()
 
 
@@ -65,6 +66,9 @@ class RunResults:
     missing: Mapping[Pair, int] = field(default_factory=dict)  # cases in no shard of a run
     broken: Mapping[str, str] = field(default_factory=dict)  # node ids not tested, and why
     unmatched: tuple[Unmatched, ...] = ()  # accepted results
+    untested: Mapping[str, str] = field(default_factory=dict)  # skills and models, and why
+    lost: tuple[str, ...] = ()  # node ids that were collected and never reported
+    interrupted: str | None = None  # what stopped the run before its end
 
     @cached_property
     def by_test(self) -> dict[tuple[str, str, str], list[Record]]:
@@ -135,19 +139,58 @@ class RunResults:
         if not self.comparisons and not self.gates.any() and not unmatched:
             return None
         regressions = [reason for found in self.comparisons for reason in found.reasons]
-        gates = gate_reasons(self.verdicts, self.gates)
-        return [*gates, *regressions, *unmatched, *self._not_tested]
+        unproven = self._without_evidence if self.gates.any() else []
+        reasons = gate_reasons(self.verdicts, self.gates)
+        return [*reasons, *unproven, *regressions, *unmatched, *self._not_tested]
+
+    @cached_property
+    def _without_evidence(self) -> list[str]:
+        """Why gates can't be evaluated where there is no verdict; what was deselected is fine."""
+        known = {(row.skill, row.model) for row in self.summaries}
+        lacking = Counter(test.pair for test in self.tests if test.pair not in known)
+        reasons = [
+            f"{skill} on {model}: gates not evaluated: {counted(number, 'case')} not run"
+            for (skill, model), number in lacking.items()
+        ]
+        reasons += [f"{names}: gates not evaluated: {why}" for why, names in self._untested]
+        nothing = [] if known or self.broken else [f"gates not evaluated: {NOTHING_TESTED}"]
+        return reasons or nothing
 
     @cached_property
     def problems(self) -> list[str]:
         """Why the run fails, one line each."""
         failed = [f"{counted(len(self.failed), 'test')} failed or had errors"]
-        missing = [
+        not_tested = self._not_tested if self.gate is None else []
+        found = [*(failed if self.failed else []), *self.unfinished, *(self.gate or ())]
+        found += not_tested
+        return found or ([] if self.records else [NOTHING_TESTED])
+
+    @cached_property
+    def unfinished(self) -> list[str]:
+        """What the run lacks, one line each."""
+        lost = f"{len(self.lost):,} of {counted(self._collected, 'test')}"
+        found = []
+        if self.interrupted is not None:
+            rest = f"; {lost} did not run" if self.lost else ""
+            found.append(f"interrupted: {one_line(self.interrupted, 200)}{rest}")
+        elif self.lost:
+            found.append(f"{lost} collected but never reported, as if their process had died")
+        return found + [
             f"{skill} on {model}: {counted(number, 'case')} missing from all files"
             for (skill, model), number in self.missing.items()
         ]
-        not_tested = self._not_tested if self.gate is None else []
-        return [*(failed if self.failed else []), *missing, *(self.gate or ()), *not_tested]
+
+    def outcome(self, failed: int | None = None) -> str:
+        """Passed, failed or interrupted; ``failed`` tests, if others count than those of skills."""
+        if len(self.failed) if failed is None else failed:
+            return "failed"
+        if self.interrupted is not None:
+            return "interrupted"
+        return "failed" if self.problems else "passed"
+
+    @property
+    def _collected(self) -> int:
+        return len({test.nodeid for test in self.tests}.union(self.lost, self.broken))
 
     @property
     def _not_tested(self) -> list[str]:
@@ -169,9 +212,21 @@ class RunResults:
             for (skill, model), share in self.subsets.items()
         ]
 
+    @property
+    def _untested(self) -> list[tuple[str, str]]:
+        """Why there is no verdict, and the skills and models of which there is none."""
+        names: dict[str, list[str]] = {}
+        for name, why in self.untested.items():
+            names.setdefault(why, []).append(name)
+        return [(why, some_names(own)) for why, own in names.items()]
+
+    @property
+    def untested_notes(self) -> list[str]:
+        return [f"No verdict on {names}: {why}." for why, names in self._untested]
+
     def notes(self, spell: Spell | None = None) -> list[str]:
         """What a reader must know to trust the numbers; with ``spell``, also what to set."""
-        return [*self.subset_notes, *unseen_notes(self.skills, spell)]
+        return [*self.untested_notes, *self.subset_notes, *unseen_notes(self.skills, spell)]
 
     def _is_failed(self, test: PlannedCase) -> bool:
         if any(record.outcome == "errored" for record in self.records_of(test)):

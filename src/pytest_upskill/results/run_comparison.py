@@ -9,6 +9,7 @@ from itertools import groupby
 from statistics import fmean
 from typing import Final
 
+from .._util.texts import counted
 from ..settings import Score
 from ..stats import LEVEL, plan_level
 from .run import Pair, RunResults
@@ -61,8 +62,18 @@ class RunComparison:
     only_after: tuple[Pair, ...]
 
     @property
-    def worse(self) -> bool:
-        return any(pair.change and pair.change.word == "worse" for pair in self.pairs)
+    def reasons(self) -> list[str]:
+        """Why the later run can't be called no worse, one line each."""
+        found = [] if self.pairs else ["the runs share no skill on the same model"]
+        for pair in self.pairs:
+            where, lacking = f"{pair.skill} on {pair.model}", pair.left_out.unanswered
+            if pair.change is None:
+                found.append(f"{where}: no case in common")
+            elif pair.change.word == "worse":
+                found.append(f"{where}: {pair.change.words}")
+            if lacking:
+                found.append(f"{where}: {counted(lacking, 'case')} not answered in both")
+        return found
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,10 @@ def results_report(results: RunResults) -> dict[str, Any]:
         "looks": list(results.looks),
         "broken": dict(results.broken),
         "unmatched": [_unmatched(one) for one in results.unmatched],
+        "interrupted": results.interrupted,
+        "lost": list(results.lost),
+        "untested": dict(results.untested),
+        "models": dict(results.model_ids),
         "commit": results.commit and asdict(results.commit),
         "versions": dict(results.versions),
     }

@@ -227,7 +227,9 @@ def signal_lines(verdict: Verdict) -> list[str]:
     """Cases that got worse, then those that show no difference."""
     words = _SIGNALS[verdict.summary.score]
     lists = (verdict.worse, verdict.always_pass, verdict.always_fail)
-    return [f"{what}: {_names(cases)}" for what, cases in zip(words, lists, strict=True) if cases]
+    return [
+        f"{what}: {some_names(cases)}" for what, cases in zip(words, lists, strict=True) if cases
+    ]
 
 
 _SIGNALS: Final[Mapping[Score, tuple[str, str, str]]] = {
@@ -240,7 +242,8 @@ _SIGNALS: Final[Mapping[Score, tuple[str, str, str]]] = {
 }
 
 
-def _names(cases: Sequence[str]) -> str:
+def some_names(cases: Sequence[str]) -> str:
+    """The first few of many."""
     shown = ", ".join(one_line(case, 60) for case in cases[:_MOST_NAMES])
     more = len(cases) - _MOST_NAMES
     return f"{shown} and {more} more" if more > 0 else shown

@@ -1,7 +1,7 @@
 """The plan of a run: its skills, and every case on every model."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -122,6 +122,8 @@ class Plan:
     skills: tuple[SkillInfo, ...]
     tests: tuple[PlannedCase, ...]
     unmatched: tuple[Unmatched, ...] = ()
+    nodeids: tuple[str, ...] = ()  # of all tests of skills, also those that ask nothing
+    untested: Mapping[str, str] = field(default_factory=dict)  # skills and models, and why
 
     def questions(self) -> Iterable[Question]:
         return (trial.question for trial in self.trials())

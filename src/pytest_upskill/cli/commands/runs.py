@@ -213,7 +213,7 @@ def _add_compare(commands: Any) -> None:
             "compare",
             "show what changed from run A to run B, case by case",
             "pytest-upskill runs compare last~1 last --fail-if-worse",
-            f"0 success, 1 worse (--fail-if-worse), {USAGE}",
+            f"0 success, 1 worse or not known (--fail-if-worse), {USAGE}",
         ),
     )
     parser.add_argument("before", metavar="A", help=_ID_HELP)
@@ -221,7 +221,7 @@ def _add_compare(commands: Any) -> None:
     parser.add_argument(
         "--fail-if-worse",
         action="store_true",
-        help="exit with 1 if a skill is significantly worse on a model",
+        help="exit with 1 if a skill is significantly worse on a model, or nobody can tell",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     _add_dir(parser)
@@ -231,11 +231,13 @@ def _compare(given: argparse.Namespace, kept: Sequence[KeptRun], look: Look) -> 
     names, files = zip(*(_file_of(text, kept) for text in (given.before, given.after)), strict=True)
     before, after = (read_run(file) for file in files)
     found = compare_runs(before, after)
-    status = 1 if given.fail_if_worse and found.worse else 0
+    reasons = found.reasons if given.fail_if_worse else []
     if given.json:
-        return _comparison_json(names, found), status
+        return _comparison_json(names, found), 1 if reasons else 0
     compared = list(zip(names, (before, after), strict=True))
-    return "\n".join(comparison_lines(compared, found, look)), status
+    lines = comparison_lines(compared, found, look)
+    failed = [look.paint(f"Failed: {one_line(reason, 300)}.", red=True) for reason in reasons]
+    return "\n".join([*lines, *([""] if failed else []), *failed]), 1 if failed else 0
 
 
 def _comparison_json(names: Sequence[str], found: RunComparison) -> str:

@@ -41,6 +41,8 @@ def suite_properties(results: RunResults) -> Iterator[Property]:
     """``upskill:SKILL:MODEL:name`` for each skill on each model, and the gate."""
     for verdict in results.verdicts:
         yield from _of_pair(results, verdict)
+    if results.interrupted is not None:
+        yield "upskill_interrupted", one_line(results.interrupted, _LONGEST_NAME)
     if results.gate is not None:
         yield "upskill_gate", "not passed" if results.gate else "passed"
         for number, reason in enumerate(results.gate, start=1):

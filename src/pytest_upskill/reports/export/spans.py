@@ -71,6 +71,8 @@ def run_span(results: RunResults) -> SpanData:
     if results.gate is not None:
         attributes["upskill.gate.passed"] = not results.gate
         attributes["upskill.gate.reasons"] = list(results.gate)
+    if results.interrupted is not None:
+        attributes["upskill.interrupted"] = results.interrupted
     if results.commit:
         attributes["vcs.ref.head.revision"] = results.commit.id
     end = start + _nanoseconds(results.seconds)

@@ -21,6 +21,7 @@ from .entries import short_commit
 _MOST_CASES: Final = 50
 _MOST_NAMES: Final = 10
 _NAMES: Final = (40, 32, 24, 20, 16, 12, 8)  # lengths of names, tried from the longest
+_STOPPED: Final = "interrupted: "
 _STYLES: Final = {"better": {"green": True}, "worse": {"red": True}}
 
 
@@ -44,12 +45,13 @@ def run_lines(name: str, results: RunResults, look: Look) -> list[str]:
             lines += [heading, *_wrapped([*tests[:_MOST_CASES], *more], look), ""]
     if not results.problems:
         return [*lines, look.paint("Passed.", green=True)]
+    outcome = results.outcome().capitalize()
     if len(results.problems) == 1:
-        reason = f"Failed: {one_line(results.problems[0], 400)}."
+        reason = f"{outcome}: {one_line(results.problems[0], 400).removeprefix(_STOPPED)}."
         parts = textwrap.wrap(reason, look.width, subsequent_indent="  ")
         return [*lines, *(look.paint(part, red=True) for part in parts)]
     reasons = _wrapped([one_line(reason, 400) for reason in results.problems], look)
-    return [*lines, look.paint("Failed:", red=True), *reasons]
+    return [*lines, look.paint(f"{outcome}:", red=True), *reasons]
 
 
 def _moment(results: RunResults) -> str:

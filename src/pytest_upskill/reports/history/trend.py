@@ -84,7 +84,7 @@ def _table(
             "model": Cell(models[row.model]),
             "cases": Cell(f"{row.cases}/{row.of}" if row.subset else str(row.cases)),
             LIFT.header: Cell(f"{cells[LIFT.header].text}{mark}", lift_style(row.verdict)),
-            "verdict": Cell(one_line(row.verdict or "-", 20), verdict_style(row.verdict)),
+            "verdict": Cell(_word(entry), verdict_style(row.verdict)),
         }
         if entry.id == before:
             cells |= dict.fromkeys(("run", "when", "commit"), Cell(""))
@@ -93,6 +93,11 @@ def _table(
         before = entry.id
         rows.append([cells[header] for header in headers])
     return Table(columns, rows)
+
+
+def _word(entry: Entry) -> str:
+    stopped = entry.row.interrupted and entry.row.verdict == "incomplete"
+    return "interrupted" if stopped else one_line(entry.row.verdict or "-", 20)
 
 
 def ago(then: datetime, now: datetime) -> str:

@@ -91,16 +91,16 @@ def _duration(number: float) -> str:
 
 def _outcome(results: RunResults, rows: Sequence[CaseRow]) -> str:
     """Whether the run passed, and if not, why."""
-    not_run = sum("not run" in row.states for row in rows)
-    reasons = [f"{counted(not_run, 'test')} did not run"] if not_run else []
-    reasons += results.problems
-    if reasons:
-        listed = "".join(f"<li>{text(reason)}</li>" for reason in reasons)
-        return f'<section class="outcome bad"><h2>Failed</h2><ul>{listed}</ul></section>'
+    if results.problems:
+        listed = "".join(f"<li>{text(reason)}</li>" for reason in results.problems)
+        title = results.outcome().capitalize()
+        return f'<section class="outcome bad"><h2>{title}</h2><ul>{listed}</ul></section>'
     gates = "all gates passed" if results.gate is not None else "no gates were set"
-    passed = len(rows) - sum("failed" in row.states for row in rows)
-    counts = f"{passed:,} of {counted(len(rows), 'test')} passed"
-    counts += "" if passed == len(rows) else ", the others were expected to fail"
+    skipped = sum("not run" in row.states for row in rows)
+    failed = sum("failed" in row.states for row in rows)
+    counts = f"{len(rows) - skipped - failed:,} of {counted(len(rows), 'test')} passed"
+    counts += f", {failed:,} failed as expected" if failed else ""
+    counts += f", {skipped:,} skipped" if skipped else ""
     return f'<section class="outcome good"><h2>Passed</h2><p>{counts}; {gates}.</p></section>'
 
 
