@@ -1,6 +1,6 @@
 """Run all benchmarks, or the named ones; see README.md.
 
-python benchmarks/bench.py [calls] [startup] [scale]
+python benchmarks/bench.py [calls] [busy] [startup] [scale]
 """
 
 import os
@@ -15,7 +15,7 @@ from tabulate import tabulate
 
 from material import MODEL, write_empty_test, write_scripted, write_skill
 from measure import HERE, Measured, difference, measure, middle, pytest_command, side_by_side
-from serve import ANSWER, server
+from serve import ANSWER, Rules, busy, busy_server, server
 
 Row = list[str]
 
@@ -28,6 +28,20 @@ WORKERS: Final = (0, 2, 8)
 ROUNDS: Final = 3
 STARTUP_ROUNDS: Final = 15
 SCALES: Final = (2_500, 10_000)
+# Cases (with two arms), latency, and the rules of the server.
+SITUATIONS: Final[dict[str, tuple[int, float, Rules]]] = {
+    "8 at once": (500, 0.2, {"cap": 8}),
+    "16 at once": (500, 0.2, {"cap": 16}),
+    "32 at once": (500, 0.2, {"cap": 32}),
+    "32 at once, no Retry-After": (500, 0.2, {"cap": 32, "retry_after": ""}),
+    "50 a second, burst 50": (250, 0.2, {"requests": [50, 50]}),
+    "50 a second, with headers": (250, 0.2, {"requests": [50, 50], "told": "openai"}),
+    "50 a second, 250 calls": (125, 0.2, {"requests": [50, 50]}),
+    "4 a second, burst 8": (40, 0.2, {"requests": [4, 8]}),
+    "4 a second, no Retry-After": (40, 0.2, {"requests": [4, 8], "retry_after": ""}),
+    "4 a second, with headers": (40, 0.2, {"requests": [4, 8], "told": "openai"}),
+    "no limit, 2 s": (20, 2.0, {}),
+}
 
 
 def limited(value: float, limit: float, unit: str = "") -> Row:
@@ -89,6 +103,32 @@ def calls(folder: Path) -> None:
         limits.append([name, *limited((one.wall - start) / alone, 1.25)])
         limits.append([f"worker of -n {workers}", *limited(one.worker_peak or 0.0, 60, " MB")])
     show("Limits", limits)
+
+
+def busy_servers(folder: Path) -> None:
+    """Servers that refuse calls: the time beyond start-up compared with the ideal."""
+    rows, limits = [], []
+    for name, (cases, latency, rules) in SITUATIONS.items():
+        skill = write_skill(folder / name.replace(" ", "-") / "lamp", cases)
+        one = write_skill(folder / name.replace(" ", "-") / "one", 1)
+
+        def run(skill: Path, url: str) -> Measured:
+            options = ["--skill", str(skill), "--model", MODEL, "--skill-base-url", url]
+            more = ["--skill-concurrency", str(IN_FLIGHT), "--skill-fresh"]
+            return measure(pytest_command(*options, *more), folder)  # fails if an answer is lost
+
+        with server(0.0) as url:
+            start = run(one, url)
+        with busy_server(latency, rules) as served:
+            whole = run(skill, served.url)
+        ideal = busy(latency, rules).ideal(2 * cases, IN_FLIGHT)
+        took = whole.wall - start.wall
+        print(f"  {name}: {took:.2f} s", file=sys.stderr)
+        rows.append([name, str(2 * cases), f"{ideal:.2f}", f"{took:.2f}", str(served.refused)])
+        limits.append([name, *limited(took / ideal, 1.15)])
+    head = ["", "calls", "ideal s", "s", "refused"]
+    show(f"Busy servers, {IN_FLIGHT} in flight, less the start-up of one case", rows, head)
+    show("Limits: seconds by ideal", limits)
 
 
 def startup(folder: Path) -> None:
@@ -175,7 +215,7 @@ def show(title: str, rows: list[Row], head: Row | None = None) -> None:
     print(f"\n{title}\n\n{table}", flush=True)
 
 
-BENCHMARKS: Final = {"calls": calls, "startup": startup, "scale": scale}
+BENCHMARKS: Final = {"calls": calls, "busy": busy_servers, "startup": startup, "scale": scale}
 
 
 def main(names: list[str]) -> None:

@@ -64,7 +64,7 @@ def know(*values: str) -> None:
 
 def without_keys(text: str) -> str:
     """The text without the keys of this process, however they are coded."""
-    forms = _forms(frozenset(_told.union(_known_values(environment()))))
+    forms = _forms(_in_environment(_state_of_environment()).union(_told))
     for form in forms:
         if form.text in text:
             text = text.replace(form.text, HIDDEN)
@@ -94,6 +94,16 @@ def password_of(url: str) -> tuple[str, ...]:
 def environment() -> dict[str, str]:
     """The environment; another thread may remove a variable meanwhile, as pytest does."""
     return {name: os.environ.get(name, "") for name in os.environ}
+
+
+def _state_of_environment() -> tuple[tuple[object, object], ...]:
+    """Its undecoded form, which costs next to nothing: every text of every call is masked."""
+    return tuple(getattr(os.environ, "_data", os.environ).copy().items())
+
+
+@lru_cache(maxsize=4)
+def _in_environment(_state: tuple[tuple[object, object], ...]) -> frozenset[str]:
+    return frozenset(_known_values(environment()))
 
 
 def _known_values(env: Mapping[str, str]) -> Iterator[str]:
