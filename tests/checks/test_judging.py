@@ -117,6 +117,19 @@ def test_very_long_answer_is_cut() -> None:
     assert "characters left out" in asked.messages[0][1]
 
 
+def test_the_judge_gets_no_token_of_a_known_format_also_where_it_is_cut() -> None:
+    token = "gh" + "p_" + "aB3dE5gH7j" * 4
+    question = replace(QUESTION, messages=(("user", f"Is {token} good?"),))
+    text = f"{'x' * 74_990} {token} {'y' * 100_000} password: changeme"
+    files = (AnswerFile("a.env", f"TOKEN={token}", 9, "0"),)
+    (asked,) = first_questions(RUBRIC, question, Answer(text, files=files))
+    prompt = asked.messages[0][1]
+    assert token[4:12] not in prompt
+    assert "Is <API KEY> good?" in prompt
+    assert "TOKEN=<API KEY>" in prompt
+    assert "password: changeme" in prompt  # may be what was asked for
+
+
 def test_each_text_gets_a_ruling_with_reason_and_quote() -> None:
     rulings = ruled(verdicts("pass", "fail"))
     assert rulings.by_text == {

@@ -63,7 +63,7 @@ def test_keys_of_providers_are_masked_wherever_they_are(key: str, text: str) -> 
         ("SSH_PRIVATE_KEY=/etc/ssh/id_ed25519", "SSH_PRIVATE_KEY=/etc/ssh/id_ed25519"),
         ("DB_PASSWORD=correcthorse", "DB_PASSWORD=<PASSWORD>"),
         ("password: hunter2", "password: <PASSWORD>"),
-        ('"password": "battery staple"', '"password": "<PASSWORD> staple"'),
+        ('"password": "battery staple"', '"password": "<PASSWORD>"'),
         ("connect(password='hunter22')", "connect(password='<PASSWORD>')"),
         ("postgres://bob:pw@db:5432/x", "postgres://bob:<PASSWORD>@db:5432/x"),
         ("redis://:pw@db", "redis://:<PASSWORD>@db"),
@@ -202,7 +202,7 @@ def test_code_is_left_alone() -> None:
 def test_the_source_of_this_project_has_no_secrets() -> None:
     package = Path(__file__).parents[2] / "src/pytest_upskill"
     for file in package.rglob("*.py"):
-        if file.name in ("secrets.py", "spoken.py"):
+        if file.name in ("secrets.py", "assignments.py"):
             continue  # they contain examples of secrets
         text = file.read_text("utf-8")
         assert masked(text) == text, file
@@ -224,8 +224,17 @@ def test_masking_again_changes_nothing(text: str) -> None:
     assert not [key for key in KEYS.values() if f" {key} " in once]
 
 
-@pytest.mark.parametrize("piece", [*PIECES, "a", "a@", "sk-", "token=", "://a:", "eyJ", "a.", " "])
+HOSTILE = (
+    *("a", "a@", "sk-", "token=", "://a:", "eyJ", "a.", " ", "key=", "mysql ", "mysql -p", "echo "),
+    *("echo 'a", "|", "password\n", "password for a ", "passphrase: a b ", "a b ", "SG.", "eyJ."),
+    *("password \t", "--password ", "<password>", "hooks.slack.com/services/", "?sig=", "thin:"),
+    *("Authorization: ", "Private-Lines: 9\n", "AAAA\n", "A" * 40 + "/", "MMMM.", "Q~", ":AA"),
+    *("machine a ", "a:1:b:c:", "Cookie: a=b; ", "logic.azure.com", "$2b$10$", "pcsk_", "dp.st."),
+)
+
+
+@pytest.mark.parametrize("piece", [*PIECES, *HOSTILE])
 def test_no_text_takes_long(piece: str) -> None:
     """Many times what a pattern begins with; a quadratic one would never end."""
-    text = piece * (300_000 // len(piece))
+    text = piece * (100_000 // len(piece))
     assert masked(text) is not None

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from .._util.texts import one_line, shortened
+from .._util.tokens import without_tokens
 from ..skills.case import Role
 from ..trials.answer import Answer, AnswerFile, NoAnswer, Reply, Usage, total_usage
 from ..trials.trial import Question, Rubric
@@ -108,11 +109,19 @@ def _prompt(rubric: Rubric, question: Question, answer: Answer, mark: str) -> st
     )
     criteria = "\n".join(f"{number}. {text}" for number, text in enumerate(rubric.texts, start=1))
     return (
-        f"<question {mark}>\n{turns}\n</question {mark}>\n\n"
-        f"<answer {mark}>\n{shortened(answer.text, _MAX_JUDGED)}\n</answer {mark}>\n\n"
+        f"<question {mark}>\n{without_tokens(turns)}\n</question {mark}>\n\n"
+        f"<answer {mark}>\n{_judged(answer.text, _MAX_JUDGED)}\n</answer {mark}>\n\n"
         f"{_files(answer.files, mark)}"
         f"The criteria:\n{criteria}\n\n{wanted_form(mark)}"
     )
+
+
+def _judged(text: str, limit: int) -> str:
+    """A text as the judge gets it, perhaps on another server: without sure secrets.
+
+    What only may be a secret stays, since an answer that shows ``password: changeme`` may be right.
+    """
+    return shortened(without_tokens(text), limit)
 
 
 def _files(files: Sequence[AnswerFile], mark: str) -> str:
@@ -123,7 +132,7 @@ def _files(files: Sequence[AnswerFile], mark: str) -> str:
     room = _MAX_JUDGED // len(shown)
     texts = [
         f"{one_line(file.path, 200)} ({file.size:,} bytes):\n"
-        + ("[not a text]" if file.text is None else shortened(file.text, room))
+        + ("[not a text]" if file.text is None else _judged(file.text, room))
         for file in shown
     ]
     if len(files) > len(shown):

@@ -7,97 +7,84 @@ stay, since a trace is hard to follow without them. All patterns take linear tim
 
 import os
 import re
-from collections.abc import Mapping
 from typing import Final
 
-_SECRET: Final = "<SECRET>"
-_PASSWORD: Final = "<PASSWORD>"
+from .._util.keys import HIDDEN, without_keys
+from .._util.tokens import without_tokens
+from .assignments import PASSWORD, SECRET, masked_assignments
 
-# Prefixes of providers' keys, each with a tail that no word in a program has.
-_KNOWN: Final = re.compile(
-    r"(?<![A-Za-z0-9_])(?:"
-    r"sk-(?:ant|proj|svcacct|admin|or|lf)-[A-Za-z0-9_-]{16,}"
-    r"|sk-(?=[A-Za-z]{0,60}\d)[A-Za-z0-9]{20,}"
-    r"|hf_[A-Za-z0-9]{20,}|gsk_[A-Za-z0-9]{20,}|xai-[A-Za-z0-9]{20,}|r8_[A-Za-z0-9]{20,}"
-    r"|nvapi-[A-Za-z0-9_-]{20,}|pplx-[A-Za-z0-9]{20,}|lsv2_[a-z]{2}_[A-Za-z0-9_]{20,}"
-    r"|gh[opsur]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}"
-    r"|gl(?:pat|dt|rt|cbt|soat|ptt)-[A-Za-z0-9_-]{16,}"
-    r"|(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])|AIza[A-Za-z0-9_-]{30,}|ya29\.[A-Za-z0-9_-]{20,}"
-    r"|xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{20,}"
-    r"|npm_[A-Za-z0-9]{30,}|pypi-A[A-Za-z0-9_-]{32,}|dckr_pat_[A-Za-z0-9_-]{20,}"
-    r"|[rs]k_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/=]{20,}"
-    r"|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}|do[opr]_v1_[a-f0-9]{40,}"
-    r"|AGE-SECRET-KEY-1[0-9A-Z]{50,}|tskey-[a-z]+-[A-Za-z0-9-]{16,}"
-    r")"
-)
 # Patterns that begin with plain text are ten times faster, so lookbehinds come after it.
-_JWT: Final = re.compile(r"eyJ(?<![\w-]eyJ)[A-Za-z0-9_-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]+)?")
-_HEADERS: Final = (
-    re.compile(r"(earer\s{1,3})(?=[A-Za-z._~+/=-]*+\d)[A-Za-z0-9._~+/=-]{16,}"),
-    re.compile(
-        r"(uthorization\\*[\"']?\s?[:=]\s?\\*[\"']?(?i:basic|token|digest)\s{1,3})"
-        r"[A-Za-z0-9._~+/=-]{8,}"
-    ),
+_BEARER: Final = re.compile(r"(earer\s{1,3})(?=[A-Za-z._~+/=-]*+\d)[A-Za-z0-9._~+/=-]{12,}")
+_SCHEMES: Final = "basic|token|digest|bearer|apikey|api-key|key|ssws|negotiate|ntlm|aws|genie ?key"
+_AUTHORIZATION: Final = re.compile(
+    rf"((?i:uthorization)\\*[\"']?\s?[:=]\s?\\*[\"']?(?:(?i:{_SCHEMES})\s{{1,3}})?)"
+    r"(?![$<{%]|(?i:basic|bearer|token|digest)\b)([^\s\"'\\,;(){}<>\[\]`$|]{6,})"
 )
-_PEM: Final = re.compile(
-    r"-----BEGIN ([A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?)-----"
-    # The key, perhaps in JSON or with line numbers, as a tool shows it.
-    r"((?:[A-Za-z0-9+/=\s\\→|]|[A-Z][A-Za-z-]{2,20}: [^\n]{0,200}\n)*+)"
-    r"(-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----)?"
-)
-_PEM_RUN: Final = re.compile(r"[A-Za-z0-9+/=]{12,}")
-_PEM_AROUND: Final = re.compile(r"[\s\\→|]+")
-# The secret half of an AWS key has no prefix: 40 characters, near something that gives it away.
-_AWS_ID: Final = re.compile(r"(?:AKIA|ASIA)[A-Z0-9]{16}")
-_AWS_SECRET: Final = re.compile(
-    r"(?<![A-Za-z0-9+/])(?=[^a-z]{0,39}[a-z])(?=[^A-Z]{0,39}[A-Z])(?=\D{0,39}\d)"
-    r"[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=])"
-)
-_AWS_NEAR: Final = 200
-# curl -u NAME:PASSWORD
+# NAME:PASSWORD after -u (curl), -a (httpie); other programs have them too
 _USER: Final = re.compile(
-    r"(-(?<![\w-]-)(?:[uU]\s{0,3}|-(?:proxy-)?user[=\s]\s{0,3})(\\*[\"'])?[^\s:\"'\\<>$]{1,100}:)"
-    r"([^\s\"'\\<>$](?(2)[^\"'\\\n]*+|[^\s\"'\\]*+))"
+    r"(-(?<![\w-]-)(?:[uUa]\s{0,3}|-(?:proxy-)?(?:user|auth)[=\s]\s{0,3})"
+    r"(\\*[\"'])?[^\s:\"'\\<>$]{1,100}:)([^\s\"'\\<>$](?(2)[^\"'\\\n]*+|[^\s\"'\\]*+))"
+)
+_CURL: Final = re.compile(r"\b(?:curl|https?|xh|wget)\b")
+_PROGRAMS: Final = (
+    *("mysql", "mariadb", "7z", "rar", "sshpass", "redis-cli", "docker", "podman", "helm", "az "),
+    *("oras", "crane", "mongo", "cqlsh", "snowsql", "bcp", "isql", "htpasswd", "sqlcmd", "zip"),
+    *("ipmitool", "nmcli", "ldap", "ssh-keygen", "-store", "-key", "-src", "-dest", "-pass"),
+    *("vault login", "rabbitmqctl", "ConvertTo-SecureString", "net user", "requirepass"),
+    *("masterauth", "AUTH ", "wpa-psk", "IDENTIFIED ", "identified ", "WITH ", "with "),
+    "PASSWORD(",
+)
+# Programs with a password behind a flag of one letter, or as a word of its own.
+_COMMANDS: Final = re.compile(
+    r"((?:mysql(?:dump|admin|import|sh)?|mariadb(?:-dump)?|7za?|rar|unrar)\b[^\n|;&]{0,200}?\s-p"
+    r"|sshpass[ ]{1,3}-p[ ]{0,3}|redis-cli\b[^\n|;&]{0,200}?\s(?:-a|--pass)[ ]{1,3}"
+    r"|(?:(?:docker|podman|helm|az|oras|crane)[ ](?:\w{1,20}[ ])?login|cqlsh|snowsql"
+    r"|mongo(?:sh|dump|restore|import|export)?)\b[^\n|;&]{0,200}?\s-p[ ]{1,3}"
+    r"|(?:sqlcmd|bcp|isql|zip|unzip|ipmitool|nmcli)\b[^\n|;&]{0,200}?\s-P[ ]{0,3}"
+    r"|ldap(?:search|modify|add|delete|whoami|passwd)\b[^\n|;&]{0,300}?\s-w[ ]{0,3}"
+    r"|ssh-keygen\b[^\n|;&]{0,200}?\s-[NP][ ]{1,3}"
+    r"|-(?:store|key|src|dest)?(?:store)?pass[ ]{1,3}(?:pass:)?|-pass(?:in|out)?[ ]{1,3}pass:"
+    r"|vault[ ]login[ ]|rabbitmqctl[ ]{1,3}(?:add_user|change_password)[ ]{1,3}\S{1,60}[ ]{1,3}"
+    r"|htpasswd[ ]{1,3}-\w{0,4}b\w{0,4}[ ]{1,3}\S{1,100}[ ]{1,3}\S{1,60}[ ]{1,3}"
+    r"|ConvertTo-SecureString[ ]{1,3}(?:-String[ ]{1,3})?|net[ ]user[ ]\S{1,60}[ ]{1,3}"
+    r"|(?:requirepass|masterauth|AUTH|wpa-psk)[ ]{1,3}"
+    r"|IDENTIFIED[ ](?:WITH[ ]\S{1,40}[ ])?BY[ ]{1,3}"
+    r"|identified[ ]by[ ]{1,3}|(?:WITH|with)[ ](?:ENCRYPTED[ ]|encrypted[ ])?(?:PASSWORD|password)"
+    r"[ ]{0,3}(?:=[ ]{0,3}|(?=\\*[\"']))|PASSWORD\((?=\\*[\"']))"
+    r"(\\*[\"'])?(?![-$<{%/]|@/)(?(2)([^\"'\\\n]{3,100})|([^\s\"'\\;|&,()]{3,100}))"
+)
+_PIPED: Final = re.compile(
+    r"((?:echo|printf)[ ](?:-\w{1,3}[ ])?)(\\*[\"'])?"
+    r"((?(2)[^\"'\\\n]{3,100}|[^\s\"'\\|;&$]{3,100}))(?=(?(2)\\*[\"'])[ ]{0,3}\|[ ]{0,3}"
+    r"(?:sudo[ ](?:-\w{1,3}[ ]){0,3}-\w{0,3}S|\S{0,40}[ ]?chpasswd"
+    r"|passwd[ ]--stdin|[^\n|]{0,100}--(?:password|token|with-token)-?(?:stdin)?))"
 )
 _COOKIES: Final = re.compile(
     r"([Cc](?i:ookie)\\*[\"']?:\s{0,3}\\*[\"']?)((?:[\w.-]{1,100}=[^\s;\"'\\(){}\[\]$]*+;?[ ]?)++)"
 )
 _COOKIE: Final = re.compile(r"([\w.-]{1,100}=)([^<;\s][^;\s]{3,})")
 _COOKIE_WORDS: Final = ("path", "domain", "expires", "max-age", "samesite", "version")
-_URL: Final = re.compile(r"(://[^\s/:@\"'<>`]{0,100}:)([^\s/@\"'<>`{}$%][^\s/@\"'<>`]{0,200})(?=@)")
-_NETRC: Final = re.compile(
-    r"(machine\s{1,9}\S{1,99}\s{1,9}login\s{1,9}\S{1,99}\s{1,9}password\s{1,9})(\S+)"
+# The password may hold what should have been coded, but host:8000/a@b is no password.
+_URL: Final = re.compile(
+    r"(://[^\s/:@\"'<>`]{0,100}:)(?!\d{1,5}(?:[/?#]|\Z))([^\s/@\"'<>`{}$%][^\s@\"'<>`]{0,200})(?=@)"
 )
+_URL_USER: Final = re.compile(r"(://)([A-Za-z0-9_-]{16,200})(?=:?@)")
+_JDBC: Final = re.compile(r"((?:thin|oci|oci8):[^\s/:@\"']{1,60}/)([^\s/@\"']{1,100})(?=@)")
+_SIGNED: Final = re.compile(
+    r"([?&;](?:amp;)?(?:sig|X-(?:Amz|Goog)-(?:Signature|Security-Token|Credential)|Signature|code|key"
+    r"|hash|sign|st|auth|k|pw|pass|access|t)=)(?=[\w%.~+/=-]{0,300}\d)([\w%.~+/=-]{16,})"
+)
+_NETRC: Final = re.compile(
+    r"((?:machine\s{1,9}\S{1,99}|default)\s{1,9}(?:login\s{1,9}\S{1,99}\s{1,9})?"
+    r"password\s{1,9})(\S+)"
+)
+_PGPASS: Final = re.compile(
+    r"^([\w.*-]{1,100}:(?:\d{2,5}|\*):[\w.*-]{1,60}:[\w.*-]{1,60}:)([^\s:]{3,100})$", re.M
+)
+_JWK: Final = re.compile(r"(\"(?:d|p|q|dp|dq|qi|k)\"\s{0,3}:\s{0,3}\")([\w-]{20,})(?=\")")
 _LOCAL_BACKWARDS: Final = re.compile(r"[\w.%+-]{0,63}[A-Za-z0-9](?![\w.%+/:-])")
 _DOMAIN: Final = re.compile(r"@(?:[A-Za-z0-9][A-Za-z0-9-]{0,62}\.){1,8}[A-Za-z]{2,24}(?![\w-])")
-
-# NAME=value, NAME: value, "name": "value", --name value
-_NAMES: Final = (
-    *("password", "passwd", "passphrase", "pwd", "secret", "token", "key", "key_id", "key-id"),
-    *("credential", "credentials"),
-)
-_SPELLINGS: Final = tuple(
-    spelling for name in _NAMES for spelling in (name, name.capitalize(), name.upper())
-)
-_KEY_OF: Final = re.compile(
-    r"(?i:secret|api|access|private|auth|signing|encryption|account|master)[_-]?$|[A-Z0-9]_$"
-)
-_ASSIGNED: Final = re.compile(
-    rf"(?P<name>{'|'.join(sorted(_SPELLINGS, key=len, reverse=True))})"
-    r"(?P<sep>\\*[\"']?\]?\s{0,3}(?::=|=>|[=:](?!=))\s{0,3}"
-    r"|[ ](?:(?:for|of|on|to)[ ](?:[\w@.-]{1,30}[ ]){1,4}?)?(?:is|was):?[ ]|[ ])"
-    r"(?P<quote>\\*[\"'`])?"
-    r"(?P<value>[^\s\"'`\\<>;,(){}\[\]$|&]{4,100})"
-    r"(?P<after>[(\[]|\\*[\"'`])?"
-)
-_MORE: Final = re.compile(r"[^\s\"'`\\<>;,(){}\[\]$|&]*+")
-_CODE: Final = re.compile(r"[A-Za-z_]+(?:\.[A-Za-z_]+)*\.?")
-# Base64 keys may begin with a slash too, but rarely have only lowercase letters.
-_PATH: Final = re.compile(r"[.~]{0,2}(?:/[a-z0-9_.~-]++)+/?+|https?:.*")
-_RANDOM: Final = re.compile(r"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9+/=_~.:@!#%^*?-]{12,}")
-
 _MIXED: Final = re.compile(r"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z]).{6,}")
-
 _HOMES: Final = (
     re.compile(r"/mnt/[a-z]/Users/[\w.@~-]+"),
     re.compile(r"/home/(?<![\w.~-]/home/)[\w.@~-]+"),
@@ -107,79 +94,83 @@ _HOMES: Final = (
     re.compile(r"-Users-(?<=/projects/-Users-)[A-Za-z0-9]+"),
 )
 _DRIVE_HOME: Final = re.compile(r"[A-Za-z]:(?:\\{1,4}|/)Users(?:\\{1,4}|/)[\w.@~-]+")
-_SECRET_NAME: Final = re.compile(r"(?i)key|token|secret|passw|credential")
 
 
 def masked(text: str) -> str:
     """The text with placeholders for all secrets; masking it again changes nothing."""
     for _ in range(8):  # one placeholder may reveal another secret beside it
-        before, text = text, _masked_once(text, os.environ)
+        before, text = text, _masked_once(text)
         if text == before:
             break
     return text
 
 
-def _masked_once(text: str, env: Mapping[str, str]) -> str:
-    for value in _secrets_of(env):
-        text = text.replace(value, _SECRET)
-    text = _masked_keys(text)
-    text = _masked_assignments(text)
-    text = _URL.sub(rf"\1{_PASSWORD}", text)
-    text = _NETRC.sub(rf"\1{_PASSWORD}", text)
+def _masked_once(text: str) -> str:
+    text = without_keys(text).replace(HIDDEN, SECRET) if HIDDEN not in text else without_keys(text)
+    text = without_tokens(text)
+    text = _BEARER.sub(r"\1<TOKEN>", text)
+    text = _AUTHORIZATION.sub(r"\1<TOKEN>", text)
+    text = masked_assignments(text)
+    text = _URL.sub(rf"\1{PASSWORD}", text)
+    text = _URL_USER.sub(_masked_url_user, text)
+    text = _JDBC.sub(rf"\1{PASSWORD}", text)
+    text = _SIGNED.sub(rf"\1{SECRET}", text)
+    text = _NETRC.sub(rf"\1{PASSWORD}", text)
+    text = _PGPASS.sub(rf"\1{PASSWORD}", text)
+    if '"kty' in text:
+        text = _JWK.sub(rf"\1{SECRET}", text)
     text = _USER.sub(_masked_user, text)
+    text = _masked_commands(text)
+    text = _PIPED.sub(_masked_pipe, text)
     text = _COOKIES.sub(_masked_cookies, text)
     text = _masked_addresses(text)
     return _masked_homes(text)
 
 
-def _secrets_of(env: Mapping[str, str]) -> list[str]:
-    """Values of variables whose names suggest a secret, longest first."""
-    values = {
-        value.strip()
-        for name, value in env.items()
-        if _SECRET_NAME.search(name) and not _PATH.fullmatch(value.strip())
-    }
-    return sorted((value for value in values if len(value) >= 12), key=len, reverse=True)
-
-
-def _masked_keys(text: str) -> str:
-    text = _PEM.sub(_masked_pem, text)
-    text = _AWS_SECRET.sub(_masked_aws, text)  # before the id beside it is masked
-    text = _KNOWN.sub("<API KEY>", text)
-    text = _JWT.sub("<TOKEN>", text)
-    for header in _HEADERS:
-        text = header.sub(r"\1<TOKEN>", text)
-    return text
-
-
-def _masked_pem(match: re.Match[str]) -> str:
-    """Code may mention the marker without a key; then nothing is masked."""
-    if match[3]:
-        size = len(_PEM_AROUND.sub("", match[2]))
-    else:  # cut off, or followed by prose
-        size = sum(map(len, _PEM_RUN.findall(match[2])))
-    return "<PRIVATE KEY>" if size >= 32 else match[0]
-
-
-def _masked_aws(match: re.Match[str]) -> str:
-    before = match.string[max(0, match.start() - _AWS_NEAR) : match.start()]
-    after = match.string[match.end() : match.end() + _AWS_NEAR]
-    near = "secret" in before[-60:].lower() or _AWS_ID.search(before) or _AWS_ID.search(after)
-    return _SECRET if near else match[0]
+def _masked_url_user(match: re.Match[str]) -> str:
+    """A user without a password may be a token: a Sentry DSN, a GitHub URL."""
+    return f"{match[1]}{SECRET}" if _MIXED.fullmatch(match[2]) else match[0]
 
 
 def _masked_user(match: re.Match[str]) -> str:
     """Other programs have -u too, for example with the ids of a user and a group."""
     name, password = match[1], match[3]
-    curl = "curl" in match.string[max(0, match.start() - 300) : match.start()]
+    curl = _CURL.search(match.string, max(0, match.start() - 300), match.start())
     likely = len(password) >= 8 and _MIXED.fullmatch(password)
-    return f"{name}{_PASSWORD}" if likely or (curl and not password.isdigit()) else match[0]
+    return f"{name}{PASSWORD}" if likely or (curl and not password.isdigit()) else match[0]
+
+
+def _masked_commands(text: str) -> str:
+    parts, end = list[str](), 0
+    for place in _places(text, *_PROGRAMS):
+        match = _COMMANDS.match(text, place) if place >= end else None
+        if match and (shown := _masked_command(match)) != match[0]:
+            parts += text[end:place], shown
+            end = match.end()
+    return "".join([*parts, text[end:]])
+
+
+def _masked_command(match: re.Match[str]) -> str:
+    value = match[3] or match[4]
+    if value.isdigit() or value.lower() in ("null", "none", "password", "default"):
+        return match[0]
+    if match[1][-2:] == "-p" and (value[:1] in "=:" or value.startswith("ort")):
+        return match[0]
+    if match[1].startswith("AUTH") and not _MIXED.fullmatch(value):
+        return match[0]
+    return f"{match[1]}{match[2] or ''}{PASSWORD}"
+
+
+def _masked_pipe(match: re.Match[str]) -> str:
+    name, colon, _ = match[3].partition(":")
+    user = f"{name}:" if colon and name.isidentifier() else ""
+    return f"{match[1]}{match[2] or ''}{user}{PASSWORD}"
 
 
 def _masked_cookies(match: re.Match[str]) -> str:
     def one(pair: re.Match[str]) -> str:
         plain = pair[1][:-1].lower() in _COOKIE_WORDS
-        return pair[0] if plain else f"{pair[1]}{_SECRET}"
+        return pair[0] if plain else f"{pair[1]}{SECRET}"
 
     return match[1] + _COOKIE.sub(one, match[2])
 
@@ -193,47 +184,6 @@ def _places(text: str, *wanted: str) -> list[int]:
             found.add(place)
             place = text.find(one, place + 1)
     return sorted(found)
-
-
-def _masked_assignments(text: str) -> str:
-    """Mask values by the names they are assigned to, and the same values elsewhere."""
-    parts, end, repeated = list[str](), 0, set[str]()
-    for place in _places(text, *_SPELLINGS):
-        match = _ASSIGNED.match(text, place) if place >= end else None
-        if match and _is_secret(match):
-            is_password = match["name"].lower().startswith("p")
-            parts += text[end : match.start("value")], _PASSWORD if is_password else _SECRET
-            more = _MORE.match(text, match.end("value"))
-            end = more.end() if more else match.end("value")
-            if _RANDOM.fullmatch(match["value"]):
-                repeated.add(match["value"])
-    text = "".join([*parts, text[end:]])
-    for value in sorted(repeated, key=len, reverse=True)[:1000]:
-        text = text.replace(value, _SECRET)
-    return text
-
-
-def _is_secret(match: re.Match[str]) -> bool:
-    """Whether an assigned value is a secret, and not a word or code that fetches one."""
-    name, value, start = match["name"], match["value"], match.start()
-    if match["after"] in ("(", "["):
-        return False
-    if name[:1] in "kK" and not _KEY_OF.search(match.string[max(0, start - 12) : start]):
-        return False  # keys of maps, of caches, of keyboards
-    if _PATH.fullmatch(value):
-        return False
-    if match["sep"] == " ":
-        flag = "--" in match.string[max(0, start - 12) : start]
-        return flag and _RANDOM.fullmatch(value) is not None
-    if match["sep"].rstrip(": ").endswith(("is", "was")):  # prose
-        pattern = _MIXED if name[:1] in "pP" else _RANDOM
-        return pattern.fullmatch(value) is not None
-    if name[:1] in "pP":
-        loud = name.isupper() and match["sep"] == "="
-        return (bool(match["quote"]) and len(value) >= 6) or loud or not _CODE.fullmatch(value)
-    if _CODE.fullmatch(value):
-        return len(value) >= 24 and not {"_", "."} & {*value}
-    return _RANDOM.fullmatch(value) is not None
 
 
 def _masked_addresses(text: str) -> str:
