@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.errors import SkillError
-from pytest_upskill.skills.folder import contents_of, skill_file
+from pytest_upskill.skills.folder import contents_of, skill_file, walk
 from pytest_upskill.skills.search import (
     BROKEN,
     COPY,
@@ -270,6 +270,11 @@ def test_the_file_of_a_skill_is_itself_or_in_its_folder(tmp_path: Path) -> None:
     assert skill_file(tmp_path) == tmp_path / "SKILL.md"
     small = write_skill_md(tmp_path, "", "skill.md")
     assert skill_file(small.parent) == skill_file(small) == small
+
+
+def test_only_a_hundred_levels_of_folders_are_searched(tmp_path: Path) -> None:
+    (tmp_path / "/".join("a" * 120)).mkdir(parents=True)
+    assert sum(1 for _ in walk(tmp_path)) == 101
 
 
 @pytest.mark.parametrize(("name", "levels"), [("a", 1500), ("a" * 250, 16)])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.skills.folder import MAX_FILE_BYTES, contents_of
+from pytest_upskill.skills.folder import MAX_FILE_BYTES, contents_of, read_skill_file
 from pytest_upskill.skills.skill import load_skill
 from support.kit import refused, write_skill
 
@@ -146,3 +146,9 @@ def test_digest_covers_the_skills_files_and_nothing_else(tmp_path: Path) -> None
 def test_digest_does_not_depend_on_the_location(tmp_path: Path) -> None:
     one, other = write_skill(tmp_path / "a" / "gate"), write_skill(tmp_path / "b" / "gate")
     assert load_skill(one / "SKILL.md").digest == load_skill(other / "SKILL.md").digest
+
+
+def test_a_pipe_is_no_file_of_a_case(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="'pipe' is not a regular file; name a file"):
+        read_skill_file(tmp_path, "pipe")

@@ -1,6 +1,7 @@
 """upskill.config.yaml: read like upskill does, and overridden by our own settings."""
 
 import json
+import os
 from pathlib import Path
 from typing import Final
 
@@ -141,3 +142,10 @@ def test_any_content_loads_or_raises_input_error(
         return
     assert all(isinstance(name, str) and name.strip() for name in config.eval_models)
     assert all(path is None or path.is_absolute() for path in (config.skills_dir, config.runs_dir))
+
+
+@pytest.mark.parametrize(("kind", "told"), [("pipe", "not a regular file"), ("folder", "is a dir")])
+def test_what_is_no_file_is_an_error_and_not_ignored(tmp_path: Path, kind: str, told: str) -> None:
+    (os.mkfifo if kind == "pipe" else os.mkdir)(tmp_path / CONFIG_NAME)
+    with pytest.raises(InputError, match=told):
+        read_config(tmp_path, {})

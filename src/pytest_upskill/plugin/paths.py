@@ -232,7 +232,9 @@ def _skills_of(path: Path) -> FoundSkills:
 
 def _require_file(tests_file: Path | None) -> None:
     if tests_file and not tests_file.is_file():
-        what = "is a folder" if tests_file.is_dir() else "no such file or folder"
+        what = "no such file or folder"
+        if tests_file.exists():
+            what = "is a folder" if tests_file.is_dir() else "not a regular file"
         raise SettingsError("tests_file", what, "Give a file of cases.", value=tests_file)
 
 

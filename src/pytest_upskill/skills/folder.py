@@ -34,6 +34,7 @@ _PRIVATE_FOLDERS: Final = frozenset({".ssh", ".aws", ".gnupg", ".kube", ".docker
 # These live next to the skill but are not part of it.
 _NOT_TAUGHT: Final = frozenset({CASES_NAME, "skill_results.json", "evals", MANIFEST_NAME})
 _LONGEST_PATH: Final = 3500  # bytes of a folder's path: names in it may exceed what systems allow
+_DEEPEST: Final = 100  # levels of folders
 _CHUNK: Final = 1_000_000
 _SAMPLED_BYTES: Final = 20_000_000  # a larger file is not read whole for the digest
 
@@ -129,12 +130,13 @@ def walk(top: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
     """Folders from the top, with the names of subfolders, to be chosen from, and of files.
 
     Links are named and not followed. This is os.walk, which recurses in Python 3.11 and fails on
-    deep folders.
+    deep folders. Those below a hundred levels are left out: finding their real paths takes the
+    third power of the depth.
     """
-    waiting = [top]
+    waiting = [(top, 0)]
     while waiting:
-        folder = waiting.pop()
-        if len(os.fsencode(folder)) > _LONGEST_PATH:
+        folder, depth = waiting.pop()
+        if len(os.fsencode(folder)) > _LONGEST_PATH or depth > _DEEPEST:
             continue
         subfolders, names, links = list[str](), list[str](), set[str]()
         try:
@@ -146,7 +148,8 @@ def walk(top: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
         except OSError:
             continue
         yield folder, subfolders, names
-        waiting += [folder / name for name in reversed(subfolders) if name not in links]
+        inside = [folder / name for name in reversed(subfolders) if name not in links]
+        waiting += [(path, depth + 1) for path in inside]
 
 
 def is_folder(entry: os.DirEntry[str]) -> bool:
@@ -257,7 +260,9 @@ def read_skill_file(folder: Path, name: str) -> str:
         if is_private(real.relative_to(root)) or is_private(PurePath(name)):
             raise ValueError(f"{name!r} may hold secrets, so it is not read; rename or copy it")
         if not real.is_file():
-            what = "is a folder" if real.is_dir() else "not found"
+            what = "not found"
+            if real.exists():
+                what = "is a folder" if real.is_dir() else "is not a regular file"
             raise ValueError(f"{name!r} {what}; name a file, relative to the skill's folder")
         size = real.stat().st_size
         if size > MAX_FILE_BYTES:

@@ -50,7 +50,7 @@ def read_config(folder: Path, env: Mapping[str, str]) -> UpskillConfig:
     """
     named = env.get(CONFIG_VARIABLE, "").strip()
     file = folder / (_at_home(named) if named else CONFIG_NAME)
-    if not named and not os.path.isfile(file):  # noqa: PTH113 (never raises)
+    if not named and not os.path.exists(file):  # noqa: PTH110 (never raises)
         return UpskillConfig()
     data = _read(file, "Check the path in UPSKILL_CONFIG." if named else "Check the file.")
     teacher_key = "skill_generation_model" if data.get("skill_generation_model") else "model"
