@@ -73,7 +73,9 @@ def test_a_missing_shard_is_reported_and_fails(
     capsys.readouterr()
     assert main(["report", shards[0], "less.json"]) == 1
     out = capsys.readouterr().out
-    assert "incomplete: 1 case not run" in out
+    flat = " ".join(out.split())
+    assert "incomplete: helps so far: +100 points (+" in flat
+    assert "over 7 complete cases, 200% more tokens; 1 case not run." in flat
     assert "upskill: gate on scripted:a.json: 1 case missing from all files" in out
     assert main(["report", shards[0], "less.json", "--subset"]) == 0
 

@@ -41,7 +41,8 @@ def test_an_interrupted_run_asks_nothing_more_and_keeps_what_it_has(
             rest = run.stdout.read()
             assert run.wait(20) == pytest.ExitCode.INTERRUPTED
     assert len(server.asked) == 4
-    assert "m: incomplete: 20 cases not run" in rest
+    assert "1 complete case, " in rest
+    assert "; 20 cases" in rest
     assert "Traceback" not in rest
     data = json.loads((pytester.path / "r.json").read_text())
     assert {record["case"] for record in data["records"]} == {"quick"}

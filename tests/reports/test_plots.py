@@ -7,7 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_upskill.reports.html import html_report
-from pytest_upskill.reports.html.plots import Point, efficient, points_of
+from pytest_upskill.reports.html.plots import Point, efficient, frontier, points_of
+from pytest_upskill.results.verdict import sweet_spot
+from pytest_upskill.trials.trial import Arm
 from support.made import made_run
 from support.pages import readable_run
 
@@ -63,3 +65,17 @@ def test_a_model_that_never_answered_does_not_hide_the_others() -> None:
     ]
     page = html_report(replace(made, records=tuple(records)))
     assert page.count('class="dot skill"') == 2  # of the model a, in either plot
+
+
+def test_the_ring_is_around_what_the_sentence_names() -> None:
+    """A model that is harmed by the skill is the best without it."""
+
+    def passes(number: int, model: str, arm: Arm, _run: int) -> bool:
+        return (arm == "baseline" or number > 8) if model == "good" else number == 0
+
+    made = made_run(models=("good", "poor"), cases=15, passes=passes)
+    priced = [replace(r, cost=0.01 if r.model == "poor" else r.cost) for r in made.records]
+    verdicts = replace(made, records=tuple(priced)).verdicts
+    assert (sweet_spot(verdicts) or "").startswith("good without the skill (100%)")
+    parts = re.findall(r'<circle[^>]*class="([^"]+)"', frontier(verdicts) or "")
+    assert parts[parts.index("spot") + 1] == "dot baseline"

@@ -11,6 +11,7 @@ from pytest_upskill.results.verdict import (
     Verdict,
     gate_reasons,
     signal_lines,
+    sweet_choice,
     sweet_spot,
     verdicts_of,
 )
@@ -55,15 +56,26 @@ def test_one_word(cases: Cases, word: str | None) -> None:
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ({"errored": 2}, "2 answers missing, +90 points"),
-        ({"not_run": 1}, "1 case not run, +90 points"),
-        ({"errored": 1, "not_run": 3}, "1 answer missing and 3 cases not run, +90 points"),
+        ({"errored": 2}, "2 answers missing"),
+        ({"not_run": 1}, "1 case not run"),
+        ({"errored": 1, "not_run": 3}, "1 answer missing and 3 cases not run"),
     ],
 )
 def test_missing_answers_and_cases_make_it_incomplete(more: dict[str, int], told: str) -> None:
     found = verdict(*HELPS, **more)
     assert found.word == "incomplete"
-    assert found.sentence.startswith(told)
+    known = "helps so far: +90 points (+49 to +98) over 10 complete cases"
+    assert found.sentence == f"{known}, 50% more tokens; {told}"
+    assert gate_reasons([found], Gates(min_lift=0.1)) == [
+        f"gate on haiku: gates not evaluated: {told}"
+    ]
+
+
+def test_one_missing_answer_does_not_hide_that_a_skill_hurts() -> None:
+    found = verdict(*[(1, 0)] * 6, *[(1, 1)] * 6, errored=1)
+    assert found.sentence.startswith("hurts so far: -50 points (-75 to -15) over 12 complete cases")
+    nothing = verdict((1, 0), (0, 1), errored=1).sentence
+    assert nothing.startswith("0 points (-84 to +84) over 2 complete cases, ")
 
 
 @pytest.mark.parametrize(
@@ -142,11 +154,11 @@ def spot(*rows: tuple[str, float, float | None]) -> str | None:
 
 def test_the_sweet_spot_is_the_cheapest_model_as_good_as_the_best() -> None:
     assert spot(("opus", 0.88, 0.014), ("haiku", 0.85, 0.0009), ("tiny", 0.4, 0.0001)) == (
-        "haiku with the skill (85%) is the cheapest model as good as the best (opus, 88%): "
-        "$0.90 instead of $14.00 per 1000 answers."
+        "haiku with the skill (85%) is the cheapest choice as good as the best "
+        "(opus with the skill, 88%): $0.90 instead of $14.00 per 1000 answers."
     )
     assert spot(("opus", 0.9, 0.01), ("haiku", 0.7, 0.001)) == (
-        "opus with the skill (90%) is the best; no cheaper model comes within 5 points."
+        "opus with the skill (90%) is the best; no cheaper choice comes within 5 points."
     )
     assert spot(("opus", 0.7, 0.01), ("haiku", 0.9, 0.001)) == (
         "haiku with the skill (90%) is the best and the cheapest."
@@ -154,6 +166,23 @@ def test_the_sweet_spot_is_the_cheapest_model_as_good_as_the_best() -> None:
     assert spot(("one", 0.9, 0.0), ("two", 0.9, 0.0)) is None
     assert spot(("opus", 0.9, 0.01), ("unknown", 0.9, None)) is None
     assert spot(("opus", 0.9, 0.01)) is None
+
+
+def test_the_sweet_spot_never_names_a_skill_that_hurts() -> None:
+    """93 % without the skill and 53 % with it, beside a model that is poor in any case."""
+    harmed: Cases = [(1, 0)] * 6 + [(1, 1)] * 8 + [(0, 0)]
+    poor: Cases = [(0, 0)] * 14 + [(0, 1)]
+    costs = {"baseline_cost": 0.001, "skill_cost": 0.002}
+    rows = [
+        summary(*harmed, model="good", **costs),
+        summary(*poor, model="poor", baseline_cost=0.01, skill_cost=0.02),
+    ]
+    verdicts = verdicts_of(rows)
+    assert verdicts[0].word == "hurts"
+    assert sweet_spot(verdicts) == "good without the skill (93%) is the best and the cheapest."
+    choice = sweet_choice(verdicts)
+    assert choice
+    assert (choice.model, choice.arm) == ("good", "baseline")
 
 
 @pytest.mark.parametrize(

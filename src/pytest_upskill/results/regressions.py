@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import comb
 from typing import Final, Literal
 
 from .._util.texts import one_line
@@ -14,6 +15,7 @@ from .accepted import CaseResult, case_result
 # Half of the 5 % false alarms that an unchanged skill may raise: the other half is for the skill
 # as a whole, as in stats.regressed.
 _LEVEL: Final = 0.025
+_LIKELY_ENOUGH: Final = 0.05  # that a case ends otherwise the next time, to call it flaky
 
 Kind = Literal["passed", "failed", "better", "accepted as failing", "could be chance", "regressed"]
 
@@ -29,6 +31,20 @@ class Standing:
 def reaches(count: Count, threshold: float | None) -> bool:
     """Whether enough runs of a case passed."""
     return count.share > 0.5 if threshold is None else count.share >= threshold
+
+
+def could_flip(count: Count, threshold: float | None) -> bool:
+    """Whether as many new runs may well end on the other side of the threshold."""
+    passes, runs = count
+    if passes in (0, runs):
+        return False
+    good, share = reaches(count, threshold), count.share
+    chance = sum(
+        comb(runs, other) * share**other * (1 - share) ** (runs - other)
+        for other in range(runs + 1)
+        if reaches(Count(other, runs), threshold) != good
+    )
+    return chance >= _LIKELY_ENOUGH
 
 
 def fell(now: Count, expected: Expectation | None) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from .._util.texts import counted, dollars, one_line
 from ..settings import Gates, Score
@@ -109,17 +109,24 @@ def _word(row: Summary, lift: Lift | None) -> Word | None:
     if lift is None or baseline is None:
         return None
     if lift.shown:
-        return "helps" if lift.lift > 0 else "hurts"
+        return _shown(lift)
     harmless_enough = lift.lift >= -_AS_GOOD
     passes = baseline >= _PASSES_ALREADY
     return "not needed" if passes and harmless_enough else "no effect shown"
 
 
+def _shown(lift: Lift) -> Literal["helps", "hurts"]:
+    return "helps" if lift.lift > 0 else "hurts"
+
+
 def _sentence(row: Summary, word: Word | None, over: Comparison | None, outlook: str) -> str:
     parts = []
-    if word == "incomplete":
-        parts.append(_missing(row))
-    if over:
+    missing = _missing(row) if word == "incomplete" else ""
+    if over and missing:
+        # One missing answer must not hide what all the others show.
+        shown = f"{_shown(over.lift)} so far: " if over.lift.shown else ""
+        parts.append(f"{shown}{over.lift_words} over {counted(len(row.by_case), 'complete case')}")
+    elif over:
         parts.append(over.lift_words)
     elif row.scored("skill") is not None:
         parts.append(f"{_share(row, 'skill')} pass with the skill{_other_share(row)}")
@@ -129,7 +136,7 @@ def _sentence(row: Summary, word: Word | None, over: Comparison | None, outlook:
         parts.append(token_words(over.tokens))
     if row.most_runs and row.runs < row.most_runs:
         parts.append(f"after {row.runs} of {counted(row.most_runs, 'run')}")
-    return "; ".join(filter(None, [", ".join(parts), outlook]))
+    return "; ".join(filter(None, [", ".join(parts), missing, outlook]))
 
 
 def _share(row: Summary, arm: Arm) -> str:
@@ -172,55 +179,68 @@ def _outlook(row: Summary, smallest: float | None, level: float, models: int) ->
     return f"{few}: only a lift of {size} would show"
 
 
+class Choice(NamedTuple):
+    """A model with the skill or without it."""
+
+    model: str
+    arm: Arm
+    score: float
+    cost: float  # USD of an answer
+    share: str  # the score in words
+
+    @property
+    def name(self) -> str:
+        return f"{self.model} {'with' if self.arm == 'skill' else 'without'} the skill"
+
+    @property
+    def price(self) -> str:
+        return dollars(1000 * self.cost)
+
+
 def sweet_spot(verdicts: Sequence[Verdict]) -> str | None:
-    """Of one skill: the cheapest model that is as good as the best with it, if prices are known."""
-    if not (spot := _sweet_spot(verdicts)):
+    """Of one skill: the cheapest choice that is as good as the best, if prices are known."""
+    choices = _choices(verdicts)
+    if not (spot := sweet_choice(verdicts)):
         return None
-    cheapest, best, is_cheapest_of_all = spot
-    named = f"{cheapest.model} with the skill ({_share(cheapest, 'skill')})"
-    if cheapest is not best:
-        of_best = f"{best.model}, {_score(best):.0%}"
+    best = _best(choices)
+    named = f"{spot.name} ({spot.share})"
+    if spot != best:
         return (
-            f"{named} is the cheapest model as good as the best ({of_best}): "
-            f"{_price(cheapest)} instead of {_price(best)} per 1000 answers."
+            f"{named} is the cheapest choice as good as the best ({best.name}, {best.share}): "
+            f"{spot.price} instead of {best.price} per 1000 answers."
         )
-    if is_cheapest_of_all:
+    if spot.cost == min(choice.cost for choice in choices):
         return f"{named} is the best and the cheapest."
-    return f"{named} is the best; no cheaper model comes within {100 * _AS_GOOD:.0f} points."
+    return f"{named} is the best; no cheaper choice comes within {100 * _AS_GOOD:.0f} points."
 
 
-def sweet_spot_model(verdicts: Sequence[Verdict]) -> str | None:
-    """The model that ``sweet_spot`` names."""
-    spot = _sweet_spot(verdicts)
-    return spot[0].model if spot else None
-
-
-def _sweet_spot(verdicts: Sequence[Verdict]) -> tuple[Summary, Summary, bool] | None:
-    """The cheapest good model, the best one, and whether the best is the cheapest of all."""
-    known = [
-        verdict.summary
-        for verdict in verdicts
-        if verdict.word != "incomplete"
-        and verdict.summary.arm("skill").cost is not None
-        and verdict.summary.scored("skill") is not None
-    ]
-    if len({_cost(row) for row in known}) < 2:
+def sweet_choice(verdicts: Sequence[Verdict]) -> Choice | None:
+    """What ``sweet_spot`` names; None unless there are models of different prices."""
+    choices = _choices(verdicts)
+    priced = {(choice.model, choice.cost) for choice in choices}
+    if len({model for model, _ in priced}) < 2 or len({cost for _, cost in priced}) < 2:
         return None
-    best = max(known, key=lambda row: (_score(row), -_cost(row)))
-    good = [row for row in known if _score(row) >= _score(best) - _AS_GOOD]
-    return min(good, key=_cost), best, _cost(best) == min(map(_cost, known))
+    best = _best(choices)
+    good = [choice for choice in choices if choice.score >= best.score - _AS_GOOD]
+    return min(good, key=lambda choice: choice.cost)
 
 
-def _score(row: Summary) -> float:
-    return row.scored("skill") or 0.0
+def _choices(verdicts: Sequence[Verdict]) -> list[Choice]:
+    """Both arms of each model, but not with a skill that hurts, nor where answers are missing."""
+    found = []
+    arms: tuple[Arm, ...] = ("skill", "baseline")
+    for verdict in verdicts:
+        row = verdict.summary
+        for arm in arms if verdict.word != "incomplete" else ():
+            score, cost = row.scored(arm), row.arm(arm).cost
+            harmful = arm == "skill" and verdict.word == "hurts"
+            if score is not None and cost is not None and not harmful:
+                found.append(Choice(row.model, arm, score, cost, _share(row, arm)))
+    return found
 
 
-def _cost(row: Summary) -> float:
-    return row.arm("skill").cost or 0.0
-
-
-def _price(row: Summary) -> str:
-    return dollars(1000 * _cost(row))
+def _best(choices: Sequence[Choice]) -> Choice:
+    return max(choices, key=lambda choice: (choice.score, -choice.cost))
 
 
 def signal_lines(verdict: Verdict) -> list[str]:

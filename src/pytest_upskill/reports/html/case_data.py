@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from ..._util.texts import digest, harmless, one_line, shortened, slug
-from ...results.regressions import Standing, reaches
+from ...results.regressions import Standing, could_flip, reaches
 from ...results.run import Pair, RunResults
 from ...results.summary import CaseSummary
 from ...settings import Score
@@ -56,7 +56,7 @@ class CaseRow:
             "regressed": self.standing is not None and self.standing.kind == "regressed",
             "worse": self.lift is not None and self.lift < -_ROUNDING,
             "errored": any(record.outcome == "errored" for record in self.records),
-            "flaky": any(self._varies(arm) for arm in ("baseline", "skill")),
+            "flaky": self.count is not None and could_flip(self.count, self.test.threshold),
             "no signal": without == with_it and without in (0, 1),
         }
         return [state for state, holds in found.items() if holds]
@@ -77,10 +77,6 @@ class CaseRow:
     @property
     def is_telling(self) -> bool:
         return not _TELLING.isdisjoint(self.states)
-
-    def _varies(self, arm: str) -> bool:
-        outcomes = {record.outcome for record in self.records if record.arm == arm}
-        return outcomes >= {"passed", "failed"}
 
 
 def rows_of(results: RunResults) -> list[CaseRow]:

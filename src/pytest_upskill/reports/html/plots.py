@@ -6,7 +6,7 @@ from math import floor, log10
 from typing import Final
 
 from ..._util.texts import one_line, percent
-from ...results.verdict import Verdict, sweet_spot_model
+from ...results.verdict import Verdict, sweet_choice
 from ...settings import Score
 from ...stats import wilson
 from ...trials.trial import Arm
@@ -198,10 +198,10 @@ def frontier(verdicts: Sequence[Verdict]) -> str | None:
         for two in rest:
             ends = (scale.at(one.x), scale.y(one.rate), scale.at(two.x), scale.y(two.rate))
             parts.append(line(*ends, "joint"))
-    spot = sweet_spot_model(verdicts) if scale.is_cost else None
+    spot = sweet_choice(verdicts) if scale.is_cost else None
     for point in found:
         x, y = scale.at(point.x), scale.y(point.rate)
-        if point.arm == "skill" and point.model == spot:
+        if spot and (point.model, point.arm) == (spot.model, spot.arm):
             parts.append(circle(x, y, "spot", 11))
         parts.append(circle(x, y, f"dot {point.arm}"))
     parts += _labels(found, scale)
