@@ -229,7 +229,9 @@ def test_stopping_at_the_first_failure_cancels_what_was_not_asked(
         result = pytester.runpytest_inprocess(*args, "-x", "--skill-concurrency", "2")
     result.assert_outcomes(failed=1)
     assert len(server.asked) < 30
-    result.stdout.fnmatch_lines(["m: incomplete: 0 points * over 1 complete case, *", "*29 cases not run."])
+    result.stdout.fnmatch_lines(
+        ["m: incomplete: 0 points * over 1 complete case, *", "*29 cases not run."]
+    )
 
 
 def test_no_more_calls_are_in_flight_than_allowed(pytester: pytest.Pytester) -> None:
