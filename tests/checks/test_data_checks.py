@@ -332,3 +332,15 @@ def test_missing_column_is_reported(answer: str, message: str) -> None:
 
 def test_columns_can_be_case_sensitive() -> None:
     assert not passes("Name\nA", csv_columns="name", case_sensitive=True)
+
+
+def test_a_schema_has_a_size() -> None:
+    large = {"json_schema": {"allOf": [{"type": "object"}] * 3_000}}
+    assert "a schema of more than 5,000 values is too large" in refused(large)
+
+
+def test_many_columns_of_a_wide_table_are_looked_up_at_once() -> None:
+    """Looking each one up in the header took 16 s."""
+    wide = ",".join(f"c{number}" for number in range(20_000))
+    assert passes(wide, csv_columns=[f"c{number}" for number in range(15_000, 20_000)])
+    assert 'no column "x", only "c0", "c1"' in reason(wide, csv_columns=["x"])

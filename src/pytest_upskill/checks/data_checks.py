@@ -176,6 +176,9 @@ def _shown(value: Any) -> str:
 # CSV.
 
 
+_MOST_COLUMNS: Final = 50  # that a reason names
+
+
 def _csv_columns(context: CheckContext) -> Iterator[Result]:
     columns: list[str] = context.value
 
@@ -185,9 +188,10 @@ def _csv_columns(context: CheckContext) -> Iterator[Result]:
     def judge(text: str) -> str:
         rows = _rows_of(text)
         header = [normal(cell) for cell in rows[0]]
-        missing = [column for column in columns if normal(column) not in header]
+        there = set(header)
+        missing = [column for column in columns if normal(column) not in there]
         if missing:
-            have = one_line(", ".join(map(quoted, rows[0])), 200)
+            have = one_line(", ".join(map(quoted, rows[0][:_MOST_COLUMNS])), 200)
             raise BrokenError(f"no column {quoted(missing[0])}, only {have}")
         for number, row in enumerate(rows[1:], start=2):
             if len(row) != len(header):

@@ -3,12 +3,13 @@
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from .._util.texts import one_line
 from .matching import compile_pattern, search
 from .time_budget import seconds_left
 
+_MOST_VALUES: Final = 5_000
 Keyword = Callable[[Any, Any, Any, Any], Any]
 
 
@@ -25,6 +26,7 @@ def compile_schema(written: dict[str, Any]) -> Schema:
     """ValueError says where the schema is invalid."""
     from jsonschema import Draft202012Validator, SchemaError, validators
 
+    _require_small(written)
     try:
         dialect = validators.validator_for(written, default=Draft202012Validator)
         dialect.check_schema(written)
@@ -39,6 +41,18 @@ def compile_schema(written: dict[str, Any]) -> Schema:
     except Exception as error:  # an invalid schema can break these libraries anywhere
         what = f"{type(error).__name__}: {error}"
         raise ValueError(f"invalid schema: {one_line(what, 100)}") from None
+
+
+def _require_small(written: Any) -> None:
+    """Checking a schema takes a quarter of a millisecond for each of its values."""
+    values, number = [written], 0
+    while values:
+        value = values.pop()
+        inside = value.values() if isinstance(value, dict) else value
+        values += inside if isinstance(value, dict | list) else ()
+        number += 1
+        if number > _MOST_VALUES:
+            raise ValueError(f"a schema of more than {_MOST_VALUES:,} values is too large")
 
 
 def _compiled_patterns(written: dict[str, Any], dialect: Any) -> Iterator[tuple[str, Any]]:

@@ -55,6 +55,7 @@ from .loaded import BrokenCase, LoadedCases, broken
 Role = Literal["user", "assistant"]
 
 MAX_CASES_BYTES: Final = 50_000_000
+_MOST_IN_FILES: Final = 5_000_000  # characters of a case's files
 _MOST_KEYS: Final = 10  # named in a warning
 _NO_VALIDATOR: Final = "output_file and validator_config are ignored without a validator"
 _NO_REASON: Final = "no reason given"
@@ -341,11 +342,15 @@ def _files(case: Case, context: ContextForm | None, folder: Path) -> tuple[tuple
         named = [(name, name, content) for name, content in written.items()]
     else:
         named = [(step, name, FileOfSkill(file=name)) for step, name in enumerate(written)]
-    files, problems = list[tuple[str, str]](), list[Problem]()
+    files, problems, size = list[tuple[str, str]](), list[Problem](), 0
     for step, name, content in named:
         try:
             text = content if isinstance(content, str) else read_skill_file(folder, content.file)
             files.append((name, text))
+            size += len(text)
+            if size > _MOST_IN_FILES:  # the same large file may be named a million times
+                what = f"the files have more than {_MOST_IN_FILES:,} characters together"
+                raise FormError([(case.place_of("context", "files"), what)])
         except ValueError as error:
             problems.append((case.place_of("context", "files", step), str(error)))
     if problems:
