@@ -52,10 +52,6 @@ async def note_reply(response: Any) -> None:
         _heard.set(quotas_of(told, _asked.get()))
 
 
-# For the SDKs' HTTP client: they run in the task that asks.
-HOOKS: Final = {"request": [note_start], "response": [note_reply]}
-
-
 def quotas_of(headers: Mapping[str, str], asked: datetime) -> tuple[Quota, ...]:
     """What is left of each rate limit that these headers, in lower case, tell enough about."""
     return tuple(_quotas(headers, asked))

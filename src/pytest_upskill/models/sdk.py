@@ -22,7 +22,8 @@ from .._util.texts import one_line
 from ..errors import ModelError, Setting
 from ..trials.answer import Usage
 from .port import ModelSpec
-from .rate_limits import HOOKS, retry_after
+from .rate_limits import note_reply, note_start, retry_after
+from .reply_size import MOST_BYTES, MOST_VALUES, TooLarge, limit_size
 
 _SHOWN: Final = 200
 # A proxy may quote its own key, which is unknown here.
@@ -36,6 +37,8 @@ NO_KEY: Final = "no-key"
 _TIMED_OUT: Final = (408, 504, 524)
 _UNPAID: Final = ("insufficient_quota", "billing_error", "billing_hard_limit_reached")
 Secrets = tuple[str, ...]
+# Of the SDKs' HTTP client: they run in the task that asks.
+_HOOKS: Final = {"request": [note_start], "response": [note_reply, limit_size]}
 MORE_TIME: Final = ("Raise ", Setting("timeout"), ", or ask for less")
 
 
@@ -49,7 +52,7 @@ def client_options(sdk: ModuleType, spec: ModelSpec, timeout: float) -> dict[str
         "timeout": limits,
         "max_retries": 0,  # the engine retries
         # 1.7 ms of CPU time per call, instead of 2.8 with the SDKs' default transport.
-        "http_client": sdk.DefaultAioHttpClient(timeout=limits, event_hooks=HOOKS),
+        "http_client": sdk.DefaultAioHttpClient(timeout=limits, event_hooks=_HOOKS),
     }
 
 
@@ -107,13 +110,13 @@ def _as_model_errors(sdk: ModuleType, spec: ModelSpec, secrets: Secrets) -> Iter
         raise
     except sdk.APIStatusError as error:
         raise _status_error(error, spec, secrets) from None
-    except (sdk.APIConnectionError, aiohttp.ClientError) as error:
+    except (sdk.APIConnectionError, aiohttp.ClientError, TooLarge) as error:
         raise _connection_error(error, spec, secrets) from None
     except (sdk.APIResponseValidationError, json.JSONDecodeError, UnicodeDecodeError):
         raise not_a_reply(spec) from None
     except getattr(sdk, "AnthropicError", getattr(sdk, "OpenAIError", ())) as error:
         raise ModelError(clean(str(error), secrets), paid=()) from None
-    except (ValueError, TypeError, AttributeError, KeyError) as error:
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         problem = f"unreadable reply ({clean(repr(error), secrets)})"
         raise ModelError(problem, paid=()) from None
 
@@ -207,6 +210,10 @@ def _connection_error(error: BaseException, spec: ModelSpec, secrets: Secrets) -
     import aiohttp
 
     causes = list(_causes(error))
+    if any(isinstance(one, TooLarge) for one in causes):
+        most = f"{MOST_BYTES / 1e6:.0f} MB, or {MOST_VALUES:,} values"
+        problem = f"the reply from {spec.address} is too large (more than {most})"
+        return ModelError(problem, "Check the address", paid=())
     met = next((one for one in causes if isinstance(one, aiohttp.ClientError)), causes[-1])
     what = clean(str(causes[-1]) or type(causes[-1]).__name__, secrets)
     if isinstance(met, aiohttp.SocketTimeoutError):

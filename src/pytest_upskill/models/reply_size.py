@@ -1,0 +1,56 @@
+"""A limit on the size of replies, so that no server can fill the memory or stop the clock.
+
+It is enforced while a reply is read, whatever its status: a body may have no end, and a few
+megabytes may unpack to gigabytes. JSON of many small values takes a hundred times its size as
+objects, and the SDKs minutes to make them.
+"""
+
+import re
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Any, Final
+
+# No answer comes near these limits, with all that its model thought.
+MOST_BYTES: Final = 16_000_000
+MOST_VALUES: Final = 10_000
+_STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+
+_Read = Callable[..., AsyncGenerator[bytes]]
+
+
+class TooLarge(Exception):
+    """A reply is larger than any answer."""
+
+
+async def limit_size(response: Any) -> None:
+    """A hook of the SDKs' HTTP clients, which call it before they use a response."""
+    response.aiter_raw = _limited(response.aiter_raw)  # as it arrives
+    response.aiter_bytes = _limited(response.aiter_bytes)  # unpacked, a part at a time
+    body: bytes = await response.aread()
+    if body.lstrip()[:1] in (b"{", b"[") and _values(body) > MOST_VALUES:
+        raise TooLarge
+
+
+def _limited(read: _Read) -> _Read:
+    async def parts(*args: Any) -> AsyncGenerator[bytes]:
+        size = 0
+        async with aclosing(read(*args)) as source:
+            async for part in source:
+                size += len(part)
+                if size > MOST_BYTES:
+                    raise TooLarge
+                yield part
+
+    return parts
+
+
+def _values(body: bytes) -> int:
+    """About how many values JSON has, without making them; the text of an answer is one."""
+    if _marks(body) <= MOST_VALUES:
+        return 0
+    strings = (body.count(b'"') - body.count(b'\\"')) // 2
+    return strings if strings > MOST_VALUES else _marks(_STRING.sub(b"", body))
+
+
+def _marks(body: bytes) -> int:
+    return sum(body.count(mark) for mark in (b",", b"[", b"{"))
