@@ -154,13 +154,13 @@ def test_a_case_has_its_own_number_of_runs_and_threshold(
     result = pytester.runpytest_inprocess(*args[:2], *model, *args[4:], "-rA", *workers)
     result.assert_outcomes(passed=4, failed=2)
     result.stdout.fnmatch_lines_random(["FAILED*half-is-not-most*", "FAILED*all-are-wanted*"])
-    result.stdout.fnmatch_lines(["gate · * · 6 cases × 1 to 10 runs"])
+    result.stdout.fnmatch_lines(["gate · * · 6 cases (4 questions) × 1 to 10 runs"])
     if not workers:
         result.stdout.fnmatch_lines(["upskill: up to 54 calls: 6 tests × 2 arms × 1 to 10 runs"])
     data = report(pytester)
     assert data["summary"][0]["runs"] == 10
     assert len(data["records"]) == 54
-    assert data["summary"][0]["skill_rate"] == pytest.approx((0.75 * 2 + 0.5 * 2 + 0.6 + 1) / 6)
+    assert data["summary"][0]["skill_rate"] == pytest.approx((0.75 + 0.5 + 0.6 + 1) / 4)
 
 
 @pytest.mark.parametrize(
@@ -213,3 +213,37 @@ def test_tags_of_defaults_and_cases_choose_with_strict_markers(
     (folder / "skill_meta.json").write_text(json.dumps(data))
     chosen = pytester.runpytest_inprocess(*args, "--strict-markers", "-m", "build and not slow")
     chosen.assert_outcomes(passed=1, deselected=1)
+
+
+def test_ids_of_one_question_are_one_sample_and_the_header_says_so(
+    pytester: pytest.Pytester,
+) -> None:
+    model = write_script(pytester.path / "answers.json")
+    cases = [case("How do I open the gate?", "gate up", id=f"c{number}") for number in range(10)]
+    write_skill(pytester.path / "skills/gate", cases)
+    result = pytester.runpytest_inprocess("--skill", "skills", "--model", model)
+    result.stdout.fnmatch_lines(
+        [
+            "upskill: gate: 10 cases ask 1 question: cases that ask the same count as one",
+            "gate * 10 cases (1 question) * 1 run",
+            f"{model}: no effect shown: +100 points (-95 to +100)*",
+        ]
+    )
+
+
+ASKS = """
+    import pytest
+
+    @pytest.mark.skill("skills/gate")
+    @pytest.mark.parametrize("n", range(6))
+    def test_it(ask, n):
+        assert "gate up" in ask("How do I open the gate?")
+"""
+
+
+def test_tests_in_python_that_ask_the_same_are_one_sample(pytester: pytest.Pytester) -> None:
+    model = write_script(pytester.path / "answers.json")
+    write_skill(pytester.path / "skills/gate")
+    pytester.makepyfile(test_gate=ASKS)
+    result = pytester.runpytest_inprocess("test_gate.py", "--model", model)
+    result.stdout.fnmatch_lines(["gate * 6 cases (1 question) * 1 run"])

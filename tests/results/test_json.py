@@ -32,14 +32,14 @@ SCHEMA = {
     "change change_low change_high change_p_value change_verdict baseline_rate_low "
     "baseline_rate_high skill_rate_low skill_rate_high normalised_gain score_lift score_lift_low "
     "score_lift_high by_case score rate_lift rate_lift_low rate_lift_high "
-    "baseline_checks_passed baseline_checks_total previous_score",
+    "baseline_checks_passed baseline_checks_total previous_score samples",
     "by_case": "case runs baseline_rate skill_rate pass_hat_k flakiness baseline_score skill_score",
     "records": "skill case model arm run outcome output input_tokens output_tokens cached_tokens "
     "seconds stored checks error score judge_calls judge_input_tokens judge_output_tokens cost",
     "checks": "check passed reason weight required asks",
     "gate": "passed reasons",
     "cases": "skill case question tags file line digest threshold compared",
-    "tests": "nodeid skill case model accepted new regression of",
+    "tests": "nodeid skill case model accepted new sample regression of",
 }
 
 

@@ -191,7 +191,7 @@ def made_summary(
         values = {"cases": len(rates), "runs": 1, "by_case": made_cases(rates, tokens)}
         numbers = {
             arm: {**dict.fromkeys(("rate", "score"), fmean(known)), "tokens": used}
-            | {"cases": len(known)}
+            | {"samples": len(known)}
             for arm, n, used in zip(_PAIR, (0, 1), tokens, strict=True)
             if (known := [rate for pair in rates if (rate := pair[n]) is not None])
         }

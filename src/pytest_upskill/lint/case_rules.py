@@ -38,7 +38,7 @@ from ..skills.folder import read_skill_file
 from ..skills.loaded import LoadedCases
 from ..stats.power import cases_for_lift
 from ..trials.answer import Answer, Usage
-from ..trials.trial import user_text
+from ..trials.trial import sample_of, user_text
 from .finding import Finding, Level, finding_of
 
 _MAX_DEPTH: Final = 10  # the parser rejects deeper nesting
@@ -250,9 +250,11 @@ def _of_questions(source: _File, cases: Sequence[Case], lift: float) -> Iterator
         message = f"{second.id}: almost the same question as {first.id} (line {first.line})"
         hint = "Ask something different: repeats add no evidence."
         yield source.finding("warning", "near-duplicate", second.place, message, hint)
-    number, (best, worst) = sum(case.skip is None for case in cases), cases_for_lift(lift)
+    asked = [case for case in cases if case.skip is None]
+    number, (best, worst) = len({sample_of(case) for case in asked}), cases_for_lift(lift)
     if cases and number < best:
-        message = f"{counted(number, 'case')}: too few to show a lift of {100 * lift:.3g} points"
+        what = counted(number, "case" if number == len(asked) else "different question")
+        message = f"{what}: too few to show a lift of {100 * lift:.3g} points"
         total = f"Have at least {best:,} cases in total"
         hint = f"{total}; up to {worst:,} if the skill makes some worse."
         yield source.finding("warning", "few-cases", (), message, hint)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from .._util.texts import counted
+from .._util.texts import counted, harmless
 from ..results.accepted import Results
 from ..trials.plan import Plan, PlannedCase, SkillInfo
 from .functions import asker_of
@@ -67,6 +67,20 @@ def all_skipped(items: Iterable[pytest.Item]) -> dict[str, str]:
                 models[labels.model] = models.get(labels.model, False) or asks
     named = {**skills, **models} if any(models.values()) else skills
     return {name: "all cases are skipped" for name, some in named.items() if not some}
+
+
+def repeat_lines(plan: Plan) -> list[str]:
+    """Skills with cases that ask the same: for the statistics these are one."""
+    asked: dict[str, dict[str, str]] = {}
+    for test in plan.tests:
+        if test.sample:
+            asked.setdefault(test.skill, {})[test.case] = test.sample
+    return [
+        f"upskill: {harmless(skill)}: {counted(len(cases), 'case')} ask "
+        f"{counted(questions, 'question')}: cases that ask the same count as one"
+        for skill, cases in asked.items()
+        if (questions := len(set(cases.values()))) < len(cases)
+    ]
 
 
 def planned_of(item: pytest.Item) -> PlannedCase | None:

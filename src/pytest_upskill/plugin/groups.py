@@ -55,9 +55,12 @@ class Groups:
 
     def _decide(self, skill: str, model: str) -> int:
         score = self._items_of((skill, model))[0].parent.info.score
+        samples = {test.case: test.sample for test in self._tests[skill, model]}
         for runs in self._looks:
             records = [record for own in self._records((skill, model), runs) for record in own]
-            seen = summarize(records, skill, model, model_id=model, not_run=0, score=score)
+            seen = summarize(
+                records, skill, model, model_id=model, not_run=0, score=score, samples=samples
+            )
             # With an answer missing the verdict is incomplete, and more runs would not change that.
             scores, chance = seen.scores(over="baseline"), seen.chance(over="baseline")
             if seen.errored or not scores or not look(scores, runs, self._looks, chance).open:

@@ -16,7 +16,7 @@ from typing import Final
 import pytest
 
 from .._util.git import commit_of
-from .._util.texts import counted, dollars
+from .._util.texts import counted, digest, dollars
 from ..checks.judging import all_questions
 from ..engine import Engine
 from ..engine.recording import Recorded
@@ -155,9 +155,19 @@ class Ledger:
     def _tests(self) -> tuple[PlannedCase, ...]:
         """Without their trials, and with what came of them."""
         return tuple(
-            replace(test, trials=(), regression=self._regressions.get(nodeid, ""))
+            replace(
+                test,
+                trials=(),
+                sample=test.sample or self._sample(nodeid, test),
+                regression=self._regressions.get(nodeid, ""),
+            )
             for nodeid, test in self._planned.items()
         )
+
+    def _sample(self, nodeid: str, test: PlannedCase) -> str:
+        """Of a test in Python: all that it asked in its first trial."""
+        keys = self._open_keys(nodeid, test.trials[0])
+        return digest(*keys)[:16] if keys else ""
 
     def records(self) -> list[Record]:
         """All records in the order of the plan."""

@@ -36,7 +36,7 @@ from ..trials.plan import Plan, Unmatched
 from ..trials.trial import Question
 from . import accepting, artifacts, display, hooks, paths
 from .asking import Asking
-from .calls import all_skipped, collected_line, plan_of, without_cases
+from .calls import all_skipped, collected_line, plan_of, repeat_lines, without_cases
 from .functions import MarkedTests
 from .groups import Groups, looks_of
 from .ledger import Ledger
@@ -274,9 +274,10 @@ class UpskillRun:
         if self._config.get_verbosity() < -1:  # with -qq pytest does not say what it collected
             return []
         judged = sum(isinstance(item, CaseItem) and item.lacks_judge for item in items)
-        line = collected_line(plan_of(items), asks=self.asks)
+        plan = plan_of(items)
+        line = collected_line(plan, asks=self.asks)
         needed = f"upskill: {judged:,} of these tests would need --skill-judge MODEL"
-        return [*([line] if line else []), *([needed] if judged else [])]
+        return [*([line] if line else []), *repeat_lines(plan), *([needed] if judged else [])]
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:

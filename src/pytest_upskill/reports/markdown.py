@@ -11,7 +11,7 @@ from .._util.texts import counted, harmless, one_line, shortened
 from ..results.accepted import case_result
 from ..results.regressions import AcceptedComparison
 from ..results.run import RunResults
-from ..results.summary import SCORE_WORDS
+from ..results.summary import SCORE_WORDS, case_words
 from ..results.verdict import Verdict, signal_lines, sweet_spot
 from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
@@ -103,8 +103,7 @@ def _add_tables(page: _Page, results: RunResults) -> None:
 def _skill(skill: SkillInfo, verdicts: Sequence[Verdict], number: int) -> str:
     """The first ``number`` rows of a skill."""
     rows = [verdict.summary for verdict in verdicts]
-    cases, runs = max(row.cases for row in rows), max(row.runs for row in rows)
-    size = f"{counted(cases, 'case')} × {counted(runs, 'run')}"
+    size = f"{case_words(rows)} × {counted(max(row.runs for row in rows), 'run')}"
     bullets = [line for verdict in verdicts[:number] for line in _verdict(verdict)]
     spot = sweet_spot(verdicts)
     blocks = [

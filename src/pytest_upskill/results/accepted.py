@@ -17,7 +17,7 @@ from ..settings import MOST_RUNS, Settings
 from ..skills.case import Case
 from ..trials.plan import Count, Expectation, PlannedCase
 from ..trials.records import Record
-from ..trials.trial import Trial, user_text
+from ..trials.trial import Trial, sample_of, user_text
 
 RESULTS_NAME: Final = "skill_results.json"
 PYTHON_MARK: Final = "::"  # in the names of Python tests, which no file of cases lists
@@ -233,6 +233,7 @@ def planned_case(
         first.model,
         tuple(trials),
         digest=digest,
+        sample="" if first.is_open else sample_of(case),
         folder=str(folder or ""),
         file=file,
         line=case.line,

@@ -167,6 +167,7 @@ class _Test(_Form):
     model: str
     accepted: _Accepted | None = None
     new: bool = False
+    sample: str = ""
     regression: str = ""
     of: int = 0
 

@@ -17,7 +17,7 @@ from ..stats import LEVEL, plan_level
 from ..trials.plan import PlannedCase, SkillInfo, Unmatched
 from ..trials.records import Record
 from .regressions import AcceptedComparison, Standing, compare_all, compared
-from .summary import Summary, summarize
+from .summary import Summary, repeat_notes, summarize
 from .unmatched import unmatched_reasons
 from .unseen import unseen_notes
 from .verdict import Verdict, gate_reasons, some_names, verdicts_of
@@ -97,6 +97,7 @@ class RunResults:
                 against=skill.against,
                 score=skill.score,
                 most_runs=self.looks[-1] if self.looks else None,
+                samples=self._samples.get((skill.name, model), {}),
             )
             for skill in self.skills
             for model, model_id in self.model_ids.items()
@@ -224,9 +225,22 @@ class RunResults:
     def untested_notes(self) -> list[str]:
         return [f"No verdict on {names}: {why}." for why, names in self._untested]
 
+    @cached_property
+    def _samples(self) -> dict[Pair, dict[str, str]]:
+        """What each case asks, by skill and model."""
+        found: dict[Pair, dict[str, str]] = {}
+        for test in self.tests:
+            found.setdefault(test.pair, {})[test.case] = test.sample
+        return found
+
     def notes(self, spell: Spell | None = None) -> list[str]:
         """What a reader must know to trust the numbers; with ``spell``, also what to set."""
-        return [*self.untested_notes, *self.subset_notes, *unseen_notes(self.skills, spell)]
+        return [
+            *self.untested_notes,
+            *self.subset_notes,
+            *repeat_notes(self.summaries),
+            *unseen_notes(self.skills, spell),
+        ]
 
     def _is_failed(self, test: PlannedCase) -> bool:
         if any(record.outcome == "errored" for record in self.records_of(test)):

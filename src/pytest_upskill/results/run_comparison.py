@@ -137,7 +137,7 @@ def _edited(case: str, old: _Side, new: _Side) -> bool:
 
 def _comparison(old: _Side, new: _Side, row: Summary, change: Comparison | None) -> PairComparison:
     scores = row.scores(over="earlier")
-    changes = [CaseChange(case.case, *pair) for case, pair in zip(row.by_case, scores, strict=True)]
+    changes = [CaseChange(case, *pair) for case, pair in row.case_scores(over="earlier").items()]
     both = old.asked.keys() & new.asked.keys()
     edited = sum(_edited(case, old, new) for case in both)
     return PairComparison(
@@ -145,8 +145,8 @@ def _comparison(old: _Side, new: _Side, row: Summary, change: Comparison | None)
         model=row.model,
         cases=len(changes),
         score=row.score,
-        before=fmean(case.before for case in changes) if changes else None,
-        after=fmean(case.after for case in changes) if changes else None,
+        before=fmean(before for before, _ in scores) if scores else None,
+        after=fmean(after for _, after in scores) if scores else None,
         change=change,
         fell=tuple(case for case in changes if case.after < case.before - _ROUNDING),
         rose=tuple(case for case in changes if case.after > case.before + _ROUNDING),

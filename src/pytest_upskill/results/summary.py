@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean, variance
 from typing import Final, Literal
 
-from .._util.texts import points, times_as_much
+from .._util.texts import counted, one_line, points, times_as_much
 from ..settings import Score
 from ..stats import LEVEL, Change, Interval, Lift, holm, paired_lift, paired_ratio, wilson
 from ..trials.records import Record
@@ -19,12 +19,12 @@ _SCORES: Final[tuple[Score, ...]] = ("pass", "checks")
 class ArmSummary:
     """One arm of a skill on a model, or of one of its cases.
 
-    ``rate`` and ``score`` (0–1) are means over cases; ``tokens``, ``seconds`` and ``cost`` (USD)
+    ``rate`` and ``score`` (0–1) are means over samples; ``tokens``, ``seconds`` and ``cost`` (USD)
     are means of one answer. All of them are over complete runs only, those with an answer in every
     arm. The counts are over every record. None means not known.
     """
 
-    cases: int = 0  # with a complete run
+    samples: int = 0  # with a complete run: cases, but those that ask the same count once
     rate: float | None = None
     score: float | None = None
     tokens: float | None = None
@@ -39,7 +39,7 @@ class ArmSummary:
     @property
     def interval(self) -> Interval | None:
         """Wilson's interval of the pass rate."""
-        return None if self.rate is None or not self.cases else wilson(self.rate, self.cases)
+        return None if self.rate is None or not self.samples else wilson(self.rate, self.samples)
 
     def scored(self, score: Score) -> float | None:
         """The pass rate, or the share of checks."""
@@ -49,6 +49,8 @@ class ArmSummary:
 _NOT_ASKED: Final = ArmSummary()
 
 PairedNumber = Literal["rate", "score", "tokens", "seconds", "cost"]
+_NUMBERS: Final[Mapping[Score, PairedNumber]] = {"pass": "rate", "checks": "score"}
+_NO_SAMPLES: Final[Mapping[str, str]] = {}
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class CaseSummary:
     case: str
     runs: int  # complete ones
     arms: Mapping[Arm, ArmSummary]
+    sample: str = ""  # the same for all cases that ask the same
 
     def arm(self, arm: Arm) -> ArmSummary:
         return self.arms.get(arm, _NOT_ASKED)
@@ -103,23 +106,42 @@ class Summary:
         skill, baseline = self.arm("skill").tokens, self.arm("baseline").tokens
         return skill / baseline - 1 if skill and baseline else None
 
+    @property
+    def samples(self) -> int:
+        """How many questions the cases ask: those with the same one are one sample."""
+        return len(_by_sample([(case.case, case.sample) for case in self.by_case]))
+
     def pairs(
         self, number: PairedNumber, over: Arm, of: Arm = "skill"
     ) -> list[tuple[float, float]]:
-        """A number of each case in both arms, ``over`` first; none if any is unknown."""
-        pairs: list[tuple[float, float]] = []
-        for case in self.by_case:
-            one, two = getattr(case.arm(over), number), getattr(case.arm(of), number)
-            if one is None or two is None:
-                return []
-            pairs.append((one, two))
-        return pairs
+        """A number of each sample in both arms, ``over`` first; none if any is unknown."""
+        known = self._case_pairs(number, over, of)
+        groups = _by_sample([(case, self.by_case[at].sample) for at, case in enumerate(known)])
+        return [
+            (fmean(known[case][0] for case in group), fmean(known[case][1] for case in group))
+            for group in groups
+        ]
 
     def scores(
         self, over: Arm, of: Arm = "skill", score: Score | None = None
     ) -> list[tuple[float, float]]:
         """`pairs` of pass rates or of shares of checks; by default of what the lift is of."""
-        return self.pairs("rate" if (score or self.score) == "pass" else "score", over, of)
+        return self.pairs(_NUMBERS[score or self.score], over, of)
+
+    def case_scores(self, over: Arm, of: Arm = "skill") -> dict[str, tuple[float, float]]:
+        """The same by case."""
+        return self._case_pairs(_NUMBERS[self.score], over, of)
+
+    def _case_pairs(
+        self, number: PairedNumber, over: Arm, of: Arm
+    ) -> dict[str, tuple[float, float]]:
+        pairs: dict[str, tuple[float, float]] = {}
+        for case in self.by_case:
+            one, two = getattr(case.arm(over), number), getattr(case.arm(of), number)
+            if one is None or two is None:
+                return {}
+            pairs[case.case] = (one, two)
+        return pairs
 
     def chance(self, over: Arm, of: Arm = "skill") -> float | None:
         """The variance of one run's difference, for `spreads`; None if the rates tell it."""
@@ -178,6 +200,26 @@ class Comparison:
         if self.other is None:
             return ""
         return points_words(self.lifts[self.other], _UNITS[self.other]).replace(" points", "", 1)
+
+
+def case_words(rows: Sequence[Summary]) -> str:
+    """How many cases a skill has, and how many questions if some of them ask the same."""
+    cases, most = counted(max(row.cases for row in rows), "case"), max(rows, key=_repeated)
+    return f"{cases} ({counted(most.samples, 'question')})" if _repeated(most) else cases
+
+
+def repeat_notes(rows: Sequence[Summary]) -> list[str]:
+    """What cases that ask the same mean for the numbers, once for each skill."""
+    found = {row.skill: row for row in rows if _repeated(row)}
+    return [
+        f"{one_line(skill, 100)}: {counted(len(row.by_case), 'case')} ask "
+        f"{counted(row.samples, 'question')}: cases that ask the same count as one."
+        for skill, row in found.items()
+    ]
+
+
+def _repeated(row: Summary) -> int:
+    return len(row.by_case) - row.samples
 
 
 SCORE_WORDS: Final[Mapping[Score, str]] = {
@@ -251,8 +293,9 @@ def summarize(
     against: str | None = None,
     most_runs: int | None = None,
     score: Score = "pass",
+    samples: Mapping[str, str] = _NO_SAMPLES,
 ) -> Summary:
-    """Sum up the records of one skill on one model."""
+    """Sum up the records of one skill on one model; ``samples`` by case, as in `PlannedCase`."""
     own = [record for record in records if (record.skill, record.model) == (skill, model)]
     by_case: dict[str, list[Record]] = {}
     for record in own:
@@ -260,22 +303,31 @@ def summarize(
     arms: set[Arm] = {"skill", *(record.arm for record in own)}
     complete = {case: _complete_runs(known, arms) for case, known in by_case.items()}
     complete = {case: runs for case, runs in complete.items() if runs}
+    groups = _by_sample([(case, samples.get(case, "")) for case in complete])
     return Summary(
         skill=skill,
         model=model,
         model_id=model_id,
         cases=len(by_case),
         runs=max((record.run for record in own), default=0),
-        arms=_arms(own, list(complete.values())),
+        arms=_arms(own, [[complete[case] for case in group] for group in groups]),
         not_run=not_run,
         by_case=tuple(
-            CaseSummary(case, len(runs), _arms(by_case[case], [runs]))
+            CaseSummary(case, len(runs), _arms(by_case[case], [[runs]]), samples.get(case, ""))
             for case, runs in complete.items()
         ),
         against=against,
         most_runs=most_runs,
         score=score,
     )
+
+
+def _by_sample(cases: Sequence[tuple[str, str]]) -> list[list[str]]:
+    """The cases of each sample, given with their samples; an unknown one is that case alone."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for case, sample in cases:
+        groups.setdefault((sample, "" if sample else case), []).append(case)
+    return list(groups.values())
 
 
 def _complete_runs(records: Sequence[Record], arms: set[Arm]) -> list[Run]:
@@ -287,24 +339,28 @@ def _complete_runs(records: Sequence[Record], arms: set[Arm]) -> list[Run]:
     return [run for run in runs.values() if run.keys() == arms]
 
 
-def _arms(records: Sequence[Record], complete: Sequence[Sequence[Run]]) -> dict[Arm, ArmSummary]:
-    """Each arm that has records; ``complete`` are the complete runs of each case."""
+def _arms(
+    records: Sequence[Record], complete: Sequence[Sequence[Sequence[Run]]]
+) -> dict[Arm, ArmSummary]:
+    """Each arm that has records; ``complete`` are the complete runs of each case of each sample."""
     found: dict[Arm, ArmSummary] = {}
     for arm in ARMS:
         own = [record for record in records if record.arm == arm]
         if own:
-            found[arm] = _arm(own, [[run[arm] for run in runs] for runs in complete])
+            samples = [[[run[arm] for run in runs] for runs in cases] for cases in complete]
+            found[arm] = _arm(own, samples)
     return found
 
 
-def _arm(records: Sequence[Record], complete: Sequence[Sequence[Record]]) -> ArmSummary:
-    answers = [record for runs in complete for record in runs]
+def _arm(records: Sequence[Record], complete: Sequence[Sequence[Sequence[Record]]]) -> ArmSummary:
+    cases = [runs for sample in complete for runs in sample]
+    answers = [record for runs in cases for record in runs]
     grades = [grade for record in records for grade in record.checks]
-    scores = [r.score for r in answers if r.score is not None] if len(complete) == 1 else []
+    scores = [r.score for r in answers if r.score is not None] if len(cases) == 1 else []
     return ArmSummary(
-        cases=len(complete),
-        rate=_mean_over_cases(complete, lambda record: float(record.outcome == "passed")),
-        score=_mean_over_cases(complete, lambda record: record.score),
+        samples=len(complete),
+        rate=_mean_over_samples(complete, lambda record: float(record.outcome == "passed")),
+        score=_mean_over_samples(complete, lambda record: record.score),
         tokens=_mean([record.tokens for record in answers]),
         seconds=_mean([record.seconds for record in answers]),
         cost=_mean([record.cost for record in answers]),
@@ -325,11 +381,16 @@ def checks_of(records: Iterable[Record], arm: Arm) -> tuple[float, float] | None
     return passed, fmean(map(len, graded))
 
 
-def _mean_over_cases(
-    cases: Sequence[Sequence[Record]], value: Callable[[Record], float | None]
+def _mean_over_samples(
+    samples: Sequence[Sequence[Sequence[Record]]], value: Callable[[Record], float | None]
 ) -> float | None:
-    """Mean over cases of the mean over runs: the case is the sample, not the run."""
-    return _mean([_mean([value(record) for record in case]) for case in cases])
+    """Mean over samples of the mean over cases of the mean over runs.
+
+    The case is the sample, not the run; cases that ask the same are one sample.
+    """
+    return _mean(
+        [_mean([_mean([value(record) for record in runs]) for runs in cases]) for cases in samples]
+    )
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

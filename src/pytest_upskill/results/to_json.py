@@ -86,6 +86,7 @@ def _test(test: PlannedCase) -> dict[str, Any]:
             "among": known.among,
         },
         "new": test.new,
+        "sample": test.sample,
         "regression": test.regression,
         "of": test.of,
     }
@@ -163,6 +164,7 @@ def _summary(verdict: Verdict) -> dict[str, Any]:
         "baseline_checks_passed": baseline.checks_passed,
         "baseline_checks_total": baseline.checks_total,
         "previous_score": previous.score,
+        "samples": summary.samples,
     }
 
 

@@ -68,9 +68,8 @@ class Verdict:
         return self._cases(lambda baseline, skill: baseline == skill == 0)
 
     def _cases(self, wanted: Callable[[float, float], bool]) -> tuple[str, ...]:
-        scores = self.summary.scores(over="baseline")
-        named = zip(self.summary.by_case, scores, strict=True) if scores else ()
-        return tuple(case.case for case, pair in named if wanted(*pair))
+        scores = self.summary.case_scores(over="baseline")
+        return tuple(case for case, pair in scores.items() if wanted(*pair))
 
 
 def verdicts_of(summaries: Sequence[Summary], level: float = LEVEL) -> list[Verdict]:

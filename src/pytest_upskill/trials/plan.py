@@ -84,6 +84,7 @@ class PlannedCase:
     threshold: float | None = None  # the share of runs that must pass; None is more than half
     compared: bool = True  # with accepted results; not if it has an xfail mark
     expected: Expectation | None = None
+    sample: str = ""  # the same for all cases that ask the same; unknown if empty
     regression: str = ""  # why its test failed, decided while the run went on
     new: bool = False  # others of the skill on this model have an accepted result, this has none
     siblings: tuple[str, ...] = ()  # all cases of the skill's own file

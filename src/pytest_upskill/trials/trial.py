@@ -154,3 +154,13 @@ def _arms(skill: Skill, settings: Settings) -> list[Arm]:
 def user_text(case: Case) -> str:
     """The question, then its files in named fences."""
     return "\n\n".join([case.input, *(named_fence(name, text) for name, text in case.files)])
+
+
+def sample_of(case: Case) -> str:
+    """The same for all cases that ask the same: they get the same answer, so they are one sample.
+
+    White space makes no other question.
+    """
+    texts = [text for message in case.earlier for text in message]
+    texts += [user_text(case), case.system or ""]
+    return digest(*(" ".join(text.split()) for text in texts))[:16]

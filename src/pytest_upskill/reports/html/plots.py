@@ -57,9 +57,9 @@ def _row(verdict: Verdict, top: float) -> list[str]:
         parts.append(label(100, top + 14, words, "lift", "end"))
     if baseline is not None:
         way = "gain" if skill > baseline else "loss" if skill < baseline else "same"
-        parts += _interval(baseline, len(row.by_case), y + 9, "baseline")
+        parts += _interval(baseline, row.samples, y + 9, "baseline")
         parts.append(line(_at(baseline), y, _at(skill), y, f"way {way}"))
-    parts += _interval(skill, len(row.by_case), y - 9, "skill")
+    parts += _interval(skill, row.samples, y - 9, "skill")
     previous = row.scored("previous")
     if previous is not None:
         parts.append(diamond(_at(previous), y, "dot previous"))

@@ -6,7 +6,7 @@ from typing import Final
 
 from ..._util.texts import counted, seconds
 from ...results.run import RunResults
-from ...results.summary import SCORE_WORDS, unit_of
+from ...results.summary import SCORE_WORDS, case_words, unit_of
 from ...results.verdict import Verdict, signal_lines, sweet_spot
 from ...trials.plan import SkillInfo
 from ..numbers import LIFT, WITH, WITHOUT, Measured, Number, shown_numbers
@@ -138,8 +138,7 @@ def _foot(results: RunResults, notes: Sequence[str]) -> str:
 
 def _section(skill: SkillInfo, verdicts: Sequence[Verdict], title: str) -> str:
     rows = [verdict.summary for verdict in verdicts]
-    cases, runs = max(row.cases for row in rows), max(row.runs for row in rows)
-    size = f"{counted(cases, 'case')} × {counted(runs, 'run')}"
+    size = f"{case_words(rows)} × {counted(max(row.runs for row in rows), 'run')}"
     best = sweet_spot(verdicts)
     spot = f'<p class="sweet-spot"><b>Sweet spot:</b> {text(best)}</p>' if best else ""
     return (

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Final
 
 from ..._util.texts import counted, harmless, one_line
-from ...results.summary import SCORE_WORDS, Summary
+from ...results.summary import SCORE_WORDS, Summary, case_words
 from ...results.verdict import Verdict, signal_lines, sweet_spot
 from ...trials.plan import SkillInfo
 from .layout import Look, split_name, text_width, wrapped
@@ -61,10 +61,10 @@ def _tables(
 
 
 def _title(skill: SkillInfo, rows: Sequence[Summary], look: Look) -> list[str]:
-    cases, runs = max(row.cases for row in rows), sorted(_runs_in(rows))
+    runs = sorted(_runs_in(rows))
     name, dot = harmless(skill.name), look.marks.dot
     span = (f"{runs[0]} to " if len(runs) > 1 else "") + counted(runs[-1], "run")
-    size = f"{counted(cases, 'case')} {look.marks.times} {span}"
+    size = f"{case_words(rows)} {look.marks.times} {span}"
     rest = f"about {counted(skill.tokens, 'token')} {dot} {size}"
     rest += f" {dot} {SCORE_WORDS[skill.score]}" if skill.score != "pass" else ""
     if text_width(name) + 3 + len(rest) > look.width:

@@ -1,0 +1,112 @@
+"""Cases that ask the same are one sample for every interval and test."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill.results.accepted import CaseResult, planned_case
+from pytest_upskill.results.from_json import read_run
+from pytest_upskill.results.regressions import Compared, compare
+from pytest_upskill.results.run import RunResults
+from pytest_upskill.results.to_json import results_text
+from pytest_upskill.settings import Settings
+from pytest_upskill.skills.case import Case
+from pytest_upskill.trials.plan import Count, Expectation, PlannedCase
+from pytest_upskill.trials.trial import Question, Trial, sample_of
+from support.made import made_run
+
+CASE = Case("a", "How?\n", expected={"contains": ["x"]}, files=(("a.txt", "text"),))
+
+
+def test_cases_that_ask_the_same_are_one_sample() -> None:
+    same = [
+        replace(CASE, id="b"),
+        replace(CASE, input=" How?  "),
+        replace(CASE, expected={"contains": ["y"]}),  # another check of the same answer
+    ]
+    assert {sample_of(case) for case in same} == {sample_of(CASE)}
+    others = [
+        replace(CASE, input="Why?"),
+        replace(CASE, system="Be brief."),
+        replace(CASE, files=()),
+        replace(CASE, earlier=(("user", "Hi"), ("assistant", "Hello"))),
+    ]
+    assert len({sample_of(case) for case in [CASE, *others]}) == len(others) + 1
+
+
+def test_a_test_in_python_has_no_question_yet() -> None:
+    asks = Question("m", "", (("user", "How?"),), 9, 1)
+    trials = [
+        Trial("gate", "a", "m", "skill", 1, asked) for asked in (asks, replace(asks, messages=()))
+    ]
+    tests = [planned_case("n", CASE, [trial], Settings()) for trial in trials]
+    assert [test.sample for test in tests] == [sample_of(CASE), ""]
+
+
+def repeated(run: RunResults, *samples: str) -> RunResults:
+    """The same run, but its cases ask these questions."""
+    tests = [replace(test, sample=one) for test, one in zip(run.tests, samples, strict=True)]
+    return replace(run, tests=tuple(tests))
+
+
+def test_ten_ids_of_one_question_show_nothing() -> None:
+    run = made_run(cases=10, passes=lambda _number, _model, arm, _run: arm == "skill")
+    (ten,), (one,) = run.verdicts, repeated(run, *["q"] * 10).verdicts
+    assert ten.word == "helps"
+    assert one.word == "no effect shown"
+    assert one.lift
+    assert one.lift.low == pytest.approx(-0.95)
+    assert "1 case is too few" in one.sentence
+    assert (one.summary.cases, one.summary.samples, ten.summary.samples) == (10, 1, 10)
+    skill = one.summary.arm("skill").interval
+    assert skill
+    assert skill.low < 0.25
+
+
+def test_each_question_has_the_same_weight() -> None:
+    """Nine copies of a case that the skill helps with, and one case that it breaks."""
+    run = made_run(
+        cases=10, passes=lambda number, _model, arm, _run: (arm == "skill") == (number < 9)
+    )
+    (row,) = repeated(run, *["q"] * 9, "other").summaries
+    assert (row.arm("skill").rate, row.lift) == (0.5, 0.0)
+    assert sorted(row.pairs("rate", "baseline")) == [(0.0, 1.0), (1.0, 0.0)]
+    assert len(row.case_scores("baseline")) == 10
+
+
+def test_other_checks_of_the_same_answer_are_averaged() -> None:
+    run = made_run(cases=4, passes=lambda number, _model, arm, _run: arm == "skill" and number < 2)
+    (row,) = repeated(run, "q", "p", "q", "p").summaries
+    assert row.pairs("rate", "baseline") == [(0.0, 0.5), (0.0, 0.5)]
+
+
+def test_every_report_says_so() -> None:
+    run = made_run(cases=4)
+    assert not [note for note in run.notes() if "ask" in note]
+    note = "gate: 4 cases ask 2 questions: cases that ask the same count as one."
+    assert note in repeated(run, "q", "q", "q", "p").notes()
+
+
+def test_samples_are_kept_in_the_file(tmp_path: Path) -> None:
+    run = repeated(made_run(cases=4), "q", "q", "p", "")
+    file = tmp_path / "run.json"
+    file.write_text(results_text(run))
+    assert [row.samples for row in read_run(file).summaries] == [3]
+
+
+def fallen(sample: str, number: int, was: int = 5, now: int = 3) -> Compared:
+    expected = Expectation(Count(was, 5), "2026-01-02", 3)
+    test = PlannedCase(f"n{number}", "gate", f"c{number}", "m", expected=expected, sample=sample)
+    return Compared(test, CaseResult(now, 5, 0, 9, "d"))
+
+
+def test_copies_of_a_case_are_no_evidence_of_a_regression() -> None:
+    """From 5 of 5 to 3 of 5 in three cases is a regression, in three copies of one it is not."""
+    assert compare("gate", "m", [fallen(f"q{n}", n) for n in range(3)]).whole
+    assert not compare("gate", "m", [fallen("q", n) for n in range(3)]).whole
+    # Among those that ask the same, one that always passes tells nothing, and does not count.
+    mixed = [fallen("q", 0, now=5), fallen("q", 1), fallen("p", 2), fallen("o", 3)]
+    found = compare("gate", "m", mixed)
+    assert found.whole
+    assert "9 of 15 runs passed (accepted: 15 of 15" in found.reasons[0]
