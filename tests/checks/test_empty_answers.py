@@ -25,6 +25,8 @@ EMPTY: Final = [
     "<think>Let me see. 9.0 it is.</think>",
     "\n<think>\n</think>\n\n<Thinking>More</Thinking>\n",
     "<think>Cut off in the middle",
+    "[THINK]As Mistral writes it[/THINK]",
+    "<thought>Hm.</thought>",
     "Let me see.\n</think>\n",
     "```python\n```",
     "```\n\n```\n~~~ toml\n~~~",
@@ -37,6 +39,8 @@ SAID: Final = [
     "\U0001f44d",
     "<think>x</think>Yes",
     "Use <think> tags",
+    "[thoughts] are free",
+    "[think]x[/think] Yes",
     "Wrap it in <think>x</think>",
     "```python\nx\n```",
     "```rm -rf```",
@@ -147,6 +151,10 @@ def test_a_refusal_must_be_required_of_the_same_group() -> None:
 def test_an_agent_that_only_leaves_files_has_answered() -> None:
     answer = Answer("", files=(AnswerFile.of("a.txt", b"hello"),))
     assert passes(answer, not_contains="x")
+
+
+def test_an_agent_that_leaves_empty_files_has_not() -> None:
+    assert Answer("", files=(AnswerFile.of("a.txt", b""),)).nothing == "the answer is empty"
 
 
 def test_own_functions_never_see_an_empty_answer() -> None:

@@ -1,5 +1,6 @@
 """The JSON of a run: schema 1 written, and files of any age read back."""
 
+import gzip
 import json
 import re
 from dataclasses import replace
@@ -184,3 +185,13 @@ def test_an_invalid_file_is_an_error_with_its_place(
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="no such file"):
         read_run(tmp_path / "run.json")
+
+
+def test_a_small_file_that_unpacks_to_a_huge_one_is_not_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pytest_upskill.results.from_json.LARGEST", 1000)
+    file = tmp_path / "r.json.gz"
+    file.write_bytes(gzip.compress(b" " * 1001))
+    with pytest.raises(ResultsError, match="more than 1,000 bytes, unpacked"):
+        read_run(file)

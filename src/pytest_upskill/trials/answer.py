@@ -16,7 +16,8 @@ _MOST_TOKENS: Final = 2**53  # beyond it, JSON and floats lose digits
 # Why a server or its filter withheld an answer, in the words of several providers.
 _REFUSALS: Final = ("refusal", "content_filter", "safety", "blocked", "sensitive")
 _REASONING: Final = re.compile(
-    r"[\s\u00ad\u200b-\u200f\u2060-\u2064\ufeff]*+<(think|thinking|reasoning)>", re.IGNORECASE
+    r"[\s\u00ad\u200b-\u200f\u2060-\u2064\ufeff]*+([<\[])(think|thinking|thought|reasoning)[>\]]",
+    re.IGNORECASE,
 )
 _FENCE_LINE: Final = re.compile(
     r"^[ \t]*+(?:`{3,}+|~{3,}+)[ \t]*+[\w+#.-]*+[ \t\r]*+$", re.MULTILINE
@@ -143,7 +144,8 @@ class Answer:
     @property
     def is_empty(self) -> bool:
         """Whether it has no files, and no text beside reasoning, empty fences and blanks."""
-        return not self.files and not _has_ink(_FENCE_LINE.sub("", without_reasoning(self.text)))
+        said = _FENCE_LINE.sub("", without_reasoning(self.text))
+        return not _has_ink(said) and not any(file.size for file in self.files)
 
     @property
     def nothing(self) -> str:
@@ -226,7 +228,8 @@ def without_reasoning(text: str) -> str:
     """What follows the reasoning at the start of an answer, if its server has left that in."""
     at = 0
     while opening := _REASONING.match(text, at):
-        closing = re.compile(f"</{opening[1]}>", re.IGNORECASE).search(text, opening.end())
+        end = re.compile(rf"{re.escape(opening[1])}/{opening[2]}[>\]]", re.IGNORECASE)
+        closing = end.search(text, opening.end())
         if not closing:
             return ""
         at = closing.end()
