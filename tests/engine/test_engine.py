@@ -11,6 +11,7 @@ import pytest
 from pytest_upskill.engine import Engine
 from pytest_upskill.engine.budget import Budget
 from pytest_upskill.engine.engine import STOPPED, OpenModel
+from pytest_upskill.engine.lane import Job, Lane
 from pytest_upskill.engine.store import KnownAnswers
 from pytest_upskill.errors import ModelError, SettingsError
 from pytest_upskill.models import Model
@@ -165,6 +166,25 @@ def test_transient_error_gets_five_attempts() -> None:
         assert engine.retries() == {"m": 4}
     assert len(model.asked) == 5
     assert reply == "m: raise transient (5 attempts)"
+
+
+def test_refused_question_is_counted_and_asked_before_others_until_it_was_refused_often() -> None:
+    lane = Lane("m")
+    jobs = [Job(question(str(number)), number) for number in range(3)]
+    lane.waiting.extend(jobs)
+    order = []
+    for _ in range(6):
+        job = lane.drop()
+        order.append(job.number)
+        if job is jobs[0]:
+            job.refused += 1
+            lane.ask_again(job)
+            assert lane.to_retry == 1
+    assert order == [0, 0, 0, 0, 1, 2]
+    assert lane.next is jobs[0]
+    lane.settle_all("over")
+    assert lane.to_retry == 0
+    assert jobs[0].reply.result() == NoAnswer("over")
 
 
 def test_question_waiting_for_a_retry_takes_no_slot() -> None:

@@ -111,8 +111,7 @@ class Engine:
     @property
     def pausing(self) -> int:
         """How many questions are waiting for a retry."""
-        lanes = list(self._lanes.values())
-        return sum(len(lane.pausing) + len(lane.refused) for lane in lanes)
+        return sum(lane.to_retry for lane in list(self._lanes.values()))
 
     def settled(self, since: int = 0) -> list[tuple[str, Reply]]:
         """Models and replies in order of arrival, without the first ``since``."""

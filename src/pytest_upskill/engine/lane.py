@@ -2,6 +2,7 @@
 
 from bisect import insort
 from collections import deque
+from collections.abc import MutableSequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from random import Random
@@ -50,6 +51,7 @@ class Lane:
     name: str
     waiting: deque[Job] = field(default_factory=deque)
     refused: list[Job] = field(default_factory=list)  # wait for the server, before all others
+    stubborn: deque[Job] = field(default_factory=deque)  # refused often, wait for all others
     pausing: set[Job] = field(default_factory=set)  # wait after an error
     model: Model | None = None
     limit: Limit | None = None
@@ -67,7 +69,7 @@ class Lane:
     @property
     def next(self) -> Job:
         """The question to ask next."""
-        return self.refused[0] if self.refused else self.waiting[0]
+        return self._queue()[0]
 
     def prove(self) -> None:
         """Stored answers show that calls work: none has to go alone."""
@@ -84,7 +86,7 @@ class Lane:
 
     def has_room(self) -> bool:
         """Whether the next question may be asked once it is time."""
-        if not (self.refused or self.waiting) or self.model is None or self.limit is None:
+        if not self._queue() or self.model is None or self.limit is None:
             return False
         if self.pausing and self._pace.alone and not self.tried:
             return False
@@ -109,7 +111,18 @@ class Lane:
 
     def drop(self) -> Job:
         """Take the next question out of the lane."""
-        return self.refused.pop(0) if self.refused else self.waiting.popleft()
+        job = self.next
+        del self._queue()[0]
+        return job
+
+    def _queue(self) -> MutableSequence[Job]:
+        """Where the next question is, if there is any."""
+        return self.refused or self.waiting or self.stubborn
+
+    @property
+    def to_retry(self) -> int:
+        """How many questions wait to be asked again."""
+        return len(self.pausing) + len(self.refused) + len(self.stubborn)
 
     def give_back(self, job: Job) -> None:
         """The call ended, somehow."""
@@ -156,12 +169,13 @@ class Lane:
         if job.refused % _MOST_REFUSED:
             insort(self.refused, job, key=lambda job: job.number)
         else:
-            self.waiting.append(job)
+            self.stubborn.append(job)
 
     def settle_all(self, reason: str) -> None:
         """Answer all that still waits with ``reason``."""
-        jobs = [*self.refused, *self.waiting, *self.pausing]
+        jobs = [*self.refused, *self.waiting, *self.stubborn, *self.pausing]
         self.refused.clear()
+        self.stubborn.clear()
         self.waiting.clear()
         self.pausing.clear()
         for job in jobs:
