@@ -40,6 +40,8 @@ SAID: Final = [
     "<think>x</think>Yes",
     "Use <think> tags",
     "[thoughts] are free",
+    "[Reasoning] It is 9.0. [Answer] 9.0",
+    "<reasoning> It is 9.0.",
     "[think]x[/think] Yes",
     "Wrap it in <think>x</think>",
     "```python\nx\n```",

@@ -230,9 +230,12 @@ def without_reasoning(text: str) -> str:
     while opening := _REASONING.match(text, at):
         end = re.compile(rf"{re.escape(opening[1])}/{opening[2]}[>\]]", re.IGNORECASE)
         closing = end.search(text, opening.end())
-        if not closing:
-            return ""
-        at = closing.end()
+        if closing:
+            at = closing.end()
+        elif opening[1] == "<" and opening[2].casefold().startswith("think"):
+            return ""  # cut off while it was thinking
+        else:
+            break  # a heading such as [Reasoning]
     rest = text[at:]
     # Some servers give the opening tag themselves, as part of the prompt.
     unopened = rest.rstrip().endswith("</think>") and "<think>" not in rest
