@@ -331,6 +331,136 @@ STRIPE_WEBHOOK_SECRET="⟦{A32}⟧"
 ADMIN_PASSWORD_PROD=⟦hunter22⟧
 adminPassword: '⟦P@$$w0rd⟧'
 db_passwd="⟦pa$word1⟧"
+DB_PASS="⟦hunter2⟧"
+db_pass: ⟦hunter2⟧
+DBPASS=⟦sunshine⟧
+dbPass = "⟦sunshine⟧"
+DATABASE_PASSWORD: "⟦sunshine⟧"
+POSTGRES_PASSWORD: ⟦sunshine⟧
+MYSQL_ROOT_PASSWORD=⟦sunshine⟧
+  password: ⟦Sunshine⟧
+password: ⟦SunshineDay⟧
+user: bob, password: ⟦dragon⟧
+username=bob password=⟦dragon⟧
+pw: ⟦Dr4gon!9⟧
+pw=⟦Dr4gon99⟧
+Passwort: ⟦geheim12⟧
+mot de passe: ⟦Secret123⟧
+contraseña: ⟦Secreta123⟧
+пароль: ⟦Sekret123⟧
+password ⟦Dr4gon!9⟧
+pass=⟦Dr4gon!9⟧
+"pass": "⟦Dr4gon!9⟧"
+smtp_pass = '⟦dragonfly⟧'
+credentials: bob:⟦Dr4gon!9⟧
+credentials = "bob:⟦Dr4gon!9⟧"
+auth: bob:⟦Dr4gon!9⟧
+basic_auth: ["bob", "⟦Dr4gon!9⟧"]
+auth=("bob", "⟦Dr4gon!9⟧")
+HTTPBasicAuth("bob", "⟦Dr4gon!9⟧")
+requests.get(url, auth=('bob', '⟦hunter2⟧'))
+client = Client(token="⟦{A20}⟧")
+openai.api_key = "⟦{A32}⟧"
+new OpenAI({ apiKey: '⟦{A32}⟧' })
+setPassword("⟦hunter2⟧")
+.password("⟦hunter2⟧")
+.setToken("⟦{A20}⟧")
+token=⟦{H20}⟧
+Token ⟦{H40}⟧
+SECRET=⟦abcdef⟧
+SECRET: ⟦abcdefghij⟧
+secret = "⟦abcdefghij⟧"
+MY_KEY=⟦{A20}⟧
+ENCRYPTION_KEY=⟦{B44}⟧
+FERNET_KEY = b"⟦{A43}=⟧"
+signing_secret: ⟦{H32}⟧
+SLACK_SIGNING_SECRET=⟦{H32}⟧
+webhook_url: https://hooks.slack¦.com/services/⟦T{U10}/B{U10}/{A24}⟧
+AccountKey=⟦{B86}==⟧
+SharedAccessSignature sr=x&sig=⟦{A30}%3d⟧&se=1
+?sv=2020-08-04&ss=b&sig=⟦{A20}%2F{A20}%3D⟧
+AWSAccessKeyId=AK¦IA{U16}&Signature=⟦{A20}%3D⟧&Expires=1
+x-amz-security-token: ⟦{B200}⟧
+Credential=AK¦IA{U16}/20240101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=⟦{H64}⟧
+"auth": "⟦{B40}⟧"
+.dockerconfigjson: ⟦{B120}⟧
+identitytoken: "⟦{A60}⟧"
+"registrytoken": "⟦{A60}⟧"
+kubectl config set-credentials x --token=⟦{A40}⟧
+KEY="-----BEGIN ¦PRIVATE KEY-----\\n⟦{B64}\\n{B64}⟧\\n-----END ¦PRIVATE KEY-----"
+'-----BEGIN ¦PRIVATE KEY-----',\n'⟦{B64}',\n'{B64}⟧',
+MIIEvQIBADANBgkqhkiG9w0BAQEFAASC⟦{B200}⟧
+gpg --passphrase '⟦correct horse battery⟧' -d x
+Enter passphrase: ⟦hunter2horse⟧
+my password is ⟦hunter2⟧ ok
+password was changed to ⟦Dr4gon!9⟧
+use the password ⟦Dr4gon!9⟧ to log in
+The API key: ⟦{A32}⟧
+API Key - ⟦{A32}⟧
+api key ⟦{A32}⟧
+My token is ⟦{A32}⟧
+Bearer: ⟦{A32}⟧
+"bearer": "⟦{A32}⟧"
+Authorization=Bearer%20⟦{A32}⟧
+Authorization: Bearer\n⟦{A32}⟧
+--header 'Authorization: token ⟦{H40}⟧'
+-H "Private-Token: ⟦{A20}⟧"
+-H 'x-api-key:⟦{A30}⟧'
+git clone https://oauth2:⟦{A20}⟧@gitlab.com/a/b
+git clone https://x-access-token:⟦{A40}⟧@github.com/a/b
+https://api.x.org/v1/⟦bot{D9}:AA{A33}⟧/getMe
+mongodb://bob:⟦p@ss:w0rd⟧@h1:27017,h2:27017/x
+redis://default:⟦{A20}⟧@x:6379
+sqlserver://sa:⟦Passw0rd!⟧@db
+jdbc:postgresql://db/x?user=a&password=⟦hunter2⟧&ssl=true
+jdbc:sqlserver://db;user=sa;password=⟦hunter2⟧;
+Data Source=db;User ID=sa;Password="⟦my pass word⟧"
+PWD=⟦hunter2⟧;UID=sa
+snowflake://bob:⟦hunter2⟧@acc/db
+psql "host=db user=bob password=⟦hunter2⟧"
+export PGPASSWORD=⟦sunshine⟧
+mysql -uroot -p'⟦hunter2⟧' x
+mysql -u root -p"⟦hunter 2⟧"
+mysql -u root --password='⟦hunter2⟧'
+sshpass -p⟦hunter2⟧ ssh x
+sshpass -e; SSHPASS=⟦hunter2⟧
+redis-cli -u redis://:⟦hunter2⟧@x
+redis-cli --pass ⟦hunter2⟧
+AUTH ⟦hunter2⟧
+docker login --username bob --password ⟦hunter2⟧
+az login --service-principal -u x -p ⟦{A34}⟧ --tenant y
+aws configure set aws_access_key_id ⟦AK¦IA{U16}⟧
+smbclient //h/s -U bob%⟦hunter2⟧
+curl -d '{"password":"⟦hunter2⟧"}' x
+curl -d 'user=bob&pass=⟦hunter2⟧' x
+curl --data "password=⟦hunter2⟧" x
+curl -b 'session=⟦{A30}⟧' x
+Set-Cookie: auth=⟦{A30}⟧
+csrftoken=⟦{A32}⟧
+<meta name="csrf-token" content="⟦{A32}⟧">
+<secret>⟦{A20}⟧</secret>
+<string name="api_key">⟦{A32}⟧</string>
+password="⟦hunter2⟧"/>
+[Environment]::SetEnvironmentVariable("API_TOKEN", "⟦{A30}⟧")
+os.environ["API_TOKEN"] = "⟦{A30}⟧"
+os.environ['DB_PASSWORD'] = '⟦sunshine⟧'
+process.env.SECRET = "⟦sunshine⟧";
+config.set("password", "⟦hunter2⟧")
+("password", "⟦hunter2⟧")
+setProperty("db.password", "⟦hunter2⟧")
+heroku config:set SECRET=⟦{A20}⟧
+fly secrets set API_KEY=⟦{A20}⟧
+gh secret set TOKEN --body "⟦{A30}⟧"
+htpasswd -bc .htpasswd bob ⟦hunter2⟧
+bob:⟦$apr1$abcdefgh$abcdefghijklmnopqrstu.⟧
+useradd -p '⟦$6$abc$abcdefghijklmnopqrstuvwxyz⟧' bob
+private_key = "0x⟦{H64}⟧"
+seed phrase: ⟦abandon ability able about above absent absorb abstract absurd abuse access accident⟧
+wallet key ⟦{A51}⟧
+eyJ0eXAiOiJKV1QiLCJhbGciOi.⟦eyJzdWIiOiIx{A30}.{A30}⟧
+https://x.org/?auth=⟦{A30}⟧
+https://x.org/#access_token=⟦{A30}⟧&x
+https://s3.x/?X-Amz-Credential=⟦AK¦IA{U16}%2F2024⟧
 """
 
 
@@ -380,7 +510,7 @@ def _missed(table: list[tuple[str, str]], mask: object) -> list[str]:
 
 def test_at_most_two_percent_of_the_formats_are_missed() -> None:
     table = [*_table(TOKENS), *_table(OTHERS)]
-    assert len(table) >= 250
+    assert len(table) >= 400
     missed = _missed(table, masked)
     assert len(missed) <= len(table) * 0.02, "\n".join(missed)
 
@@ -525,6 +655,14 @@ tokenizer = AutoTokenizer.from_pretrained("gpt2")
 num_tokens=1024, token_count=12345
 pad_token_id: 50256
 eos_token: "<|endoftext|>"
+["username", "password", "email", "token"]
+("password", "Password"), ("token", "Token")
+auth("admin", "editor")
+password -> bcrypt -> database
+The key - read the file first - is short.
+password: PasswordField
+token: AccessToken
+see the password policy v2 and token rotation
 special_tokens = {"bos": "<s>", "eos": "</s>"}
 keyboard: Key.SPACE
 monkey = "capuchin-12345678"

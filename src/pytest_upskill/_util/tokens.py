@@ -96,6 +96,10 @@ _FORMATS: Final = (
     rf"vc[pkiar]_{_A}{{24,}}|vercel_blob_rw_{_W}{{30,}}",  # Vercel
     rf"wandb_v1_{_W}{{30,}}|xai-{_A}{{20,}}",
     rf"t1\.{_W}{{20,200}}\.{_W}{{80,}}|AQVN{_W}{{35,}}|y0_{_W}{{40,}}",  # Yandex
+    # The beginning of a private key in base64, without or with its first line.
+    r"MII[\w+/]{2,4}(?:IBADANBgkqhkiG9w0BAQE|IBAAKCA)[\w+/=]{20,}|MHcCAQEEI[\w+/=]{20,}",
+    r"b3BlbnNzaC1rZXktdjEA[\w+/=]{20,}",
+    r"LS0tLS1CRUdJTi(?:BQUklWQVRF|BSU0EgUFJJVkFU|BFQyBQUklWQVRF|BPUEVOU1NI)[\w+/=]{20,}",
     r"\$2[abxy]\$\d\d\$[./A-Za-z0-9]{53}",  # hashes of passwords
     r"\$(?:1|5|6|y|7|apr1|argon2(?:id|i|d))\$[\w./+=,$-]{20,}",
     r"pbkdf2[_:-]sha\d+\$\d+\$[\w+/=.$-]{20,}",
@@ -111,7 +115,7 @@ _WITHIN: Final = tuple(
         ("mailgun", r"[a-f0-9]{32}-[a-f0-9]{8}-[a-f0-9]{8}(?![\w-])"),
         ("_mmk", rf"{_A}{{6}}_{_A}{{29}}_mmk"),  # MaxMind
         ("NRAL", rf"{_A}{{36}}NRAL"),  # New Relic
-        (":AA", r"\d{8,10}:AA[\w-]{32,36}(?![\w-])"),  # Telegram
+        (":AA", r"(?:bot)?\d{8,10}:AA[\w-]{32,36}(?![\w-])"),  # Telegram
     )
 )
 _TOKENS: Final = re.compile(rf"(?<![A-Za-z0-9_])(?:{'|'.join(_FORMATS)})")

@@ -12,15 +12,31 @@ SECRET: Final = "<SECRET>"
 PASSWORD: Final = "<PASSWORD>"
 
 # The ends of names, in lower case, and what may follow in the same name.
-_PASSWORDS: Final = ("pass", "pwd", "psk", "mnemonic", "seed_phrase", "seed phrase", "passwort")
+_PASSWORDS: Final = (
+    *("pass", "pwd", "pw", "psk", "mnemonic", "seed_phrase", "seed phrase", "contraseña", "senha"),
+    *("contrasena", "пароль", "hasło", "lösenord", "密码", "密碼", "パスワード", "비밀번호"),
+)
 _TOKENS: Final = (
-    *("secret", "token", "apikey", "key", "key_id", "key-id", "keyid", "credential", "auth", "sig"),
+    *(
+        "secret",
+        "token",
+        "apikey",
+        "key",
+        "key_id",
+        "key-id",
+        "keyid",
+        "credential",
+        "credentials",
+        "auth",
+        "sig",
+    ),
+    *("bearer", "dockerconfigjson", "dockercfg"),
     *("signature", "sessionid", "session_id", "jsessionid", "phpsessid", "connectionstring"),
     *("assertion", "code_verifier", "data-key", "key-data", "otp", "nonce_secret"),
 )
 _STEMS: Final = (*_PASSWORDS, *_TOKENS)
 _REST: Final = (
-    r"(?:word|wd|phrase|code|wort)?(?:[_-]?(?:prod|production|dev|staging|test|live|default|plain"
+    r"(?:word|wd|phrase|code|wort|e)?(?:[_-]?(?:prod|production|dev|staging|test|live|default|plain"
     r"|current|base|base64|b64|value|text|string|hash|\d{1,3}))?"
     r"(?:s(?=[\"']?[ ]{0,9}[:=][ ]{0,9}[\"']))?"
 )
@@ -30,10 +46,10 @@ _ASSIGNED: Final = re.compile(
     # Not [ \t]: JSON in JSON has \n and \" as text.
     rf"(?P<sep>(?i:{_VALUE_KEY})\s{{0,3}}"
     r"|\\*[\"'`]?\]?\)?[ \t]{0,12}(?::=|=>|\?=|\|\|=|[=:](?![=:]))(?:\s|\\n){0,3}"
-    r"|[ ](?:(?:for|of|on|to)[ ](?:[\w@.-]{1,30}[ ]){1,4}?)?(?:is|was|=|ist)"
-    r"(?:[ ](?:set|now)[ ]to)?:?(?:\s|\\n){1,3}"
-    r"|[ \t]{1,8}|(?<=[\w\"'])[ ]?/?>|\([ ]?)"
-    r"(?P<quote>\\*[\"'`])?"
+    r"|[ ](?:(?:for|of|on|to)[ ](?:[\w@.-]{1,30}[ ]){1,4}?)?(?:is|was|=|ist|-|has[ ]been)"
+    r"(?:[ ](?:set|now|changed|reset|updated)[ ]to)?:?(?:\s|\\n){1,3}"
+    r"|[ \t]{1,8}|\\*[\"']?[ ]?/?>|\([ ]?|\\*[\"'],[ ]{0,3}(?=\\*[\"']))"
+    r"(?:[bru]{1,2}(?=[\"']))?(?P<quote>\\*[\"'`])?"
 )
 _QUOTED: Final = re.compile(r"[^\"'`\\\n]{1,300}+")
 _PLAIN: Final = re.compile(r"[^\s\"'`\\<>;,(){}\[\]|&]{1,300}+")
@@ -111,7 +127,7 @@ _WORDS: Final = frozenset(
 )
 _NAMED: Final = re.compile(r"(?i)pass(?:word|wd|phrase|code|wort)|PASS=")
 _NAME_PARTS: Final = re.compile(
-    r"(?i)pass|pwd|secret|token|cred|param|value|input|env|conf|user|field"
+    r"(?i)pass|pwd|secret|token|cred|param|value|input|env|conf|user|field|hash"
 )
 _UI: Final = re.compile(
     r"(?i)\b(?:passw\w*|passphrase|your|enter|must|invalid|required|please|incorrect|forgot\w*"
@@ -213,10 +229,15 @@ def _is_secret(
         after = text[text.index(value, place) + len(value) :][:2]
         if after != "</":
             return False
+    if sep.strip().endswith(","):  # ("password", "hunter2")
+        form = _MIXED if stem in _PASSWORDS else _RANDOM
+        return quoted and " " not in value and form.fullmatch(value) is not None
     if sep.strip() == "" or sep.strip() == "(":
         return _is_spoken_or_flagged(stem, name, sep, value, quoted=quoted, text=text, place=place)
     if stem in ("key", "key_id", "key-id", "keyid") and not _opens_something(name):
         return False  # keys of maps, of caches, of keyboards
+    if stem == "pw" and (name[-1:].isalnum() or not _MIXED.fullmatch(value)):
+        return False
     if stem in ("pass", "auth", "sig", "otp") and name[-1:].islower() and text[place].islower():
         return False  # bypass, oauth, config
     alone = stem == "pass" and (
@@ -227,14 +248,24 @@ def _is_secret(
         plain = text[place].islower() and " " not in value
         word = _CODE.fullmatch(value) and not _MIXED.fullmatch(value)
         return plain and not word
-    prose = sep.strip().rstrip(":").endswith(("is", "was", "ist"))
-    loud = text[place].isupper() and text[place + 1].isupper() and "=" in sep
+    prose = re.search(r"(?:is|was|ist|been|to|-):?\Z", sep.strip()) is not None
+    loud = text[place].isupper() and text[place + 1].isupper()
+    loud = loud and ("=" in sep or (stem == "secret" and sep.strip() == ":"))
     if stem in _PASSWORDS:
+        at = text.find(value, place)
+        if (
+            sep.strip() == ":"
+            and _CODE.fullmatch(value)
+            and text[at + len(value) :][:1] in ("", "\n")
+        ):
+            loud = _DOTTED.fullmatch(value) is None and _NAME_PARTS.search(value) is None
         return _is_password(value, quoted=quoted, loud=loud, prose=prose, stem=stem)
     if value.lower().rstrip(".:") in _WORDS or " " in value:
         return False
     if quoted and not prose and " " not in value and len(value) >= 6 and stem == "secret":
         return not _DOTTED.fullmatch(value) and not _NAME_PARTS.search(value)
+    if loud and stem == "secret":
+        return len(value) >= (5 if "=" in sep else 8) and not _DOTTED.fullmatch(value)
     if loud and len(value) >= 8 and stem not in ("key", "sig", "auth"):
         return not _CODE.fullmatch(value) or len(value) >= 16 or value.islower()
     if _CODE.fullmatch(value) and not _MIXED.fullmatch(value):
@@ -281,15 +312,19 @@ def _is_spoken_or_flagged(
     flag = re.search(r"(?:^|[\s\"'\[,])-{1,2}[\w-]{0,24}\Z", before) is not None
     command = re.search(r"(?:^|\s)(?:ENV|ARG|setx|set|setenv|put)\s+[\w.:/-]{0,30}\Z", before)
     called = sep.strip() == "("
-    if called and not (quoted and stem in ("secret", "token", "apikey")):
+    if called and not (quoted and (stem in ("secret", "token", "apikey") or stem in _PASSWORDS)):
         return False
-    if not (flag or command or called) or value.startswith("-"):
+    if not (flag or command or called):
+        return _is_spoken(stem, name, value, text[place : place + 20])
+    if value.startswith("-"):
         return False
     if stem == "key" and not flag and not _opens_something(name):
         return False
     if value.lower() in _WORDS:
         return False
-    if stem in _PASSWORDS and (flag or command):
+    if stem in _PASSWORDS and called:
+        return _is_password(value, quoted=True, loud=False, prose=False, stem=stem)
+    if stem in _PASSWORDS:
         return " " not in value or _is_phrase(value, "pass", "PASS_")
     shortest = 8 if stem in ("secret", "token", "apikey") else 12
     return (
@@ -297,3 +332,16 @@ def _is_spoken_or_flagged(
         and (_MIXED.fullmatch(value) is not None or _LONG.fullmatch(value) is not None)
         and _PATH.fullmatch(value) is None
     )
+
+
+def _is_spoken(stem: str, name: str, value: str, text: str) -> bool:
+    """``use the password Dr4gon!9``, ``token 0a1b…``: only what no word looks like."""
+    value = value.rstrip(".,:;!?")
+    if stem == "pass":
+        if not _MIXED.fullmatch(value) or not _NAMED.match(text):
+            return False
+        return not _CODE.fullmatch(value) or re.search("[a-z][A-Z]|[A-Z][a-z]", value) is not None
+    if stem not in ("token", "secret", "apikey") and not (stem == "key" and _opens_something(name)):
+        return False
+    digits = sum(map(str.isdigit, value))
+    return len(value) >= 20 and digits > 2 and _RANDOM.fullmatch(value) is not None

@@ -14,7 +14,9 @@ from .._util.tokens import without_tokens
 from .assignments import PASSWORD, SECRET, masked_assignments
 
 # Patterns that begin with plain text are ten times faster, so lookbehinds come after it.
-_BEARER: Final = re.compile(r"(earer\s{1,3})(?=[A-Za-z._~+/=-]*+\d)[A-Za-z0-9._~+/=-]{12,}")
+_BEARER: Final = re.compile(
+    r"(earer(?:\s{1,3}|%20|\+))(?=[A-Za-z._~+/=-]*+\d)[A-Za-z0-9._~+/=-]{12,}"
+)
 _SCHEMES: Final = "basic|token|digest|bearer|apikey|api-key|key|ssws|negotiate|ntlm|aws|genie ?key"
 _AUTHORIZATION: Final = re.compile(
     rf"((?i:uthorization)\\*[\"']?\s?[:=]\s?\\*[\"']?(?:(?i:{_SCHEMES})\s{{1,3}})?)"
@@ -29,7 +31,20 @@ _CURL: Final = re.compile(r"\b(?:curl|https?|xh|wget)\b")
 _PROGRAMS: Final = (
     *("mysql", "mariadb", "7z", "rar", "sshpass", "redis-cli", "docker", "podman", "helm", "az "),
     *("oras", "crane", "mongo", "cqlsh", "snowsql", "bcp", "isql", "htpasswd", "sqlcmd", "zip"),
-    *("ipmitool", "nmcli", "ldap", "ssh-keygen", "-store", "-key", "-src", "-dest", "-pass"),
+    *(
+        "ipmitool",
+        "nmcli",
+        "ldap",
+        "smbclient",
+        "rpcclient",
+        "gh secret",
+        "ssh-keygen",
+        "-store",
+        "-key",
+        "-src",
+        "-dest",
+        "-pass",
+    ),
     *("vault login", "rabbitmqctl", "ConvertTo-SecureString", "net user", "requirepass"),
     *("masterauth", "AUTH ", "wpa-psk", "IDENTIFIED ", "identified ", "WITH ", "with "),
     "PASSWORD(",
@@ -42,6 +57,8 @@ _COMMANDS: Final = re.compile(
     r"|mongo(?:sh|dump|restore|import|export)?)\b[^\n|;&]{0,200}?\s-p[ ]{1,3}"
     r"|(?:sqlcmd|bcp|isql|zip|unzip|ipmitool|nmcli)\b[^\n|;&]{0,200}?\s-P[ ]{0,3}"
     r"|ldap(?:search|modify|add|delete|whoami|passwd)\b[^\n|;&]{0,300}?\s-w[ ]{0,3}"
+    r"|(?:smbclient|rpcclient)\b[^\n|;&]{0,200}?\s-U[ ]?[^\s%]{1,60}%"
+    r"|gh[ ]secret[ ]set\b[^\n|;&]{0,200}?\s(?:-b|--body)[ =]"
     r"|ssh-keygen\b[^\n|;&]{0,200}?\s-[NP][ ]{1,3}"
     r"|-(?:store|key|src|dest)?(?:store)?pass[ ]{1,3}(?:pass:)?|-pass(?:in|out)?[ ]{1,3}pass:"
     r"|vault[ ]login[ ]|rabbitmqctl[ ]{1,3}(?:add_user|change_password)[ ]{1,3}\S{1,60}[ ]{1,3}"
@@ -60,7 +77,9 @@ _PIPED: Final = re.compile(
     r"|passwd[ ]--stdin|[^\n|]{0,100}--(?:password|token|with-token)-?(?:stdin)?))"
 )
 _COOKIES: Final = re.compile(
-    r"([Cc](?i:ookie)\\*[\"']?:\s{0,3}\\*[\"']?)((?:[\w.-]{1,100}=[^\s;\"'\\(){}\[\]$]*+;?[ ]?)++)"
+    r"([Cc](?i:ookie)\\*[\"']?:\s{0,3}\\*[\"']?"
+    r"|curl\b[^\n]{0,300}?\s(?:-b|--cookie)[ =]\\*[\"']?)"
+    r"((?:[\w.-]{1,100}=[^\s;\"'\\(){}\[\]$]*+;?[ ]?)++)"
 )
 _COOKIE: Final = re.compile(r"([\w.-]{1,100}=)([^<;\s][^;\s]{3,})")
 _COOKIE_WORDS: Final = ("path", "domain", "expires", "max-age", "samesite", "version")
@@ -68,7 +87,7 @@ _COOKIE_WORDS: Final = ("path", "domain", "expires", "max-age", "samesite", "ver
 _URL: Final = re.compile(
     r"(://[^\s/:@\"'<>`]{0,100}:)(?!\d{1,5}(?:[/?#]|\Z))([^\s/@\"'<>`{}$%][^\s@\"'<>`]{0,200})(?=@)"
 )
-_URL_USER: Final = re.compile(r"(://)([A-Za-z0-9_-]{16,200})(?=:?@)")
+_URL_USER: Final = re.compile(r"(://)([A-Za-z0-9_-]{16,200})(?=:?@|:<PASSWORD>@)")
 _JDBC: Final = re.compile(r"((?:thin|oci|oci8):[^\s/:@\"']{1,60}/)([^\s/@\"']{1,100})(?=@)")
 _SIGNED: Final = re.compile(
     r"([?&;](?:amp;)?(?:sig|X-(?:Amz|Goog)-(?:Signature|Security-Token|Credential)|Signature|code|key"
@@ -80,6 +99,10 @@ _NETRC: Final = re.compile(
 )
 _PGPASS: Final = re.compile(
     r"^([\w.*-]{1,100}:(?:\d{2,5}|\*):[\w.*-]{1,60}:[\w.*-]{1,60}:)([^\s:]{3,100})$", re.M
+)
+_PAIR: Final = re.compile(
+    r"((?:auth=\(|[Bb]asic_?[Aa]uth\w{0,10}[\s=:(]{1,4}[\[(]?)\s{0,3}"
+    r"[\"'][^\"'\n]{1,60}[\"']\s{0,3},\s{0,3}[\"'])([^\"'\n]{3,100})(?=[\"'])"
 )
 _JWK: Final = re.compile(r"(\"(?:d|p|q|dp|dq|qi|k)\"\s{0,3}:\s{0,3}\")([\w-]{20,})(?=\")")
 _LOCAL_BACKWARDS: Final = re.compile(r"[\w.%+-]{0,63}[A-Za-z0-9](?![\w.%+/:-])")
@@ -117,6 +140,7 @@ def _masked_once(text: str) -> str:
     text = _SIGNED.sub(rf"\1{SECRET}", text)
     text = _NETRC.sub(rf"\1{PASSWORD}", text)
     text = _PGPASS.sub(rf"\1{PASSWORD}", text)
+    text = _PAIR.sub(rf"\1{PASSWORD}", text)
     if '"kty' in text:
         text = _JWK.sub(rf"\1{SECRET}", text)
     text = _USER.sub(_masked_user, text)
