@@ -181,6 +181,19 @@ def test_the_digest_of_a_case_changes_with_its_question_and_checks() -> None:
     assert len({case_digest(case) for case in [CASE, *others]}) == len(others) + 1
 
 
+def test_the_digest_of_a_case_changes_with_the_code_of_its_checks(tmp_path: Path) -> None:
+    checks = [{"any_of": [{"python": "checks.py:good"}, {"contains": ["x"]}]}]
+    coded = replace(CASE, expected={"all_of": checks, "json_schema": {"python": "no-file"}})
+    digests = set()
+    for code in ("def good(context): return False", "def good(context): return True"):
+        (tmp_path / "checks.py").write_text(code)
+        digests.add(case_digest(coded, tmp_path))
+    assert len(digests | {case_digest(coded)}) == 3
+    assert case_digest(CASE, tmp_path) == case_digest(CASE)
+    assert case_digest(replace(CASE, expected=None), tmp_path)
+    assert case_digest(replace(CASE, expected=["x"]), tmp_path)
+
+
 def record(arm: Arm, outcome: str, tokens: int | None = 10) -> Record:
     (made,) = made_records({arm: outcome}, input_tokens=tokens, output_tokens=1)
     return made

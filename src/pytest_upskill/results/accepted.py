@@ -1,7 +1,8 @@
 """Accepted results: skill_results.json beside SKILL.md, and what of it a run expects."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -15,12 +16,14 @@ from .._util.texts import digest
 from ..errors import AcceptedError, Setting
 from ..settings import MOST_RUNS, Settings
 from ..skills.case import Case
+from ..skills.folder import read_skill_file
 from ..trials.plan import Count, Expectation, PlannedCase
 from ..trials.records import Record
 from ..trials.trial import Trial, sample_of, user_text
 
 RESULTS_NAME: Final = "skill_results.json"
 PYTHON_MARK: Final = "::"  # in the names of Python tests, which no file of cases lists
+_DEEPEST: Final = 20  # that checks are looked for
 DIGITS: Final = 12  # of a digest, enough to see a change
 _HINT: Final = ("Restore it, or delete it and run pytest with ", Setting("accept"), ".")
 
@@ -196,11 +199,26 @@ def _passes(records: Sequence[Record]) -> int:
     return sum(record.outcome == "passed" for record in records)
 
 
-def case_digest(case: Case) -> str:
-    """Changes with the question and what is expected of the answer, not with SKILL.md."""
+def case_digest(case: Case, folder: Path | None = None) -> str:
+    """Changes with the question and what is expected of the answer, not with SKILL.md.
+
+    Checks in Python change with their file in the skill's ``folder``.
+    """
     turns = [text for message in case.earlier for text in message]
     expected = json.dumps([case.expected, case.validator], sort_keys=True, default=str)
-    return short_digest(*turns, user_text(case), case.system or "", expected)
+    code = _code([case.expected], folder) if folder else ()
+    return short_digest(*turns, user_text(case), case.system or "", expected, *code)
+
+
+def _code(expected: Any, folder: Path, depth: int = 0) -> Iterator[str]:
+    """The files of the checks in Python."""
+    inside = expected.items() if isinstance(expected, dict) else enumerate(expected)
+    for name, argument in inside:
+        if name == "python" and isinstance(argument, str):
+            with suppress(ValueError, OSError):  # which collection reports
+                yield read_skill_file(folder, argument.partition(":")[0])
+        elif isinstance(argument, dict | list) and depth < _DEEPEST:
+            yield from _code(argument, folder, depth + 1)
 
 
 def short_digest(*parts: str) -> str:
@@ -222,7 +240,7 @@ def planned_case(
     of: int = 0,
 ) -> PlannedCase:
     """A case on the model of its trials; a Python test brings its own ``digest``."""
-    first, digest = trials[0], digest or case_digest(case)
+    first, digest = trials[0], digest or case_digest(case, folder)
     # A run that accepts its results is not compared with older ones.
     of_model = None if settings.accept else (accepted or {}).get(first.model)
     expected = of_model.expectation(case.id, digest) if of_model else None
