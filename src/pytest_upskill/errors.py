@@ -19,6 +19,7 @@ Nothing below the edges knows a flag: messages name settings, as ``Setting``, an
 a message spells them: pytest's options, the options of a command, parameters in Python.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -122,7 +123,7 @@ class SettingsError(InputError):
         origin: str = "",
     ) -> None:
         self.setting = setting
-        self._value = str(value)
+        self._value = str(value).replace("\n", "\\n")
         self._origin = origin
         super().__init__(self._where(str), problem, hint)
 
@@ -207,4 +208,19 @@ def shown(path: Path) -> str:
 
 def printable(path: str) -> str:
     """A path, safe to print: a folder may have any name, even one that a terminal acts on."""
-    return path if path.isprintable() else repr(path)[1:-1]
+    text = path if path.isprintable() else repr(path)[1:-1]
+    # Any part of a path can come first in a line, once it is written as a relative one.
+    return without_commands(text.replace("::", "\\u003a:"))
+
+
+def without_commands(text: str) -> str:
+    """A text whose lines are no commands to a CI system that reads the log.
+
+    GitHub takes ``::error::…`` at the start of a line, behind any blanks, and ``##[error]…``
+    anywhere; Azure takes ``##vso[…]``, TeamCity ``##teamcity[…]``.
+    """
+    return _LINE_COMMAND.sub(r"\1\\u003a", _COMMAND.sub(r"\\u0023", text))
+
+
+_COMMAND: Final = re.compile(r"#(?=#\w*\[)")
+_LINE_COMMAND: Final = re.compile(r"^((?:[^\S\n]|\x1b\[[\d;]*m)*):(?=:)", re.M)

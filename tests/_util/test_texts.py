@@ -15,6 +15,7 @@ from pytest_upskill._util.texts import (
     harmless,
     one_line,
     plain,
+    printed,
     round_dollars,
     shortened,
     slug,
@@ -53,6 +54,26 @@ def test_control_characters_are_escaped(text: str, shown: str) -> None:
 @pytest.mark.parametrize("text", ["a\n\tb", "Grüße, 世界 → █ × 🙂", "\\x1b[31m", ""])
 def test_harmless_characters_are_kept(text: str) -> None:
     assert harmless(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("::error::x", r"\u003a:error::x"),
+        ("a\n \u3000::stop-commands::t", "a\n \u3000" + r"\u003a:stop-commands::t"),
+        ("x ##[error]y ##vso[a b]", r"x \u0023#[error]y \u0023#vso[a b]"),
+        ("###[group]", r"#\u0023#[group]"),
+        ("std::vector, a::before ## [x]", "std::vector, a::before ## [x]"),
+    ],
+)
+def test_commands_of_ci_systems_are_escaped(text: str, shown: str) -> None:
+    assert harmless(text) == shown
+
+
+def test_own_colours_are_printed_and_nothing_else() -> None:
+    text = "\x1b[31m::error::x\x1b[0m\r\x1b[K\x1b]8;;x\x07\x1b[2J"
+    shown = "\x1b[31m" + r"\u003a:error::x" + "\x1b[0m\r\x1b[K" + r"\x1b]8;;x\x07\x1b[2J"
+    assert printed(text) == shown
 
 
 def test_windows_line_end_becomes_newline() -> None:

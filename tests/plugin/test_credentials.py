@@ -140,7 +140,7 @@ def test_eval_prints_the_command_without_the_password(
     url = f"http://me:{PASSWORD}@127.0.0.1:1/v1"
     main(["eval", "skills/gate", "-m", "qwen", "--base-url", url, "--", "--collect-only"])
     out = "".join(capfd.readouterr())
-    assert "pytest --skill skills/gate --model qwen --skill-base-url 'http://***@127.0.0.1:1" in out
+    assert "pytest --skill=skills/gate --model qwen --skill-base-url 'http://***@127.0.0.1:1" in out
     assert PASSWORD not in out
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from .keys import HIDDEN, environment, password_of, without_keys
+from .texts import harmless
 
 _MANY: Final = "{0,500}"  # bounded, so that a hostile text takes linear time
 # The second form is a password with a slash that should have been written as %2F.
@@ -47,4 +48,5 @@ def shown_command(words: Iterable[str]) -> str:
         else:
             shown.append(_ASSIGNED.sub(rf"\1{HIDDEN}", without_credentials(word)))
         hide = _FLAG.fullmatch(word) is not None
-    return shlex.join(shown)
+    # A folder may have any name, also one that a terminal acts on.
+    return shlex.join(harmless(word).replace("\n", "\\n") for word in shown)

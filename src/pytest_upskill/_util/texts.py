@@ -7,21 +7,37 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
+from ..errors import without_commands
+
 # What a terminal might act on or a reader can't see: C0 and C1 controls except newline and tab,
 # bidirectional marks, invisible characters and tags, line separators, lone surrogates.
 _HARMFUL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069"
-    "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
+_OWN_CODES = re.compile(r"(\x1b\[[\d;]*m|\r\x1b\[K)")  # colours, and the start of a line anew
 _MAX_SCANNED = 100_000
 _TEN_CENTS, _THOUSAND = 0.0995, 999.995  # from there on dollars have two decimals, or none
 WORTH_CUTTING = 200  # characters; cutting less hides text and saves no room
 
 
 def harmless(text: str) -> str:
-    """Untrusted text, safe to print: control and invisible characters are escaped."""
+    """Untrusted text, safe to print: without control and invisible characters or log commands."""
+    return without_commands(visible(text))
+
+
+def visible(text: str) -> str:
+    """Untrusted text with control and invisible characters escaped, for the middle of a line."""
     text = text.replace("\r\n", "\n")
     return _HARMFUL.sub(lambda match: _visible(ord(match.group())), text)
+
+
+def printed(text: str) -> str:
+    """All that a command prints, with its own colours: the last place to find a stray character."""
+    parts = _OWN_CODES.split(text)  # every second one is a code
+    parts[::2] = map(visible, parts[::2])
+    return without_commands("".join(parts))
 
 
 def _visible(code: int) -> str:

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Sequence
 
 from .._util.keys import without_keys
+from .._util.texts import harmless
 from ..errors import InputError, SettingsError, TeachError
 from .command_table import BY_NAME, make_parser
 from .output import write
@@ -56,4 +57,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _complain(message: str) -> None:
-    print(f"pytest-upskill: {without_keys(message)}", file=sys.stderr)
+    print(f"pytest-upskill: {harmless(without_keys(message))}", file=sys.stderr)

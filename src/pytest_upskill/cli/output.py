@@ -9,6 +9,7 @@ from typing import Final, TextIO
 
 from .._util.files import reason_of
 from .._util.keys import without_keys
+from .._util.texts import printed
 from ..errors import InputError
 from ..reports.terminal.layout import Look, marks_for
 
@@ -79,7 +80,8 @@ def ask(stream: TextIO, question: str) -> bool:
 
 def _put(stream: TextIO, text: str) -> None:
     encoding = stream.encoding or "utf-8"
-    stream.write(without_keys(text).encode(encoding, "replace").decode(encoding))
+    text = printed(without_keys(text))
+    stream.write(text.encode(encoding, "replace").decode(encoding))
     stream.flush()
 
 

@@ -135,7 +135,7 @@ def run_teaching(
     for line in [*([""] if report else []), *report, *result_lines(taught)]:
         screen.line(line)
     if given.json:
-        write(json.dumps(taught_data(taught), indent=2, ensure_ascii=False))
+        write(json.dumps(taught_data(taught), indent=2))
     return "", status_of(taught)
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from .._util.texts import counted, dollars, harmless, one_line
+from .._util.texts import counted, dollars, harmless, one_line, printed
 from ..engine.budget import Unanswered
 from ..errors import InputError, shown
 from ..models import ModelSpec
@@ -247,7 +247,7 @@ def write_summary(
     if verbosity >= 0 or any(reporter.stats.get(kind) for kind in ("failed", "error", "warnings")):
         reporter.write_sep("=", "skills")
     for line in lines:
-        reporter.write_line(line)
+        reporter.write_line(printed(line))
 
 
 def write_end(

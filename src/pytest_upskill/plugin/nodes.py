@@ -10,7 +10,7 @@ import pytest
 
 from .._util.json_forms import Location, cases_error
 from .._util.keys import without_keys
-from .._util.texts import guess, harmless
+from .._util.texts import guess, harmless, one_line
 from ..checks import (
     AnyCheck,
     CheckedCase,
@@ -187,7 +187,7 @@ class SkillFile(pytest.File):
         if more:
             lint = f"pytest-upskill lint {shown(self.source.folder)}"
             text = f"{len(more) + 1} problems with its form ({lint}), first: {text}"
-        text = harmless(text)
+        text = one_line(text, None)  # pytest shows it as it is
         try:
             warnings.warn_explicit(SkillWarning(text), None, printable(str(file)), line)
         except SkillWarning:  # -W error
@@ -262,7 +262,7 @@ class ItemOfFile(pytest.Item):
         """One line at the place of the case, for the short summary, JUnit and --tb=line."""
         if crash := getattr(shown, "reprcrash", None):
             crash.path, crash.lineno = printable(str(self.path)), self._line
-            crash.message = text.split("\n")[0]
+            crash.message = harmless(text).split("\n")[0]
             if self.config.getoption("tbstyle", None) == "line":
                 shown.reprtraceback.reprentries.clear()
 
@@ -270,7 +270,8 @@ class ItemOfFile(pytest.Item):
         return str(failure)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        return self.path, self._line - 1, self.name
+        # pytest shows it beside the node id if they differ.
+        return Path(printable(str(self.path))), self._line - 1, self.name
 
     @property
     def _line(self) -> int:
@@ -377,9 +378,10 @@ class CaseItem(ItemOfFile):
         for mark in ("skill", *case.tags):
             item.add_marker(mark)
         if case.skip:
-            item.add_marker(pytest.mark.skip(reason=harmless(case.skip)))
+            item.add_marker(pytest.mark.skip(reason=one_line(case.skip, None)))
         if case.xfail:
-            item.add_marker(pytest.mark.xfail(reason=harmless(case.xfail), raises=WrongAnswer))
+            reason = one_line(case.xfail, None)
+            item.add_marker(pytest.mark.xfail(reason=reason, raises=WrongAnswer))
         return item
 
     def setup(self) -> None:

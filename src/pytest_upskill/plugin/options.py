@@ -289,10 +289,11 @@ def add_options(group: pytest.OptionGroup, parser: pytest.Parser) -> None:
 def message_of(error: UpskillError, config: pytest.Config) -> str:
     """An error with flags for settings, and the ini file if the wrong value is from there."""
     from .._util.keys import without_keys  # every pytest run imports this module
+    from .._util.texts import harmless
 
     if isinstance(error, SettingsError):
-        return without_keys(error.message(spell, partial(_origin, config)))
-    return without_keys(error.message(spell))
+        return harmless(without_keys(error.message(spell, partial(_origin, config))))
+    return harmless(without_keys(error.message(spell)))
 
 
 def _origin(config: pytest.Config, setting: str) -> str:

@@ -282,7 +282,7 @@ def annotations(compared: Sequence[AcceptedComparison], gate: Iterable[str]) -> 
         places += [(case.test.file, 1) for case in comparison.cases[:1]]
         reported += comparison.reasons
         for (file, line), reason in zip(places, comparison.reasons, strict=False):
-            where = f"file={_value(file)},line={line}"
+            where = f"file={_value(harmless(file))},line={line}"
             lines.append(_error(f"{where},title={_value('skill regression')}", reason))
     lines += [_error("title=skill gate", reason) for reason in gate if reason not in reported]
     return lines

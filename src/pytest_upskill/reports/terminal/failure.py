@@ -4,8 +4,9 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ..._util.texts import WORTH_CUTTING, counted, harmless, one_line, seconds
+from ..._util.texts import WORTH_CUTTING, counted, one_line, seconds, visible
 from ...checks.parse import RESERVED
+from ...errors import without_commands
 from ...results.summary import checks_of
 from ...trials.records import Record
 from ...trials.trial import Arm
@@ -62,7 +63,7 @@ def failure_text(
     if hidden := len(runs) - len(shown):
         how = "-vv shows all" if look.verbosity > 0 else "-v shows more, -vv all"
         blocks.append([f"{counted(hidden, 'more run')} not shown: {how}."])
-    return "\n\n".join("\n".join(block) for block in blocks)
+    return without_commands("\n\n".join("\n".join(block) for block in blocks))
 
 
 def _headline(records: Sequence[Record], standing: str | None, look: Look) -> str:
@@ -187,14 +188,14 @@ def _capital(text: str) -> str:
 def quoted(text: str, limit: int | None, marks: Marks, spans: Sequence[Span] = ()) -> list[str]:
     """The lines of a text, harmless, with ``spans`` marked; a long one is cut in the middle."""
     if limit is None or len(text) < limit + WORTH_CUTTING:
-        return harmless(_marked(text, 0, len(text), spans, marks)).split("\n")
+        return visible(_marked(text, 0, len(text), spans, marks)).split("\n")
     head, tail = limit * 3 // 4, len(text) - limit // 4
     hidden = any(head <= start and stop <= tail for start, stop in spans)
     among = ", including found text" if hidden else ""
     return [
-        *harmless(_marked(text, 0, head, spans, marks)).split("\n"),
+        *visible(_marked(text, 0, head, spans, marks)).split("\n"),
         f"[{marks.cut} {tail - head:,} characters left out{among} {marks.cut}]",
-        *harmless(_marked(text, tail, len(text), spans, marks)).split("\n"),
+        *visible(_marked(text, tail, len(text), spans, marks)).split("\n"),
     ]
 
 
