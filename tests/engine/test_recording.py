@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.engine.recording import Recorded, load_recording, recorded_lines
+from pytest_upskill.engine.recording import (
+    Recorded,
+    load_recording,
+    recorded_lines,
+    write_recording,
+)
 from pytest_upskill.errors import SettingsError
 from pytest_upskill.trials.answer import Answer, Usage
 from pytest_upskill.trials.trial import Question, Trial
@@ -38,7 +43,7 @@ def test_recording_keeps_files_and_transcript(
     file = tmp_path_factory.mktemp("any") / "a.jsonl"
     file.write_text(recorded_lines(recorded))
     for loaded, answer in zip(load_recording(file).values(), answers, strict=True):
-        assert loaded.seconds == round(answer.seconds, 3)
+        assert loaded.seconds == round(answer.seconds or 0, 3)
         assert loaded.to_json() == {**answer.to_json(), "seconds": loaded.seconds}
         assert loaded.stored
 
@@ -57,4 +62,42 @@ def test_invalid_line_is_reported_by_number(tmp_path: Path, broken: dict[str, ob
     line = json.dumps({**json.loads(OLD_LINE), **broken})
     (tmp_path / "a.jsonl").write_text(f"{OLD_LINE}{line}\n")
     with pytest.raises(SettingsError, match=r"a\.jsonl:2: not a recorded answer"):
+        load_recording(tmp_path / "a.jsonl")
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-1", "1e300", "1" + "0" * 400, '"x"', "[1]"])
+def test_an_odd_number_of_a_recording_is_unknown(tmp_path: Path, value: str) -> None:
+    line = OLD_LINE.replace(": 15", f": {value}").replace("0.012", value)
+    (tmp_path / "a.jsonl").write_text(line)
+    [answer] = load_recording(tmp_path / "a.jsonl").values()
+    assert (answer.usage, answer.seconds) == (Usage(None, None, 0), None)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["1" * 5000, "[" * 100_000, "[]", "\0", '{"key": 1}', OLD_LINE.replace("15", "1" * 5000)],
+    ids=range(6),
+)
+def test_a_line_that_can_not_be_read_is_an_error(tmp_path: Path, line: str) -> None:
+    (tmp_path / "a.jsonl").write_text(f"{OLD_LINE}{line}\n")
+    for setting in ("replay_file", "record_file"):
+        with pytest.raises(SettingsError, match=r"a\.jsonl:2: not a recorded answer") as caught:
+            load_recording(tmp_path / "a.jsonl", setting)
+        assert len(str(caught.value)) < 600
+
+
+def test_a_recording_with_a_mark_and_other_line_ends_is_read(tmp_path: Path) -> None:
+    other = OLD_LINE.replace('"open"', '"close"').replace('"k"', '"l"')
+    data = b"\xef\xbb\xbf" + f"{OLD_LINE}{other}".replace("\n", "\r\n").encode()
+    (tmp_path / "a.jsonl").write_bytes(data)
+    assert list(load_recording(tmp_path / "a.jsonl")) == ["k", "l"]
+    write_recording(tmp_path / "a.jsonl", [Recorded(TRIAL, 0, "new", Answer("gate up"))])
+    assert list(load_recording(tmp_path / "a.jsonl")) == ["l", "new"]
+
+
+@pytest.mark.parametrize("size", ["NaN", "Infinity", "-1", "1e300", '"x"', "[1]"])
+def test_an_odd_size_of_a_recorded_file_is_an_error(tmp_path: Path, size: str) -> None:
+    file = f'{{"path": "a", "text": "", "size": {size}, "digest": ""}}'
+    (tmp_path / "a.jsonl").write_text(OLD_LINE.replace('"stop"', f'"files": [{file}], "stop"'))
+    with pytest.raises(SettingsError, match=r"a\.jsonl:1: not a recorded answer"):
         load_recording(tmp_path / "a.jsonl")

@@ -73,7 +73,7 @@ counts = st.integers(1, 20).flatmap(
         st.integers(0, runs),
         st.just(runs),
         st.none() | st.integers(0, runs),
-        st.none() | st.integers(0),
+        st.none() | st.integers(0, 2**53),
         names,
     )
 )

@@ -106,7 +106,7 @@ def test_an_infinite_number_is_a_results_error(tmp_path: Path) -> None:
     damaged = results_text(made_run()).replace('"cost": 0.0015', '"cost": Infinity')
     (tmp_path / "other.json").write_text(damaged)
     assert read_head(whole).rows[0].lift is not None  # by its records
-    with pytest.raises(ResultsError, match="skill_cost"):
+    with pytest.raises(ResultsError, match="cost: must be a finite number"):
         read_head(tmp_path / "other.json")
     infinite = made_record("gate", "case-0", "haiku", "skill", 1, cost=float("inf"))
     with pytest.raises(ValueError, match=r"(?i)out of range"):

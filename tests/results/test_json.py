@@ -195,3 +195,13 @@ def test_a_small_file_that_unpacks_to_a_huge_one_is_not_unpacked(
     file.write_bytes(gzip.compress(b" " * 1001))
     with pytest.raises(ResultsError, match="more than 1,000 bytes, unpacked"):
         read_run(file)
+
+
+@pytest.mark.parametrize("key", ["input_tokens", "seconds", "cost", "score", "run"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1, 10**400, 1e300, "many"])
+def test_an_impossible_number_of_a_record_is_named(tmp_path: Path, key: str, value: object) -> None:
+    data = json.loads(results_text(made_run()))
+    data["records"][0][key] = value
+    (tmp_path / "r.json").write_text(json.dumps(data))
+    with pytest.raises(ResultsError, match=rf"records\[0\]\.{key}: "):
+        read_run(tmp_path / "r.json")

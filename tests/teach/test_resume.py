@@ -192,3 +192,20 @@ def test_an_earlier_state_is_never_overwritten(tmp_path: Path) -> None:
     assert resume_state(tmp_path, "d2").folder.name == "door"
     (three.folder / "state.json").write_text("broken")
     assert resume_state(tmp_path, "d1").session == 2
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        *("[]", "{", "[" * 100_000, '{"form": 1}', '{"form": 1, "session": 1e999}'),
+        '{"form": 1, "name": "a", "digest": "d", "session": "x"}',
+        '{"form": 1, "name": "a", "digest": "d", "session": 1, "saved": 5}',
+    ],
+    ids=range(7),
+)
+def test_an_odd_state_is_no_run(tmp_path: Path, odd: str) -> None:
+    good = start_state(tmp_path, "lamp", "d")
+    (tmp_path / ".upskill/teach/odd").mkdir()
+    (tmp_path / ".upskill/teach/odd/state.json").write_text(odd)
+    assert resume_state(tmp_path, "d").folder == good.folder
+    assert start_state(tmp_path, "lamp", "d").session == 2

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.trials.answer import Answer, AnswerFile, Usage
+from pytest_upskill.trials.answer import Answer, AnswerFile, Usage, joined
 from pytest_upskill.trials.records import (
     Grade,
     Record,
@@ -159,3 +159,13 @@ def test_record_has_the_files_and_transcript_of_its_answer() -> None:
     files, transcript = (AnswerFile.of("a", b"b"),), (Turn("user", "q"),)
     record = graded_record(TRIAL, Answer("x", files=files, transcript=transcript), ())
     assert (record.files, record.transcript) == (files, transcript)
+
+
+def test_huge_weights_still_give_a_share() -> None:
+    grades = (Grade("a", True, "", 1e308), Grade("b", False, "", 1e308))
+    assert graded_record(TRIAL, Answer("x"), grades).score == 0.5
+
+
+def test_an_unknown_duration_stays_unknown() -> None:
+    answers = [Answer("a", seconds=1.0), Answer("b", seconds=None)]
+    assert graded_record(TRIAL, joined(answers), ()).seconds is None

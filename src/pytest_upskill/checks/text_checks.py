@@ -117,6 +117,9 @@ def _max_output_tokens(context: CheckContext) -> Iterator[Result]:
 
 def _max_seconds(context: CheckContext) -> Iterator[Result]:
     seconds = context.answer.seconds
+    if seconds is None:
+        yield None, "how long this answer took is not known"
+        return
     reason = f"{plain(round(seconds, 3))} s (limit {plain(context.value)} s)"
     yield seconds <= context.value, reason
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from .._util.files import read_file, reason_of, replace_file
 from .._util.texts import one_line
 from ..errors import Setting, SettingsError, shown
-from ..trials.answer import Answer, NoAnswer, Reply, token_count
+from ..trials.answer import Answer, NoAnswer, Reply, whole_number
 from ..trials.trial import Question, Trial
 from .store import KnownAnswers
 
@@ -62,7 +62,7 @@ def _of(data: dict[str, Any]) -> tuple[Place, str]:
 
 def _place(data: dict[str, Any]) -> Place:
     skill, case, model, arm = (str(data.get(key, "")) for key in _PLACE)
-    run, step = (token_count(data.get(key)) or 0 for key in ("run", "step"))
+    run, step = (whole_number(data.get(key)) or 0 for key in ("run", "step"))
     return skill, case, model, arm, run, step
 
 
@@ -78,7 +78,7 @@ def _line(recorded: Recorded) -> dict[str, Any]:
         "step": recorded.step,
         "key": recorded.key,
         **answer.to_json(),
-        "seconds": round(answer.seconds, 3),
+        "seconds": None if answer.seconds is None else round(answer.seconds, 3),
     }
 
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from .._util.texts import counted, digest
 from ..errors import shown
-from ..trials.answer import Answer, Reply, Usage, extras_from_json, extras_to_json
+from ..trials.answer import Answer, Reply, Usage, extras_from_json, extras_to_json, known_seconds
 from ..trials.trial import Question
 from . import database
 from .database import Row
@@ -74,11 +74,14 @@ class Store:
 
     def size(self) -> StoreSize:
         counts = self._read("SELECT model, COUNT(*) FROM answers GROUP BY model ORDER BY model")
-        oldest = self._read("SELECT MIN(created) FROM answers")
+        # SQLite keeps any type in any column, and a later time than this is no date.
+        dates = "typeof(created) = 'real' AND created BETWEEN 0 AND 1e11"
+        oldest = self._read(f"SELECT MIN(created) FROM answers WHERE {dates}")
         # Not the size of the files: while the store is open, SQLite keeps more of them.
         pages = "pragma_page_count, pragma_page_size"
         [(size,)] = self._read(f"SELECT page_count * page_size FROM {pages}") or [(0,)]
-        return StoreSize(dict(counts), size, oldest[0][0] if oldest else None)
+        models = {str(model): number for model, number in counts}
+        return StoreSize(models, size, oldest[0][0] if oldest else None)
 
     def prune(self, before: float) -> int | None:
         """Forget answers from before this time.time(); returns how many, or None if it can't."""
@@ -244,7 +247,7 @@ def _answer(row: Row) -> Answer | None:
         text,
         Usage(tokens_in, tokens_out, cached),
         stop,
-        seconds,
+        known_seconds(seconds),
         stored=True,
         files=files,
         transcript=transcript,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .._util.texts import digest
 from ..skills.case import Role
-from ..trials.answer import Answer, Usage, token_count
+from ..trials.answer import Answer, Usage, whole_number
 from ..trials.trial import Question
 from .port import ModelSpec
 from .rate_limits import heard_quotas
@@ -115,7 +115,7 @@ def _usage(message: "Message") -> Usage:
 
     def count(name: str, missing: int | None = None) -> int | None:
         value = getattr(usage, name, None)
-        return missing if value is None else token_count(value)
+        return missing if value is None else whole_number(value)
 
     parts = [
         count("input_tokens"),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from .._util.texts import digest
-from ..trials.answer import Answer, Usage, token_count
+from ..trials.answer import Answer, Usage, whole_number
 from ..trials.trial import Question
 from .port import ModelSpec
 from .rate_limits import heard_quotas
@@ -124,9 +124,9 @@ class OpenAIModel:
 def _usage(completion: "ChatCompletion") -> Usage:
     """The SDK passes on anything in place of numbers and objects; Usage keeps only counts."""
     usage = getattr(completion, "usage", None)
-    asked = token_count(getattr(usage, "prompt_tokens", None))
-    answered = token_count(getattr(usage, "completion_tokens", None))
-    total = token_count(getattr(usage, "total_tokens", None))
+    asked = whole_number(getattr(usage, "prompt_tokens", None))
+    answered = whole_number(getattr(usage, "completion_tokens", None))
+    total = whole_number(getattr(usage, "total_tokens", None))
     if asked is not None and answered is not None and total is not None:
         # Some servers charge for what the model thought and leave it out of the answer's tokens.
         answered = max(answered, total - asked)

@@ -17,6 +17,7 @@ from ..errors import AcceptedError, Setting
 from ..settings import MOST_RUNS, Settings
 from ..skills.case import Case
 from ..skills.folder import read_skill_file
+from ..trials.answer import MOST
 from ..trials.plan import Count, Expectation, PlannedCase
 from ..trials.records import Record
 from ..trials.trial import Trial, sample_of, user_text
@@ -27,7 +28,7 @@ _DEEPEST: Final = 20  # that checks are looked for
 DIGITS: Final = 12  # of a digest, enough to see a change
 _HINT: Final = ("Restore it, or delete it and run pytest with ", Setting("accept"), ".")
 
-_Count = Annotated[int, Field(ge=0)]
+_Count = Annotated[int, Field(ge=0, le=MOST)]
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,17 @@ import io
 import zlib
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
 from .._util.files import LARGEST, read_file
 from .._util.git import Commit
 from .._util.json_forms import read_json_form
 from ..errors import ResultsError
-from ..settings import Gates, Score
+from ..settings import MOST_RUNS, Gates, Score
 from ..skills.skill import UnseenFile
+from ..trials.answer import MOST, MOST_SECONDS
 from ..trials.plan import Count, Expectation, PlannedCase, SkillInfo, Unmatched, Why
 from ..trials.records import Outcome, Record
 from ..trials.transcript import TurnKind
@@ -32,10 +33,28 @@ class _Form(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True)
 
 
+# Numbers beyond these were not written by a run; in sums and statistics they would overflow.
+_Whole = Annotated[int, Field(ge=0, le=MOST)]
+_Runs = Annotated[int, Field(ge=1, le=MOST_RUNS)]
+_Seconds = Annotated[float, Field(ge=0, le=MOST_SECONDS, allow_inf_nan=False)]
+_Amount = Annotated[float, Field(ge=0, le=MOST, allow_inf_nan=False)]
+_Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+_Number = Annotated[float, Field(ge=-MOST, le=MOST, allow_inf_nan=False)]
+
+
 def _moment(text: str) -> str:
-    if datetime.fromisoformat(text).tzinfo is None:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
         raise ValueError("a time without a time zone")
+    if not 1970 < moment.year < 3000:
+        raise ValueError("no time of a run")
     return text
+
+
+def _rising(looks: list[int]) -> list[int]:
+    if sorted(set(looks)) != looks:
+        raise ValueError("numbers of runs that do not rise")
+    return looks
 
 
 class _Unseen(_Form):
@@ -47,7 +66,7 @@ class _Skill(_Form):
     name: str
     path: str
     digest: str
-    tokens: int
+    tokens: _Whole
     against: str | None = None
     score: Score = "pass"
     seen_files: list[str] = []
@@ -68,7 +87,7 @@ class _Check(_Form):
     check: str
     passed: bool
     reason: str
-    weight: float = 1.0
+    weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
     required: bool = True
     asks: str = ""
 
@@ -76,7 +95,7 @@ class _Check(_Form):
 class _File(_Form):
     path: str
     text: str | None
-    size: int
+    size: _Whole
     digest: str
 
 
@@ -92,30 +111,30 @@ class _Record(_Form):
     case: str
     model: str
     arm: Arm
-    run: int
+    run: _Whole
     outcome: Outcome
     output: str | None
-    input_tokens: int | None
-    output_tokens: int | None
-    cached_tokens: int | None
-    seconds: float | None
+    input_tokens: _Whole | None
+    output_tokens: _Whole | None
+    cached_tokens: _Whole | None
+    seconds: _Seconds | None
     stored: bool
     checks: list[_Check]
     error: str | None
-    score: float | None = None
-    judge_calls: int = 0
-    judge_input_tokens: int | None = None
-    judge_output_tokens: int | None = None
-    cost: float | None = None
+    score: _Share | None = None
+    judge_calls: _Whole = 0
+    judge_input_tokens: _Whole | None = None
+    judge_output_tokens: _Whole | None = None
+    cost: _Amount | None = None
     files: list[_File] = []
     transcript: list[_Turn] = []
-    written_tokens: int = 0
+    written_tokens: _Whole = 0
 
 
 class _Gates(_Form):
-    min_lift: float | None = None
-    min_pass_rate: float | None = None
-    max_token_growth: float | None = None
+    min_lift: _Number | None = None
+    min_pass_rate: _Number | None = None
+    max_token_growth: _Number | None = None
     confident: bool = False
     no_worse: bool = False
 
@@ -126,23 +145,26 @@ class _Case(_Form):
     question: str | None = None
     tags: list[str] = []
     file: str = ""
-    line: int = 1
+    line: _Whole = 1
     digest: str = ""
-    threshold: float | None = None
+    threshold: _Number | None = None
     compared: bool = True
 
 
-class _Accepted(_Form):
-    passes: int
-    runs: Annotated[int, Field(ge=1)]
-    date: str
-    among: Annotated[int, Field(ge=1)]
-
-
 class _Was(_Form):
-    passes: int
-    runs: Annotated[int, Field(ge=1)]
+    passes: _Whole
+    runs: _Runs
     date: str
+
+    @model_validator(mode="after")
+    def _no_more_passes_than_runs(self) -> Self:
+        if self.passes > self.runs:
+            raise ValueError("more passes than runs")
+        return self
+
+
+class _Accepted(_Was):
+    among: Annotated[int, Field(ge=1, le=MOST)]
 
 
 class _Unmatched(_Form):
@@ -151,7 +173,7 @@ class _Unmatched(_Form):
     model: str
     accepted: _Was
     why: Why
-    of: int = 0
+    of: _Whole = 0
 
     def value(self) -> Unmatched:
         was = Count(self.accepted.passes, self.accepted.runs)
@@ -169,7 +191,7 @@ class _Test(_Form):
     new: bool = False
     sample: str = ""
     regression: str = ""
-    of: int = 0
+    of: _Whole = 0
 
 
 class _Commit(_Form):
@@ -180,14 +202,14 @@ class _Commit(_Form):
 class _Results(_Form):
     schema_: Annotated[Literal[1], Field(alias="schema")]
     started: Annotated[str, AfterValidator(_moment)]
-    seconds: float
+    seconds: _Seconds
     skills: list[_Skill]
     summary: list[_Summary]
     records: list[_Record]
     cases: list[_Case] = []
     tests: list[_Test] = []
     gates: _Gates = _Gates()
-    looks: list[int] = []
+    looks: Annotated[list[_Runs], Field(max_length=50), AfterValidator(_rising)] = []
     broken: dict[str, str] = {}
     unmatched: list[_Unmatched] = []
     interrupted: str | None = None

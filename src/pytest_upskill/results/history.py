@@ -18,9 +18,9 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from pydantic import AwareDatetime, FiniteFloat, TypeAdapter, ValidationError
+from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
 
 from .._util.files import open_file
 from .._util.git import Commit
@@ -29,6 +29,7 @@ from ..engine.database import make_folder
 from ..engine.store import FOLDER
 from ..errors import ResultsError
 from ..settings import Score
+from ..trials.answer import MOST, MOST_SECONDS
 from .run import RunResults
 from .to_json import in_bytes, results_report
 
@@ -47,6 +48,14 @@ _LONGEST_HEAD: Final = 8_000_000
 _LEVEL: Final = 3  # of 9: 6 takes twice as long to save a tenth of the bytes
 
 
+# As in from_json: others would overflow where they are shown.
+_Whole = Annotated[int, Field(ge=0, le=MOST)]
+_Number = Annotated[float, Field(ge=-MOST, le=MOST, allow_inf_nan=False)]
+_Moment = Annotated[
+    AwareDatetime, Field(ge=datetime(1970, 12, 31, tzinfo=UTC), lt=datetime(3000, 1, 2, tzinfo=UTC))
+]
+
+
 @dataclass(frozen=True)
 class Row:
     """A skill on a model, as in ``summary`` of the JSON."""
@@ -54,33 +63,33 @@ class Row:
     skill: str
     model: str
     model_id: str
-    cases: int
-    runs: int
-    errored: int
-    baseline_rate: FiniteFloat | None
-    skill_rate: FiniteFloat | None
-    lift: FiniteFloat | None
-    lift_low: FiniteFloat | None
-    lift_high: FiniteFloat | None
-    baseline_tokens: FiniteFloat | None
-    skill_tokens: FiniteFloat | None
-    token_change: FiniteFloat | None
-    baseline_cost: FiniteFloat | None
-    skill_cost: FiniteFloat | None
+    cases: _Whole
+    runs: _Whole
+    errored: _Whole
+    baseline_rate: _Number | None
+    skill_rate: _Number | None
+    lift: _Number | None
+    lift_low: _Number | None
+    lift_high: _Number | None
+    baseline_tokens: _Number | None
+    skill_tokens: _Number | None
+    token_change: _Number | None
+    baseline_cost: _Number | None
+    skill_cost: _Number | None
     verdict: str | None
-    skill_rate_low: FiniteFloat | None = None
-    skill_rate_high: FiniteFloat | None = None
+    skill_rate_low: _Number | None = None
+    skill_rate_high: _Number | None = None
     score: Score = "pass"  # what lift and verdict are of; runs of earlier versions have just rates
-    baseline_score: FiniteFloat | None = None
-    skill_score: FiniteFloat | None = None
-    rate_lift: FiniteFloat | None = None
-    rate_lift_low: FiniteFloat | None = None
-    rate_lift_high: FiniteFloat | None = None
-    score_lift: FiniteFloat | None = None
-    score_lift_low: FiniteFloat | None = None
-    score_lift_high: FiniteFloat | None = None
+    baseline_score: _Number | None = None
+    skill_score: _Number | None = None
+    rate_lift: _Number | None = None
+    rate_lift_low: _Number | None = None
+    rate_lift_high: _Number | None = None
+    score_lift: _Number | None = None
+    score_lift_low: _Number | None = None
+    score_lift_high: _Number | None = None
     digest: str = ""  # of the skill
-    of: int = 0  # cases of the skill; -k or --lf may have selected fewer
+    of: _Whole = 0  # cases of the skill; -k or --lf may have selected fewer
     interrupted: bool = False  # the run was stopped before its end
 
     @property
@@ -92,8 +101,8 @@ class Row:
 class Head:
     """What a list of runs shows, known without unpacking the file."""
 
-    started: AwareDatetime
-    seconds: FiniteFloat
+    started: _Moment
+    seconds: Annotated[float, Field(ge=0, le=MOST_SECONDS, allow_inf_nan=False)]
     commit: Commit | None
     passed: bool | None  # its gates; None without gates
     rows: tuple[Row, ...]

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -92,7 +93,8 @@ def save(draft: Draft, cases: str | None, folder: Path, state: TeachState) -> Pa
             if cases is not None:
                 replace_file(folder / CASES_NAME, cases)
             return kept
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):  # a file, which is told below
+            folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as made:
             new = Path(made, "new")
             draft.write(new)

@@ -19,6 +19,7 @@ from ..errors import Setting, SettingsError
 from ..results.run import RunResults
 from ..results.to_json import results_bytes
 from ..skills.folder import CASES_NAME, TOOL_FOLDERS
+from ..trials.answer import whole_number
 from .drafts import Draft
 
 _STATE: Final = "state.json"
@@ -94,29 +95,40 @@ def start_state(root: Path, name: str, digest: str) -> TeachState:
 def resume_state(root: Path, digest: str) -> TeachState:
     """The state of the newest run with the same settings."""
     top = root / FOLDER / "teach"
-    same = [(state["session"], folder) for folder, state in _all(top) if state["digest"] == digest]
+    all_states = [(state["session"], folder, state) for folder, state in _all(top)]
+    same = [one for one in all_states if one[2]["digest"] == digest]
     if not same:
-        known = ", ".join(sorted(folder.name for folder, _ in _all(top)))
+        known = ", ".join(sorted(folder.name for _, folder, _ in all_states))
         raise SettingsError(
             "resume",
             "no run with this task and these models was started here"
             + (f" (there is {known})" if known else ""),
             ("Use the same task, models and files as before, or drop ", Setting("resume"), "."),
         )
-    folder = max(same)[1]
+    _, folder, data = max(same, key=lambda one: one[0])
     for left in folder.glob("tmp-*"):  # left by a killed run
         shutil.rmtree(left, ignore_errors=True)
-    return TeachState(folder, json.loads(read_file(folder / _STATE)))
+    return TeachState(folder, data)
 
 
 def _all(top: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     for file in top.glob(f"*/{_STATE}"):
         try:
             state = json.loads(read_file(file))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             continue
-        if isinstance(state, dict) and state.get("form") == _FORM:
+        if isinstance(state, dict) and _is_state(state):
             yield file.parent, state
+
+
+def _is_state(state: dict[str, Any]) -> bool:
+    session, texts = state.get("session"), ("name", "digest", "saved")
+    return (
+        state.get("form") == _FORM
+        and whole_number(session) == session is not None
+        and all(isinstance(state.get(key, ""), str) for key in texts)
+        and {"name", "digest"} <= state.keys()
+    )
 
 
 def _free(folder: Path) -> Path:

@@ -12,7 +12,8 @@ from .._util.keys import without_keys
 from .transcript import Transcript, Turn
 
 MAX_FILE_BYTES: Final = 1_000_000  # larger files are kept by size and digest only
-_MOST_TOKENS: Final = 2**53  # beyond it, JSON and floats lose digits
+MOST: Final = 2**53  # beyond it, JSON and floats lose digits
+MOST_SECONDS: Final = 1e9
 # Why a server or its filter withheld an answer, in the words of several providers.
 _REFUSALS: Final = ("refusal", "content_filter", "safety", "blocked", "sensitive")
 _REASONING: Final = re.compile(
@@ -25,12 +26,19 @@ _FENCE_LINE: Final = re.compile(
 _FILLERS: Final = "\u115f\u1160\u3164\uffa0\u2800"  # letters and a symbol without ink
 
 
-def token_count(value: object) -> int | None:
-    """A count of tokens from a server or a file; None for anything but a possible one."""
+def whole_number(value: object) -> int | None:
+    """A count from a server or a file; None for anything but a possible one."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST:
         return value
+    return None
+
+
+def known_seconds(value: object) -> float | None:
+    """The duration of an answer from a file; None for anything but a possible one."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value) if 0 <= value <= MOST_SECONDS else None
     return None
 
 
@@ -50,7 +58,7 @@ class Usage:
     def __post_init__(self) -> None:
         # Here, because every adapter, script, recording and stored row makes one.
         for name, value in list(vars(self).items()):
-            object.__setattr__(self, name, token_count(value))
+            object.__setattr__(self, name, whole_number(value))
 
     def to_json(self) -> dict[str, int | None]:
         data = {**vars(self)}
@@ -106,11 +114,13 @@ class AnswerFile:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "AnswerFile":
-        text = data["text"]
+        text, size = data["text"], whole_number(data["size"])
+        if size is None:
+            raise ValueError("the size of a file must be a whole number")
         return cls(
             str(data["path"]),
             None if text is None else str(text),
-            int(data["size"]),
+            size,
             str(data["digest"]),
         )
 
@@ -129,7 +139,7 @@ class Answer:
     text: str
     usage: Usage = Usage()
     stop: str = "end"
-    seconds: float = 0.0
+    seconds: float | None = 0.0  # None if a file does not tell
     stored: bool = False
     files: tuple[AnswerFile, ...] = field(default=(), kw_only=True)
     transcript: Transcript = field(default=(), kw_only=True)
@@ -191,7 +201,7 @@ class Answer:
             str(data["text"]),
             Usage(**data["usage"]),
             str(data["stop"]),
-            float(data["seconds"]),
+            known_seconds(data["seconds"]),
             stored,
             files=files,
             transcript=transcript,
@@ -213,11 +223,12 @@ Reply = Answer | NoAnswer
 
 def joined(answers: Sequence[Answer]) -> Answer:
     """Several answers of one trial as one."""
+    seconds = [answer.seconds for answer in answers]
     return Answer(
         "\n\n".join(answer.text for answer in answers),
         total_usage([answer.usage for answer in answers]),
         answers[-1].stop,
-        sum(answer.seconds for answer in answers),
+        None if None in seconds else sum(filter(None, seconds)),
         all(answer.stored for answer in answers),
         files=tuple({file.path: file for answer in answers for file in answer.files}.values()),
         transcript=tuple(turn for answer in answers for turn in answer.transcript),

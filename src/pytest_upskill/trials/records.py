@@ -92,7 +92,7 @@ def graded_record(trial: Trial, answer: Answer, grades: tuple[Grade, ...]) -> Re
         input_tokens=answer.usage.input,
         output_tokens=answer.usage.output,
         cached_tokens=answer.usage.cached,
-        seconds=round(answer.seconds, 3),
+        seconds=None if answer.seconds is None else round(answer.seconds, 3),
         stored=answer.stored,
         checks=grades,
         score=_score(grades),
@@ -115,8 +115,9 @@ def with_judge(record: Record, calls: int, usage: Usage) -> Record:
 def _score(grades: tuple[Grade, ...]) -> float:
     if all(grade.passed for grade in grades):
         return 1.0  # exactly, whatever the rounding of the weights
-    passed = sum(grade.weight for grade in grades if grade.passed)
-    return passed / sum(grade.weight for grade in grades)
+    most = max(grade.weight for grade in grades)  # or the sum of huge ones is infinite
+    passed = sum(grade.weight / most for grade in grades if grade.passed)
+    return passed / sum(grade.weight / most for grade in grades)
 
 
 def errored_record(trial: Trial, reason: str, answer: Answer | None = None) -> Record:

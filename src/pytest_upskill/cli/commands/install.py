@@ -119,7 +119,7 @@ def _digest(path: Path) -> str:
 def _written(target: Path) -> dict[str, str]:
     try:
         files = json.loads(read_file(target / MANIFEST_NAME).decode("utf-8"))["files"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}
     return (
         {str(name): str(digest) for name, digest in files.items()}

@@ -107,7 +107,7 @@ def _times(results: RunResults, answers: list[Answer]) -> tuple[int, int]:
     A cached answer was not asked for, and a missing one has no time: both get the start of the
     run.
     """
-    asked = [(answer.asked_at, answer.seconds) for answer in answers if answer.asked_at]
+    asked = [(answer.asked_at, answer.seconds or 0.0) for answer in answers if answer.asked_at]
     began = results.started.timestamp()
     start = min((at for at, _ in asked), default=began)
     end = max((at + seconds for at, seconds in asked), default=began)
