@@ -1,14 +1,18 @@
 """The summary at the end of a run: titles, tables, notes, verdicts."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
+from pytest_upskill.reports.html import html_report
+from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.terminal.layout import Look
 from pytest_upskill.reports.terminal.summary_text import summary_lines
+from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.summary import Summary
 from pytest_upskill.results.verdict import verdicts_of
 from pytest_upskill.trials.plan import SkillInfo
-from support.made import GATE, LONG_MODEL, lines, made_summary
+from support.made import GATE, LONG_MODEL, lines, made_run, made_summary
 
 MODELS = ["haiku", "sonnet", "opus", "openai:gpt-5.4-mini", LONG_MODEL]
 
@@ -134,3 +138,44 @@ def test_the_sweet_spot_names_its_skill() -> None:
     spots = [line for line in lines(*rows) if line.startswith("Sweet spot")]
     assert [spot.split(":")[0] for spot in spots] == ["Sweet spot of gate", "Sweet spot of door"]
     assert lines(*rows[:2])[-1].startswith("Sweet spot: haiku")
+
+
+def marked(text: str, **style: bool) -> str:
+    return f"<{' '.join(style)}>{text}<>"
+
+
+def fallen(against: str = "main") -> RunResults:
+    """A skill without any effect that was perfect at the ref."""
+    made = made_run(
+        cases=12,
+        arms=("baseline", "previous", "skill"),
+        passes=lambda _number, _model, arm, _run: arm == "previous",
+    )
+    return replace(made, skills=(replace(made.skills[0], against=against),))
+
+
+def test_worse_than_at_the_ref_is_as_loud_as_a_verdict() -> None:
+    run = fallen()
+    for width in (60, 80, 120):
+        look = Look(width, paint=marked)
+        text = summary_lines(run.skills, run.verdicts, look)
+        (row,) = [line for line in text if line.startswith("haiku ")]
+        assert "<red bold>-100<>" in row
+        assert "  since main: <red bold>worse<>, -100 points" in "\n".join(text)
+        header = text[2]
+        assert "since main" in header or " change " in header
+    quiet = summary_lines(run.skills, run.verdicts, Look(80, verbosity=-1))
+    assert quiet[0].endswith("worse than at main")
+    table = markdown_summary(run)
+    assert "| model | without | main | with | lift | since main | " in table
+    assert "| 0% | 100% | 0% | 0 (" in table
+    assert ", **worse than at main** |" in table
+    page = html_report(run)
+    assert '<span class="word hurts">worse than at main</span>' in page
+    assert ">since main<" in page
+
+
+def test_the_name_of_a_ref_is_harmless_everywhere() -> None:
+    run = fallen("<q>|\x1b[31m")
+    assert "<q>" not in html_report(run)
+    assert "**worse than at &lt;q&gt;\\|" in markdown_summary(run)

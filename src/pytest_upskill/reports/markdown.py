@@ -134,7 +134,9 @@ def _table(verdicts: Sequence[Verdict], number: int) -> str:
     lines = [headers, ["---"] * len(headers)]
     for verdict, row in list(zip(verdicts, rows, strict=True))[:number]:
         cells = [_cell(number, row) for number in numbers]
-        lines.append([escaped(verdict.summary.model, 100), *cells, verdict.word or _UNKNOWN])
+        worse = [f"**{escaped(verdict.worse_since)}**"] if verdict.worse_since else []
+        word = ", ".join([*([verdict.word] if verdict.word else []), *worse]) or _UNKNOWN
+        lines.append([escaped(verdict.summary.model, 100), *cells, word])
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 

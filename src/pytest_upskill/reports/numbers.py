@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 Bounds = tuple[float, float]
 Gain = tuple[float, Bounds | None]  # a lift and its 95 % interval
 KEEP: Final = 100  # the priority of columns that are never dropped
+_REF: Final = "REF"
 _NOT_ASKED: Final = ArmSummary()
 _MANY: Final = 3  # checks
 
@@ -45,11 +46,13 @@ class Measured:
     against: str | None = None  # the git ref of the arm ``previous``
     score: Score = "pass"  # what lift and verdict are of
     lifts: Mapping[Score, Gain] = field(default_factory=dict)  # of both scores, as far as known
+    change: Gain | None = None  # since the git ref
+    change_word: str | None = None
 
     @classmethod
     def of(cls, verdict: Verdict) -> "Measured":
         row, lift, over = verdict.summary, verdict.lift, verdict.over("baseline")
-        lifts = over.lifts if over else {}
+        lifts, since = over.lifts if over else {}, verdict.over("previous")
         return cls(
             row.arms,
             row.lift,
@@ -60,6 +63,8 @@ class Measured:
             row.against,
             row.score,
             {score: (one.lift, (one.low, one.high)) for score, one in lifts.items()},
+            (since.lift.lift, (since.lift.low, since.lift.high)) if since else None,
+            since.word if since else None,
         )
 
     @classmethod
@@ -159,7 +164,7 @@ class Number:
     """A number of a skill on a model: a column of tables and perhaps a metric of ``runs``."""
 
     name: str
-    header: str  # empty: the git ref
+    header: str  # with a REF for the git ref
     values: Callable[[Measured], Mapping[str, float | None]]  # by JSON key; the skill's comes last
     unit: Unit
     title: str = ""  # as a metric over time; empty if it is none
@@ -170,6 +175,7 @@ class Number:
     growth: bool = False  # whether the terminal shows by how much it grew with the skill
     alarm: bool = False  # red and never dropped unless it is 0
     detail: bool = False  # only in the table of a run and on its page
+    of_ref: bool = False  # about the skill at the git ref: in every table that has one
     shown_if: Callable[[float | None], bool] = lambda _: True  # of any amount in any row
     tells: Callable[[Measured], bool] = lambda _: True  # whether a row says something with it
     gain: Callable[[Measured], Gain | None] = lambda _: None  # a lift of its own
@@ -216,7 +222,8 @@ class Number:
         return any(map(self.shown_if, (amount for row in own for amount in self.amounts(row))))
 
     def header_of(self, rows: Iterable[Measured]) -> str:
-        return self.header or next((row.against for row in rows if row.against), "previous")
+        ref = next((row.against for row in rows if row.against), "previous")
+        return self.header.replace(_REF, ref) if self.of_ref else self.header
 
 
 def checks_words(records: Iterable[Record], arm: Arm) -> str:
@@ -291,6 +298,18 @@ LIFT: Final = Number(
     interval=True,
     priority=KEEP,
 )
+CHANGE: Final = Number(
+    "change",
+    f"since {_REF}",
+    lambda row: {"change": row.change[0] if row.change else None},
+    POINTS,
+    bounds=lambda row: row.change[1] if row.change else None,
+    interval=True,
+    priority=KEEP,
+    detail=True,
+    of_ref=True,
+    shown_if=lambda change: change is not None,
+)
 TOKENS: Final = Number(
     "tokens",
     "tokens",
@@ -315,16 +334,18 @@ NUMBERS: list[Number] = [
     WITHOUT,
     Number(
         "previous",
-        "",
+        _REF,
         _scored("previous"),
         RATE,
         bar=True,
         priority=KEEP,
         detail=True,
+        of_ref=True,
         shown_if=lambda rate: rate is not None,
     ),
     WITH,
     LIFT,
+    CHANGE,
     Number(
         "pass-rate",
         "passed",
@@ -377,7 +398,7 @@ def key_numbers() -> list[Number]:
 
 def shown_numbers(rows: Sequence[Measured], *, details: bool) -> list[Number]:
     """The columns of a table with these rows, from left to right."""
-    numbers = NUMBERS if details else key_numbers()
+    numbers = [number for number in NUMBERS if details or number.of_ref or not number.detail]
     return [number for number in numbers if number.is_shown(rows)]
 
 

@@ -47,6 +47,13 @@ class Verdict:
         return f"since {ref}: {over.words}" if over else None
 
     @property
+    def worse_since(self) -> str | None:
+        """That the skill is worse than at the ref of --skill-against, if that is shown."""
+        over = self.over("previous")
+        ref = one_line(self.summary.against or "", 60)
+        return f"worse than at {ref}" if over and over.word == "worse" else None
+
+    @property
     def gain(self) -> float | None:
         """The lift as a share of what the baseline left to gain."""
         baseline, skill = self.summary.scored("baseline"), self.summary.scored("skill")

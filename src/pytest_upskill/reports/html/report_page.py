@@ -162,7 +162,7 @@ def _verdict(verdict: Verdict) -> str:
     since = [verdict.since] if verdict.since else []
     more = "".join(f"<li>{text(line)}</li>" for line in [*since, *signal_lines(verdict)])
     return (
-        f"<li>{_word(verdict)}<div><p><b>{text(verdict.summary.model)}</b> "
+        f"<li>{_word(verdict)}<div><p>{_worse(verdict)}<b>{text(verdict.summary.model)}</b> "
         f"{text(verdict.sentence)}.</p>{f'<ul>{more}</ul>' if more else ''}</div></li>"
     )
 
@@ -170,6 +170,11 @@ def _verdict(verdict: Verdict) -> str:
 def _word(verdict: Verdict) -> str:
     word = verdict.word or "no baseline"
     return f'<span class="word {word.replace(" ", "-")}">{word}</span>'
+
+
+def _worse(verdict: Verdict) -> str:
+    worse = verdict.worse_since
+    return f'<span class="word hurts">{text(worse)}</span> ' if worse else ""
 
 
 def _plots(skill: SkillInfo, verdicts: Sequence[Verdict]) -> str:
@@ -219,7 +224,8 @@ def _numbers(verdicts: Sequence[Verdict]) -> str:
     headers: list[Header] = [("model", ""), *names, ("verdict", "")]
     rows = []
     for verdict, row in zip(verdicts, measured, strict=True):
-        cells = [*(_number(number, row) for number in numbers), _word(verdict)]
+        words = f"{_word(verdict)} {_worse(verdict)}"
+        cells = [*(_number(number, row) for number in numbers), words]
         model, model_id = text(verdict.summary.model), text(verdict.summary.model_id)
         rows.append((f"{model}<small>{model_id}</small>", cells))
     return table("numbers", "Numbers of each model", headers, rows)
@@ -254,4 +260,4 @@ def _matrix_cell(verdict: Verdict | None) -> str:
     rates = [shown for number in (WITHOUT, WITH) if (shown := number.text(row))]
     lift = f"<b>{LIFT.text(row)}</b> " if verdict.lift else ""
     shown = (" → ".join(rates) or _UNKNOWN) + unit_of(row.score)
-    return f"{lift}{_word(verdict)}<small>{shown}</small>"
+    return f"{lift}{_word(verdict)} {_worse(verdict)}<small>{shown}</small>"

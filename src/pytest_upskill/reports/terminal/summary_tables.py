@@ -9,6 +9,7 @@ from ..._util.texts import counted, harmless, percent, points
 from ...results.summary import unit_of
 from ...results.verdict import Verdict
 from ..numbers import (
+    CHANGE,
     COST,
     KEEP,
     LIFT,
@@ -39,6 +40,12 @@ _COLOURS: Final = {"helps": "green", "hurts": "red", "incomplete": "red"}
 
 def verdict_style(word: str | None) -> dict[str, bool]:
     return {_COLOURS[word]: True, "bold": True} if word in _COLOURS else {}
+
+
+def change_style(word: str | None) -> dict[str, bool]:
+    """Of the skill since the git ref."""
+    colours = {"better": "green", "worse": "red"}
+    return {colours[word]: True, "bold": True} if word in colours else {}
 
 
 def lift_style(word: str | None) -> dict[str, bool]:
@@ -114,12 +121,10 @@ def _table(
             continue
         width = layout.bar if layout.stacked else layout.bar + 5
         header = harmless(number.header_of(rows))
-        columns.append(
-            Column(
-                header if number.header else cut(header, width, look.marks.cut),
-                right=not number.bar and len(number.values(rows[0])) == 1,
-            )
-        )
+        if number.of_ref and text_width(header) > width:  # any name of a ref
+            header = number.name if number is CHANGE else cut(header, width, look.marks.cut)
+        right = not number.bar and len(number.values(rows[0])) == 1
+        columns.append(Column(header, right=right))
         for row, own in zip(rows, cells, strict=True):
             own.append(_cell(number, row, layout, look.marks))
         bounds = [number.bounds_text(row) for row in rows] if number.interval else []
@@ -141,6 +146,8 @@ def _cell(number: Number, row: Measured, layout: _Layout, marks: Marks) -> Cell:
         text += f"{chr(10) if layout.stacked else ' '}{more}"
     if number is LIFT:
         return Cell(text, lift_style(row.verdict))
+    if number is CHANGE:
+        return Cell(text, change_style(row.change_word))
     return Cell(text, {"red": True} if number.alarm and number.amount(row) else {})
 
 
@@ -302,4 +309,7 @@ def _word(verdict: Verdict, subset: str | None) -> Cell:
     notes += [f"{row.not_run:,} not run"] if row.not_run else []
     notes += [subset] if subset else []
     text = f"{word} ({', '.join(notes)})".lstrip() if notes else word
+    if verdict.worse_since:
+        text = f"{text}, {harmless(verdict.worse_since)}" if text else verdict.worse_since
+        return Cell(text, change_style("worse"))
     return Cell(text, verdict_style(word))

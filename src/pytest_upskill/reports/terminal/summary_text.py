@@ -6,11 +6,18 @@ from itertools import groupby
 from typing import Final
 
 from ..._util.texts import counted, harmless, one_line
-from ...results.summary import SCORE_WORDS, Summary, case_words
+from ...results.summary import SCORE_WORDS, Comparison, Summary, case_words
 from ...results.verdict import Verdict, signal_lines, sweet_spot
 from ...trials.plan import SkillInfo
 from .layout import Look, split_name, text_width, wrapped
-from .summary_tables import Pair, matrix_lines, quiet_lines, skill_table, verdict_style
+from .summary_tables import (
+    Pair,
+    change_style,
+    matrix_lines,
+    quiet_lines,
+    skill_table,
+    verdict_style,
+)
 
 MOST_ROWS: Final = 12  # beyond that a matrix is shown
 _MOST_NAMES: Final = 5
@@ -102,9 +109,19 @@ def _verdict(verdict: Verdict, where: str, look: Look) -> list[str]:
     if style := verdict_style(verdict.word):
         painted = look.paint(verdict.word, **style)
         lines = _painted_once(lines, f": {verdict.word}:", f": {painted}:")
-    since = [verdict.since] if verdict.since else []
-    for line in [*since, *signal_lines(verdict)]:
+    if verdict.since:
+        lines += _since(verdict.since, verdict.over("previous"), look)
+    for line in signal_lines(verdict):
         lines += wrapped(line, look.width, first="  ", rest="    ")
+    return lines
+
+
+def _since(text: str, change: Comparison | None, look: Look) -> list[str]:
+    """The skill compared with itself at a git ref, painted like a verdict."""
+    lines = wrapped(harmless(text), look.width, first="  ", rest="    ")
+    word = change.word if change else ""
+    if style := change_style(word):
+        lines = _painted_once(lines, f": {word},", f": {look.paint(word, **style)},")
     return lines
 
 
@@ -127,7 +144,7 @@ def _counts(verdicts: Sequence[Verdict], look: Look) -> list[str]:
     named = {
         "hurts": [verdict for verdict in verdicts if verdict.word == "hurts"],
         "incomplete": [verdict for verdict in verdicts if verdict.word == "incomplete"],
-        "worse than at the ref": [verdict for verdict in verdicts if _is_worse(verdict)],
+        "worse than at the ref": [verdict for verdict in verdicts if verdict.worse_since],
     }
     for word, own in named.items():
         if own:
@@ -136,8 +153,3 @@ def _counts(verdicts: Sequence[Verdict], look: Look) -> list[str]:
             first, *rest = wrapped(f"{word}: {shown}{more}", look.width, rest="  ")
             lines += [first.replace(word, look.paint(word, red=True, bold=True), 1), *rest]
     return [*lines, *(["-v shows the table of each skill."] if look.verbosity <= 0 else [])]
-
-
-def _is_worse(verdict: Verdict) -> bool:
-    since = verdict.over("previous")
-    return since is not None and since.word == "worse"
