@@ -1,16 +1,21 @@
 """OpenTelemetry: a span for each trial, if the environment asks for it."""
 
 import socket
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pytest_upskill.plugin import otel
 from pytest_upskill.plugin.otel import captures_content, exporters_wanted
 from support.collector import Collector
 from support.kit import case, write_script, write_skill
 from support.loopback import LoopbackServer, Reply
+from support.made import made_run
 
 CASES = [case("Open?", "gate up", "Type", id="open"), case("Shut?", "gate down", id="shut")]
 
@@ -172,3 +177,53 @@ def test_the_extra_names_what_is_imported() -> None:
     project: dict[str, Any] = tomllib.loads(file.read_text())
     extra = project["project"]["optional-dependencies"]["otel"]
     assert set(extra) <= set(project["dependency-groups"]["dev"])
+
+
+@contextmanager
+def careless_collector(start: bytes, goes_on: bytes) -> Iterator[str]:
+    """The address of a server that never comes to the end of its reply."""
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                with connection, suppress(OSError):
+                    connection.recv(65536)
+                    connection.sendall(start)
+                    while not ended.wait(0.0 if len(goes_on) > 1 else 0.05):
+                        connection.sendall(goes_on)
+
+    ended = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        ended.set()
+        with suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)
+    thread.join(20)
+
+
+def notes_of_export(url: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
+    return otel.OtelExport({}, dict).pytest_upskill_finished(made_run(cases=1))
+
+
+@pytest.mark.parametrize(("status", "notes"), [("200 OK", 0), ("400 Bad", 1)])
+def test_only_the_beginning_of_a_reply_is_read(
+    status: str, notes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = f"HTTP/1.1 {status}\r\ncontent-length: 1000000000000\r\n\r\n".encode()
+    with careless_collector(start, b"x" * 4096) as url:
+        assert len(notes_of_export(url, monkeypatch)) == notes
+
+
+@pytest.mark.parametrize("start", ["content-length: 9999\r\n\r\n", "x-slow: "])
+def test_a_reply_that_drips_does_not_hold_up_the_run(
+    start: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(otel, "_SECONDS_IN_ALL", 0.5)
+    monkeypatch.setattr(otel, "_SECONDS", 1.0)
+    with careless_collector(f"HTTP/1.1 200 OK\r\n{start}".encode(), b"x") as url:
+        [note] = notes_of_export(url, monkeypatch)
+    assert note == f"No trace was sent by otlp_proto_http to {url}: no answer in time"

@@ -5,11 +5,13 @@ Otherwise nothing of OpenTelemetry is imported.
 
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Final
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
 
 from .. import __version__
 from .._util.credentials import without_credentials
@@ -30,6 +32,7 @@ from ..results.run import RunResults
 from ..trials.answer import Answer
 
 if TYPE_CHECKING:
+    import requests
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.sdk.trace.export import SpanExporter
     from opentelemetry.trace import Span
@@ -42,6 +45,12 @@ _INSTALL: Final = 'pip install "pytest-upskill[otel]"'
 _SECONDS: Final = 3.0  # for one request: a run must not wait for a dead server
 _SECONDS_IN_ALL: Final = 20.0
 _BATCH: Final = 200
+_LONGEST_REPLY: Final = 8192  # bytes of a collector's reply
+# Who sets one of these has a session of their own.
+_SESSIONS: Final = (
+    "OTEL_PYTHON_EXPORTER_OTLP_HTTP_CREDENTIAL_PROVIDER",
+    "OTEL_PYTHON_EXPORTER_OTLP_HTTP_TRACES_CREDENTIAL_PROVIDER",
+)
 
 
 def exporters_wanted(env: Mapping[str, str]) -> list[str]:
@@ -89,15 +98,25 @@ def _send(spans: "Sequence[ReadableSpan]", name: str) -> Iterator[str]:
     if not found:
         yield f"No trace was sent: OpenTelemetry has no exporter {name!r}. Run: {_INSTALL}"
         return
-    sent = 0
-    with _log_kept() as log:
+    sent = [0]
+
+    def export() -> None:
         try:
-            sent = _exported(spans, _exporter(name, found[0].load()))
+            for number in _exported(spans, _exporter(name, found[0].load())):
+                sent.append(number)
         except Exception as error:  # an exporter must not fail the run
             log.append(repr(error))
-    if sent < len(spans):
-        share = f"{sent:,} of {counted(len(spans), 'span')}"
-        what = f"Only {share} were sent by {name}" if sent else f"No trace was sent by {name}"
+
+    with _log_kept() as log:
+        # A collector that sends a byte now and then is never late, and would hold up the run.
+        worker = threading.Thread(target=export, name="upskill-otel", daemon=True)
+        worker.start()
+        worker.join(_SECONDS_IN_ALL + _SECONDS)
+        if worker.is_alive():
+            log.append("no answer in time")
+    if sent[-1] < len(spans):
+        share = f"{sent[-1]:,} of {counted(len(spans), 'span')}"
+        what = f"Only {share} were sent by {name}" if sent[-1] else f"No trace was sent by {name}"
         yield f"{what}{_where()}" + (
             f": {one_line(without_credentials(log[-1]), 200)}" if log else ""
         )
@@ -112,11 +131,27 @@ def _where() -> str:
 
 def _exporter(name: str, make: "Callable[..., SpanExporter]") -> "SpanExporter":
     timed = any(os.environ.get(variable) for variable in _TIMEOUTS)
-    return make(timeout=_SECONDS) if name.startswith("otlp") and not timed else make()
+    given: dict[str, Any] = {"timeout": _SECONDS} if name.startswith("otlp") and not timed else {}
+    if name == "otlp_proto_http" and not any(map(os.environ.get, _SESSIONS)):
+        given["session"] = _limited_session()
+    return make(**given)
 
 
-def _exported(spans: "Sequence[ReadableSpan]", exporter: "SpanExporter") -> int:
-    """How many spans were sent before the first failure."""
+def _limited_session() -> "requests.Session":
+    """Reads only the beginning of a collector's reply, which may have no end."""
+    import requests
+
+    def read(response: requests.Response, **_: object) -> None:
+        response._content = b"".join(islice(response.iter_content(1), _LONGEST_REPLY))
+        response.close()
+
+    session = requests.Session()
+    session.hooks["response"] = [read]
+    return session
+
+
+def _exported(spans: "Sequence[ReadableSpan]", exporter: "SpanExporter") -> Iterator[int]:
+    """How many spans were sent so far, until the first failure."""
     from opentelemetry.sdk.trace.export import SpanExportResult
 
     until = time.monotonic() + _SECONDS_IN_ALL
@@ -127,9 +162,9 @@ def _exported(spans: "Sequence[ReadableSpan]", exporter: "SpanExporter") -> int:
             if exporter.export(batch) is not SpanExportResult.SUCCESS:
                 break
             sent += len(batch)
+            yield sent
     finally:
         exporter.shutdown()
-    return sent
 
 
 @contextmanager
