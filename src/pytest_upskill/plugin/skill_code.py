@@ -5,6 +5,7 @@ Every pytest run imports this module, so it imports very little.
 
 import os
 from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import suppress
 from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
@@ -216,8 +217,13 @@ def _own_words(config: pytest.Config) -> list[str]:
 
 
 def _has_skill_paths(folder: Path) -> bool:
-    files = (above / name for above in (folder, *folder.parents) for name in INI_FILES)
-    return any(b"skill_paths" in file.read_bytes() for file in files if file.is_file())
+    from .._util.files import read_file
+
+    for file in (above / name for above in (folder, *folder.parents) for name in INI_FILES):
+        with suppress(OSError):
+            if b"skill_paths" in read_file(file):
+                return True
+    return False
 
 
 def _forms(paths: Iterable[Path]) -> tuple[Path, ...]:
