@@ -183,6 +183,8 @@ def test_the_sweet_spot_never_names_a_skill_that_hurts() -> None:
     choice = sweet_choice(verdicts)
     assert choice
     assert (choice.model, choice.arm) == ("good", "baseline")
+    unpriced = summary(*harmed, model="good", skill_cost=0.002)
+    assert sweet_spot(verdicts_of([unpriced, rows[1]])) is None
 
 
 @pytest.mark.parametrize(
