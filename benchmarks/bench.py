@@ -107,26 +107,34 @@ def calls(folder: Path) -> None:
 
 def busy_servers(folder: Path) -> None:
     """Servers that refuse calls: the time beyond start-up compared with the ideal."""
+
+    def run(skill: Path, url: str) -> Measured:
+        options = ["--skill", str(skill), "--model", MODEL, "--skill-base-url", url]
+        more = ["--skill-concurrency", str(IN_FLIGHT), "--skill-fresh"]
+        return measure(pytest_command(*options, *more), folder)  # fails if an answer is lost
+
+    def run_bare(skill: Path, url: str, cap: int) -> Measured:
+        """The script that knows how many calls the server takes."""
+        words = [str(HERE / "bare.py"), url, str(skill), str(cap), "aiohttp"]
+        return measure([sys.executable, *words], folder)
+
     rows, limits = [], []
     for name, (cases, latency, rules) in SITUATIONS.items():
         skill = write_skill(folder / name.replace(" ", "-") / "lamp", cases)
         one = write_skill(folder / name.replace(" ", "-") / "one", 1)
-
-        def run(skill: Path, url: str) -> Measured:
-            options = ["--skill", str(skill), "--model", MODEL, "--skill-base-url", url]
-            more = ["--skill-concurrency", str(IN_FLIGHT), "--skill-fresh"]
-            return measure(pytest_command(*options, *more), folder)  # fails if an answer is lost
-
-        with server(0.0) as url:
-            start = run(one, url)
-        with busy_server(latency, rules) as served:
-            whole = run(skill, served.url)
-        ideal = busy(latency, rules).ideal(2 * cases, IN_FLIGHT)
-        took = whole.wall - start.wall
+        with server(0.0) as url, busy_server(latency, rules) as served:
+            took = run(skill, served.url).wall - run(one, url).wall
+        script = ["", ""]
+        if cap := rules.get("cap"):
+            with server(0.0) as url, busy_server(latency, rules) as other:
+                bare = run_bare(skill, other.url, cap).wall - run_bare(one, url, cap).wall
+            script = [f"{bare:.2f}", f"{took / bare:.2f}"]
         print(f"  {name}: {took:.2f} s", file=sys.stderr)
-        rows.append([name, str(2 * cases), f"{ideal:.2f}", f"{took:.2f}", str(served.refused)])
+        ideal = busy(latency, rules).ideal(2 * cases, IN_FLIGHT)
+        times = [f"{ideal:.2f}", f"{took:.2f}", *script]
+        rows.append([name, str(2 * cases), *times, str(served.refused)])
         limits.append([name, *limited(took / ideal, 1.15)])
-    head = ["", "calls", "ideal s", "s", "refused"]
+    head = ["", "calls", "ideal s", "s", "bare s", "s/bare", "refused"]
     show(f"Busy servers, {IN_FLIGHT} in flight, less the start-up of one case", rows, head)
     show("Limits: seconds by ideal", limits)
 
