@@ -118,6 +118,12 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the first question of a model go alone for as long as a busy machine may need."""
+    monkeypatch.setattr("pytest_upskill.engine.pace.ALONE", 30.0)
+
+
+@pytest.fixture
 def shell(
     pytester: pytest.Pytester,
     monkeypatch: pytest.MonkeyPatch,

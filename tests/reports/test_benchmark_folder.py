@@ -264,14 +264,14 @@ def test_an_iteration_is_never_overwritten(tmp_path: Path) -> None:
 def test_a_failed_write_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = Path.write_bytes
+    replace = Path.replace
 
-    def full(file: Path, data: bytes) -> int:
-        if "benchmark.md" in file.name:  # written as a draft first
+    def full(draft: Path, target: Path) -> Path:
+        if target.name == "benchmark.md":
             raise OSError(28, "No space left on device")
-        return write(file, data)
+        return replace(draft, target)
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(OSError, match="No space"):
         add_benchmark(tmp_path, made_run())
     assert list(tmp_path.iterdir()) == []
