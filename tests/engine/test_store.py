@@ -60,6 +60,14 @@ def test_answer_is_there_for_the_next_run(tmp_path: Path) -> None:
     second.close()
 
 
+def test_what_was_written_to_a_cache_is_kept_so_that_costs_stay_the_same(tmp_path: Path) -> None:
+    store = Store(tmp_path / "a.sqlite")
+    answer = replace(ANSWER, usage=Usage(10, 5, 2, 7))
+    store.put("k", "m", answer)
+    assert store.get("k") == stored(answer)
+    store.close()
+
+
 @given(ANSWERS)
 def test_answer_is_stored_whole_or_not_at_all(
     tmp_path_factory: pytest.TempPathFactory, answer: Answer

@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS answers (
     created REAL NOT NULL
 ) WITHOUT ROWID
 """
-# Files and transcripts have their own table because older versions, which may share the store,
+# What few answers have is in a table of its own because older versions, which may share the store,
 # insert into ``answers`` by position. An answer and its extras have the same ``created``, so extras
 # are void once an older version has replaced or deleted their answer.
 _EXTRAS: Final = """

@@ -64,6 +64,8 @@ class Store:
     def put(self, key: str, model: str, answer: Answer) -> None:
         """Store an answer; never an error, since the answer itself is good."""
         usage, extras = answer.usage, extras_to_json(answer.files, answer.transcript)
+        if usage.written:
+            extras["written"] = usage.written
         counts = (usage.input, usage.output, usage.cached)
         self._unsaved[key] = (
             *(key, model, answer.text, *counts, answer.stop, answer.seconds, time.time()),
@@ -240,12 +242,14 @@ def _answer(row: Row) -> Answer | None:
     if not isinstance(text, str) or not isinstance(stop, str):
         return None  # SQLite keeps any type in any column
     try:
-        files, transcript = extras_from_json(json.loads(extras or "{}"))
+        more = json.loads(extras or "{}")
+        files, transcript = extras_from_json(more)
+        usage = Usage(tokens_in, tokens_out, cached, more.get("written", 0))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
     return Answer(
         text,
-        Usage(tokens_in, tokens_out, cached),
+        usage,
         stop,
         known_seconds(seconds),
         stored=True,
