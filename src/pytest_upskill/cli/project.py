@@ -13,15 +13,11 @@ from ..results.history import default_folder
 from ..settings import INI_FILES
 from ..skills.upskill_config import read_config
 
-# In the order of pytest, each with its tables for pytest.
 _LONGEST: Final = 10_000_000  # bytes
+# Where an ini file has its settings for pytest.
 _TABLES: Final = {
-    "pytest.toml": (("pytest",),),
-    ".pytest.toml": (("pytest",),),
-    "pytest.ini": (("pytest",),),
-    ".pytest.ini": (("pytest",),),
+    **dict.fromkeys(INI_FILES, (("pytest",),)),
     "pyproject.toml": (("tool", "pytest", "ini_options"), ("tool", "pytest")),
-    "tox.ini": (("pytest",),),
     "setup.cfg": (("tool:pytest",),),
 }
 _DEFAULT_SKILLS: Final = "skills"  # upskill's default

@@ -14,21 +14,19 @@ from .._util.files import replace_file
 from .._util.json_forms import Strict, read_json_form
 from .._util.texts import digest
 from ..errors import AcceptedError, Setting
-from ..settings import MOST_RUNS, Settings
+from ..settings import Settings
 from ..skills.case import Case
 from ..skills.folder import read_skill_file
-from ..trials.answer import MOST
 from ..trials.plan import Count, Expectation, PlannedCase
 from ..trials.records import Record
 from ..trials.trial import Trial, sample_of, user_text
+from .number_forms import Runs, Whole
 
 RESULTS_NAME: Final = "skill_results.json"
 PYTHON_MARK: Final = "::"  # in the names of Python tests, which no file of cases lists
 _DEEPEST: Final = 20  # that checks are looked for
 DIGITS: Final = 12  # of a digest, enough to see a change
 _HINT: Final = ("Restore it, or delete it and run pytest with ", Setting("accept"), ".")
-
-_Count = Annotated[int, Field(ge=0, le=MOST)]
 
 
 @dataclass(frozen=True)
@@ -77,10 +75,10 @@ Results = Mapping[str, ModelResults]  # by the names of models as users write th
 
 
 class _CaseForm(Strict):
-    passes: _Count
-    runs: Annotated[int, Field(ge=1, le=MOST_RUNS)]  # comparing takes longer the more there are
-    baseline_passes: _Count | None
-    tokens: _Count | None
+    passes: Whole
+    runs: Runs
+    baseline_passes: Whole | None
+    tokens: Whole | None
     case_digest: str
 
     @model_validator(mode="after")

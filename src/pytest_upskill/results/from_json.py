@@ -14,13 +14,14 @@ from .._util.files import LARGEST, read_file
 from .._util.git import Commit
 from .._util.json_forms import read_json_form
 from ..errors import ResultsError
-from ..settings import MOST_RUNS, Gates, Score
+from ..settings import Gates, Score
 from ..skills.skill import UnseenFile
-from ..trials.answer import MOST, MOST_SECONDS
+from ..trials.answer import MOST
 from ..trials.plan import Count, Expectation, PlannedCase, SkillInfo, Unmatched, Why
 from ..trials.records import Outcome, Record
 from ..trials.transcript import TurnKind
 from ..trials.trial import Arm
+from .number_forms import Amount, Number, Runs, Seconds, Share, Whole
 from .run import RunResults
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
@@ -31,15 +32,6 @@ class _Form(BaseModel):
     """Later versions may write more keys; known ones are validated."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
-
-
-# Numbers beyond these were not written by a run; in sums and statistics they would overflow.
-_Whole = Annotated[int, Field(ge=0, le=MOST)]
-_Runs = Annotated[int, Field(ge=1, le=MOST_RUNS)]
-_Seconds = Annotated[float, Field(ge=0, le=MOST_SECONDS, allow_inf_nan=False)]
-_Amount = Annotated[float, Field(ge=0, le=MOST, allow_inf_nan=False)]
-_Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-_Number = Annotated[float, Field(ge=-MOST, le=MOST, allow_inf_nan=False)]
 
 
 def _moment(text: str) -> str:
@@ -66,7 +58,7 @@ class _Skill(_Form):
     name: str
     path: str
     digest: str
-    tokens: _Whole
+    tokens: Whole
     against: str | None = None
     score: Score = "pass"
     seen_files: list[str] = []
@@ -95,7 +87,7 @@ class _Check(_Form):
 class _File(_Form):
     path: str
     text: str | None
-    size: _Whole
+    size: Whole
     digest: str
 
 
@@ -111,30 +103,30 @@ class _Record(_Form):
     case: str
     model: str
     arm: Arm
-    run: _Whole
+    run: Whole
     outcome: Outcome
     output: str | None
-    input_tokens: _Whole | None
-    output_tokens: _Whole | None
-    cached_tokens: _Whole | None
-    seconds: _Seconds | None
+    input_tokens: Whole | None
+    output_tokens: Whole | None
+    cached_tokens: Whole | None
+    seconds: Seconds | None
     stored: bool
     checks: list[_Check]
     error: str | None
-    score: _Share | None = None
-    judge_calls: _Whole = 0
-    judge_input_tokens: _Whole | None = None
-    judge_output_tokens: _Whole | None = None
-    cost: _Amount | None = None
+    score: Share | None = None
+    judge_calls: Whole = 0
+    judge_input_tokens: Whole | None = None
+    judge_output_tokens: Whole | None = None
+    cost: Amount | None = None
     files: list[_File] = []
     transcript: list[_Turn] = []
-    written_tokens: _Whole = 0
+    written_tokens: Whole = 0
 
 
 class _Gates(_Form):
-    min_lift: _Number | None = None
-    min_pass_rate: _Number | None = None
-    max_token_growth: _Number | None = None
+    min_lift: Number | None = None
+    min_pass_rate: Number | None = None
+    max_token_growth: Number | None = None
     confident: bool = False
     no_worse: bool = False
 
@@ -145,15 +137,15 @@ class _Case(_Form):
     question: str | None = None
     tags: list[str] = []
     file: str = ""
-    line: _Whole = 1
+    line: Whole = 1
     digest: str = ""
-    threshold: _Number | None = None
+    threshold: Number | None = None
     compared: bool = True
 
 
 class _Was(_Form):
-    passes: _Whole
-    runs: _Runs
+    passes: Whole
+    runs: Runs
     date: str
 
     @model_validator(mode="after")
@@ -173,7 +165,7 @@ class _Unmatched(_Form):
     model: str
     accepted: _Was
     why: Why
-    of: _Whole = 0
+    of: Whole = 0
 
     def value(self) -> Unmatched:
         was = Count(self.accepted.passes, self.accepted.runs)
@@ -191,7 +183,7 @@ class _Test(_Form):
     new: bool = False
     sample: str = ""
     regression: str = ""
-    of: _Whole = 0
+    of: Whole = 0
 
 
 class _Commit(_Form):
@@ -202,14 +194,14 @@ class _Commit(_Form):
 class _Results(_Form):
     schema_: Annotated[Literal[1], Field(alias="schema")]
     started: Annotated[str, AfterValidator(_moment)]
-    seconds: _Seconds
+    seconds: Seconds
     skills: list[_Skill]
     summary: list[_Summary]
     records: list[_Record]
     cases: list[_Case] = []
     tests: list[_Test] = []
     gates: _Gates = _Gates()
-    looks: Annotated[list[_Runs], Field(max_length=50), AfterValidator(_rising)] = []
+    looks: Annotated[list[Runs], Field(max_length=50), AfterValidator(_rising)] = []
     broken: dict[str, str] = {}
     unmatched: list[_Unmatched] = []
     interrupted: str | None = None

@@ -29,7 +29,7 @@ from ..engine.database import make_folder
 from ..engine.store import FOLDER
 from ..errors import ResultsError
 from ..settings import Score
-from ..trials.answer import MOST, MOST_SECONDS
+from .number_forms import Number, Seconds, Whole
 from .run import RunResults
 from .to_json import in_bytes, results_report
 
@@ -48,9 +48,6 @@ _LONGEST_HEAD: Final = 8_000_000
 _LEVEL: Final = 3  # of 9: 6 takes twice as long to save a tenth of the bytes
 
 
-# As in from_json: others would overflow where they are shown.
-_Whole = Annotated[int, Field(ge=0, le=MOST)]
-_Number = Annotated[float, Field(ge=-MOST, le=MOST, allow_inf_nan=False)]
 _Moment = Annotated[
     AwareDatetime, Field(ge=datetime(1970, 12, 31, tzinfo=UTC), lt=datetime(3000, 1, 2, tzinfo=UTC))
 ]
@@ -63,33 +60,33 @@ class Row:
     skill: str
     model: str
     model_id: str
-    cases: _Whole
-    runs: _Whole
-    errored: _Whole
-    baseline_rate: _Number | None
-    skill_rate: _Number | None
-    lift: _Number | None
-    lift_low: _Number | None
-    lift_high: _Number | None
-    baseline_tokens: _Number | None
-    skill_tokens: _Number | None
-    token_change: _Number | None
-    baseline_cost: _Number | None
-    skill_cost: _Number | None
+    cases: Whole
+    runs: Whole
+    errored: Whole
+    baseline_rate: Number | None
+    skill_rate: Number | None
+    lift: Number | None
+    lift_low: Number | None
+    lift_high: Number | None
+    baseline_tokens: Number | None
+    skill_tokens: Number | None
+    token_change: Number | None
+    baseline_cost: Number | None
+    skill_cost: Number | None
     verdict: str | None
-    skill_rate_low: _Number | None = None
-    skill_rate_high: _Number | None = None
+    skill_rate_low: Number | None = None
+    skill_rate_high: Number | None = None
     score: Score = "pass"  # what lift and verdict are of; runs of earlier versions have just rates
-    baseline_score: _Number | None = None
-    skill_score: _Number | None = None
-    rate_lift: _Number | None = None
-    rate_lift_low: _Number | None = None
-    rate_lift_high: _Number | None = None
-    score_lift: _Number | None = None
-    score_lift_low: _Number | None = None
-    score_lift_high: _Number | None = None
+    baseline_score: Number | None = None
+    skill_score: Number | None = None
+    rate_lift: Number | None = None
+    rate_lift_low: Number | None = None
+    rate_lift_high: Number | None = None
+    score_lift: Number | None = None
+    score_lift_low: Number | None = None
+    score_lift_high: Number | None = None
     digest: str = ""  # of the skill
-    of: _Whole = 0  # cases of the skill; -k or --lf may have selected fewer
+    of: Whole = 0  # cases of the skill; -k or --lf may have selected fewer
     interrupted: bool = False  # the run was stopped before its end
 
     @property
@@ -102,7 +99,7 @@ class Head:
     """What a list of runs shows, known without unpacking the file."""
 
     started: _Moment
-    seconds: Annotated[float, Field(ge=0, le=MOST_SECONDS, allow_inf_nan=False)]
+    seconds: Seconds
     commit: Commit | None
     passed: bool | None  # its gates; None without gates
     rows: tuple[Row, ...]

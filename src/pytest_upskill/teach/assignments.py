@@ -17,20 +17,8 @@ _PASSWORDS: Final = (
     *("contrasena", "пароль", "hasło", "lösenord", "密码", "密碼", "パスワード", "비밀번호"),
 )
 _TOKENS: Final = (
-    *(
-        "secret",
-        "token",
-        "apikey",
-        "key",
-        "key_id",
-        "key-id",
-        "keyid",
-        "credential",
-        "credentials",
-        "auth",
-        "sig",
-    ),
-    *("bearer", "dockerconfigjson", "dockercfg"),
+    *("secret", "token", "apikey", "key", "key_id", "key-id", "keyid", "credential", "credentials"),
+    *("auth", "sig", "bearer", "dockerconfigjson", "dockercfg"),
     *("signature", "sessionid", "session_id", "jsessionid", "phpsessid", "connectionstring"),
     *("assertion", "code_verifier", "data-key", "key-data", "otp", "nonce_secret"),
 )
@@ -53,24 +41,23 @@ _ASSIGNED: Final = re.compile(
 )
 _QUOTED: Final = re.compile(r"[^\"'`\\\n]{1,300}+")
 _PLAIN: Final = re.compile(r"[^\s\"'`\\<>;,(){}\[\]|&]{1,300}+")
-_MORE: Final = re.compile(r"[^\s\"'`\\<>;,(){}\[\]|&]*+")
 _LINE: Final = re.compile(r"[^\n\\\"'<>]{1,200}")
 _KEY_OF: Final = (
     *("secret", "api", "access", "private", "auth", "signing", "encryption", "account", "master"),
     *("license", "licence", "ssh", "tls", "subscription", "deploy", "service", "storage", "shared"),
+    *("client", "consumer", "webhook", "session", "admin", "root", "hmac", "jwt", "cookie"),
     *(
-        "client",
-        "consumer",
-        "webhook",
-        "session",
-        "admin",
-        "root",
-        "hmac",
-        "jwt",
-        "cookie",
         "crypt",
+        "crypto",
+        "app",
+        "application",
+        "project",
+        "publishable",
+        "server",
+        "ingest",
+        "write",
+        "bot",
     ),
-    *("crypto", "app", "application", "project", "publishable", "server", "ingest", "write", "bot"),
     *("restricted", "function", "functions", "host", "wallet", "integration", "rapidapi", "maps"),
 )
 _NO_KEY_OF: Final = (
@@ -91,7 +78,7 @@ _TEMPLATE: Final = re.compile(
     r"|x{4,}|X{4,}|•{2,}|\[(?i:redacted|masked|hidden|secret|filtered)"
 )
 _RANDOM: Final = re.compile(r"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[\w+/=~.:@!#%^*?$-]{12,}")
-_MIXED: Final = re.compile(r"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z]).{6,}")
+MIXED: Final = re.compile(r"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z]).{6,}")
 _LONG: Final = re.compile(
     r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])[A-Za-z+/=_-]{24,}|[a-z]{24,}|[A-Z]{24,}"
 )
@@ -230,13 +217,13 @@ def _is_secret(
         if after != "</":
             return False
     if sep.strip().endswith(","):  # ("password", "hunter2")
-        form = _MIXED if stem in _PASSWORDS else _RANDOM
+        form = MIXED if stem in _PASSWORDS else _RANDOM
         return quoted and " " not in value and form.fullmatch(value) is not None
     if sep.strip() == "" or sep.strip() == "(":
         return _is_spoken_or_flagged(stem, name, sep, value, quoted=quoted, text=text, place=place)
     if stem in ("key", "key_id", "key-id", "keyid") and not _opens_something(name):
         return False  # keys of maps, of caches, of keyboards
-    if stem == "pw" and (name[-1:].isalnum() or not _MIXED.fullmatch(value)):
+    if stem == "pw" and (name[-1:].isalnum() or not MIXED.fullmatch(value)):
         return False
     if stem in ("pass", "auth", "sig", "otp") and name[-1:].islower() and text[place].islower():
         return False  # bypass, oauth, config
@@ -246,7 +233,7 @@ def _is_secret(
     if alone and not _NAMED.match(text, place):
         # PASS: test_x, and perhaps "pass: hunter2"
         plain = text[place].islower() and " " not in value
-        word = _CODE.fullmatch(value) and not _MIXED.fullmatch(value)
+        word = _CODE.fullmatch(value) and not MIXED.fullmatch(value)
         return plain and not word
     prose = re.search(r"(?:is|was|ist|been|to|-):?\Z", sep.strip()) is not None
     loud = text[place].isupper() and text[place + 1].isupper()
@@ -268,7 +255,7 @@ def _is_secret(
         return len(value) >= (5 if "=" in sep else 8) and not _DOTTED.fullmatch(value)
     if loud and len(value) >= 8 and stem not in ("key", "sig", "auth"):
         return not _CODE.fullmatch(value) or len(value) >= 16 or value.islower()
-    if _CODE.fullmatch(value) and not _MIXED.fullmatch(value):
+    if _CODE.fullmatch(value) and not MIXED.fullmatch(value):
         return _LONG.fullmatch(value) is not None and not {"_", "."} & {*value}
     if _DOTTED.fullmatch(value) and not quoted:
         return False
@@ -276,7 +263,7 @@ def _is_secret(
     shortest = 8 if strong and (quoted or loud) else 10 if strong and not prose else 12
     if len(value) < shortest:
         return False
-    random = _RANDOM.fullmatch(value) or (len(value) < 12 and _MIXED.fullmatch(value))
+    random = _RANDOM.fullmatch(value) or (len(value) < 12 and MIXED.fullmatch(value))
     return random is not None or _LONG.fullmatch(value) is not None
 
 
@@ -287,7 +274,7 @@ def _is_password(value: str, *, quoted: bool, loud: bool, prose: bool, stem: str
     if " " in value:
         return quoted and not prose and _is_phrase(value, "pass", "PASS_")
     if prose:
-        return _MIXED.fullmatch(value) is not None or (quoted and len(value) >= 6)
+        return MIXED.fullmatch(value) is not None or (quoted and len(value) >= 6)
     if quoted:
         return len(value) >= 4 and not _DOTTED.fullmatch(value)
     if loud:
@@ -300,7 +287,7 @@ def _is_password(value: str, *, quoted: bool, loud: bool, prose: bool, stem: str
         or {"_", "."} & {*value}
         or not (value.islower() or value.isupper())
     ):
-        return _MIXED.fullmatch(value) is not None and not {"_", "."} & {*value}
+        return MIXED.fullmatch(value) is not None and not {"_", "."} & {*value}
     return len(value) >= 4 or stem == "psk"
 
 
@@ -329,7 +316,7 @@ def _is_spoken_or_flagged(
     shortest = 8 if stem in ("secret", "token", "apikey") else 12
     return (
         len(value) >= shortest
-        and (_MIXED.fullmatch(value) is not None or _LONG.fullmatch(value) is not None)
+        and (MIXED.fullmatch(value) is not None or _LONG.fullmatch(value) is not None)
         and _PATH.fullmatch(value) is None
     )
 
@@ -338,7 +325,7 @@ def _is_spoken(stem: str, name: str, value: str, text: str) -> bool:
     """``use the password Dr4gon!9``, ``token 0a1b…``: only what no word looks like."""
     value = value.rstrip(".,:;!?")
     if stem == "pass":
-        if not _MIXED.fullmatch(value) or not _NAMED.match(text):
+        if not MIXED.fullmatch(value) or not _NAMED.match(text):
             return False
         return not _CODE.fullmatch(value) or re.search("[a-z][A-Z]|[A-Z][a-z]", value) is not None
     if stem not in ("token", "secret", "apikey") and not (stem == "key" and _opens_something(name)):

@@ -11,7 +11,7 @@ from typing import Final
 
 from .._util.keys import HIDDEN, without_keys
 from .._util.tokens import without_tokens
-from .assignments import PASSWORD, SECRET, masked_assignments
+from .assignments import MIXED, PASSWORD, SECRET, masked_assignments
 
 # Patterns that begin with plain text are ten times faster, so lookbehinds come after it.
 _BEARER: Final = re.compile(
@@ -31,20 +31,8 @@ _CURL: Final = re.compile(r"\b(?:curl|https?|xh|wget)\b")
 _PROGRAMS: Final = (
     *("mysql", "mariadb", "7z", "rar", "sshpass", "redis-cli", "docker", "podman", "helm", "az "),
     *("oras", "crane", "mongo", "cqlsh", "snowsql", "bcp", "isql", "htpasswd", "sqlcmd", "zip"),
-    *(
-        "ipmitool",
-        "nmcli",
-        "ldap",
-        "smbclient",
-        "rpcclient",
-        "gh secret",
-        "ssh-keygen",
-        "-store",
-        "-key",
-        "-src",
-        "-dest",
-        "-pass",
-    ),
+    *("ipmitool", "nmcli", "ldap", "smbclient", "rpcclient", "gh secret", "ssh-keygen"),
+    *("-store", "-key", "-src", "-dest", "-pass"),
     *("vault login", "rabbitmqctl", "ConvertTo-SecureString", "net user", "requirepass"),
     *("masterauth", "AUTH ", "wpa-psk", "IDENTIFIED ", "identified ", "WITH ", "with "),
     "PASSWORD(",
@@ -107,7 +95,6 @@ _PAIR: Final = re.compile(
 _JWK: Final = re.compile(r"(\"(?:d|p|q|dp|dq|qi|k)\"\s{0,3}:\s{0,3}\")([\w-]{20,})(?=\")")
 _LOCAL_BACKWARDS: Final = re.compile(r"[\w.%+-]{0,63}[A-Za-z0-9](?![\w.%+/:-])")
 _DOMAIN: Final = re.compile(r"@(?:[A-Za-z0-9][A-Za-z0-9-]{0,62}\.){1,8}[A-Za-z]{2,24}(?![\w-])")
-_MIXED: Final = re.compile(r"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z]).{6,}")
 _HOMES: Final = (
     re.compile(r"/mnt/[a-z]/Users/[\w.@~-]+"),
     re.compile(r"/home/(?<![\w.~-]/home/)[\w.@~-]+"),
@@ -153,14 +140,14 @@ def _masked_once(text: str) -> str:
 
 def _masked_url_user(match: re.Match[str]) -> str:
     """A user without a password may be a token: a Sentry DSN, a GitHub URL."""
-    return f"{match[1]}{SECRET}" if _MIXED.fullmatch(match[2]) else match[0]
+    return f"{match[1]}{SECRET}" if MIXED.fullmatch(match[2]) else match[0]
 
 
 def _masked_user(match: re.Match[str]) -> str:
     """Other programs have -u too, for example with the ids of a user and a group."""
     name, password = match[1], match[3]
     curl = _CURL.search(match.string, max(0, match.start() - 300), match.start())
-    likely = len(password) >= 8 and _MIXED.fullmatch(password)
+    likely = len(password) >= 8 and MIXED.fullmatch(password)
     return f"{name}{PASSWORD}" if likely or (curl and not password.isdigit()) else match[0]
 
 
@@ -180,7 +167,7 @@ def _masked_command(match: re.Match[str]) -> str:
         return match[0]
     if match[1][-2:] == "-p" and (value[:1] in "=:" or value.startswith("ort")):
         return match[0]
-    if match[1].startswith("AUTH") and not _MIXED.fullmatch(value):
+    if match[1].startswith("AUTH") and not MIXED.fullmatch(value):
         return match[0]
     return f"{match[1]}{match[2] or ''}{PASSWORD}"
 
