@@ -73,6 +73,7 @@ def test_a_write_that_fails_keeps_the_old_file_and_leaves_no_draft(
 def test_a_file_below_dev_is_replaced_too() -> None:
     """/dev/shm is a file system like any other."""
     assert not is_stream(Path("/dev/shm/new/a.jsonl"))
+    assert not is_stream(Path("out/dev/fd/a.jsonl"))
     streams = ["/dev/stdout", "/dev/fd/3", "/dev/null", "/proc/self/fd/1"]
     assert all(is_stream(Path(stream)) for stream in streams)
 

@@ -54,7 +54,7 @@ def _require_regular(status: os.stat_result) -> None:
 
 def is_stream(file: Path) -> bool:
     """Whether it is a pipe, a device, or a stream of this process, even if that leads to a file."""
-    own = str(file) in ("/dev/stdout", "/dev/stderr") or file.parts[1:3] == ("dev", "fd")
+    own = str(file) in ("/dev/stdout", "/dev/stderr") or file.parts[:3] == ("/", "dev", "fd")
     return own or file.parts[:2] == ("/", "proc") or (file.exists() and not file.is_file())
 
 

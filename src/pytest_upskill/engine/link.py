@@ -6,6 +6,7 @@ xdist's own channel carries, so nobody else can connect.
 """
 
 import os
+import selectors
 import socket
 import tempfile
 import threading
@@ -18,7 +19,6 @@ from multiprocessing.connection import (
     Connection,
     answer_challenge,
     deliver_challenge,
-    wait,
 )
 from pathlib import Path
 from typing import Any, Final
@@ -67,13 +67,19 @@ class LinkServer:
         self._folder.cleanup()
 
     def _accept(self) -> None:
-        while self._woken not in wait([self._server, self._woken]):
-            try:
-                client, _ = self._server.accept()
-                client.setblocking(True)
-                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
-            except (OSError, RuntimeError):  # it has left, or there are too many files or threads
-                time.sleep(_PAUSE)
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._server, selectors.EVENT_READ)
+            selector.register(self._woken, selectors.EVENT_READ)
+            while self._woken not in [key.fileobj for key, _ in selector.select()]:
+                self._accept_one()
+
+    def _accept_one(self) -> None:
+        try:
+            client, _ = self._server.accept()
+            client.setblocking(True)
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+        except (OSError, RuntimeError):  # it has left, or there are too many files or threads
+            time.sleep(_PAUSE)
 
     def _serve(self, client: socket.socket) -> None:
         connection: Connection[Any, Any] = Connection(client.detach())
