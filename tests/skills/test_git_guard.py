@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill._util.git import commit_of, repository_of
+from pytest_upskill._util import git as git_calls
+from pytest_upskill._util.git import commit_of, ignored_in, repository_of
 from pytest_upskill.errors import SettingsError
 from pytest_upskill.settings import Settings
 from pytest_upskill.skills.at_ref import require_ref
@@ -189,3 +190,24 @@ def test_an_empty_git_folder_is_no_repository(tmp_path: Path) -> None:
     skill = skill_with_a_past(tmp_path, old=OLD)
     (skill / ".git").mkdir()
     assert previous(skill) == OLD
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders")
+def test_a_pipe_that_git_waits_for_holds_up_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skill = skill_with_a_past(tmp_path / "project", old=OLD)
+    monkeypatch.setattr(git_calls, "_SECONDS", 0.5)
+    for name in (".gitattributes", ".gitignore"):
+        os.mkfifo(skill / name)
+    assert commit_of(tmp_path / "project", ["skills/gate"]) is None
+    assert not ignored_in(skill)(Path("SKILL.md"))
+
+
+def test_git_that_takes_too_long_is_one_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skill = skill_with_a_past(tmp_path / "project", old=OLD)
+    monkeypatch.setattr(git_calls, "_SECONDS", 0.0)
+    with pytest.raises(SettingsError, match=r"git rev-parse did not end within 0 s in .*project"):
+        previous(skill)

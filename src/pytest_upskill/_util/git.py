@@ -30,6 +30,7 @@ _ENVIRONMENT: Final = {
     "GIT_TERMINAL_PROMPT": "0",
 }
 _EMPTY: Final = "PYTEST_UPSKILL_EMPTY"
+_SECONDS: Final = 20.0  # git waits for ever for a pipe named .gitattributes
 
 
 @dataclass(frozen=True)
@@ -57,15 +58,22 @@ def repository_of(folder: Path) -> Path | None:
 
 
 def run_git(top: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
-    """Run git at the top of a work tree. Raises OSError if git is not installed."""
+    """Run git at the top of a work tree.
+
+    Raises OSError if git is not installed, TimeoutError (which is one) if it takes too long.
+    """
     env = {name: value for name, value in os.environ.items() if name not in _HOOK_VARIABLES}
-    return subprocess.run(
-        ["git", "-C", str(top), *_GUARDED, *args],
-        env={**env, **_ENVIRONMENT, "GIT_CEILING_DIRECTORIES": str(top.parent), _EMPTY: ""},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-    )
+    try:
+        return subprocess.run(
+            ["git", "-C", str(top), *_GUARDED, *args],
+            env={**env, **_ENVIRONMENT, "GIT_CEILING_DIRECTORIES": str(top.parent), _EMPTY: ""},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        raise TimeoutError(f"git {args[0]} did not end within {_SECONDS:g} s") from None
 
 
 def ignored_in(folder: Path) -> Callable[[Path], bool]:
@@ -90,7 +98,7 @@ def ignored_in(folder: Path) -> Callable[[Path], bool]:
 
 
 def commit_of(folder: Path, watched: Sequence[str] = ()) -> Commit | None:
-    """The commit checked out in a folder; None outside a repository.
+    """The commit checked out in a folder; None outside a repository, or if git can't tell.
 
     Untracked files count as changes only in the ``watched`` folders, since the reports of a run
     are untracked too.

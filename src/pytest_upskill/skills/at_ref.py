@@ -101,6 +101,8 @@ def _git(ref: str, top: Path, *args: str, may_fail: int = 0) -> bytes:
     """The output of git; empty if it exits with ``may_fail``."""
     try:
         done = run_git(top, *args)
+    except TimeoutError as error:
+        raise _wrong(ref, f"{error} in {top}", "Check the repository.") from None
     except OSError as error:
         raise _wrong(ref, f"can't run git: {error}", "Install git.") from None
     if done.returncode not in (0, may_fail):
