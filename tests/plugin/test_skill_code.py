@@ -82,6 +82,25 @@ def test_no_code_of_a_tested_skill_runs(
     assert ran(project) == ""
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--skill=skills/gate/more/inner"],
+        ["skills/gate/more/inner"],
+        ["skills/gate/more/inner/SKILL.md", "-o", "skill_paths="],
+    ],
+    ids=" ".join,
+)
+def test_a_skill_around_the_tested_one_runs_no_code_either(
+    pytester: pytest.Pytester, project: Path, args: Sequence[str]
+) -> None:
+    write_skill(project / SKILL / "more/inner")
+    result = pytester.runpytest_inprocess(*args)
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*inner on scripted:*"])
+    assert ran(project) == ""
+
+
 def test_it_runs_if_allowed_and_the_header_says_how(
     pytester: pytest.Pytester, project: Path
 ) -> None:

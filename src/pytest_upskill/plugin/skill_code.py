@@ -48,6 +48,9 @@ class SkillCode:
         all_of_them = given or (not known.file_or_dir and here == config.rootpath)
         self._near = None if all_of_them else _forms(paths)
         self._folders = set(_forms(arg.skill_file.parent for arg in named))
+        # A skill may be inside another one, whose code is a stranger's too.
+        chosen = self._roots if given else filter(_may_be_skill, self._near or ())
+        self._inner = (*chosen, *self._folders)
         self._known: dict[Path, bool] = {}
         self._paths: list[Path] = []  # that pytest would collect
 
@@ -77,15 +80,15 @@ class SkillCode:
         return self._known[folder]
 
     def _is_tested(self, folder: Path) -> bool:
-        from ..skills.folder import SKILL_NAMES
-
         if folder in self._folders:
             return True
+        around = any(path.is_relative_to(folder) for path in self._inner)
+        if around and not self._here.is_relative_to(folder):
+            return _may_be_skill(folder)
         if not any(map(folder.is_relative_to, self._roots)):
             return False
         near = self._near is None or any(map(folder.is_relative_to, self._near))
-        # A broken link counts too: it may be whole tomorrow.
-        return near and any(os.path.lexists(folder / name) for name in SKILL_NAMES)
+        return near and _may_be_skill(folder)
 
     def _is_project(self, folder: Path) -> bool:
         ini = self._config.inipath
@@ -208,6 +211,13 @@ def keep_code_of_skills_out(config: pytest.Config) -> None:
 def code_kept_out(config: pytest.Config) -> SkillCode | None:
     """None if the code of skills may run, or if no skill is tested."""
     return config.stash.get(_KEY, None)
+
+
+def _may_be_skill(folder: Path) -> bool:
+    """Whether there is a SKILL.md. A broken link counts too: it may be whole tomorrow."""
+    from ..skills.folder import SKILL_NAMES
+
+    return any(os.path.lexists(folder / name) for name in SKILL_NAMES)
 
 
 def _own_words(config: pytest.Config) -> list[str]:
