@@ -213,7 +213,7 @@ def _add_compare(commands: Any) -> None:
             "compare",
             "show what changed from run A to run B, case by case",
             "pytest-upskill runs compare last~1 last --fail-if-worse",
-            f"0 success, 1 worse or not known (--fail-if-worse), {USAGE}",
+            f"0 success, 1 by --fail-if-worse, {USAGE}",
         ),
     )
     parser.add_argument("before", metavar="A", help=_ID_HELP)
@@ -221,7 +221,7 @@ def _add_compare(commands: Any) -> None:
     parser.add_argument(
         "--fail-if-worse",
         action="store_true",
-        help="exit with 1 if a skill is significantly worse on a model, or nobody can tell",
+        help="exit with 1 if a skill is significantly worse on a model, or that can't be decided",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     _add_dir(parser)
