@@ -453,3 +453,19 @@ def test_the_schema_is_not_blamed_for_other_refusals(provider: str) -> None:
     with LoopbackServer(lambda _: refusals.pop() if refusals else Reply("{}")) as server:
         asyncio.run(ask_twice(spec_of(provider, server.url)))
     assert [schema_of(asked) for asked in server.asked] == [SCHEMA, None, SCHEMA]
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_no_question_is_redirected_to_another_server(provider: str, status: int) -> None:
+    with LoopbackServer(lambda _: Reply("from elsewhere")) as other:
+        moved = {"location": other.url.replace("//", "//user:word@") + "/v1/messages?token=abc"}
+        error = trouble(provider, lambda _: Fault("status", status, headers=moved))
+    assert not other.asked
+    assert error.fatal
+    assert f"{status} from " in str(error)
+    assert f"a redirect to {other.url}/v1/messages, which is not followed" in str(error)
+    assert error.paid is None
+
+
+def test_redirect_to_nowhere_is_an_error(provider: str) -> None:
+    assert "a redirect to another address" in str(trouble(provider, lambda _: Fault("status", 302)))

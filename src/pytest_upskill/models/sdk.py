@@ -21,7 +21,7 @@ from .._util.keys import HIDDEN, know, password_of
 from .._util.texts import one_line
 from ..errors import ModelError, Setting
 from ..trials.answer import Usage
-from .port import ModelSpec
+from .port import ModelSpec, shown_address
 from .rate_limits import note_reply, note_start, retry_after
 from .reply_size import MOST_BYTES, MOST_VALUES, TooLarge, limit_size
 
@@ -35,6 +35,7 @@ CONNECT_SECONDS: Final = 10.0
 NO_KEY: Final = "no-key"
 # A gateway gave up on the server, which may have worked all the same, for money.
 _TIMED_OUT: Final = (408, 504, 524)
+_REDIRECTS: Final = (301, 302, 303, 307, 308)
 _UNPAID: Final = ("insufficient_quota", "billing_error", "billing_hard_limit_reached")
 Secrets = tuple[str, ...]
 # Of the SDKs' HTTP client: they run in the task that asks.
@@ -52,7 +53,11 @@ def client_options(sdk: ModuleType, spec: ModelSpec, timeout: float) -> dict[str
         "timeout": limits,
         "max_retries": 0,  # the engine retries
         # 1.7 ms of CPU time per call, instead of 2.8 with the SDKs' default transport.
-        "http_client": sdk.DefaultAioHttpClient(timeout=limits, event_hooks=_HOOKS),
+        # A redirect would take the skill to a server that nobody named, and lose the question: most
+        # of them turn it into a GET.
+        "http_client": sdk.DefaultAioHttpClient(
+            timeout=limits, event_hooks=_HOOKS, follow_redirects=False
+        ),
     }
 
 
@@ -175,6 +180,11 @@ def _status_error(error: Any, spec: ModelSpec, secrets: Secrets) -> ModelError:
     status = int(error.status_code)
     said = error_text(error, secrets)
     problem = f"{status} from {spec.address}: {said}"
+    if status in _REDIRECTS:
+        where = shown_address(error.response.headers.get("location") or "")
+        leads = f"a redirect to {clean(where, secrets) or 'another address'}, which is not followed"
+        hint = "Check the address, or name the one that it leads to"
+        return ModelError(f"{status} from {spec.address}: {leads}", hint, fatal=True)
     if status in (401, 403):
         name = " or ".join(spec.provider.key_envs) or "the server's key"
         return ModelError(problem, f"Check {name}", fatal=True)
