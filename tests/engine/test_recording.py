@@ -56,6 +56,9 @@ def test_recording_keeps_files_and_transcript(
         {"transcript": [{"kind": "new", "text": ""}]},
         {"transcript": ["text"]},
         {"usage": []},
+        {"text": None},
+        {"text": {"a": "gate"}},
+        {"stop": None},
     ],
 )
 def test_invalid_line_is_reported_by_number(tmp_path: Path, broken: dict[str, object]) -> None:

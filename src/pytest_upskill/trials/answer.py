@@ -197,10 +197,13 @@ class Answer:
     @classmethod
     def from_json(cls, data: dict[str, Any], *, stored: bool = False) -> "Answer":
         files, transcript = extras_from_json(data)
+        text, stop = data["text"], data["stop"]
+        if not isinstance(text, str) or not isinstance(stop, str):
+            raise ValueError("text and stop must be strings")
         return cls(
-            str(data["text"]),
+            text,
             Usage(**data["usage"]),
-            str(data["stop"]),
+            stop,
             known_seconds(data["seconds"]),
             stored,
             files=files,
