@@ -146,6 +146,23 @@ def test_fatal_error_costs_one_call(word: str) -> None:
     assert replies[0].startswith(f"m: raise {word} 0")
 
 
+def test_one_forbidden_question_leaves_others_alone() -> None:
+    wanted = [
+        question(text) for text in ("a", "raise fatal 1", "raise fatal 2", "b", "raise fatal")
+    ]
+    with engine_of(("m", Recorder()), concurrency=1) as engine:
+        replies = texts(engine.ask([*wanted, question("c")]))
+    assert replies == ["A", "m: raise fatal 1", "m: raise fatal 2", "B", "m: raise fatal", "C"]
+
+
+def test_key_that_works_no_more_costs_few_calls() -> None:
+    wanted = [question("a"), *(question(f"raise fatal {number}") for number in range(9))]
+    with engine_of(("m", model := Recorder()), concurrency=1) as engine:
+        replies = texts(engine.ask(wanted))
+    assert len(model.asked) == 1 + 3
+    assert set(replies[3:]) == {"m: raise fatal 2"}
+
+
 def test_server_that_answered_before_gets_more_questions_after_an_outage() -> None:
     wanted = [question("a"), question("raise unreachable"), question("b")]
     with engine_of(("m", Recorder()), concurrency=1) as engine:

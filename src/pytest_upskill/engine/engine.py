@@ -334,7 +334,7 @@ class Engine:
         tries = f" ({job.attempts} attempts)" if job.attempts > 1 else ""
         reason = f"{lane.name}: {error.message(self._spell, tries)}"
         # No server has answered so far: the other questions would fail the same way.
-        if error.fatal or (error.unreachable and not lane.answered):
+        if (error.fatal and lane.is_hopeless()) or (error.unreachable and not lane.answered):
             lane.dead = reason
         return NoAnswer(reason)
 

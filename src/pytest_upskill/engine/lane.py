@@ -18,6 +18,9 @@ from .quotas import Quotas
 _MAX_ATTEMPTS: Final = 5
 # A question that was refused this often waits for all others: perhaps no server ever takes it.
 _MOST_REFUSED: Final = 4
+# A filter may forbid one question, and one server of many may not know the key or the model. So
+# many refusals in a row, after answers, are no accident.
+_MOST_FATAL: Final = 3
 _NO_LIMIT: Final = 1_000_000
 
 
@@ -61,6 +64,7 @@ class Lane:
     answered: bool = False
     dead: str | None = None  # why nothing more is asked
     retries: int = 0
+    fatal: int = 0  # fatal errors since the last answer
 
     def __post_init__(self) -> None:
         self._pace = Pace()
@@ -134,9 +138,15 @@ class Lane:
     def note_answer(self, job: Job, answer: Answer) -> None:
         assert self.limit is not None
         self.answered = True
+        self.fatal = 0
         self.limit.answered()
         self._pace.answered(job.call)
         self._quotas.answered(job.call, answer.quotas, answer.usage)
+
+    def is_hopeless(self) -> bool:
+        """Note a fatal error; whether all other questions would meet it too."""
+        self.fatal += 1
+        return not self.answered or self.fatal >= _MOST_FATAL
 
     def note_failure(self) -> None:
         """A call failed without being refused."""
