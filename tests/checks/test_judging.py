@@ -100,7 +100,7 @@ def test_earlier_turns_are_labelled() -> None:
 @given(st.text(max_size=200))
 def test_no_answer_can_close_its_own_mark(hostile: str) -> None:
     def mark_of(text: str) -> str:
-        (asked,) = first_questions(RUBRIC, QUESTION, Answer(f"{text}."))
+        (asked,) = first_questions(RUBRIC, QUESTION, Answer(f"Yes. {text}."))
         prompt = asked.messages[0][1]
         assert f"<answer {asked.mark}>" in prompt
         assert prompt.count(asked.mark) == 5

@@ -16,6 +16,7 @@ from ..trials.answer import without_reasoning
 
 _LONGEST_REPLY: Final = 100_000  # characters; a judge may write some 20,000
 _MOST_OBJECTS: Final = 5_000  # tries to read one: quoted code is full of braces
+_SHORTEST_END: Final = '"verdict":"pass"}]}'  # of a reply
 _VERDICT: Final = {
     "type": "object",
     "properties": {
@@ -41,8 +42,10 @@ class Ruling(BaseModel):
 
 
 class _Reply(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True)
+    # An answer that is quoted as it is could end the verdicts and open another key for the rest.
+    model_config = ConfigDict(extra="forbid", strict=True)
 
+    mark: str
     verdicts: list[Ruling]
 
 
@@ -79,17 +82,22 @@ def schema(criteria: int) -> str:
     )
 
 
-def read_reply(text: str, criteria: int, mark: str) -> list[Ruling] | str:
-    """The verdicts of a reply in the order of the criteria, or the problem with it."""
+def read_reply(text: str, criteria: int, mark: str, judged: str = "") -> list[Ruling] | str:
+    """The verdicts of a reply in the order of the criteria, or the problem with it.
+
+    ``judged`` is what the judge may have copied.
+    """
     if len(text) > _LONGEST_REPLY:
         return f"it has {len(text):,} characters"
     objects = list(_objects_in(without_reasoning(text)))
     if not objects:
         return "it has no complete JSON object"
-    marked = [data for data in objects if data.get("mark") == mark]
+    marked = [(data, source) for data, source in objects if data.get("mark") == mark]
     if not marked:
         return f'no object in it has the mark "{mark}"'
-    read = [_verdicts_of(data, criteria) for data in marked]
+    if any(_is_copied(source, judged) for _, source in marked):
+        return "its verdicts end with words of the answer: quotes in a text need a backslash"
+    read = [_verdicts_of(data, criteria) for data, _ in marked]
     problems = [one for one in read if isinstance(one, str)]
     if problems:
         return problems[0]
@@ -97,6 +105,16 @@ def read_reply(text: str, criteria: int, mark: str) -> list[Ruling] | str:
     if len({tuple(ruling.verdict for ruling in rulings) for rulings in found}) > 1:
         return f"it has {len(found)} different sets of verdicts"
     return found[-1]
+
+
+def _is_copied(source: str, judged: str) -> bool:
+    """Whether the end of an object stands in the answer as well.
+
+    A judge that quotes without a backslash lets the answer close its string, and then the object,
+    with verdicts of its own.
+    """
+    end = "".join(source.split())[-len(_SHORTEST_END) :]
+    return end in "".join(judged.split())
 
 
 def _verdicts_of(data: dict[str, Any], criteria: int) -> list[Ruling] | str:
@@ -112,8 +130,8 @@ def _verdicts_of(data: dict[str, Any], criteria: int) -> list[Ruling] | str:
     return sorted(found, key=lambda ruling: ruling.criterion)
 
 
-def _objects_in(text: str) -> Iterator[dict[str, Any]]:
-    """The complete JSON objects of a text, whatever is around them; not those inside others."""
+def _objects_in(text: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """The complete JSON objects of a text and their sources; not those inside others."""
     at = text.find("{")
     for _ in range(_MOST_OBJECTS):
         if at < 0:
@@ -123,7 +141,7 @@ def _objects_in(text: str) -> Iterator[dict[str, Any]]:
         except (ValueError, RecursionError):
             end = at + 1
         else:
-            yield data
+            yield data, text[at:end]
         at = text.find("{", end)
 
 
