@@ -144,6 +144,18 @@ Private-Lines: 2\n⟦{B64}\n{B64}⟧\nPrivate-MAC: abc
 AK¦IA{U16} ⟦{B40}⟧
 ⟦$2b$12${A53}⟧
 root:⟦$6$saltsalt${A86}⟧:19000:0:99999:7:::
+⟦tgp¦_v1_{A43}⟧
+⟦fw¦_{A24}⟧
+⟦bkua¦_{H40}⟧
+⟦1/¦{D16}:{H32}⟧
+token¦-abcde:⟦{L54}⟧
+⟦cio¦{A32}⟧
+⟦xprv¦9{A107}⟧
+⟦nsec¦1{L58}⟧
+bob:⟦{SHA}{B27}=⟧
+⟦xox¦d-{A60}%2F{A20}⟧
+https://hc-ping¦.com/⟦{U}⟧
+https://ntfy¦.sh/⟦{A16}⟧
 """
 
 # Known by what stands around them.
@@ -461,6 +473,59 @@ eyJ0eXAiOiJKV1QiLCJhbGciOi.⟦eyJzdWIiOiIx{A30}.{A30}⟧
 https://x.org/?auth=⟦{A30}⟧
 https://x.org/#access_token=⟦{A30}⟧&x
 https://s3.x/?X-Amz-Credential=⟦AK¦IA{U16}%2F2024⟧
+VAULT_DEV_ROOT_TOKEN_ID=⟦{A24}⟧
+MINIO_ROOT_PASSWORD: ⟦miniosecret⟧
+dsn: "bob:⟦hunter2⟧@tcp(127.0.0.1:3306)/shop"
+mc alias set minio http://localhost:9000 admin ⟦S3cretMinio9⟧
+twine upload -u bob -p ⟦hunter22⟧ dist/*
+poetry config http-basic.corp bob ⟦hunter22⟧
+bundle config gems.corp.com bob:⟦hunter22⟧
+storePassword '⟦hunter22⟧'
+Authorization: Digest username="bob", response="⟦{H32}⟧"
+X-Auth: Basic ⟦Ym9iOnNlY3JldDEyMw==⟧
+smtp.login("bob", "⟦hunter22⟧")
+server.login('bob', '⟦abcd efgh ijkl mnop⟧')
+lftp -u bob,⟦hunter22⟧ sftp://x.org
+vault write auth/approle/login role_id=x secret_id=⟦{U}⟧
+Unseal Key 1: ⟦{B44}⟧
+SecretID:         ⟦{U}⟧
+Secret ID    = ⟦{U}⟧
+neo4j-admin set-initial-password ⟦hunter22⟧
+cypher-shell -u neo4j -p ⟦hunter22⟧
+SET PASSWORD FOR 'bob'@'%' = '⟦hunter22⟧';
+CREATE ROLE bob LOGIN PASSWORD '⟦hunter22⟧';
+ALTER USER sa WITH PASSWORD=N'⟦hunter22⟧'
+sqlplus system/⟦Oracle123⟧@xe
+expdp userid=bob/⟦hunter22⟧
+InstrumentationKey=⟦{U}⟧;IngestionEndpoint=https://x
+net use z: //srv/x /user:bob ⟦hunter22⟧
+schtasks /create /ru bob /rp ⟦hunter22⟧
+psexec //srv -u bob -p ⟦hunter22⟧ cmd
+xfreerdp /v:srv /u:bob /p:⟦hunter22⟧
+expect "word:"; send "⟦hunter22⟧\\r"
+openssl enc -aes-256-cbc -k ⟦hunter22⟧ -in a
+useradd -p $(openssl passwd -1 ⟦hunter22⟧) bob
+chpasswd <<< "bob:⟦hunter22⟧"
+yes ⟦hunter22⟧ | passwd bob
+new password for bob: ⟦hunter22⟧
+nmcli dev wifi connect home password ⟦hunter22⟧
+Key Content            : ⟦hunter22⟧
+Product key: ⟦{U5}-{U5}-{U5}-{U5}-{U5}⟧
+co = cohere.Client("⟦{A40}⟧")
+algoliasearch("APP1234567", "⟦{H32}⟧")
+BW_SESSION="⟦{B86}==⟧"
+MJ_APIKEY_PRIVATE=⟦{H32}⟧
+shodan init ⟦{A32}⟧
+snyk auth ⟦{U}⟧
+codecov -t ⟦{U}⟧
+-Dsonar.login=⟦{H40}⟧
+tls.key: ⟦LS0tLS1CRUdJTi{A100}⟧
+aws ssm put-parameter --name /db/pw --type SecureString --value ⟦hunter22⟧
+wrangler secret put X <<< ⟦{A24}⟧
+echo "⟦hunter22⟧" | wrangler secret put X
+https://api.x.org/data?appid=⟦{H32}⟧
+https://x.org/reset-password/⟦{A40}⟧
+https://x.org/invite/⟦{A24}⟧
 """
 
 

@@ -84,7 +84,7 @@ _FORMATS: Final = (
     rf"xkeysib-[a-f0-9]{{60,}}-{_A}{{16}}|xsmtpsib-[a-f0-9]{{60,}}-{_A}{{16}}",  # Brevo
     r"sntry[su]_[\w+/=]{40,}",  # Sentry
     r"shippo_(?:live|test)_[a-fA-F0-9]{40}|shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}",  # Shopify
-    r"xox[abceoprs](?:\.xox[bp])?-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{20,}",  # Slack
+    r"xox[abcdeoprs](?:\.xox[bp])?-[A-Za-z0-9%+/-]{10,}|xapp-[A-Za-z0-9-]{20,}",  # Slack
     r"sq[pau]_[a-f0-9]{40}",  # SonarQube
     r"sgp_(?:[a-fA-F0-9]{16}_|local_)?[a-fA-F0-9]{40}",  # Sourcegraph
     rf"EAAA{_W}{{50,}}|sq0(?:atp|csp|idp)-{_W}{{22,}}",  # Square
@@ -92,6 +92,10 @@ _FORMATS: Final = (
     rf"sb_secret_{_W}{{20,}}|sbp_[a-f0-9]{{40}}",  # Supabase
     r"tskey-[a-z]+-[A-Za-z0-9-]{16,}|tvly-[\w-]{20,}",  # Tailscale, Tavily
     r"tfp_[\w.=-]{40,}",  # Typeform
+    rf"tgp_v1_{_W}{{30,}}|fw_{_A}{{22,}}|bk[a-z]{{2}}_[a-f0-9]{{40}}",  # Together, Fireworks
+    rf"1/\d{{16}}:[a-f0-9]{{32}}|token-[a-z0-9]{{5}}:[a-z0-9]{{54}}|cio{_A}{{32}}(?!{_A})",
+    rf"[xyz]prv{_A}{{100,}}|nsec1[a-z0-9]{{58}}",  # wallets
+    r"\{S?SHA(?:256|512)?\}[A-Za-z0-9+/]{20,}=*|SCRAM-SHA-\d+\$\d+:[\w+/=$:]{40,}",
     r"(?:SK|AC)[a-f0-9]{32}(?![A-Za-z0-9])",  # Twilio
     rf"vc[pkiar]_{_A}{{24,}}|vercel_blob_rw_{_W}{{30,}}",  # Vercel
     rf"wandb_v1_{_W}{{30,}}|xai-{_A}{{20,}}",
@@ -129,7 +133,7 @@ _HOOKS: Final = re.compile(
     r"|\.webhook\.office\.com/|outlook\.office\.com/webhook/|logic\.azure\.com[^\s\"'<>]{0,300}sig="
     r"|hooks\.zapier\.com/hooks/catch/|maker\.ifttt\.com/(?:trigger|use)/"
     r"|hook\.(?:eu|us)\d\.make\.com/|open\.(?:feishu|larksuite)\.(?:cn|com)/open-apis/bot/v2/hook/"
-    r"|api\.telegram\.org/bot)([\w%+=:@./-]{16,})"
+    r"|api\.telegram\.org/bot|hc-ping\.com/|ntfy\.sh/)([\w%+=:@./-]{16,})"
 )
 _PEM: Final = re.compile(
     r"-----BEGIN ([A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?)-----"

@@ -18,14 +18,15 @@ _PASSWORDS: Final = (
 )
 _TOKENS: Final = (
     *("secret", "token", "apikey", "key", "key_id", "key-id", "keyid", "credential", "credentials"),
-    *("auth", "sig", "bearer", "dockerconfigjson", "dockercfg"),
+    *("auth", "sig", "bearer", "dockerconfigjson", "dockercfg", "_session", "sonar.login"),
+    *("secret_id", "secretid", "secret id", "token_id"),
     *("signature", "sessionid", "session_id", "jsessionid", "phpsessid", "connectionstring"),
     *("assertion", "code_verifier", "data-key", "key-data", "otp", "nonce_secret"),
 )
 _STEMS: Final = (*_PASSWORDS, *_TOKENS)
 _REST: Final = (
     r"(?:word|wd|phrase|code|wort|e)?(?:[_-]?(?:prod|production|dev|staging|test|live|default|plain"
-    r"|current|base|base64|b64|value|text|string|hash|\d{1,3}))?"
+    r"|current|base|base64|b64|value|text|string|hash|private|\d{1,3})|[ ]\d)?"
     r"(?:s(?=[\"']?[ ]{0,9}[:=][ ]{0,9}[\"']))?"
 )
 _VALUE_KEY: Final = r"[\"']?\s{0,20},?\s{0,20}[\"']?(?:value|defaultValue|content)[\"']?\s{0,3}[:=]"
@@ -33,9 +34,11 @@ _ASSIGNED: Final = re.compile(
     rf"(?i:{_REST})(?![a-z0-9])"
     # Not [ \t]: JSON in JSON has \n and \" as text.
     rf"(?P<sep>(?i:{_VALUE_KEY})\s{{0,3}}"
-    r"|\\*[\"'`]?\]?\)?[ \t]{0,12}(?::=|=>|\?=|\|\|=|[=:](?![=:]))(?:\s|\\n){0,3}"
+    r"|\\*[\"'`]?\]?\)?[ \t]{0,12}(?::=|=>|\?=|\|\|=|[=:](?![=:]))"
+    r"(?:[ ]{4,24}|(?:\s|\\n){0,3})"
     r"|[ ](?:(?:for|of|on|to)[ ](?:[\w@.-]{1,30}[ ]){1,4}?)?(?:is|was|=|ist|-|has[ ]been)"
     r"(?:[ ](?:set|now|changed|reset|updated)[ ]to)?:?(?:\s|\\n){1,3}"
+    r"|[ ]for[ ][\w@.'-]{1,40}:[ ]{1,3}"
     r"|[ \t]{1,8}|\\*[\"']?[ ]?/?>|\([ ]?|\\*[\"'],[ ]{0,3}(?=\\*[\"']))"
     r"(?:[bru]{1,2}(?=[\"']))?(?P<quote>\\*[\"'`])?"
 )
@@ -43,6 +46,7 @@ _QUOTED: Final = re.compile(r"[^\"'`\\\n]{1,300}+")
 _PLAIN: Final = re.compile(r"[^\s\"'`\\<>;,(){}\[\]|&]{1,300}+")
 _LINE: Final = re.compile(r"[^\n\\\"'<>]{1,200}")
 _KEY_OF: Final = (
+    *("unseal", "instrumentation", "product", "recovery"),
     *("secret", "api", "access", "private", "auth", "signing", "encryption", "account", "master"),
     *("license", "licence", "ssh", "tls", "subscription", "deploy", "service", "storage", "shared"),
     *("client", "consumer", "webhook", "session", "admin", "root", "hmac", "jwt", "cookie"),
@@ -190,7 +194,7 @@ def _name_before(text: str, place: int) -> str:
 
 def _opens_something(name: str) -> bool:
     """Whether a key of this name may be a secret: an API key, or any in capitals, as FOO_KEY."""
-    word = name.rstrip("_ -").lower()
+    word = name.rstrip("_ -.").lower()
     if word.endswith(_NO_KEY_OF):
         return False
     loud = name[-1:] == "_" and (name[-2:-1].isupper() or name[-2:-1].isdigit())
@@ -235,9 +239,9 @@ def _is_secret(
         plain = text[place].islower() and " " not in value
         word = _CODE.fullmatch(value) and not MIXED.fullmatch(value)
         return plain and not word
-    prose = re.search(r"(?:is|was|ist|been|to|-):?\Z", sep.strip()) is not None
-    loud = text[place].isupper() and text[place + 1].isupper()
-    loud = loud and ("=" in sep or (stem == "secret" and sep.strip() == ":"))
+    prose = re.search(r"(?:is|was|ist|been|to|-):?\Z|\Afor ", sep.strip()) is not None
+    in_capitals = text[place].isupper() and text[place + 1].isupper()
+    loud = in_capitals and ("=" in sep or (stem == "secret" and sep.strip() == ":"))
     if stem in _PASSWORDS:
         at = text.find(value, place)
         if (
@@ -245,7 +249,8 @@ def _is_secret(
             and _CODE.fullmatch(value)
             and text[at + len(value) :][:1] in ("", "\n")
         ):
-            loud = _DOTTED.fullmatch(value) is None and _NAME_PARTS.search(value) is None
+            name_like = _NAME_PARTS.search(value) and not (in_capitals and value.isalpha())
+            loud = _DOTTED.fullmatch(value) is None and not name_like
         return _is_password(value, quoted=quoted, loud=loud, prose=prose, stem=stem)
     if value.lower().rstrip(".:") in _WORDS or " " in value:
         return False
@@ -302,7 +307,7 @@ def _is_spoken_or_flagged(
     if called and not (quoted and (stem in ("secret", "token", "apikey") or stem in _PASSWORDS)):
         return False
     if not (flag or command or called):
-        return _is_spoken(stem, name, value, text[place : place + 20])
+        return _is_spoken(stem, name, value, text[place : place + 20], quoted=quoted)
     if value.startswith("-"):
         return False
     if stem == "key" and not flag and not _opens_something(name):
@@ -321,12 +326,14 @@ def _is_spoken_or_flagged(
     )
 
 
-def _is_spoken(stem: str, name: str, value: str, text: str) -> bool:
+def _is_spoken(stem: str, name: str, value: str, text: str, *, quoted: bool) -> bool:
     """``use the password Dr4gon!9``, ``token 0a1b…``: only what no word looks like."""
     value = value.rstrip(".,:;!?")
     if stem == "pass":
         if not MIXED.fullmatch(value) or not _NAMED.match(text):
             return False
+        if quoted and name[-1:].islower():  # storePassword 'hunter22'
+            return " " not in value
         return not _CODE.fullmatch(value) or re.search("[a-z][A-Z]|[A-Z][a-z]", value) is not None
     if stem not in ("token", "secret", "apikey") and not (stem == "key" and _opens_something(name)):
         return False

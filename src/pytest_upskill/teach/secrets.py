@@ -5,6 +5,7 @@ replaced by a placeholder that says what it was. Digests, commits and UUIDs are 
 stay, since a trace is hard to follow without them. All patterns take linear time.
 """
 
+import base64
 import os
 import re
 from typing import Final
@@ -35,7 +36,10 @@ _PROGRAMS: Final = (
     *("-store", "-key", "-src", "-dest", "-pass"),
     *("vault login", "rabbitmqctl", "ConvertTo-SecureString", "net user", "requirepass"),
     *("masterauth", "AUTH ", "wpa-psk", "IDENTIFIED ", "identified ", "WITH ", "with "),
-    "PASSWORD(",
+    *("PASSWORD", "twine", "cypher-shell", "sexec", "rdesktop", "steghide", "skopeo", "xfreerdp"),
+    *("schtasks", "net use", "openssl", "sqlplus", "impdp", "expdp", "sqlldr", "lftp", "mc alias"),
+    *("http-basic.", "bundle config", "cargo login", "shodan init", "snyk auth", "codecov"),
+    *("-initial-password", "chpasswd", "secret put", "put-parameter", "Key Content", "-authtoken"),
 )
 # Programs with a password behind a flag of one letter, or as a word of its own.
 _COMMANDS: Final = re.compile(
@@ -55,14 +59,27 @@ _COMMANDS: Final = re.compile(
     r"|(?:requirepass|masterauth|AUTH|wpa-psk)[ ]{1,3}"
     r"|IDENTIFIED[ ](?:WITH[ ]\S{1,40}[ ])?BY[ ]{1,3}"
     r"|identified[ ]by[ ]{1,3}|(?:WITH|with)[ ](?:ENCRYPTED[ ]|encrypted[ ])?(?:PASSWORD|password)"
-    r"[ ]{0,3}(?:=[ ]{0,3}|(?=\\*[\"']))|PASSWORD\((?=\\*[\"']))"
+    r"[ ]{0,3}(?:=[ ]{0,3}|(?=\\*[\"']))|PASSWORD\((?=\\*[\"'])"
+    r"|PASSWORD[ ](?:FOR[ ]\S{1,80}[ ])?(?:=[ ]{0,3})?N?(?=\\*')|PASSWORD=N(?=')"
+    r"|(?:twine|cypher-shell|sexec|rdesktop|steghide|skopeo)\b[^\n|;&]{0,200}?\s-p[ ]{1,3}"
+    r"|xfreerdp\b[^\n|;&]{0,200}?\s/p:|schtasks\b[^\n|;&]{0,200}?\s/rp[ ]{1,3}"
+    r"|net[ ]use\b[^\n|;&]{0,200}?\s/user:\S{1,60}[ ]{1,3}"
+    r"|openssl[ ](?:enc\b[^\n|;&]{0,200}?\s-k[ ]{1,3}|passwd(?:[ ]-\w{1,9}){0,3}[ ]{1,3})"
+    r"|(?:sqlplus|impdp|expdp|sqlldr)\b[^\n|;&]{0,100}?\s(?:userid=)?\w{1,30}/"
+    r"|lftp\b[^\n|;&]{0,100}?\s-u[ ]{1,3}[^\s,]{1,60},|mc[ ]alias[ ]set(?:[ ]\S{1,99}){3}[ ]"
+    r"|http-basic\.\S{1,60}[ ]\S{1,60}[ ]|bundle[ ]config[ ](?:set[ ])?\S{1,80}[ ][\w.-]{1,60}:"
+    r"|(?:cargo[ ]login|shodan[ ]init|snyk[ ]auth|-initial-password|-authtoken)[ ]{1,3}"
+    r"|codecov\b[^\n|;&]{0,100}?\s-t[ ]{1,3}|chpasswd[ ]{0,3}<<<[ ]{0,3}[\"']?[\w.-]{1,60}:"
+    r"|secret[ ]put[ ]\S{1,60}[ ]<<<[ ]|put-parameter\b[^\n|;&]{0,300}?\s--value[ =]"
+    r"|nmcli\b[^\n|;&]{0,200}?\spassword[ ]{1,3}|Key[ ]Content[ ]{1,24}:[ ]{1,3})"
     r"(\\*[\"'])?(?![-$<{%/]|@/)(?(2)([^\"'\\\n]{3,100})|([^\s\"'\\;|&,()]{3,100}))"
 )
 _PIPED: Final = re.compile(
-    r"((?:echo|printf)[ ](?:-\w{1,3}[ ])?)(\\*[\"'])?"
+    r"((?:echo|printf|yes)[ ](?:-\w{1,3}[ ])?)(\\*[\"'])?"
     r"((?(2)[^\"'\\\n]{3,100}|[^\s\"'\\|;&$]{3,100}))(?=(?(2)\\*[\"'])[ ]{0,3}\|[ ]{0,3}"
     r"(?:sudo[ ](?:-\w{1,3}[ ]){0,3}-\w{0,3}S|\S{0,40}[ ]?chpasswd"
-    r"|passwd[ ]--stdin|[^\n|]{0,100}--(?:password|token|with-token)-?(?:stdin)?))"
+    r"|(?:sudo[ ])?passwd\b|[^\n|]{0,40}secret[ ](?:put|create|set)\b"
+    r"|[^\n|]{0,100}--(?:password|token|with-token)-?(?:stdin)?))"
 )
 _COOKIES: Final = re.compile(
     r"([Cc](?i:ookie)\\*[\"']?:\s{0,3}\\*[\"']?"
@@ -79,7 +96,7 @@ _URL_USER: Final = re.compile(r"(://)([A-Za-z0-9_-]{16,200})(?=:?@|:<PASSWORD>@)
 _JDBC: Final = re.compile(r"((?:thin|oci|oci8):[^\s/:@\"']{1,60}/)([^\s/@\"']{1,100})(?=@)")
 _SIGNED: Final = re.compile(
     r"([?&;](?:amp;)?(?:sig|X-(?:Amz|Goog)-(?:Signature|Security-Token|Credential)|Signature|code|key"
-    r"|hash|sign|st|auth|k|pw|pass|access|t)=)(?=[\w%.~+/=-]{0,300}\d)([\w%.~+/=-]{16,})"
+    r"|hash|sign|st|appid|auth|k|pw|pass|access|t)=)(?=[\w%.~+/=-]{0,300}\d)([\w%.~+/=-]{16,})"
 )
 _NETRC: Final = re.compile(
     r"((?:machine\s{1,9}\S{1,99}|default)\s{1,9}(?:login\s{1,9}\S{1,99}\s{1,9})?"
@@ -89,8 +106,21 @@ _PGPASS: Final = re.compile(
     r"^([\w.*-]{1,100}:(?:\d{2,5}|\*):[\w.*-]{1,60}:[\w.*-]{1,60}:)([^\s:]{3,100})$", re.M
 )
 _PAIR: Final = re.compile(
-    r"((?:auth=\(|[Bb]asic_?[Aa]uth\w{0,10}[\s=:(]{1,4}[\[(]?)\s{0,3}"
-    r"[\"'][^\"'\n]{1,60}[\"']\s{0,3},\s{0,3}[\"'])([^\"'\n]{3,100})(?=[\"'])"
+    r"((?:auth=\(|\.login\(|[Bb]asic_?[Aa]uth\w{0,10}[\s=:(]{1,4}[\[(]?)\s{0,3}"
+    r"[\"'][^\"'\n]{1,60}[\"']\s{0,3},\s{0,3}[\"'])"
+    r"(?!(?:password|passwd|secret)[\"'])([^\"'\n]{3,100})(?=[\"'])"
+)
+_CLIENT: Final = re.compile(
+    r"((?:Client|algoliasearch)\((?:[\"'][^\"'\n]{1,60}[\"'],\s{0,3})?[\"'])"
+    r"(?=[a-zA-Z]{0,60}\d)([A-Za-z0-9_-]{32,})(?=[\"'])"
+)
+_GO_DSN: Final = re.compile(r"([\w.-]{1,60}:)([^\s@\"'/:]{3,100})(?=@(?:tcp|unix)\()")
+_BASIC: Final = re.compile(r"(asic )([A-Za-z0-9+/]{8,400}={0,2})(?![\w+/=])")
+_DIGEST: Final = re.compile(r"(response=\\*\")([a-f0-9]{32})(?=\\*\")")
+_SENT: Final = re.compile(r"(send[ ](?:--[ ])?\\*\")([^\s\"$\\]{3,60})(?=\\{1,2}[rn]\\*\")")
+_ONCE: Final = re.compile(
+    r"(/(?:reset-password|password-reset|reset|invite|magic|verify|confirm|activate)/)"
+    r"(?=[A-Za-z_-]{0,60}\d)([\w-]{20,})"
 )
 _JWK: Final = re.compile(r"(\"(?:d|p|q|dp|dq|qi|k)\"\s{0,3}:\s{0,3}\")([\w-]{20,})(?=\")")
 _LOCAL_BACKWARDS: Final = re.compile(r"[\w.%+-]{0,63}[A-Za-z0-9](?![\w.%+/:-])")
@@ -128,6 +158,13 @@ def _masked_once(text: str) -> str:
     text = _NETRC.sub(rf"\1{PASSWORD}", text)
     text = _PGPASS.sub(rf"\1{PASSWORD}", text)
     text = _PAIR.sub(rf"\1{PASSWORD}", text)
+    text = _CLIENT.sub(rf"\1{SECRET}", text)
+    if "@tcp(" in text or "@unix(" in text:
+        text = _GO_DSN.sub(rf"\1{PASSWORD}", text)
+    text = _BASIC.sub(_masked_basic, text)
+    text = _DIGEST.sub(rf"\1{SECRET}", text)
+    text = _SENT.sub(_masked_sent, text)
+    text = _ONCE.sub(rf"\1{SECRET}", text)
     if '"kty' in text:
         text = _JWK.sub(rf"\1{SECRET}", text)
     text = _USER.sub(_masked_user, text)
@@ -136,6 +173,20 @@ def _masked_once(text: str) -> str:
     text = _COOKIES.sub(_masked_cookies, text)
     text = _masked_addresses(text)
     return _masked_homes(text)
+
+
+def _masked_basic(match: re.Match[str]) -> str:
+    """Basic authentication is base64 of a name and a password; other words are not."""
+    try:
+        pair = base64.b64decode(match[2], validate=True).decode()
+    except ValueError:
+        return match[0]
+    return f"{match[1]}{PASSWORD}" if ":" in pair and pair.isprintable() else match[0]
+
+
+def _masked_sent(match: re.Match[str]) -> str:
+    """What a script of expect types."""
+    return f"{match[1]}{PASSWORD}" if MIXED.fullmatch(match[2]) else match[0]
 
 
 def _masked_url_user(match: re.Match[str]) -> str:
