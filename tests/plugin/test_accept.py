@@ -306,6 +306,31 @@ def test_accepted_cases_that_are_all_skipped_fail_the_run(project: Project, work
     assert project.run(passes).ret == 0
 
 
+@pytest.mark.parametrize("how", ["skip", "xfail"])
+def test_accepted_cases_that_a_hook_skips_fail_the_run(
+    project: Project, workers: str, how: str
+) -> None:
+    project.write("a", "b")
+    project.run({"a": 1, "b": 1}, "--skill-accept")
+    hook = f"def pytest_runtest_call(item):\n    if item.name[0] == 'a': pytest.{how}('not now')\n"
+    (project.pytester.path / "conftest.py").write_text(f"import pytest\n{hook}")
+    result = project.run({"a": 1, "b": 1}, workers)
+    assert result.ret == 1
+    assert "accepted, but skipped now: a (1 of 1)." in gates(result)[0]
+    accepting = project.run({"a": 1, "b": 1}, "--skill-accept", workers)
+    assert "dropped: a" in " ".join(accepting.outlines)
+    assert project.run({"a": 1, "b": 1}).ret == 0
+
+
+def test_accepted_cases_under_a_skipif_of_text_fail_the_run(project: Project) -> None:
+    project.write("a")
+    project.run({"a": 1}, "--skill-accept")
+    add_mark(project, "pytest.mark.skipif('1 == 1', reason='not now')")
+    result = project.run({"a": 1})
+    assert (result.parseoutcomes(), result.ret) == ({"skipped": 1}, 1)
+    assert "accepted, but skipped now: a (1 of 1)." in gates(result)[0]
+
+
 def test_a_skill_whose_file_of_cases_is_gone_fails_the_run(project: Project) -> None:
     project.write("a")
     project.run({"a": 1}, "--skill-accept")
@@ -381,12 +406,27 @@ def test_unanswered_cases_are_not_accepted(pytester: pytest.Pytester) -> None:
     assert "not accepted: bad" in " ".join(result.outlines)
 
 
-def test_a_case_with_its_own_xfail_is_not_compared(project: Project) -> None:
+def test_an_accepted_case_that_is_marked_xfail_now_fails_the_run(project: Project) -> None:
+    project.write("a", "b")
+    project.run({"a": 1, "b": 0}, "--skill-accept")
+    project.write("a", "b", xfail="known")
+    result = project.run({"a": 0, "b": 0})
+    assert (result.parseoutcomes(), result.ret) == ({"xfailed": 2}, 1)
+    assert "accepted, but marked xfail now: a (1 of 1)." in gates(result)[0]
+    assert "dropped: a" in " ".join(project.run({"a": 0}, "--skill-accept").outlines)
+    assert project.run({"a": 0, "b": 0}).ret == 0
+
+
+def test_an_xfail_that_does_not_hold_changes_nothing(project: Project) -> None:
     project.write("a")
     project.run({"a": 1}, "--skill-accept")
-    project.write("a", xfail="known")
-    result = project.run({"a": 0})
-    assert (result.parseoutcomes(), result.ret) == ({"xfailed": 1}, 0)
+    add_mark(project, "pytest.mark.xfail(False, reason='elsewhere')")
+    assert "regression: a: 0 of 1 passed" in gates(project.run({"a": 0}))[0]
+
+
+def add_mark(project: Project, mark: str) -> None:
+    hook = f"import pytest\ndef pytest_itemcollected(item):\n    item.add_marker({mark})\n"
+    (project.pytester.path / "conftest.py").write_text(hook)
 
 
 def test_runxfail_shows_failures_that_were_accepted(project: Project) -> None:

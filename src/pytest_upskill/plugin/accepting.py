@@ -67,6 +67,8 @@ def _groups(ledger: Ledger) -> list[_Group]:
         if one.why != "changed":
             dropped.setdefault(one.pair, []).append(one.case)
             folders.setdefault(one.pair, one.folder)
+    for test in ledger.skipped:
+        dropped.setdefault(test.pair, []).append(test.case)
     return [
         _Group(
             *pair,
@@ -102,7 +104,8 @@ def unmatched_of(
         if (planned := planned_of(item)) and planned.model in (accepted := accepted_of(item)):
             folder = Path(planned.folder)
             one = known.setdefault(planned.pair, _Known(accepted[planned.model], folder))
-            state = "skipped" if is_passed_by(item) else "tested"
+            state = "tested" if planned.compared else "marked xfail"
+            state = "skipped" if is_passed_by(item) else state
             one.present[planned.case] = Present(planned.digest, state)
     for source in without_cases:
         for model, accepted_there in _read_if_good(source.folder).items():
@@ -169,23 +172,25 @@ def accept(ledger: Ledger) -> list[str]:
                 for test in group.tests
                 if test.nodeid in group.results
             }
+            known = results[group.model].cases if group.model in results else {}
+            dropped = tuple(case for case in group.dropped if case in known)
             if present:
                 model_id, skill = ledger.model_ids[group.model], digests[group.skill]
                 now = ModelResults(model_id, ledger.date, skill[:DIGITS], present)
-                results = updated(results, group.model, now, group.existing, group.dropped)
-            elif group.dropped and group.model in results:
-                results = without(results, group.model, group.dropped)
-            lines.append(f"{group.skill} on {group.model}: {_accepted(group, folder)}")
+                results = updated(results, group.model, now, group.existing, dropped)
+            elif dropped:
+                results = without(results, group.model, dropped)
+            lines.append(f"{group.skill} on {group.model}: {_accepted(group, folder, dropped)}")
         if results is not before:
             write_results(folder, results)
     return lines
 
 
-def _accepted(group: _Group, folder: Path) -> str:
+def _accepted(group: _Group, folder: Path, dropped: Sequence[str]) -> str:
     left = [test.case for test in group.tests if test.nodeid not in group.results]
     text = f"accepted {counted(len(group.results), 'case')} in {shown(folder / RESULTS_NAME)}"
     text += f"; not accepted: {_names(left)}" if left else ""
-    return text + (f"; dropped: {_names(group.dropped)}" if group.dropped else "")
+    return text + (f"; dropped: {_names(dropped)}" if dropped else "")
 
 
 def notes(results: RunResults, config: pytest.Config) -> list[str]:

@@ -30,7 +30,13 @@ from ..trials.trial import Prompt, Question, Trial, open_trials
 from .hooks import prompts
 from .nodes import Run, info_of
 from .options import message_of
-from .outcomes import ASKED_PROPERTY, RECORDS_PROPERTY, NotAnswered, judge_present
+from .outcomes import (
+    ASKED_PROPERTY,
+    RECORDS_PROPERTY,
+    NotAnswered,
+    is_expected_to_fail,
+    judge_present,
+)
 from .paths import relative
 
 Messages = tuple[tuple[Role, str], ...]
@@ -245,7 +251,7 @@ def _planned(item: pytest.Function, known: _Known, model: str, settings: Setting
         digest=short_digest(inspect.getsource(item.function)),
         folder=known.folder,
         file=relative(Path(path), item.config.rootpath),
-        compared=not any(item.iter_markers("xfail")),
+        compared=not is_expected_to_fail(item),
         accepted=known.accepted,
     )
 

@@ -56,6 +56,7 @@ class Ledger:
         self._nodeids: dict[str, None] | None = None  # of the tests of skills; None without a plan
         self._collected: dict[str, None] = {}  # node ids of all tests that xdist workers collected
         self._reported: set[str] = set()
+        self._skipped: set[str] = set()  # by something that only a run shows
         self._records: dict[str, list[Record]] = {}
         self._to_fail: dict[str, pytest.TestReport] = {}  # those that did not fail so far
         self._regressions: dict[str, str] = {}  # by node id, why its test failed
@@ -83,6 +84,8 @@ class Ledger:
 
     def add_report(self, report: pytest.TestReport) -> None:
         self._reported.add(report.nodeid)
+        if report.skipped and report.when in ("setup", "call"):
+            self._skipped.add(report.nodeid)
         for pair in [own for own in report.user_properties if own[0] == REGRESSION_PROPERTY]:
             self._regressions[report.nodeid] = str(pair[1])
             report.user_properties.remove(pair)
@@ -131,6 +134,22 @@ class Ledger:
     def unmatched(self) -> tuple[Unmatched, ...]:
         """Accepted results that no test of the run is compared with."""
         return self._unmatched
+
+    @property
+    def skipped(self) -> list[PlannedCase]:
+        """Tests that pytest.skip, pytest.xfail or a plugin ended before they were graded."""
+        return [
+            test
+            for nodeid, test in self._planned.items()
+            if nodeid in self._skipped and nodeid not in self._records
+        ]
+
+    def _skipped_now(self) -> Iterator[Unmatched]:
+        """The accepted results of these."""
+        for test in self.skipped:
+            if test.expected:
+                was, date, _ = test.expected
+                yield Unmatched(*test.pair, test.case, was, date, "skipped", folder=test.folder)
 
     @property
     def date(self) -> str:
@@ -191,7 +210,7 @@ class Ledger:
             questions=self._questions(),
             gates=settings.gates,
             looks=self._looks,
-            unmatched=() if settings.accept else self._unmatched,
+            unmatched=() if settings.accept else (*self._unmatched, *self._skipped_now()),
             broken=self._broken,
             untested=self._untested,
             lost=self.lost,

@@ -37,7 +37,14 @@ from ..trials.trial import Arm, Prompt, Question, Trial, trials_of
 from .display import screen_of
 from .hooks import prompts, registered_checks
 from .options import message_of, spell
-from .outcomes import BROKEN_PROPERTY, RECORDS_PROPERTY, NotAnswered, WrongAnswer, judge_present
+from .outcomes import (
+    BROKEN_PROPERTY,
+    RECORDS_PROPERTY,
+    NotAnswered,
+    WrongAnswer,
+    is_expected_to_fail,
+    judge_present,
+)
 from .paths import SkillSource, relative
 
 _NO_JUDGE: Final = "this needs a judge; add --skill-judge MODEL"
@@ -429,7 +436,7 @@ class CaseItem(ItemOfFile):
     @property
     def planned(self) -> PlannedCase:
         """With the marks that it has by now."""
-        return replace(self._planned, compared=not any(self.iter_markers("xfail")))
+        return replace(self._planned, compared=not is_expected_to_fail(self))
 
     @property
     def lacks_judge(self) -> bool:

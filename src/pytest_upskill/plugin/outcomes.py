@@ -66,6 +66,11 @@ def is_passed_by(item: pytest.Item) -> bool:
     return any(item.iter_markers("skip")) or any(map(_holds, conditional))
 
 
+def is_expected_to_fail(item: pytest.Item) -> bool:
+    """Whether an xfail mark of its own holds; a condition given as a string is not known to."""
+    return any(map(_holds, item.iter_markers("xfail")))
+
+
 def _holds(mark: pytest.Mark) -> bool:
     conditions = [mark.kwargs["condition"]] if "condition" in mark.kwargs else mark.args
     return not conditions or any(condition is True for condition in conditions)

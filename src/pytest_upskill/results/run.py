@@ -44,7 +44,7 @@ def incomplete(tests: Sequence[PlannedCase]) -> dict[Pair, tuple[int, int]]:
 def judged(found: Iterable[Unmatched], tests: Sequence[PlannedCase]) -> list[Unmatched]:
     """Those that a run can judge: one of some cases says nothing of what it has no test for."""
     have = Counter(test.pair for test in tests if test.of)
-    here = ("skipped", "changed")
+    here = ("skipped", "marked xfail", "changed")
     return [one for one in found if one.why in here or have[one.pair] >= one.of]
 
 

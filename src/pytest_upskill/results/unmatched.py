@@ -12,12 +12,13 @@ _MOST_NAMES: Final = 10
 _WORDS: Final[Mapping[Why, str]] = {
     "gone": "accepted, but gone from the file",
     "skipped": "accepted, but skipped now",
+    "marked xfail": "accepted, but marked xfail now",
     "for other models": "accepted, but not for this model now",
     "changed": "changed since accepted",
 }
 HOW: Final = "Restore, or accept anew."
 
-State = Literal["tested", "left out", "skipped", "for other models"]
+State = Literal["tested", "left out", "skipped", "marked xfail", "for other models"]
 
 
 class Present(NamedTuple):
@@ -46,6 +47,9 @@ def unmatched_in(
         elif own.state == "tested":
             if own.digest != result.case_digest:
                 yield name, "changed"
+        elif own.state == "marked xfail":
+            if result.passes:  # else it was accepted as failing
+                yield name, own.state
         elif own.state != "left out":
             yield name, own.state
 

@@ -95,7 +95,7 @@ class PlannedCase:
         return self.skill, self.model
 
 
-Why = Literal["gone", "skipped", "for other models", "changed"]
+Why = Literal["gone", "skipped", "marked xfail", "for other models", "changed"]
 
 
 @dataclass(frozen=True)
