@@ -45,13 +45,22 @@ INVISIBLE = "\u200b\u200c\u200d\u2060\u2028\u2029\ufeff"
         ("\ufeffbom", "\\ufeffbom"),
         ("line\u2028end", "line\\u2028end"),
         ("half \ud83d of a pair", "half \\ud83d of a pair"),
+        ("pay\u200cpal", "pay\\u200cpal"),
+        ("\u0628\u200d\u200c\u0628", "\u0628\\u200d\\u200c\u0628"),
     ],
 )
 def test_control_characters_are_escaped(text: str, shown: str) -> None:
     assert harmless(text) == shown
 
 
-@pytest.mark.parametrize("text", ["a\n\tb", "Grüße, 世界 → █ × 🙂", "\\x1b[31m", ""])
+PERSIAN, HINDI = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\u0915\u094d\u200d\u0937"
+FAMILY, HEART = "\U0001f469\u200d\U0001f469\u200d\U0001f467", "\u2764\ufe0f\u200d\U0001f525"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a\n\tb", "Grüße, 世界 → █ × 🙂", "\\x1b[31m", "", PERSIAN, HINDI, FAMILY, HEART],
+)
 def test_harmless_characters_are_kept(text: str) -> None:
     assert harmless(text) == text
 

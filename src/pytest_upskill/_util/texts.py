@@ -10,8 +10,13 @@ from decimal import Decimal
 from ..errors import without_commands
 
 # What a terminal might act on or a reader can't see: C0 and C1 controls except newline and tab,
-# bidirectional marks, invisible characters and tags, line separators, lone surrogates.
+# bidirectional marks, invisible characters and tags, line separators, lone surrogates. Joiners
+# stay between the letters that need them, as in Persian and Hindi, and inside an emoji.
+_JOINED = (
+    "[\u0620-\u115e\u1161-\u17b3\u17b6-\u180a\u1810-\u1fff\u2190-\u2bff\ufe0f\U0001f000-\U0001faff]"
+)
 _HARMFUL = re.compile(
+    f"(?!(?<={_JOINED})[\u200c\u200d]{_JOINED})"
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
