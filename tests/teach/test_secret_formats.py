@@ -526,6 +526,24 @@ echo "⟦hunter22⟧" | wrangler secret put X
 https://api.x.org/data?appid=⟦{H32}⟧
 https://x.org/reset-password/⟦{A40}⟧
 https://x.org/invite/⟦{A24}⟧
+bindpw ⟦b1ndpw77⟧
+variable "db_password" { default = "⟦Yukon900⟧" }
+skopeo copy --dest-creds bob:⟦Yukon900⟧ a b
+buildah login -u bob -p ⟦Yukon900⟧ x
+mosquitto_pub -u bob -P ⟦Yukon900⟧ -t x
+dotnet user-secrets set "Db:Password" "⟦Yukon900⟧"
+ovsx publish -p ⟦{U}⟧
+drush user:password bob "⟦Yukon900⟧"
+db.auth("bob", "⟦Yukon900⟧")
+samba-tool user create bob ⟦Yukon900⟧
+snmp-server community ⟦s3cr3tcomm⟧ RO
+username admin password 7 ⟦{H16}⟧
+radius-server key ⟦Yukon900⟧
+pre-shared-key ⟦Yukon900⟧
+wpa_passphrase home ⟦Yukon900⟧
+bw login bob ⟦Yukon900⟧
+security add-generic-password -a bob -s x -w ⟦Yukon900⟧
+signtool sign /f x.pfx /p ⟦Yukon900⟧ a.exe
 """
 
 
@@ -597,6 +615,14 @@ def test_the_formats_are_found_wherever_they_stand(around: str) -> None:
 
 # What agents' traces are made of; none of it is a secret.
 HARMLESS = r"""
+sudo -u app2 mkdir -p data2
+docker run -u root -p 8080:80 nginx
+python -u -m pytest -p no:cacheprovider tests2
+git push -u origin feature2 && mkdir -p build2
+openssl enc -d -in a.enc -out a.txt
+the community edition 2 and the username field
+login("user", "password")
+Basic usage of the client, see basic authentication
 PASS: tests/test_login.py::test_password_is_required
 PASSED tests/test_auth.py::test_token_refresh[expired]
 FAILED tests/test_tokens.py::test_key_order - AssertionError: assert 3 == 4

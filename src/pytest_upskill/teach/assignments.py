@@ -29,7 +29,9 @@ _REST: Final = (
     r"|current|base|base64|b64|value|text|string|hash|private|\d{1,3})|[ ]\d)?"
     r"(?:s(?=[\"']?[ ]{0,9}[:=][ ]{0,9}[\"']))?"
 )
-_VALUE_KEY: Final = r"[\"']?\s{0,20},?\s{0,20}[\"']?(?:value|defaultValue|content)[\"']?\s{0,3}[:=]"
+_VALUE_KEY: Final = (
+    r"[\"']?\s{0,20}[,{]?\s{0,20}[\"']?(?:value|default|defaultValue|content)[\"']?\s{0,3}[:=]"
+)
 _ASSIGNED: Final = re.compile(
     rf"(?i:{_REST})(?![a-z0-9])"
     # Not [ \t]: JSON in JSON has \n and \" as text.
@@ -39,7 +41,7 @@ _ASSIGNED: Final = re.compile(
     r"|[ ](?:(?:for|of|on|to)[ ](?:[\w@.-]{1,30}[ ]){1,4}?)?(?:is|was|=|ist|-|has[ ]been)"
     r"(?:[ ](?:set|now|changed|reset|updated)[ ]to)?:?(?:\s|\\n){1,3}"
     r"|[ ]for[ ][\w@.'-]{1,40}:[ ]{1,3}"
-    r"|[ \t]{1,8}|\\*[\"']?[ ]?/?>|\([ ]?|\\*[\"'],[ ]{0,3}(?=\\*[\"']))"
+    r"|[ \t]{1,8}|\\*[\"']?[ ]?/?>|\([ ]?|\\*[\"'](?:,[ ]{0,3}|[ ])(?=\\*[\"']))"
     r"(?:[bru]{1,2}(?=[\"']))?(?P<quote>\\*[\"'`])?"
 )
 _QUOTED: Final = re.compile(r"[^\"'`\\\n]{1,300}+")
@@ -220,7 +222,7 @@ def _is_secret(
         after = text[text.index(value, place) + len(value) :][:2]
         if after != "</":
             return False
-    if sep.strip().endswith(","):  # ("password", "hunter2")
+    if sep.strip().endswith((",", '"', "'")):  # ("password", "hunter2")
         form = MIXED if stem in _PASSWORDS else _RANDOM
         return quoted and " " not in value and form.fullmatch(value) is not None
     if sep.strip() == "" or sep.strip() == "(":

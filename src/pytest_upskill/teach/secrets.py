@@ -39,6 +39,9 @@ _PROGRAMS: Final = (
     *("PASSWORD", "twine", "cypher-shell", "sexec", "rdesktop", "steghide", "skopeo", "xfreerdp"),
     *("schtasks", "net use", "openssl", "sqlplus", "impdp", "expdp", "sqlldr", "lftp", "mc alias"),
     *("http-basic.", "bundle config", "cargo login", "shodan init", "snyk auth", "codecov"),
+    *("bindpw", "rootpw", "input_pw", "pre-shared-key", "server key", "isakmp key", "community "),
+    *("bw ", "wpa_passphrase", "samba-tool", "user:password", "-generic-password", "signtool"),
+    *("-creds", "username ", " -u", "publish -p"),
     *("-initial-password", "chpasswd", "secret put", "put-parameter", "Key Content", "-authtoken"),
 )
 # Programs with a password behind a flag of one letter, or as a word of its own.
@@ -70,6 +73,15 @@ _COMMANDS: Final = re.compile(
     r"|http-basic\.\S{1,60}[ ]\S{1,60}[ ]|bundle[ ]config[ ](?:set[ ])?\S{1,80}[ ][\w.-]{1,60}:"
     r"|(?:cargo[ ]login|shodan[ ]init|snyk[ ]auth|-initial-password|-authtoken)[ ]{1,3}"
     r"|codecov\b[^\n|;&]{0,100}?\s-t[ ]{1,3}|chpasswd[ ]{0,3}<<<[ ]{0,3}[\"']?[\w.-]{1,60}:"
+    r"|(?:bindpw|rootpw|input_pw|pre-shared-key|server[ ]key|isakmp[ ]key|bw[ ]unlock)"
+    r"[ ]{1,3}(?=\S{0,99}\d)"
+    r"|(?:community|wpa_passphrase[ ]\S{1,60}|bw[ ]login[ ]\S{1,60}|user:password[ ]\S{1,60}"
+    r"|samba-tool[ ]user[ ]create[ ]\S{1,60}|username[ ]\S{1,60}[ ]password[ ]\d)[ ](?=\S{0,99}\d)"
+    r"|-generic-password\b[^\n|;&]{0,200}?\s-w[ ]{1,3}|signtool\b[^\n|;&]{0,200}?\s/p[ ]{1,3}"
+    r"|-creds[ =][^\s:]{1,60}:|[ ]-u[ =]?[^\s-]\S{0,99}"
+    r"(?:[ ]--?[\w-]{1,30}(?:[ =][^\s-]\S{0,60})?){0,3}"
+    r"[ ]-[pP][ ](?=\S{0,99}\d)(?=\S{0,99}[a-zA-Z])"
+    r"|publish[ ]-p[ ](?=\S{0,99}\d)"
     r"|secret[ ]put[ ]\S{1,60}[ ]<<<[ ]|put-parameter\b[^\n|;&]{0,300}?\s--value[ =]"
     r"|nmcli\b[^\n|;&]{0,200}?\spassword[ ]{1,3}|Key[ ]Content[ ]{1,24}:[ ]{1,3})"
     r"(\\*[\"'])?(?![-$<{%/]|@/)(?(2)([^\"'\\\n]{3,100})|([^\s\"'\\;|&,()]{3,100}))"
@@ -106,7 +118,7 @@ _PGPASS: Final = re.compile(
     r"^([\w.*-]{1,100}:(?:\d{2,5}|\*):[\w.*-]{1,60}:[\w.*-]{1,60}:)([^\s:]{3,100})$", re.M
 )
 _PAIR: Final = re.compile(
-    r"((?:auth=\(|\.login\(|[Bb]asic_?[Aa]uth\w{0,10}[\s=:(]{1,4}[\[(]?)\s{0,3}"
+    r"((?:auth=\(|\.(?:login|auth)\(|[Bb]asic_?[Aa]uth\w{0,10}[\s=:(]{1,4}[\[(]?)\s{0,3}"
     r"[\"'][^\"'\n]{1,60}[\"']\s{0,3},\s{0,3}[\"'])"
     r"(?!(?:password|passwd|secret)[\"'])([^\"'\n]{3,100})(?=[\"'])"
 )
