@@ -6,6 +6,8 @@ seen: the calls in flight at the start, and one for each time that the limit gro
 
 import asyncio
 from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any
 
 import pytest
 
@@ -210,6 +212,20 @@ def test_models_of_one_server_share_what_it_takes(monkeypatch: pytest.MonkeyPatc
     assert outcome.reasons == []
     assert outcome.seconds <= 1.15 * ideal
     assert server.refused <= 2 * 50 + 400 / 4
+
+
+def test_server_that_refuses_by_chance_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other users keep it busy: it refuses 85 calls of 100, however few they are."""
+    model, chance = SimulatedModel(server := Busy()), Random(1)
+    take = Busy.visit
+
+    def visit(busy: Busy, *when: Any) -> Verdict:
+        return Verdict(False, {}) if chance.random() < 0.85 else take(busy, *when)
+
+    monkeypatch.setattr(Busy, "visit", visit)
+    outcome = simulated(monkeypatch, {"m": model}, questions_to("m", 200))
+    assert outcome.reasons == []
+    assert server.taken == 200
 
 
 def test_question_that_is_always_refused_does_not_hold_up_the_others(

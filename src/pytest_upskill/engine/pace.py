@@ -17,6 +17,9 @@ _SHORTEST_ROUND: Final = 4
 _FIRST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 20.0
 _MOST_SKIPPED: Final = 32
+# A server that took calls after several waits refuses by chance: more waits, and shorter ones.
+_BY_CHANCE: Final = 2
+_FEW: Final = 4
 PATIENCE: Final = 300.0  # seconds that a server may take nothing
 LONG: Final = 5.0  # seconds after which nobody knows what it takes
 
@@ -82,6 +85,7 @@ class Pace:
         self._in_a_row = 0  # calls that were refused one after the other
         self._skip = 0  # answers to wait for
         self._waits = 0  # in a row
+        self._most_waits = 0  # in a row, until a call was taken
         self._nothing_since: float | None = None
         self._seconds_alone = ALONE
 
@@ -102,6 +106,7 @@ class Pace:
         self.opens_at = 0.0
         self.alone = False
         self._skip = max(0, self._skip - 1)
+        self._most_waits = max(self._most_waits, self._waits)
         self._waits = 0
         self._nothing_since = None
         if number > self._sent_before:
@@ -128,7 +133,8 @@ class Pace:
         self._waits += 1
         if self._nothing_since is None:
             self._nothing_since = now
-        wait = pause(self._waits, retry_after, random)
+        by_chance = self._most_waits >= _BY_CHANCE
+        wait = pause(min(self._waits, _FEW) if by_chance else self._waits, retry_after, random)
         self.opens_at = now + wait
         self.alone = True
         self._in_a_row = self._skip = 0
