@@ -23,6 +23,8 @@ def test_cases_that_ask_the_same_are_one_sample() -> None:
     same = [
         replace(CASE, id="b"),
         replace(CASE, input=" How?  "),
+        replace(CASE, input="how?"),
+        replace(CASE, input="H\u200bow?\u2060"),  # with characters that nobody sees
         replace(CASE, expected={"contains": ["y"]}),  # another check of the same answer
     ]
     assert {sample_of(case) for case in same} == {sample_of(CASE)}

@@ -166,6 +166,7 @@ def test_the_sweet_spot_is_the_cheapest_model_as_good_as_the_best() -> None:
     assert spot(("one", 0.9, 0.0), ("two", 0.9, 0.0)) is None
     assert spot(("opus", 0.9, 0.01), ("unknown", 0.9, None)) is None
     assert spot(("opus", 0.9, 0.01)) is None
+    assert spot(("opus", 0.0, 0.01), ("haiku", 0.0, 0.001)) is None
 
 
 def test_the_sweet_spot_never_names_a_skill_that_hurts() -> None:

@@ -221,12 +221,14 @@ def sweet_spot(verdicts: Sequence[Verdict]) -> str | None:
 
 
 def sweet_choice(verdicts: Sequence[Verdict]) -> Choice | None:
-    """What ``sweet_spot`` names; None unless there are models of different prices."""
+    """What ``sweet_spot`` names; None unless some model of several prices passes anything."""
     choices = _choices(verdicts)
     priced = {(choice.model, choice.cost) for choice in choices}
     if len({model for model, _ in priced}) < 2 or len({cost for _, cost in priced}) < 2:
         return None
     best = _best(choices)
+    if not best.score:
+        return None
     good = [choice for choice in choices if choice.score >= best.score - _AS_GOOD]
     return min(good, key=lambda choice: choice.cost)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Final, Literal
+from unicodedata import category
 
 from .._util.keys import without_keys
 from .._util.texts import digest, named_fence
@@ -159,8 +160,13 @@ def user_text(case: Case) -> str:
 def sample_of(case: Case) -> str:
     """The same for all cases that ask the same: they get the same answer, so they are one sample.
 
-    White space makes no other question.
+    White space, letter case and characters that nobody sees make no other question.
     """
     texts = [text for message in case.earlier for text in message]
     texts += [user_text(case), case.system or ""]
-    return digest(*(" ".join(text.split()) for text in texts))[:16]
+    return digest(*map(_as_read, texts))[:16]
+
+
+def _as_read(text: str) -> str:
+    seen = "".join(letter for letter in text if category(letter) != "Cf")
+    return " ".join(seen.casefold().split())
