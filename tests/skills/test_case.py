@@ -184,7 +184,7 @@ def test_huge_file_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     file = write(tmp_path, [GATE])
     monkeypatch.setattr(cases_module, "MAX_CASES_BYTES", file.stat().st_size)
     assert len(load_cases(file).whole()) == 1
-    assert "more than" in rejected(tmp_path, [GATE, DOOR]).problem
+    assert "bytes (limit " in rejected(tmp_path, [GATE, DOOR]).problem
 
 
 EMPTY_TEXT = "must not be empty: every answer would pass, or none"
