@@ -200,3 +200,12 @@ def test_every_file_is_read_through_the_one_function() -> None:
         if elsewhere.search(file.read_text("utf-8"))
     }
     assert found <= own
+
+
+def test_a_link_to_itself_can_not_be_written(tmp_path: Path) -> None:
+    loop = tmp_path / "loop.json"
+    loop.symlink_to(loop)
+    assert "too many levels of symbolic links" in why_unwritable(loop)
+    assert why_unwritable(loop / "folder", folder=True)
+    with pytest.raises(OSError, match=r"loop\.json"):
+        replace_file(loop / "file", "text")

@@ -216,8 +216,8 @@ mnemonic: ⟦legal winner thank year wave sausage worth useful legal winner than
 - name: API_TOKEN\n  value: "⟦{A24}⟧"
 {"auths": {"ghcr.io": {"auth": "⟦dXNlcjpwYXNzd29yZDEyMw==⟧"}}}
 "_auth": "⟦dXNlcjpwYXNzd29yZDEyMw==⟧"
-//registry.npmjs.org/:_authToken=⟦{U}⟧
-//registry.npmjs.org/:_password=⟦cGFzc3dvcmQ=⟧
+//npm.example.org/:_authToken=⟦{U}⟧
+//npm.example.org/:_password=⟦cGFzc3dvcmQ=⟧
 <password>⟦hunter22⟧</password>
 <Password>⟦S3cret!⟧</Password>
 <add key="ApiSecret" value="⟦{A24}⟧" />

@@ -52,6 +52,11 @@ def _require_regular(status: os.stat_result) -> None:
         raise OSError(errno.EINVAL, "not a regular file")
 
 
+def resolved(path: Path) -> Path:
+    """The path without links; one that leads to itself stays, where Path.resolve would raise."""
+    return Path(os.path.realpath(path))
+
+
 def is_stream(file: Path) -> bool:
     """Whether it is a pipe, a device, or a stream of this process, even if that leads to a file."""
     own = str(file) in ("/dev/stdout", "/dev/stderr") or file.parts[:3] == ("/", "dev", "fd")
@@ -66,7 +71,7 @@ def replace_file(file: Path, content: str | bytes) -> None:
         with file.open("ab") as stream:
             stream.write(content)
         return
-    target = file.resolve()  # a link stays a link
+    target = resolved(file)  # a link stays a link
     start = f".upskill-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:12]}-"
     draft = target.with_name(f"{start}{secrets.token_hex(6)}.draft")
     try:
@@ -115,11 +120,11 @@ def save_file(file: Path, content: str | bytes) -> None:
 
 def why_unwritable(path: Path, *, folder: bool = False) -> str:
     """Why a file (or a folder) can't be written, found without leaving a trace; empty if it can."""
-    there = path if folder else path.resolve()
+    there = path if folder else resolved(path)
     while not os.path.lexists(there):
         there = there.parent
     try:
-        if not folder and there == path.resolve():
+        if not folder and there == resolved(path):
             with path.open("ab"):
                 return ""
         if not there.is_dir():
@@ -128,7 +133,7 @@ def why_unwritable(path: Path, *, folder: bool = False) -> str:
         with tempfile.TemporaryDirectory(prefix=".upskill-", dir=there):
             return ""
     except OSError as error:
-        own = there in (path, path.resolve())
+        own = there in (path, resolved(path))
         where = "can't be written" if own else f"{shown(there)} is not writable"
         return f"{where}: {reason_of(error)}"
 

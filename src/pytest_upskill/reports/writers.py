@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from .._util.files import is_stream, reason_of, replace_file
+from .._util.files import is_stream, reason_of, replace_file, resolved
 from .._util.texts import one_line
 from ..errors import InputError, Setting, SettingsError, shown
 from ..results.run import RunResults
@@ -75,7 +75,7 @@ def require_apart(
 def _is_same(one: Path, other: Path) -> bool:
     """Also by a link of either kind."""
     try:
-        return one.resolve() == other.resolve() or one.samefile(other)
+        return resolved(one) == resolved(other) or one.samefile(other)
     except OSError:  # one of them does not exist yet
         return False
 
@@ -83,7 +83,7 @@ def _is_same(one: Path, other: Path) -> bool:
 def _holds(name: str, file: Path, other: Path) -> bool:
     """Whether a file that is to be written would be the folder of another."""
     new = not name.endswith("_folder") and not file.exists()
-    return new and file.resolve() in other.resolve().parents
+    return new and resolved(file) in resolved(other).parents
 
 
 @dataclass(frozen=True)
