@@ -110,7 +110,7 @@ def test_a_file_that_llama_cpp_can_not_load_says_so(tmp_path: Path) -> None:
 def test_the_demo_fails_without_its_skill_and_passes_with_it(
     pytester: pytest.Pytester, workers: str, mark: bytes
 ) -> None:
-    args = ["--skill", str(WICK), "-k", "freeze-day or owner", "--skill-max-output", "20"]
+    args = [f"--skill={WICK}", "-k", "freeze-day or owner", "--skill-max-output", "20"]
     args += ["--skill-fresh"]  # the project's own stored answers must not help
     result = pytester.runpytest_subprocess(*args, "-n", workers, "--skill-json", "r.json")
     result.assert_outcomes(passed=2, deselected=8 if workers == "0" else 0)
@@ -143,7 +143,7 @@ def test_ones_own_file_is_taken_by_name_or_by_environment(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kills by signal")
 def test_the_server_ends_when_the_run_is_killed(pytester: pytest.Pytester, mark: bytes) -> None:
-    command = [sys.executable, "-m", "pytest", "--skill", str(WICK), "--skill-fresh"]
+    command = [sys.executable, "-m", "pytest", f"--skill={WICK}", "--skill-fresh"]
     with started(command, cwd=pytester.path, stdout=subprocess.DEVNULL) as run:
         _wait_until(lambda: len(servers(mark)) == 1)
         run.kill()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import pytest
 
@@ -25,9 +26,10 @@ def report_of(pytester: pytest.Pytester) -> dict[str, object]:
 
 
 def table_of(result: pytest.RunResult) -> list[str]:
+    """The lines of the table, without the seconds."""
     start = next(n for n, line in enumerate(result.outlines) if "= skills =" in line)
     end = next(n for n, line in enumerate(result.outlines) if "= short test" in line)
-    return [line for line in result.outlines[start:end] if line]
+    return [re.sub(r"\d\.\d→\d\.\d", "", line) for line in result.outlines[start:end] if line]
 
 
 def test_workers_change_nothing_in_the_results(pytester: pytest.Pytester) -> None:
