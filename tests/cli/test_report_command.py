@@ -233,10 +233,10 @@ def test_a_full_disk_is_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lacks", "reason"),
     [
-        ({"records": ()}, "gate on haiku: gates not evaluated: 6 cases not run"),
-        ({"records": (), "tests": ()}, "gates not evaluated: nothing was tested"),
+        ({"records": ()}, "gate on haiku: can't pass: 6 cases not run"),
+        ({"records": (), "tests": ()}, "can't pass: nothing was tested"),
         ({"interrupted": "-x", "lost": ("x",)}, "interrupted: -x; 1 of 7 tests did not run"),
-        ({"untested": {"door": "no cases"}}, "door: gates not evaluated: no cases"),
+        ({"untested": {"door": "no cases"}}, "door: can't pass: no cases"),
     ],
 )
 def test_a_report_of_nothing_does_not_pass(

@@ -249,8 +249,9 @@ def test_new_and_changed_cases_have_no_accepted_result(project: Project, workers
     result.stdout.fnmatch_lines(["*no accepted result yet: c.*"])
     assert "regression" not in result.stdout.str()
     assert [line.partition(f"{MODEL}: ")[2] for line in gates(result)] == [
-        "accepted, but gone from the file: b (1 of 1). Restore, or accept anew.",
-        "changed since accepted: a (1 of 1). Restore, or accept anew.",
+        "accepted, but gone from the file: b (1 of 1); "
+        "undo that, or accept the results of this run",
+        "changed since accepted: a (1 of 1); undo that, or accept the results of this run",
     ]
 
 
@@ -297,8 +298,8 @@ def test_accepted_cases_that_are_all_skipped_fail_the_run(project: Project, work
     result = project.run(passes, workers)
     assert result.ret == 1
     told = " ".join(gates(result))
-    assert "accepted, but skipped now: a (1 of 1), c (1 of 1)." in told
-    assert "accepted, but not for this model now: b (1 of 1)." in told
+    assert "accepted, but skipped now: a (1 of 1), c (1 of 1);" in told
+    assert "accepted, but not for this model now: b (1 of 1);" in told
     accepting = project.run(passes, "--skill-accept", workers)
     assert "dropped: a, b, c" in " ".join(accepting.outlines)
     assert accepting.ret == 0
@@ -316,7 +317,7 @@ def test_accepted_cases_that_a_hook_skips_fail_the_run(
     (project.pytester.path / "conftest.py").write_text(f"import pytest\n{hook}")
     result = project.run({"a": 1, "b": 1}, workers)
     assert result.ret == 1
-    assert "accepted, but skipped now: a (1 of 1)." in gates(result)[0]
+    assert "accepted, but skipped now: a (1 of 1);" in gates(result)[0]
     accepting = project.run({"a": 1, "b": 1}, "--skill-accept", workers)
     assert "dropped: a" in " ".join(accepting.outlines)
     assert project.run({"a": 1, "b": 1}).ret == 0
@@ -328,7 +329,7 @@ def test_accepted_cases_under_a_skipif_of_text_fail_the_run(project: Project) ->
     add_mark(project, "pytest.mark.skipif('1 == 1', reason='not now')")
     result = project.run({"a": 1})
     assert (result.parseoutcomes(), result.ret) == ({"skipped": 1}, 1)
-    assert "accepted, but skipped now: a (1 of 1)." in gates(result)[0]
+    assert "accepted, but skipped now: a (1 of 1);" in gates(result)[0]
 
 
 def test_a_skill_whose_file_of_cases_is_gone_fails_the_run(project: Project) -> None:
@@ -412,7 +413,7 @@ def test_an_accepted_case_that_is_marked_xfail_now_fails_the_run(project: Projec
     project.write("a", "b", xfail="known")
     result = project.run({"a": 0, "b": 0})
     assert (result.parseoutcomes(), result.ret) == ({"xfailed": 2}, 1)
-    assert "accepted, but marked xfail now: a (1 of 1)." in gates(result)[0]
+    assert "accepted, but marked xfail now: a (1 of 1);" in gates(result)[0]
     assert "dropped: a" in " ".join(project.run({"a": 0}, "--skill-accept").outlines)
     assert project.run({"a": 0, "b": 0}).ret == 0
 

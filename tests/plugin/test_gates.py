@@ -77,10 +77,8 @@ def test_a_gate_without_evidence_fails(
     args = ["--skill", "skills", "--model", model, "-n", workers, "-W", "default"]
     result = pytester.runpytest_inprocess(*args, *GATES, "--skill-markdown", "r.md")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert result.outlines[-1] == f"upskill: gate: gate: gates not evaluated: {why}"
-    assert (
-        f"**Failed:**\n\n- gate: gates not evaluated: {why}" in (pytester.path / "r.md").read_text()
-    )
+    assert result.outlines[-1] == f"upskill: gate: gate: can't pass: {why}"
+    assert f"**Failed:**\n\n- gate: can't pass: {why}" in (pytester.path / "r.md").read_text()
 
 
 def test_skills_without_a_verdict_are_named_and_fail_only_gates(
@@ -97,8 +95,8 @@ def test_skills_without_a_verdict_are_named_and_fail_only_gates(
     result = pytester.runpytest_inprocess(*args, *GATES)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert result.outlines[-2:] == [
-        "upskill: gate: wall: gates not evaluated: no cases",
-        "upskill: gate: door: gates not evaluated: all cases are skipped",
+        "upskill: gate: wall: can't pass: no cases",
+        "upskill: gate: door: can't pass: all cases are skipped",
     ]
     # Somebody who selects some cases knows that others are not tested.
     assert pytester.runpytest_inprocess(*args, *GATES, "-k", "q1 or q2").ret == 0
@@ -110,7 +108,7 @@ def test_a_model_without_any_case_fails_a_gate(pytester: pytest.Pytester, model:
     args = ["--skill", "skills", "--model", model, "--model", "scripted:other.json", *GATES]
     result = pytester.runpytest_inprocess(*args)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    why = "gates not evaluated: no case is for this model"
+    why = "can't pass: no case is for this model"
     assert result.outlines[-1] == f"upskill: gate: scripted:other.json: {why}"
 
 
@@ -121,7 +119,7 @@ def test_a_gate_of_the_command_line_needs_evidence_one_of_the_ini_file_only_of_s
     args = ["--skill", "skills", "--model", model, "test_other.py", "-k", "test_other"]
     result = pytester.runpytest_inprocess(*args, *GATES)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert result.outlines[-1] == "upskill: gate: gates not evaluated: nothing was tested"
+    assert result.outlines[-1] == "upskill: gate: can't pass: nothing was tested"
     ini = ["[pytest]", "skill_min_lift = 0.2", "skill_paths = skills", f"skill_models = {model}"]
     pytester.makeini("\n".join(ini))
     assert pytester.runpytest_inprocess("-k", "test_other").ret == 0
@@ -158,7 +156,7 @@ def test_a_run_that_stopped_early_fails_its_gates(pytester: pytest.Pytester, mod
     args = ["--skill", "skills", "--model", model, "-x", "--skill-min-pass-rate", "0.1"]
     result = pytester.runpytest_inprocess(*args)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert "gates not evaluated: 1 case not run" in result.outlines[-1]
+    assert "can't pass: 1 case not run" in result.outlines[-1]
 
 
 @pytest.mark.parametrize(

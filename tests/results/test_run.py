@@ -51,19 +51,19 @@ def all_pass(*_: object) -> bool:
         ({}, []),
         (
             {"tests": (), "records": (), "skills": ()},
-            ["gates not evaluated: nothing was tested"],
+            ["can't pass: nothing was tested"],
         ),
-        ({"records": ()}, ["gate on haiku: gates not evaluated: 6 cases not run"]),
+        ({"records": ()}, ["gate on haiku: can't pass: 6 cases not run"]),
         (
             {"untested": {"a": "no cases", "b": "no cases", "opus": "no case is for this model"}},
             [
-                "a, b: gates not evaluated: no cases",
-                "opus: gates not evaluated: no case is for this model",
+                "a, b: can't pass: no cases",
+                "opus: can't pass: no case is for this model",
             ],
         ),
         (
             {"tests": (), "records": (), "untested": {"gate": "all cases are skipped"}},
-            ["gate: gates not evaluated: all cases are skipped"],
+            ["gate: can't pass: all cases are skipped"],
         ),
         ({"tests": (), "records": (), "broken": {"x": "no text"}}, ["not tested: no text"]),
     ],

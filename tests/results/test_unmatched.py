@@ -61,8 +61,11 @@ def test_each_reason_is_one_line() -> None:
     found = [unmatched("z", "changed"), *(unmatched(f"c{n}", "gone") for n in range(12))]
     gone, changed = unmatched_reasons(found)
     assert gone.startswith("gate on m: accepted, but gone from the file: c0 (4 of 5), c1 (4 of 5)")
-    assert gone.endswith("c9 (4 of 5), and 2 more. Restore, or accept anew.")
-    assert changed == "gate on m: changed since accepted: z (4 of 5). Restore, or accept anew."
+    assert gone.endswith("c9 (4 of 5), and 2 more; undo that, or accept the results of this run")
+    assert (
+        changed == "gate on m: changed since accepted: z (4 of 5); "
+        "undo that, or accept the results of this run"
+    )
 
 
 def test_a_run_of_some_cases_says_nothing_of_those_that_it_has_no_test_for() -> None:

@@ -66,9 +66,7 @@ def test_missing_answers_and_cases_make_it_incomplete(more: dict[str, int], told
     assert found.word == "incomplete"
     known = "helps so far: +90 points (+49 to +98) over 10 complete cases"
     assert found.sentence == f"{known}, 50% more tokens; {told}"
-    assert gate_reasons([found], Gates(min_lift=0.1)) == [
-        f"gate on haiku: gates not evaluated: {told}"
-    ]
+    assert gate_reasons([found], Gates(min_lift=0.1)) == [f"gate on haiku: can't pass: {told}"]
 
 
 def test_one_missing_answer_does_not_hide_that_a_skill_hurts() -> None:
@@ -220,7 +218,7 @@ def test_a_gate_checks_the_estimate_or_its_bound(gates: Gates, reasons: list[str
 def test_a_gate_that_can_not_be_evaluated_fails() -> None:
     gates = Gates(min_lift=-1, min_pass_rate=0.01, max_token_growth=99)
     incomplete = gate_reasons([verdict(*HELPS, errored=1)], gates)
-    assert incomplete == ["gate on haiku: gates not evaluated: 1 answer missing"]
+    assert incomplete == ["gate on haiku: can't pass: 1 answer missing"]
     unknown = gate_reasons([verdict((None, 1.0), tokens=(None, None))], gates)
     assert unknown == [
         "gate on haiku: lift unknown: there is no baseline",

@@ -21,7 +21,7 @@ _HARMFUL = re.compile(
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-_OWN_CODES = re.compile(r"(\x1b\[[\d;]*m|\r\x1b\[K)")  # colours, and the start of a line anew
+_OWN_CODES = re.compile(r"(\x1b\[[\d;]*m|\r\x1b\[K)")  # colours, and the start of a line again
 _MAX_SCANNED = 100_000
 _TEN_CENTS, _THOUSAND = 0.0995, 999.995  # from there on dollars have two decimals, or none
 WORTH_CUTTING = 200  # characters; cutting less hides text and saves no room

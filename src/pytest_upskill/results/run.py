@@ -150,11 +150,11 @@ class RunResults:
         known = {(row.skill, row.model) for row in self.summaries}
         lacking = Counter(test.pair for test in self.tests if test.pair not in known)
         reasons = [
-            f"{skill} on {model}: gates not evaluated: {counted(number, 'case')} not run"
+            f"{skill} on {model}: can't pass: {counted(number, 'case')} not run"
             for (skill, model), number in lacking.items()
         ]
-        reasons += [f"{names}: gates not evaluated: {why}" for why, names in self._untested]
-        nothing = [] if known or self.broken else [f"gates not evaluated: {NOTHING_TESTED}"]
+        reasons += [f"{names}: can't pass: {why}" for why, names in self._untested]
+        nothing = [] if known or self.broken else [f"can't pass: {NOTHING_TESTED}"]
         return reasons or nothing
 
     @cached_property

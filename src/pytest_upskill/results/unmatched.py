@@ -16,7 +16,7 @@ _WORDS: Final[Mapping[Why, str]] = {
     "for other models": "accepted, but not for this model now",
     "changed": "changed since accepted",
 }
-HOW: Final = "Restore, or accept anew."
+_HOW: Final = "undo that, or accept the results of this run"
 
 State = Literal["tested", "left out", "skipped", "marked xfail", "for other models"]
 
@@ -59,7 +59,7 @@ def unmatched_reasons(found: Iterable[Unmatched]) -> list[str]:
     order = list(_WORDS)
     rows = sorted(found, key=lambda one: (one.skill, one.model, order.index(one.why)))
     return [
-        f"{skill} on {model}: {_WORDS[why]}: {_names(list(group))}. {HOW}"
+        f"{skill} on {model}: {_WORDS[why]}: {_names(list(group))}; {_HOW}"
         for (skill, model, why), group in groupby(rows, lambda one: (*one.pair, one.why))
     ]
 

@@ -291,7 +291,7 @@ def _reasons(verdict: Verdict, gates: Gates) -> list[str]:
     if not gates.any():
         return []
     if verdict.word == "incomplete":
-        return [f"gates not evaluated: {_missing(row)}"]
+        return [f"can't pass: {_missing(row)}"]
     reasons = []
     if gates.min_lift is not None:
         reached = lift and (lift.low if gates.confident else lift.lift)
