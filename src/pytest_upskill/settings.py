@@ -8,6 +8,8 @@ DEFAULT_RUNS: Final = 1
 MOST_RUNS: Final = 1000  # a file of cases from anywhere must not fill the memory
 DEFAULT_MAX_OUTPUT: Final = 2048
 DEFAULT_TIMEOUT: Final = 120.0
+DEFAULT_AGENT_TIMEOUT: Final = 600.0
+DEFAULT_MAX_TURNS: Final = 30
 DEFAULT_CONCURRENCY: Final = 64
 DEFAULT_HISTORY_MB: Final = 200
 MOST_REFERENCE_TOKENS: Final = 20_000  # estimated, of all files together
@@ -47,6 +49,14 @@ class Settings:
     judge: str | None = None  # the model that grades rubrics
     prices: tuple[str, ...] = ()  # lines "NAME INPUT OUTPUT [CACHED]", USD per million tokens
 
+    agents: tuple[str, ...] = ("chat",)  # who carries out the cases
+    sandbox: str = "auto"  # where agents run
+    image: str | None = None  # of a sandbox that is a container
+    with_skills: tuple[Path, ...] = ()  # other skills that agents have in both arms
+    max_turns: int = DEFAULT_MAX_TURNS  # of an agent
+    agents_at_once: int | None = None  # None: twice the cores, at most 8 of the heavy ones
+    allow_network: bool = False  # for cases that say they need it
+
     runs: int = DEFAULT_RUNS  # of each trial; with first_runs, the most
     first_runs: int | None = None  # then up to ``runs`` where the verdict is open
     tests_file: Path | None = None  # cases from this file in place of the skill's own
@@ -58,7 +68,7 @@ class Settings:
     allow_code: bool = False  # run checks from the skill's folder
 
     max_output: int = DEFAULT_MAX_OUTPUT  # output tokens of an answer
-    timeout: float = DEFAULT_TIMEOUT  # seconds for an answer
+    timeout: float | None = None  # seconds for an answer; None: by default, more for agents
     concurrency: int = DEFAULT_CONCURRENCY  # calls in flight, over all workers
     max_tokens: int | None = None  # budget of the run
     max_cost: float | None = None  # budget of the run in USD
@@ -75,7 +85,18 @@ class Settings:
     markdown_file: Path | None = None
     html_file: Path | None = None
     benchmark_folder: Path | None = None  # in skill-creator's layout
+    transcripts_folder: Path | None = None  # of agents, a file per trial
 
     history: bool = True  # keep this run
     runs_folder: Path | None = None  # where runs are kept; None is .upskill/runs
     history_mb: int = DEFAULT_HISTORY_MB  # the oldest runs are deleted beyond this size
+
+    @property
+    def call_timeout(self) -> float:
+        """Seconds for an answer of a model."""
+        return DEFAULT_TIMEOUT if self.timeout is None else self.timeout
+
+    @property
+    def agent_timeout(self) -> float:
+        """Seconds for all that an agent does in a trial."""
+        return DEFAULT_AGENT_TIMEOUT if self.timeout is None else self.timeout

@@ -118,6 +118,9 @@ def test_no_file_can_close_its_own_fence(text: str) -> None:
         {"max_output": 101},
         {"run": 2},
         {"schema": "{}"},
+        {"tools": (Tool("bash", "Run a command.", "{}"),)},
+        {"steps": (Step("Let me see.", (), ()),)},
+        {"task": Task("loop")},
     ],
 )
 def test_any_field_changes_the_key(change: dict[str, Any]) -> None:
@@ -128,7 +131,38 @@ def test_every_field_is_in_the_key() -> None:
     # A field added later must get a line above; the number of verdicts is in the schema,
     # and the mark in the messages.
     fields = {field.name for field in dataclasses.fields(Question)} - {"verdicts", "mark"}
-    assert fields == {"model", "system", "messages", "max_output", "run", "schema"}
+    sent = {"model", "system", "messages", "max_output", "run", "schema"}
+    assert fields == sent | {"tools", "steps", "task"}
+
+
+TASK = Task("loop", "1", max_turns=5)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"agent": "claude"},
+        {"version": "2"},
+        {"files": (StartFile("a.txt", b"a"),)},
+        {"files": (StartFile("a.txt", b"a", executable=True),)},
+        {"setup": "make"},
+        {"skills": (Installed("wick", "/wick", "d1"),)},
+        {"needs": Needs(network=True)},
+        {"max_turns": 6},
+        {"image": "python:3.13"},
+    ],
+)
+def test_any_field_of_a_task_changes_the_key(change: dict[str, Any]) -> None:
+    assert dataclasses.replace(TASK, **change).content != TASK.content
+    assert change.keys() < {field.name for field in dataclasses.fields(Task)}
+
+
+def test_where_a_skill_is_does_not_change_the_key() -> None:
+    here, there = (
+        dataclasses.replace(TASK, skills=(Installed("wick", folder, "d1", ref, tested=tested),))
+        for folder, ref, tested in (("/here", None, True), ("/there", "HEAD", False))
+    )
+    assert here.content == there.content
 
 
 def test_keys_of_stored_answers_never_change() -> None:

@@ -113,12 +113,12 @@ class Assembly:
 
         async def open_model(name: str) -> Model:
             spec = self.specs[name]
-            return await spec.provider.open(spec, settings.timeout)
+            return await spec.provider.open(spec, settings.call_timeout)
 
         return Engine(
             open_model,
             concurrency=settings.concurrency,
-            timeout=settings.timeout,
+            timeout=settings.call_timeout,
             answers=self._answers(settings, root, notify, how_to_record),
             budget=Budget(
                 settings.max_tokens, settings.max_cost, cache(self.price_of), budget_hint

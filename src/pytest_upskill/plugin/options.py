@@ -13,6 +13,7 @@ import pytest
 
 from ..errors import Setting, SettingsError, UpskillError, spelling
 from ..settings import (
+    DEFAULT_AGENT_TIMEOUT,
     DEFAULT_CONCURRENCY,
     DEFAULT_HISTORY_MB,
     DEFAULT_MAX_OUTPUT,
@@ -120,8 +121,8 @@ OPTIONS: Final = (
         "--skill-timeout",
         POSITIVE,
         "S",
-        f"Maximum seconds per answer (default {DEFAULT_TIMEOUT:g}).",
-        DEFAULT_TIMEOUT,
+        f"Maximum seconds per answer (default {DEFAULT_TIMEOUT:g}; for all that an agent does in "
+        f"a trial, {DEFAULT_AGENT_TIMEOUT:g}).",
     ),
     Option(
         "concurrency",

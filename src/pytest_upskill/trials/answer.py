@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from .._util.keys import without_keys
+from .activity import Activity
+from .tools import ToolCall
 from .transcript import Transcript, Turn
 
 MAX_FILE_BYTES: Final = 1_000_000  # larger files are kept by size and digest only
@@ -143,6 +145,15 @@ class Answer:
     stored: bool = False
     files: tuple[AnswerFile, ...] = field(default=(), kw_only=True)
     transcript: Transcript = field(default=(), kw_only=True)
+    activity: Activity | None = field(default=None, kw_only=True)  # of an agent
+    # The workspace at the end, as a compressed tar, for commands that check it; empty if it is
+    # too large to keep. Never in a record.
+    workspace: bytes = field(default=b"", kw_only=True, repr=False)
+    # Of a model's turn inside of an agent, never on disk: tools that it wants called, what it
+    # thought, and the turn in the provider's own form, to be sent back.
+    calls: tuple[ToolCall, ...] = field(default=(), kw_only=True)
+    thinking: str = field(default="", kw_only=True)
+    raw: str = field(default="", kw_only=True, repr=False)
     asked_at: float | None = field(default=None, compare=False)  # time.time(); never on disk
     quotas: tuple[Quota, ...] = field(default=(), compare=False, kw_only=True)  # for the engine
 

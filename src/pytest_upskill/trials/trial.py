@@ -11,6 +11,9 @@ from .._util.texts import digest, named_fence
 from ..settings import Settings
 from ..skills.case import Case, Role
 from ..skills.skill import Skill
+from .subject import CHAT
+from .task import Task
+from .tools import Step, Tool, ToolResult
 
 # ``previous`` is the skill at a git ref; ``trace``, in teach, is a trace in place of the skill's
 # text; ``earlier`` is the other run in a comparison of two, and never asked.
@@ -39,22 +42,35 @@ class Question:
     schema: str | None = None  # JSON Schema of the reply, for servers that can enforce it
     verdicts: int | None = None  # how many a judge's reply must have; the schema says so too
     mark: str = ""  # what a judge's reply must repeat; the last message says so too
+    tools: tuple[Tool, ...] = ()  # that the model may call
+    steps: tuple[Step, ...] = ()  # turns after the messages, each with calls and their results
+    task: Task | None = None  # for an agent, which carries it out in a workspace
 
     def without_keys(self) -> "Question":
         """Without the keys of this process: no server needs to see them in a text."""
         messages = tuple((role, without_keys(text)) for role, text in self.messages)
-        return replace(self, system=without_keys(self.system), messages=messages)
+        steps = tuple(
+            replace(step, results=tuple(map(_result_without_keys, step.results)))
+            for step in self.steps
+        )
+        return replace(self, system=without_keys(self.system), messages=messages, steps=steps)
 
     @cached_property
     def content(self) -> str:
         """A key of everything but the model's name."""
         turns = [text for message in self.messages for text in message]
         form = [self.schema] if self.schema else []
+        form += [repr(one) for one in (self.tools, self.steps) if one]
+        form += [self.task.content] if self.task else []
         return digest(self.system, *turns, str(self.max_output), str(self.run), *form)
 
     @cached_property
     def key(self) -> str:
         return digest(self.model, self.content)
+
+
+def _result_without_keys(result: ToolResult) -> ToolResult:
+    return replace(result, text=without_keys(result.text))
 
 
 @dataclass(frozen=True)
@@ -80,6 +96,7 @@ class Trial:
     question: Question
     rubric: Rubric | None = None
     later: bool = False  # asked only if the first runs leave the verdict open
+    agent: str = CHAT  # ``model`` is then the label of the agent on its model
 
     @property
     def is_open(self) -> bool:

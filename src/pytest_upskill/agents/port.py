@@ -1,0 +1,174 @@
+"""What a sandbox does for an agent, and what it takes to add one of either."""
+
+import socket
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from ..models import Model
+from ..trials.answer import Answer, Reply
+from ..trials.task import Installed
+from ..trials.trial import Question
+
+WORKSPACE: Final = "/workspace"  # as an agent sees it
+SKILLS: Final = "/skills"  # where our own agent has its skills: /skills/NAME/SKILL.md
+HOME: Final = "/home/agent"
+
+
+class SandboxError(Exception):
+    """A sandbox could not be opened, or broke: the trial is errored, not failed."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What may be used inside of a sandbox, by all of its processes together."""
+
+    memory: int = 4 * 2**30  # bytes
+    processes: int = 512
+    disk: int = 2**30  # bytes in all of its writable folders
+    files: int = 100_000  # in the same
+    file_size: int = 512 * 2**20  # bytes of one file
+    output: int = 2**20  # bytes of output that a command's result keeps; the rest is dropped
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A folder or file of the host that can be read inside."""
+
+    host: str
+    inside: str
+
+
+@dataclass(frozen=True)
+class Room:
+    """How to furnish a sandbox."""
+
+    mounts: tuple[Mount, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)  # besides PATH, HOME, LANG and TMPDIR
+    network: bool = False
+    image: str = ""
+    limits: Limits = Limits()
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of a command: its output and errors in one text, in order."""
+
+    exit: int  # -N if signal N ended it
+    output: bytes
+    cut: int = 0  # bytes left out of the middle
+    timed_out: bool = False
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file or link in the workspace."""
+
+    path: str  # relative, with forward slashes
+    size: int
+    digest: str  # SHA-256 of the content, or of the target of a link
+    executable: bool = False
+    link: str | None = None  # its target
+
+
+class Sandbox(ABC):
+    """An open sandbox: run a command, read, write. Paths are as inside, or in the workspace.
+
+    ``read`` and ``write`` raise OSError as the same calls inside would. Anything raises
+    SandboxError if the sandbox is gone.
+    """
+
+    @abstractmethod
+    async def run(
+        self,
+        command: str | Sequence[str],
+        *,
+        timeout: float,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+    ) -> Ran:
+        """Run a command in the workspace: a line for bash, or sh without one, or arguments."""
+
+    @abstractmethod
+    async def read(self, path: str, most: int) -> bytes:
+        """The first ``most`` bytes of a file."""
+
+    @abstractmethod
+    async def write(self, path: str, data: bytes, *, executable: bool = False) -> None:
+        """Write a file, with the folders above it."""
+
+    @abstractmethod
+    async def tree(self, path: str = WORKSPACE) -> list[Entry]:
+        """The files and links below a folder, sorted; no more than the limits allow."""
+
+    @abstractmethod
+    async def listen(self, port: int) -> socket.socket:
+        """A socket that listens on 127.0.0.1 inside, to be served outside."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """End all its processes and remove what it wrote; safe to call twice."""
+
+
+class SandboxKind(ABC):
+    """A way to make sandboxes."""
+
+    name: str
+
+    @abstractmethod
+    def why_not(self, image: str = "") -> str | None:
+        """Why it can't be used here, and what to do about it; None if it works."""
+
+    @abstractmethod
+    async def open(self, room: Room) -> Sandbox:
+        """SandboxError if it can't."""
+
+
+Send = Callable[[Model], Awaitable[Answer]]
+
+
+class Call(Protocol):
+    """One call of a trial's model, through the engine: its limits, retries and budget apply.
+
+    ``send`` makes the call in place of ``Model.ask``: the gateway passes a request on as it is.
+    """
+
+    async def __call__(self, question: Question, send: Send | None = None) -> Reply: ...
+
+
+@dataclass(frozen=True)
+class InstalledSkill:
+    """An installed skill as an agent needs it."""
+
+    installed: Installed
+    description: str
+    body: str
+    files: tuple[str, ...]  # all its files, relative to its folder, SKILL.md included
+    host: str  # its staged copy on the host
+
+
+class Agent(ABC):
+    """What carries out a case; one object serves all trials of a run."""
+
+    name: str
+    heavy: bool = False  # whether each trial takes a large process
+
+    @abstractmethod
+    def version(self) -> str:
+        """Part of the key of stored answers."""
+
+    @abstractmethod
+    async def run(
+        self, question: Question, sandbox: Sandbox, skills: Sequence[InstalledSkill], call: Call
+    ) -> Answer:
+        """Answer with text, usage, stop, transcript and activity; the caller adds the files.
+
+        An agent that reaches a limit returns what it has, with ``stop`` ``max_turns`` or ``time``.
+        NoAnswerError with the reason if its model gave no answer, SandboxError if that broke.
+        """
+
+
+class NoAnswerError(Exception):
+    """The model of an agent could not be asked: the trial is errored."""

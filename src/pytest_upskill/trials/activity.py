@@ -1,0 +1,31 @@
+"""What an agent did on the way to its answer."""
+
+from dataclasses import dataclass
+from typing import Any
+
+_LISTS = ("opened", "read", "scripts", "findings")
+
+
+@dataclass(frozen=True)
+class Activity:
+    """Counted from what went between the agent and its model, never from the agent's own words."""
+
+    turns: int = 0  # replies of the model
+    tool_calls: int = 0
+    activated: bool | None = None  # whether it opened the skill under test; None without one
+    opened: tuple[str, ...] = ()  # names of the skills whose SKILL.md the model got to see
+    read: tuple[str, ...] = ()  # other files of the tested skill that it saw, relative to it
+    scripts: tuple[str, ...] = ()  # files of the tested skill that it ran
+    findings: tuple[str, ...] = ()  # what was refused or left out, in words
+
+    def to_json(self) -> dict[str, Any]:
+        return {**vars(self), **{name: list(getattr(self, name)) for name in _LISTS}}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Activity":
+        """ValueError, TypeError or KeyError if this is not one."""
+        turns, calls, activated = data["turns"], data["tool_calls"], data.get("activated")
+        if type(turns) is not int or type(calls) is not int or activated not in (True, False, None):
+            raise ValueError("turns and tool_calls must be whole numbers")
+        lists = {name: tuple(str(one) for one in data.get(name, ())) for name in _LISTS}
+        return cls(turns, calls, activated, **lists)
