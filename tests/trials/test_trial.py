@@ -13,6 +13,8 @@ from pytest_upskill.settings import Settings
 from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.skill import Skill, load_skill
 from pytest_upskill.trials.plan import Plan, PlannedCase
+from pytest_upskill.trials.task import Installed, Needs, StartFile, Task
+from pytest_upskill.trials.tools import Step, Tool
 from pytest_upskill.trials.trial import Question, Trial, skill_system, trials_of, user_text
 from support.kit import BODY, write_skill
 
