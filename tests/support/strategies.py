@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from pytest_upskill.skills import evals
 from pytest_upskill.skills.case_forms import CaseForm, DefaultsForm, MetaForm
+from pytest_upskill.trials.activity import Activity
 from pytest_upskill.trials.answer import MOST, Answer, AnswerFile, Usage
 from pytest_upskill.trials.transcript import Turn, TurnKind
 
@@ -71,6 +72,17 @@ ANSWER_FILES = st.lists(
     max_size=3,
 ).map(tuple)
 COUNTS = st.none() | st.integers(min_value=0)
+PATHS = st.lists(ANY_TEXT, max_size=2).map(tuple)
+ACTIVITIES = st.builds(
+    Activity,
+    st.integers(0, MOST),
+    st.integers(0, MOST),
+    st.sampled_from([None, True, False]),
+    PATHS,
+    PATHS,
+    PATHS,
+    PATHS,
+)
 ANSWERS = st.builds(
     Answer,
     ANY_TEXT,

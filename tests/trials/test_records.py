@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_upskill.trials.activity import Activity
 from pytest_upskill.trials.answer import Answer, AnswerFile, Usage, joined
 from pytest_upskill.trials.records import (
     Grade,
@@ -18,7 +19,7 @@ from pytest_upskill.trials.records import (
 )
 from pytest_upskill.trials.transcript import Turn
 from pytest_upskill.trials.trial import Question, Trial
-from support.strategies import ANSWER_FILES, ANY_TEXT, COUNTS, TRANSCRIPTS
+from support.strategies import ACTIVITIES, ANSWER_FILES, ANY_TEXT, COUNTS, TRANSCRIPTS
 
 QUESTION = Question("haiku", "Be kind.", (("user", "Hello"),), 100, 2)
 TRIAL = Trial("gate", "open-gate", "haiku", "skill", 2, QUESTION)
@@ -119,6 +120,8 @@ RECORDS = st.builds(
     score=st.none() | st.floats(0, 1),
     files=ANSWER_FILES,
     transcript=TRANSCRIPTS,
+    agent=st.sampled_from(["chat", "loop"]),
+    activity=st.none() | ACTIVITIES,
 )
 
 
@@ -137,9 +140,14 @@ def test_records_round_trip_through_text(records: list[Record]) -> None:
 def test_json_of_a_record_has_every_field() -> None:
     names = [field.name for field in dataclasses.fields(Record)]
     files = (AnswerFile.of("a", b""),)
-    answer = Answer("x", Usage(9, 5, 0, 7), files=files, transcript=(Turn("user", "q"),))
-    record = graded_record(TRIAL, answer, ())
-    assert sorted(record.to_json()) == sorted(names)
+    turns = (Turn("user", "q"),)
+    done = Activity(3, 2, True, read=("a.md",))
+    answer = Answer("x", Usage(9, 5, 0, 7), files=files, transcript=turns, activity=done)
+    record = graded_record(dataclasses.replace(TRIAL, agent="loop"), answer, ())
+    written = record.to_json()
+    of_activity = {"turns", "tool_calls", "activated", "opened", "read", "scripts", "findings"}
+    assert of_activity < written.keys()
+    assert written.keys() - of_activity == set(names) - {"activity"}
     assert record.usage == answer.usage
 
 
@@ -159,6 +167,13 @@ def test_record_has_the_files_and_transcript_of_its_answer() -> None:
     files, transcript = (AnswerFile.of("a", b"b"),), (Turn("user", "q"),)
     record = graded_record(TRIAL, Answer("x", files=files, transcript=transcript), ())
     assert (record.files, record.transcript) == (files, transcript)
+
+
+def test_record_tells_the_agent_even_without_an_answer() -> None:
+    trial, done = dataclasses.replace(TRIAL, agent="loop", model="loop/haiku"), Activity(4, 3, True)
+    record = graded_record(trial, Answer("x", activity=done), ())
+    assert (record.agent, record.model, record.activity) == ("loop", "loop/haiku", done)
+    assert errored_record(trial, "no sandbox").agent == "loop"
 
 
 def test_huge_weights_still_give_a_share() -> None:

@@ -9,6 +9,7 @@ from .._util.texts import counted, one_line, points, times_as_much
 from ..settings import Score
 from ..stats import LEVEL, Change, Interval, Lift, holm, paired_lift, paired_ratio, wilson
 from ..trials.records import Record
+from ..trials.subject import CHAT
 from ..trials.trial import ARMS, Arm
 
 _ABOUT_THE_SAME: Final = 0.02
@@ -81,6 +82,7 @@ class Summary:
     against: str | None = None  # the git ref of the arm ``previous``
     most_runs: int | None = None  # the upper limit of frugal runs
     score: Score = "pass"  # what the lift is of
+    agent: str = CHAT  # ``model`` is then the label of the agent on its model
 
     def arm(self, arm: Arm) -> ArmSummary:
         """The numbers of an arm; none are known of one that was not asked."""
@@ -319,6 +321,7 @@ def summarize(
         against=against,
         most_runs=most_runs,
         score=score,
+        agent=next((record.agent for record in own), CHAT),
     )
 
 

@@ -9,6 +9,7 @@ from .._util.texts import digest
 from ..settings import Score
 from ..skills.case import Case
 from ..skills.skill import Skill, UnseenFile
+from .subject import CHAT
 from .trial import Question, Trial
 
 
@@ -89,6 +90,7 @@ class PlannedCase:
     new: bool = False  # others of the skill on this model have an accepted result, this has none
     siblings: tuple[str, ...] = ()  # all cases of the skill's own file
     of: int = 0  # cases that a run of all of them has on this model; 0 is not known
+    agent: str = CHAT  # ``model`` is then the label of the agent on its model
 
     @property
     def pair(self) -> tuple[str, str]:

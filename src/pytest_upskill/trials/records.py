@@ -1,10 +1,12 @@
 """A graded trial as a plain value that crosses processes and goes to disk."""
 
 import json
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final, Literal
 
+from .activity import Activity
 from .answer import Answer, AnswerFile, Usage, extras_from_json, extras_to_json
+from .subject import CHAT
 from .transcript import Transcript
 from .trial import Arm, Trial
 
@@ -31,7 +33,7 @@ class Record:
 
     skill: str
     case: str
-    model: str
+    model: str  # the label of an agent on its model
     arm: Arm
     run: int
     outcome: Outcome
@@ -51,6 +53,8 @@ class Record:
     files: tuple[AnswerFile, ...] = ()
     transcript: Transcript = ()
     written_tokens: int = 0  # to the provider's cache
+    agent: str = CHAT
+    activity: Activity | None = None  # of an agent
 
     @property
     def usage(self) -> Usage:
@@ -64,19 +68,33 @@ class Record:
         return self.input_tokens + self.output_tokens
 
     def to_json(self) -> dict[str, Any]:
-        """Without files, transcript and written tokens if there are none, as mostly."""
+        """Without written tokens and what only agents have if there are none, as mostly."""
         # Not dataclasses.asdict: it copies every value, which took a tenth of a test's time.
         data = {**vars(self), "checks": [{**vars(grade)} for grade in self.checks]}
-        del data["files"], data["transcript"]
+        del data["files"], data["transcript"], data["activity"]
         if not self.written_tokens:
             del data["written_tokens"]
-        return {**data, **extras_to_json(self.files, self.transcript)}
+        if self.agent == CHAT:
+            del data["agent"]
+        done = self.activity.to_json() if self.activity else {}
+        return {**data, **done, **extras_to_json(self.files, self.transcript)}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Record":
-        checks = tuple(Grade(**grade) for grade in data["checks"])
+        own = {name: data[name] for name in _NAMES & data.keys()}
         files, transcript = extras_from_json(data)
-        return cls(**{**data, "checks": checks, "files": files, "transcript": transcript})
+        return cls(
+            **{
+                **own,
+                "checks": tuple(Grade(**grade) for grade in data["checks"]),
+                "files": files,
+                "transcript": transcript,
+                "activity": Activity.from_json(data) if "turns" in data else None,
+            }
+        )
+
+
+_NAMES: Final = {field.name for field in fields(Record)}
 
 
 def graded_record(trial: Trial, answer: Answer, grades: tuple[Grade, ...]) -> Record:
@@ -99,6 +117,8 @@ def graded_record(trial: Trial, answer: Answer, grades: tuple[Grade, ...]) -> Re
         files=answer.files,
         transcript=answer.transcript,
         written_tokens=answer.usage.written or 0,
+        agent=trial.agent,
+        activity=answer.activity,
     )
 
 
@@ -122,9 +142,8 @@ def _score(grades: tuple[Grade, ...]) -> float:
 
 def errored_record(trial: Trial, reason: str, answer: Answer | None = None) -> Record:
     """The record of a trial without an answer, or with one that could not be graded."""
-    record = Record(
-        trial.skill, trial.case, trial.model, trial.arm, trial.run, "errored", error=reason
-    )
+    where = (trial.skill, trial.case, trial.model, trial.arm, trial.run)
+    record = Record(*where, "errored", error=reason, agent=trial.agent)
     if answer is None:
         return record
     graded = graded_record(trial, answer, ())

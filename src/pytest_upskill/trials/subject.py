@@ -15,3 +15,8 @@ class Subject(NamedTuple):
     def label(self) -> str:
         """Its name in node ids, results and reports; a plain completion has that of its model."""
         return self.model if self.agent == CHAT else f"{self.agent}/{self.model}"
+
+    @classmethod
+    def of(cls, agent: str, label: str) -> "Subject":
+        """The agent and model that a label stands for."""
+        return cls(agent, label if agent == CHAT else label.removeprefix(f"{agent}/"))
