@@ -16,6 +16,7 @@ class _Blob(NamedTuple):
     id: str
     size: int
     is_link: bool
+    is_executable: bool
 
 
 class FilesAtRef:
@@ -38,18 +39,33 @@ class FilesAtRef:
     def entries(self, folder: str) -> Mapping[str, bool]:
         return self._entries.get(folder, {})
 
+    @property
+    def paths(self) -> list[str]:
+        return list(self._blobs)
+
     def data(self, path: str) -> bytes:
         return _git(self._ref, self._top, "cat-file", "blob", self._blobs[path].id)
 
+    def size(self, path: str) -> int:
+        return self._blobs[path].size
+
+    def is_executable(self, path: str) -> bool:
+        return self._blobs[path].is_executable
+
+    def real(self, path: str) -> str:
+        """The file that a path leads to; ValueError if that is not in the folder."""
+        if not self._blobs[path].is_link:
+            return path
+        target = self.data(path).decode("utf-8", "surrogateescape")
+        real = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+        if real not in self._blobs or self._blobs[real].is_link:
+            raise ValueError("a link out of the skill's folder")
+        return real
+
     def text(self, path: str) -> str:
         """The text of a file; ValueError says why it has none."""
-        blob, named = self._blobs[path], path
-        if blob.is_link:
-            target = self.data(path).decode("utf-8", "surrogateescape")
-            path = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
-            if path not in self._blobs or self._blobs[path].is_link:
-                raise ValueError("a link out of the skill's folder")
-            blob = self._blobs[path]
+        named, path = path, self.real(path)
+        blob = self._blobs[path]
         if why := why_not_sent(PurePosixPath(named), PurePosixPath(path)):
             raise ValueError(why)
         if blob.size > MAX_FILE_BYTES:
@@ -70,7 +86,7 @@ def files_at_ref(folder: Path, ref: str) -> FilesAtRef:
         mode, kind, blob, size = facts.split()
         if kind == b"blob":
             name = path.decode("utf-8", "surrogateescape").removeprefix(inside)
-            blobs[name] = _Blob(blob.decode(), int(size), mode == b"120000")
+            blobs[name] = _Blob(blob.decode(), int(size), mode == b"120000", mode == b"100755")
     return FilesAtRef(ref, top, blobs)
 
 

@@ -30,6 +30,7 @@ class Installed:
     digest: str  # of every file that is installed: path, content, executable or not
     ref: str | None = None  # as it was at this git ref
     tested: bool = False  # the skill under test, not one that both arms have
+    without: tuple[str, ...] = ()  # paths in the folder that belong to the cases
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,59 @@
+"""The copy of a skill that agents get, from disk and from a git ref."""
+
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill.errors import SkillError
+from pytest_upskill.trials import installing
+from pytest_upskill.trials.installing import digest_of_copy, installed, skill_files
+from support.kit import commit_all, write_skill
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = write_skill(tmp_path / "gate")
+    kept = ("references/a.md", "scripts/run.sh", "assets/logo.png")
+    left = ("evals/evals.json", "fixtures/in/a.csv", ".env", "secrets.json", "skill_results.json")
+    for name in (*kept, *left, "inner/SKILL.md", "inner/more.md", ".hidden/x"):
+        file = folder / name
+        file.parent.mkdir(exist_ok=True, parents=True)
+        file.write_bytes(b"\x00\xff" + name.encode())
+    (folder / "scripts/run.sh").chmod(0o755)
+    (folder / "link.md").symlink_to("references/a.md")
+    (folder / "out.md").symlink_to("/etc/hostname")
+    return folder
+
+
+def test_a_copy_is_the_skill_without_its_cases(folder: Path) -> None:
+    copy = skill_files(folder, without=("fixtures/in",))
+    paths = ["SKILL.md", "assets/logo.png", "link.md", "references/a.md", "scripts/run.sh"]
+    assert [file.path for file in copy] == paths
+    assert [file.path for file in copy if file.executable] == ["scripts/run.sh"]
+    assert copy[1].data == b"\x00\xffassets/logo.png"
+
+
+def test_a_copy_at_a_ref_is_the_same_as_on_disk(folder: Path) -> None:
+    commit_all(folder.parent)
+    without = ("fixtures/in",)
+    assert skill_files(folder, "main", without) == skill_files(folder, None, without)
+    before = digest_of_copy(skill_files(folder))
+    (folder / "references/a.md").write_text("new", encoding="utf-8")
+    assert digest_of_copy(skill_files(folder, "main")) == before
+    assert digest_of_copy(skill_files(folder)) != before
+
+
+def test_the_digest_is_of_paths_contents_and_modes(folder: Path) -> None:
+    digests = [digest_of_copy(skill_files(folder))]
+    (folder / "scripts/run.sh").chmod(0o644)
+    digests.append(digest_of_copy(skill_files(folder)))
+    (folder / "references/a.md").rename(folder / "references/b.md")
+    digests.append(digest_of_copy(skill_files(folder)))
+    assert len(set(digests)) == 3
+    assert installed("gate", folder, tested=True).digest == digests[-1]
+
+
+def test_a_skill_may_be_too_large(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installing, "MOST_FILES", 3)
+    with pytest.raises(SkillError, match="too much to install"):
+        skill_files(folder)
