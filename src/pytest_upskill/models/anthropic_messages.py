@@ -13,6 +13,7 @@ from .port import ModelSpec
 from .rate_limits import heard_quotas
 from .sdk import (
     NO_KEY,
+    Upstream,
     client_options,
     empty_reply,
     keep_to_its_provider,
@@ -53,7 +54,7 @@ class AnthropicModel:
         with translated_errors(self._sdk, self._spec, self._secrets) as paid:
             message = await self._create(question)
             # The SDK passes on anything: plain text, or an object without the usual fields.
-            paid.append(usage := _usage(message))
+            paid.append(usage := usage_of(message))
             if not isinstance(getattr(message, "content", None), list):
                 raise not_a_reply(self._spec, message)
             text = "".join(block.text for block in message.content if block.type == "text")
@@ -94,6 +95,10 @@ class AnthropicModel:
         return self._spec.address
 
     @property
+    def upstream(self) -> Upstream:
+        return Upstream.of(self._client, self._spec, self._secrets)
+
+    @property
     def endpoint(self) -> str:
         return digest(self._spec.base_url or "", self._key)
 
@@ -105,7 +110,7 @@ def _message(role: Role, text: str) -> "MessageParam":
     return {"role": "user", "content": text} if role == "user" else {"role": role, "content": text}
 
 
-def _usage(message: "Message") -> Usage:
+def usage_of(message: "Message") -> Usage:
     """Anthropic leaves cache reads and writes out of input_tokens; add them.
 
     The SDK passes on anything in place of numbers, and some compatible servers send no usage.

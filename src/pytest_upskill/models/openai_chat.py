@@ -13,6 +13,7 @@ from .port import ModelSpec
 from .rate_limits import heard_quotas
 from .sdk import (
     NO_KEY,
+    Upstream,
     client_options,
     empty_reply,
     error_text,
@@ -57,7 +58,7 @@ class OpenAIModel:
     async def ask(self, question: Question) -> Answer:
         with translated_errors(self._sdk, self._spec, self._secrets) as paid:
             completion = await self._create(question)
-            paid.append(usage := _usage(completion))
+            paid.append(usage := usage_of(completion))
             if not getattr(completion, "choices", None):
                 raise not_a_reply(self._spec, completion)
             choice = completion.choices[0]
@@ -109,6 +110,10 @@ class OpenAIModel:
     def address(self) -> str:
         return self._spec.address
 
+    @property
+    def upstream(self) -> Upstream:
+        return Upstream.of(self._client, self._spec, self._secrets)
+
     def extra(self, question: Question) -> dict[str, Any]:  # noqa: ARG002
         """More parameters, for adapters that know their server."""
         return {}
@@ -121,7 +126,7 @@ class OpenAIModel:
         await self._client.close()
 
 
-def _usage(completion: "ChatCompletion") -> Usage:
+def usage_of(completion: "ChatCompletion") -> Usage:
     """The SDK passes on anything in place of numbers and objects; Usage keeps only counts."""
     usage = getattr(completion, "usage", None)
     asked = whole_number(getattr(usage, "prompt_tokens", None))

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from types import ModuleType
 from typing import Any, Final
@@ -37,6 +37,7 @@ NO_KEY: Final = "no-key"
 _TIMED_OUT: Final = (408, 504, 524)
 _REDIRECTS: Final = (301, 302, 303, 307, 308)
 _UNPAID: Final = ("insufficient_quota", "billing_error", "billing_hard_limit_reached")
+_SDK_HEADERS: Final = ("accept", "content-type", "user-agent", "x-stainless", "anthropic-version")
 Secrets = tuple[str, ...]
 # Of the SDKs' HTTP client: they run in the task that asks.
 _HOOKS: Final = {"request": [note_start], "response": [note_reply, limit_size]}
@@ -89,6 +90,27 @@ def _without_password(url: str | None) -> tuple[str | None, dict[str, str]]:
     return parts._replace(netloc=host).geturl(), {"Authorization": f"Basic {coded}"}
 
 
+@dataclass(frozen=True)
+class Upstream:
+    """The server of a model, for requests that an agent writes itself."""
+
+    spec: ModelSpec
+    url: str
+    headers: Mapping[str, str]  # what the provider wants besides the protocol's own: keys
+    secrets: Secrets
+
+    @classmethod
+    def of(cls, client: Any, spec: ModelSpec, secrets: Secrets) -> "Upstream":
+        """As an SDK's client would ask; it knows which headers carry its key."""
+        headers = {**client.default_headers, **client.auth_headers, **client._custom_headers}
+        own = {
+            name: value
+            for name, value in headers.items()
+            if isinstance(value, str) and not name.lower().startswith(_SDK_HEADERS)
+        }
+        return cls(spec, str(client.base_url).rstrip("/"), own, secrets)
+
+
 @contextmanager
 def translated_errors(sdk: ModuleType, spec: ModelSpec, secrets: Secrets) -> Iterator[list[Usage]]:
     """Turn everything that calls raise into ModelError; the usage of a reply goes into the list.
@@ -114,9 +136,10 @@ def _as_model_errors(sdk: ModuleType, spec: ModelSpec, secrets: Secrets) -> Iter
     except ModelError:
         raise
     except sdk.APIStatusError as error:
-        raise _status_error(error, spec, secrets) from None
+        said, headers = error_text(error, secrets), error.response.headers
+        raise status_error(error.status_code, error.body, said, headers, spec, secrets) from None
     except (sdk.APIConnectionError, aiohttp.ClientError, TooLarge) as error:
-        raise _connection_error(error, spec, secrets) from None
+        raise connection_error(error, spec, secrets) from None
     except (sdk.APIResponseValidationError, json.JSONDecodeError, UnicodeDecodeError):
         raise not_a_reply(spec) from None
     except getattr(sdk, "AnthropicError", getattr(sdk, "OpenAIError", ())) as error:
@@ -167,21 +190,31 @@ def stop_word(reason: object, words: Mapping[str, str]) -> str:
 
 
 def error_text(error: Any, secrets: Secrets) -> str:
-    body = error.body
+    return said_in(error.body, str(error.message), secrets)
+
+
+def said_in(body: object, otherwise: str, secrets: Secrets) -> str:
+    """The message of an error in either protocol's form."""
     if isinstance(body, dict):
         inner = body.get("error", body)
         message = inner.get("message") if isinstance(inner, dict) else inner
         if isinstance(message, str) and message.strip():
             return clean(message, secrets)
-    return clean(str(error.message), secrets)
+    return clean(otherwise, secrets)
 
 
-def _status_error(error: Any, spec: ModelSpec, secrets: Secrets) -> ModelError:
-    status = int(error.status_code)
-    said = error_text(error, secrets)
+def status_error(
+    status: int,
+    body: object,
+    said: str,
+    headers: Mapping[str, str],
+    spec: ModelSpec,
+    secrets: Secrets,
+) -> ModelError:
+    """What a reply with an error status means; ``headers`` are found in any case."""
     problem = f"{status} from {spec.address}: {said}"
     if status in _REDIRECTS:
-        where = shown_address(error.response.headers.get("location") or "")
+        where = shown_address(headers.get("location") or "")
         leads = f"a redirect to {clean(where, secrets) or 'another address'}, which is not followed"
         hint = "Check the address, or name the one that it leads to"
         return ModelError(f"{status} from {spec.address}: {leads}", hint, fatal=True)
@@ -192,11 +225,11 @@ def _status_error(error: Any, spec: ModelSpec, secrets: Secrets) -> ModelError:
         return ModelError(problem, f"Check the model's name ({spec.model_id})", fatal=True)
     if status == 413 or (status == 400 and "context" in said.lower()):
         return ModelError(problem, "The prompt is too long for this model")
-    if status == 402 or (status in (400, 429) and _is_unpaid(error, said)):
+    if status == 402 or (status in (400, 429) and _is_unpaid(body, said)):
         return ModelError(problem, "Check the plan and the billing of your account", fatal=True)
     if status == 429 and "request too large" in said.lower():
         return ModelError(problem, "The prompt is too long for your rate limit")
-    wait = retry_after(error.response.headers, datetime.now(UTC))
+    wait = retry_after(headers, datetime.now(UTC))
     if status in (429, 529) or (status == 503 and wait is not None):
         lower = ("Lower ", Setting("concurrency"), ", or wait")
         return ModelError(problem, lower, rate_limited=True, retry_after=wait)
@@ -207,15 +240,14 @@ def _status_error(error: Any, spec: ModelSpec, secrets: Secrets) -> ModelError:
     return ModelError(problem)
 
 
-def _is_unpaid(error: Any, said: str) -> bool:
+def _is_unpaid(body: object, said: str) -> bool:
     """Whether an account has no credit left, which no waiting changes."""
-    body = error.body if isinstance(error.body, dict) else {}
-    inner = body.get("error", body)
+    inner = body.get("error", body) if isinstance(body, dict) else None
     codes = [inner.get("code"), inner.get("type")] if isinstance(inner, dict) else []
     return any(code in codes for code in _UNPAID) or "credit balance is too low" in said.lower()
 
 
-def _connection_error(error: BaseException, spec: ModelSpec, secrets: Secrets) -> ModelError:
+def connection_error(error: BaseException, spec: ModelSpec, secrets: Secrets) -> ModelError:
     """Ask aiohttp what happened: the SDKs call any broken connection a timeout."""
     import aiohttp
 
