@@ -4,12 +4,16 @@ import socket
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
+from .._util.texts import slug
 from ..models import Model
 from ..trials.answer import Answer, Reply
 from ..trials.task import Installed
 from ..trials.trial import Question
+
+if TYPE_CHECKING:
+    from .recorder import Recorder
 
 WORKSPACE: Final = "/workspace"  # as an agent sees it
 SKILLS: Final = "/skills"  # where our own agent has its skills: /skills/NAME/SKILL.md
@@ -148,6 +152,13 @@ class InstalledSkill:
     files: tuple[str, ...]  # all its files, relative to its folder, SKILL.md included
     host: str  # its staged copy on the host
 
+    @property
+    def inside(self) -> str:
+        """Its folder as our own agent sees it: named like the skill, as agents expect."""
+        name = self.installed.name
+        plain = name.isprintable() and "/" not in name and not name.startswith(".")
+        return f"{SKILLS}/{name if plain else slug(name) or 'skill'}"
+
 
 class Agent(ABC):
     """What carries out a case; one object serves all trials of a run."""
@@ -160,12 +171,12 @@ class Agent(ABC):
         """Part of the key of stored answers."""
 
     @abstractmethod
-    async def run(
-        self, question: Question, sandbox: Sandbox, skills: Sequence[InstalledSkill], call: Call
-    ) -> Answer:
-        """Answer with text, usage, stop, transcript and activity; the caller adds the files.
+    async def run(self, sandbox: Sandbox, call: Call, recorder: "Recorder") -> Answer:
+        """Carry out ``recorder.question`` with ``recorder.skills``: ``recorder.answer(stop)``.
 
-        An agent that reaches a limit returns what it has, with ``stop`` ``max_turns`` or ``time``.
+        All that goes between the agent and its model is told to the recorder as it happens, so the
+        caller, which adds the files, may cancel this when the time is up and take what is there:
+        ``recorder.answer("time")``. ``max_turns`` is the stop of an agent that reached that limit.
         NoAnswerError with the reason if its model gave no answer, SandboxError if that broke.
         """
 

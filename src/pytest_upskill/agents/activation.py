@@ -1,0 +1,190 @@
+"""Which skills an agent opened, which of their files it read, which scripts it ran.
+
+Told by the text that its model got to see after the first request, never by the name of a tool.
+"""
+
+import html
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from .._util.files import read_file
+from ..skills.folder import MAX_FILE_BYTES, SKILL_NAMES
+from ..trials.tools import ToolCall
+from .commands import files_run
+from .port import InstalledSkill
+
+# Of the letters of a text's own lines. Agents read long files in parts, and skills share lines.
+ENOUGH: Final = 0.25
+PLENTY: Final = 2_000  # letters; so many in equal lines are no accident, whatever the share
+_LONGEST_LINE: Final = 200  # characters that are compared: some agents cut long lines
+_LONGEST_SEEN: Final = 5_000_000  # characters of one result that are looked at
+_MOST_FILES: Final = 500  # of a skill
+# What agents put before a line: "12→", "12\t", "12:", "L12: ", "SKILL.md:12:". The start of a
+# line without its number, list mark or heading mark is dropped on both sides.
+_PLACE: Final = re.compile(r"^\s*(?:\S{1,200}?[:-]\d+[:-]|L\d+:)")
+_START: Final = re.compile(r"^[\W\d_]+")
+_NOT_WORD: Final = re.compile(r"[\W_]+")
+_ESCAPE: Final = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
+_ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "", "f": ""}
+
+Keys = frozenset[str]
+
+
+@dataclass(frozen=True)
+class _File:
+    """A text file of a skill, by its lines."""
+
+    path: str
+    keys: Keys
+    text: str  # of a file without words, where only all of it tells
+
+
+@dataclass
+class _Seen:
+    """How much of a text an agent saw."""
+
+    keys: Keys  # that tell this text from all others
+    seen: set[str]
+
+    @property
+    def enough(self) -> bool:
+        got = sum(map(len, self.seen))
+        return got > 0 and (got >= ENOUGH * sum(map(len, self.keys)) or got >= PLENTY)
+
+
+def keys_of(text: str) -> Keys:
+    """The lines of a text in a form that survives what agents do to a text that they show."""
+    return frozenset(filter(None, map(_key, text.splitlines())))
+
+
+def _key(line: str) -> str:
+    return _NOT_WORD.sub("", _START.sub("", line))[:_LONGEST_LINE]
+
+
+class Watch:
+    """Looks at what a model gets to see, as it comes."""
+
+    def __init__(self, skills: Sequence[InstalledSkill], start: Iterable[bytes] = ()) -> None:
+        self._skills = skills
+        self._given: set[str] = set()  # lines that the agent has without opening a skill
+        self._seen: set[str] = set()  # lines of any skill
+        self._named: dict[str, set[str]] = {}  # lines seen by a call that names the skill
+        self._whole: set[str] = set()  # files without words
+        self._ran: dict[str, None] = {}
+        self._tested = next((skill for skill in skills if skill.installed.tested), None)
+        self._files = _files_of(self._tested) if self._tested else ()
+        self._known = frozenset[str]().union(
+            *(keys_of(skill.body) for skill in skills), *(file.keys for file in self._files)
+        )
+        if self._known:
+            for data in start:
+                self.given(data.decode("utf-8", "replace"))
+
+    def given(self, text: str) -> None:
+        """What stands in the first request, or in the workspace at the start."""
+        self._given |= self._known.intersection(_keys_seen(text))
+
+    def saw(self, text: str, call: ToolCall | None = None, *, failed: bool = False) -> None:
+        """What stands in a later request; ``call`` is what it is the result of."""
+        if not self._known:
+            return
+        text = text[:_LONGEST_SEEN]
+        found = self._known.intersection(_keys_seen(text))
+        self._seen |= found
+        if call is None:
+            return
+        for skill in self._skills:
+            if re.search(rf"(?<![\w-]){re.escape(skill.installed.name)}(?![\w-])", call.arguments):
+                self._named.setdefault(skill.installed.name, set()).update(found)
+        if self._tested:
+            squeezed = "".join(text.split())
+            for file in self._files:
+                if not file.keys and file.path in call.arguments and file.text in squeezed:
+                    self._whole.add(file.path)
+            for path in files_run(call, text, self._tested, failed=failed):
+                self._ran[path] = None
+
+    @property
+    def opened(self) -> tuple[str, ...]:
+        """The names of the skills whose instructions the model saw."""
+        return tuple(skill.installed.name for skill in self._skills if self._opened(skill))
+
+    @property
+    def activated(self) -> bool | None:
+        return None if self._tested is None else self._opened(self._tested)
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """Files of the tested skill besides SKILL.md that the model saw."""
+        if self._tested is None:
+            return ()
+        body = keys_of(self._tested.body)
+        found = list[str]()
+        for file in self._files:
+            others = [other.keys for other in self._files if other is not file]
+            keys = file.keys - body - self._given
+            keys = keys.difference(*others) or keys
+            if file.path in self._whole or _Seen(keys, self._seen & keys).enough:
+                found.append(file.path)
+        return tuple(found)
+
+    @property
+    def scripts(self) -> tuple[str, ...]:
+        """Files of the tested skill that were run."""
+        return tuple(self._ran)
+
+    def _opened(self, skill: InstalledSkill) -> bool:
+        body = keys_of(skill.body)
+        others = [keys_of(other.body) for other in self._skills if other is not skill]
+        own = body.difference(*others, *(file.keys for file in self._files)) - self._given
+        if sum(map(len, own)) >= ENOUGH * sum(map(len, body)):
+            return _Seen(own, self._seen & own).enough
+        # Nearly all of it was there from the start, so only who asked for it can tell.
+        named = self._named.get(skill.installed.name, set())
+        return _Seen(body, named & body).enough
+
+
+def _keys_seen(text: str) -> Iterator[str]:
+    """The keys of a text, of what is escaped in it, and of its lines without their place."""
+    texts = [text]
+    if "\\n" in text or "\\u" in text or '\\"' in text:
+        texts.append(_unescaped(text))
+    if "&" in text:
+        texts += [html.unescape(one) for one in texts]
+    for one in texts:
+        for line in one.splitlines():
+            yield _key(line)
+            if place := _PLACE.match(line):
+                yield _key(line[place.end() :])
+
+
+def _unescaped(text: str) -> str:
+    """A text out of a JSON string, wherever in the text that starts."""
+
+    def plain(match: re.Match[str]) -> str:
+        code, char = match.groups()
+        return chr(int(code, 16)) if code else _ESCAPED.get(char, char)
+
+    return _ESCAPE.sub(plain, text)
+
+
+@lru_cache(maxsize=64)
+def _files_of(skill: InstalledSkill) -> tuple[_File, ...]:
+    """The text files of a skill besides its SKILL.md."""
+    found = list[_File]()
+    for path in skill.files[:_MOST_FILES]:
+        if path in SKILL_NAMES:
+            continue
+        try:
+            text = read_file(Path(skill.host, path), MAX_FILE_BYTES).decode("utf-8")
+        except (OSError, ValueError):
+            continue  # binary, or too large to be read by a model
+        keys = keys_of(text)
+        squeezed = "" if keys else "".join(text.split())
+        if keys or squeezed:
+            found.append(_File(path, keys, squeezed))
+    return tuple(found)

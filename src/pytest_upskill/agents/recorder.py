@@ -1,0 +1,181 @@
+"""What went between an agent and its model, as a transcript: the same for every agent."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from .._util.keys import without_keys
+from .._util.texts import digest, shortened
+from ..skills.case import Role
+from ..trials.activity import Activity
+from ..trials.answer import Answer, Usage, total_usage
+from ..trials.tools import ToolCall
+from ..trials.transcript import Transcript, Turn
+from ..trials.trial import Question
+from .activation import Watch
+from .port import InstalledSkill
+
+LONGEST_TURN: Final = 32_000  # characters of a turn that are kept
+LONGEST: Final = 4_000_000  # characters of all turns; then each keeps little
+_LITTLE: Final = 400
+_MOST_TURNS: Final = 20_000
+_MOST_FINDINGS: Final = 50
+
+PriceOf = Callable[[Usage], float | None]
+
+
+@dataclass
+class _Entry:
+    turn: Turn
+    call: ToolCall | None = None
+    result: Turn | None = None
+
+
+@dataclass
+class Recorder:
+    """Writes down a trial as it happens, so that whatever stops it, what there is can be used.
+
+    All that was said may be given again, as a CLI repeats it in every request: it counts once.
+    """
+
+    question: Question  # of the trial
+    skills: Sequence[InstalledSkill] = ()
+    price: PriceOf = lambda usage: None  # noqa: ARG005
+    turns: int = field(default=0, init=False)  # replies of the model
+    tool_calls: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self._entries: list[_Entry] = []
+        self._calls: dict[str, list[_Entry]] = {}  # by id, which a model may give twice
+        self._said: set[str] = set()
+        self._usages: list[Usage] = []
+        self._findings: dict[str, None] = {}
+        self._size = 0
+        self._left_out = 0
+        self._last_text = ""
+        files = self.question.task.files if self.question.task else ()
+        self._watch = Watch(self.skills, [file.data for file in files])
+
+    def system(self, text: str) -> None:
+        """The system text of a request."""
+        self._say("system", text)
+
+    def message(self, role: Role, text: str) -> None:
+        """A message of a request that is neither a reply of this trial nor a result."""
+        self._say("user" if role == "user" else "assistant", text)
+
+    def reply(
+        self,
+        thinking: str,
+        text: str,
+        calls: Sequence[ToolCall],
+        usage: Usage,
+        seconds: float | None,
+    ) -> None:
+        """A reply of the model. Its text is not taken for news if a later request repeats it."""
+        self.turns += 1
+        self._usages.append(usage)
+        self._last_text = text
+        self._said.add(digest("assistant", text))
+        turns = [Turn("thinking", thinking)] if thinking else []
+        turns += [Turn("assistant", text)] if text or not (thinking or calls) else []
+        entries = [_Entry(turn) for turn in turns]
+        entries += [_Entry(Turn("call", one.arguments, one.name), one) for one in calls]
+        entries[0].turn = replace(
+            entries[0].turn,
+            seconds=seconds,
+            input_tokens=usage.input,
+            output_tokens=usage.output,
+            cost=self.price(usage),
+        )
+        for entry in entries:
+            self._add(entry)
+        self.tool_calls += len(calls)
+
+    def result(self, call: str, text: str, failed: bool, seconds: float | None = None) -> None:
+        """What the model is told of a call, by the call's id."""
+        entries = self._calls.get(call, [])
+        entry = next((one for one in entries if one.result is None), None)
+        if entry is None and entries:
+            return  # told again
+        made = entry.call if entry else None
+        self._watch.saw(text, made, failed=failed)
+        turn = Turn("result", text, made.name if made else "", failed, self.turns, seconds)
+        if entry is None:
+            self._calls[call] = [orphan := _Entry(turn, result=turn)]
+            self._add(orphan)
+        else:
+            entry.result = self._kept(turn)
+
+    def found(self, finding: str) -> None:
+        """Something that was refused or left out, in words."""
+        if len(self._findings) < _MOST_FINDINGS:
+            self._findings[shortened(without_keys(finding), 500)] = None
+
+    @property
+    def transcript(self) -> Transcript:
+        """All turns so far; each result follows its call."""
+        turns = list[Turn]()
+        for entry in self._entries:
+            turns.append(entry.turn)
+            if entry.call and entry.result:
+                turns.append(entry.result)
+        return tuple(turns)
+
+    @property
+    def usage(self) -> Usage:
+        return total_usage(self._usages) if self._usages else Usage()
+
+    @property
+    def activity(self) -> Activity:
+        findings = list(self._findings)
+        if self._left_out:
+            findings.append(f"{self._left_out:,} turns are not in the transcript: it is too long")
+        watch = self._watch
+        return Activity(
+            self.turns,
+            self.tool_calls,
+            watch.activated,
+            watch.opened,
+            watch.read,
+            watch.scripts,
+            tuple(findings),
+        )
+
+    def answer(self, stop: str, text: str | None = None) -> Answer:
+        """The answer of the trial as far as it got; its text is that of the last reply."""
+        return Answer(
+            without_keys(self._last_text if text is None else text),
+            self.usage,
+            stop,
+            transcript=self.transcript,
+            activity=self.activity,
+        )
+
+    def _say(self, kind: str, text: str) -> None:
+        key = digest(kind, text)
+        if key in self._said:
+            return
+        self._said.add(key)
+        if kind != "assistant":
+            if self.turns:
+                self._watch.saw(text)
+            else:
+                self._watch.given(text)
+        self._add(_Entry(Turn(kind, text)))  # type: ignore[arg-type]
+
+    def _add(self, entry: _Entry) -> None:
+        if entry.call:
+            self._calls.setdefault(entry.call.id, []).append(entry)
+        if len(self._entries) >= _MOST_TURNS:
+            self._left_out += 1
+            return
+        entry.turn = self._kept(replace(entry.turn, reply=self.turns))
+        self._entries.append(entry)
+
+    def _kept(self, turn: Turn) -> Turn:
+        """A turn as it is kept: without keys, and no longer than there is room for."""
+        most = LONGEST_TURN if self._size < LONGEST else _LITTLE
+        text = shortened(without_keys(turn.text), most, saving=0)
+        self._size += len(text)
+        return replace(turn, text=text, tool=shortened(without_keys(turn.tool), 200))
