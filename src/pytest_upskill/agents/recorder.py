@@ -92,17 +92,22 @@ class Recorder:
             self._add(entry)
         self.tool_calls += len(calls)
 
-    def result(self, call: str, text: str, failed: bool, seconds: float | None = None) -> None:
-        """What the model is told of a call, by the call's id."""
-        entries = self._calls.get(call, [])
-        entry = next((one for one in entries if one.result is None), None)
+    def result(
+        self, call: ToolCall | str, text: str, failed: bool, seconds: float | None = None
+    ) -> None:
+        """What the model is told of a call, which is given by itself or its id."""
+        key = call if isinstance(call, str) else call.id
+        entries = self._calls.get(key, [])
+        waiting = [one for one in entries if one.result is None]
+        exact = (one for one in waiting if one.call is call)
+        entry = next(exact, waiting[0] if waiting else None)
         if entry is None and entries:
             return  # told again
         made = entry.call if entry else None
         self._watch.saw(text, made, failed=failed)
         turn = Turn("result", text, made.name if made else "", failed, self.turns, seconds)
         if entry is None:
-            self._calls[call] = [orphan := _Entry(turn, result=turn)]
+            self._calls[key] = [orphan := _Entry(turn, result=turn)]
             self._add(orphan)
         else:
             entry.result = self._kept(turn)

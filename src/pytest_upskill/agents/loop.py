@@ -1,0 +1,137 @@
+"""Our own agent: a model, six tools, and the skills in the form of agentskills.io."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from html import escape
+from typing import Final
+
+from ..trials.answer import Answer, NoAnswer
+from ..trials.tools import Step, Tool, ToolCall, ToolResult
+from .loop_tools import TOOLS, Toolbox
+from .port import WORKSPACE, Agent, Call, InstalledSkill, NoAnswerError, Sandbox
+from .recorder import Recorder
+
+VERSION: Final = "1"  # to be raised with any change of what the model sees: a test says when
+MOST_CALLS: Final = 32  # of a turn that are run
+SYSTEM: Final = (
+    f"You are an agent with tools. Commands run in {WORKSPACE}, where the files of the task are, "
+    "and paths are relative to it. Nobody can answer questions, so decide for yourself. Work "
+    "with the tools until the task is done, then give your answer as text, without a tool call."
+)
+SKILLS_INTRO: Final = (
+    "These skills are installed. If one fits the task by its description, load its instructions "
+    "with the skill tool before you begin, and follow them."
+)
+_NOT_RUN: Final = f"Not run: only the first {MOST_CALLS} calls of a turn are. Call it again."
+_CUT_OFF: Final = (
+    "Not run: this call was cut off by the limit on output. Call again with less in one call."
+)
+
+
+class LoopAgent(Agent):
+    """Asks its model, runs the tools that it calls, and asks again, until it calls none."""
+
+    name = "loop"
+
+    def version(self) -> str:
+        return VERSION
+
+    async def run(self, sandbox: Sandbox, call: Call, recorder: Recorder) -> Answer:
+        question, skills = recorder.question, recorder.skills
+        tools = tools_for(skills)
+        ask = replace(question, system=system_text(question.system, skills), tools=tools, task=None)
+        recorder.system(ask.system)
+        for role, text in ask.messages:
+            recorder.message(role, text)
+        box = Toolbox(sandbox, skills)
+        clock = asyncio.get_running_loop().time
+        most = question.task.max_turns if question.task else 1
+        for left in reversed(range(most)):
+            asked = clock()
+            reply = await call(ask)
+            if isinstance(reply, NoAnswer):
+                raise NoAnswerError(reply.reason)
+            seconds = clock() - asked if reply.seconds is None else reply.seconds
+            recorder.reply(reply.thinking, reply.text, reply.calls, reply.usage, seconds)
+            if reply.refused or not reply.calls:
+                return recorder.answer(reply.stop)
+            if not left:
+                break
+            results = await _results(box, reply, recorder)
+            step = Step(reply.text, reply.calls, results, reply.raw)
+            ask = replace(ask, steps=(*ask.steps, step))
+        return recorder.answer("max_turns")
+
+
+def tools_for(skills: Sequence[InstalledSkill]) -> tuple[Tool, ...]:
+    """The tools, and one that loads skills if there are any."""
+    if not skills:
+        return TOOLS
+    schema = {
+        "type": "object",
+        "properties": {"name": {"type": "string", "enum": [one.installed.name for one in skills]}},
+        "required": ["name"],
+        "additionalProperties": False,
+    }
+    return (*TOOLS, Tool("skill", "Load the instructions of a skill.", json.dumps(schema)))
+
+
+def system_text(own: str, skills: Sequence[InstalledSkill]) -> str:
+    """How to work, what the case says, and which skills there are."""
+    return "\n\n".join(filter(None, [SYSTEM, own, skill_list(skills)]))
+
+
+def skill_list(skills: Sequence[InstalledSkill]) -> str:
+    """Names, descriptions and locations, as agentskills.io's guide for clients writes them."""
+    if not skills:
+        return ""
+    entries = [
+        "  <skill>\n"
+        f"    <name>{_xml(skill.installed.name)}</name>\n"
+        f"    <description>{_xml(skill.description)}</description>\n"
+        f"    <location>{_xml(skill.inside)}/SKILL.md</location>\n"
+        "  </skill>\n"
+        for skill in skills
+    ]
+    return f"{SKILLS_INTRO}\n\n<available_skills>\n{''.join(entries)}</available_skills>"
+
+
+def _xml(text: str) -> str:
+    return escape(text.strip(), quote=False)
+
+
+async def _results(box: Toolbox, reply: Answer, recorder: Recorder) -> tuple[ToolResult, ...]:
+    """Run the calls of a reply side by side; what is written is there for the calls after it."""
+    clock = asyncio.get_running_loop().time
+    tasks = list[asyncio.Task[ToolResult]]()
+    writing = list[asyncio.Task[ToolResult]]()
+
+    async def run(call: ToolCall, earlier: Sequence[asyncio.Task[ToolResult]]) -> ToolResult:
+        if earlier:
+            await asyncio.wait(earlier)
+        begun = clock()
+        result = await box.run(call)
+        recorder.result(call, result.text, result.failed, clock() - begun)
+        return result
+
+    async def refuse(call: ToolCall, why: str) -> ToolResult:
+        recorder.result(call, why, failed=True)
+        return ToolResult(call.id, why, failed=True)
+
+    for number, call in enumerate(reply.calls):
+        if reply.stop == "length" and number == len(reply.calls) - 1:
+            task = asyncio.create_task(refuse(call, _CUT_OFF))
+        elif number >= MOST_CALLS:
+            task = asyncio.create_task(refuse(call, _NOT_RUN))
+        else:
+            task = asyncio.create_task(run(call, tuple(writing)))
+        tasks.append(task)
+        if box.writes(call):
+            writing.append(task)
+    try:
+        return tuple(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()  # the others, if one broke

@@ -1,0 +1,269 @@
+"""The tools of our own agent, over a sandbox. Whatever a model sends, it gets a result."""
+
+import json
+import signal
+from collections.abc import Awaitable, Callable, Sequence
+from html import escape
+from typing import Any, Final
+
+from .._util.files import reason_of
+from .._util.texts import counted
+from ..skills.folder import SKILL_NAMES
+from ..trials.tools import Tool, ToolCall, ToolResult
+from .port import WORKSPACE, InstalledSkill, Ran, Sandbox
+
+LONGEST_RESULT: Final = 30_000  # characters that a model is given
+LONGEST_SKILL: Final = 200_000
+DEFAULT_TIMEOUT: Final = 120
+LONGEST_TIMEOUT: Final = 600
+MOST_LINES: Final = 2_000
+MOST_LISTED: Final = 500
+MOST_BYTES: Final = 2_000_000  # of a file that is read or edited
+
+_TEXT: Final = {"type": "string"}
+_COUNT: Final = {"type": "integer", "minimum": 1}
+_TYPES: Final = {"string": (str, "a string"), "integer": (int, "a whole number")}
+
+
+class _Failure(Exception):
+    """What is wrong with a call, in words for the model."""
+
+
+def _tool(name: str, description: str, required: dict[str, Any], **optional: Any) -> Tool:
+    schema = {
+        "type": "object",
+        "properties": {**required, **optional},
+        "required": list(required),
+        "additionalProperties": False,
+    }
+    return Tool(name, description, json.dumps(schema))
+
+
+TOOLS: Final = (
+    _tool(
+        "bash",
+        f"Run a command with bash in {WORKSPACE}. Each call is a shell of its own. Returns output, "
+        f"errors and exit status. The timeout is in seconds ({DEFAULT_TIMEOUT} by default).",
+        {"command": _TEXT},
+        timeout={**_COUNT, "maximum": LONGEST_TIMEOUT},
+    ),
+    _tool(
+        "read",
+        f"Read a text file, by default its first {MOST_LINES:,} lines. The first line is 1.",
+        {"path": _TEXT},
+        offset={**_COUNT, "description": "the first line to read"},
+        limit={**_COUNT, "description": "how many lines to read"},
+    ),
+    _tool(
+        "write",
+        "Write a text file. Replaces the file if there is one, and makes missing folders.",
+        {"path": _TEXT, "content": _TEXT},
+    ),
+    _tool(
+        "edit",
+        "Replace a text in a file. The old text must be exact and occur once in the file.",
+        {"path": _TEXT, "old": _TEXT, "new": _TEXT},
+    ),
+    _tool("list", "List all files below a folder, with their sizes in bytes.", {}, path=_TEXT),
+)
+
+Run = Callable[[dict[str, Any]], Awaitable[tuple[str, bool]]]  # a text, and whether it failed
+
+
+class Toolbox:
+    """Runs the calls of a trial."""
+
+    def __init__(self, sandbox: Sandbox, skills: Sequence[InstalledSkill]) -> None:
+        self._sandbox = sandbox
+        self._skills = {skill.installed.name: skill for skill in skills}
+        self._tools: dict[str, Run] = {
+            "bash": self._bash,
+            "read": self._read,
+            "write": self._write,
+            "edit": self._edit,
+            "list": self._list,
+        }
+        self._schemas = {tool.name: json.loads(tool.schema) for tool in TOOLS}
+        if skills:
+            self._tools["skill"] = self._skill
+            self._schemas["skill"] = {"properties": {"name": _TEXT}, "required": ["name"]}
+
+    def writes(self, call: ToolCall) -> bool:
+        """Whether later calls of the same turn should see what it does."""
+        return call.name in ("write", "edit")
+
+    async def run(self, call: ToolCall) -> ToolResult:
+        """The result of a call. Only a broken sandbox is an exception."""
+        try:
+            tool = self._tools.get(call.name)
+            if tool is None:
+                name = cut(call.name, 100)
+                raise _Failure(f"No such tool: {name!r}. There are {', '.join(self._tools)}.")
+            text, failed = await tool(_arguments(call, self._schemas[call.name]))
+        except _Failure as failure:
+            text, failed = str(failure), True
+        # Servers reject null characters, and half characters can't be sent at all.
+        text = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+        longest = LONGEST_SKILL if call.name == "skill" else LONGEST_RESULT
+        return ToolResult(call.id, cut(text, longest), failed)
+
+    async def _bash(self, args: dict[str, Any]) -> tuple[str, bool]:
+        seconds = min(args.get("timeout", DEFAULT_TIMEOUT), LONGEST_TIMEOUT)
+        ran = await self._sandbox.run(args["command"], timeout=seconds)
+        status = _status(ran, seconds)
+        text = cut(ran.output.decode("utf-8", "replace"), LONGEST_RESULT - 200, ran.cut)
+        return f"{text.rstrip()}\n{status}".lstrip("\n"), ran.timed_out or ran.exit != 0
+
+    async def _read(self, args: dict[str, Any]) -> tuple[str, bool]:
+        path = args["path"]
+        data = await self._data(path)
+        if b"\0" in data:
+            raise _Failure(f"{path}: a binary file, not a text")
+        lines = data[:MOST_BYTES].decode("utf-8", "replace").splitlines(keepends=True)
+        first = args.get("offset", 1)
+        if first > max(1, len(lines)):
+            raise _Failure(f"{path}: has only {counted(len(lines), 'line')}")
+        shown = lines[first - 1 : first - 1 + args.get("limit", MOST_LINES)]
+        text = cut("".join(shown), LONGEST_RESULT - 200)
+        last = first - 1 + len(shown)
+        if len(data) > MOST_BYTES:
+            text += (
+                f"\n[lines {first:,} to {last:,}; of the file, only {MOST_BYTES:,} bytes are read]"
+            )
+        elif len(shown) < len(lines):
+            text += f"\n[lines {first:,} to {last:,} of {len(lines):,}]"
+        return text or "[an empty file]", False
+
+    async def _write(self, args: dict[str, Any]) -> tuple[str, bool]:
+        data = args["content"].encode("utf-8", "replace")
+        try:
+            await self._sandbox.write(args["path"], data)
+        except (OSError, ValueError) as error:
+            raise _failure(args["path"], error) from None
+        return f"Wrote {counted(len(data), 'byte')} to {args['path']}.", False
+
+    async def _edit(self, args: dict[str, Any]) -> tuple[str, bool]:
+        path, old, new = args["path"], args["old"], args["new"]
+        if not old:
+            raise _Failure("The old text is empty.")
+        if old == new:
+            raise _Failure("The old and the new text are the same.")
+        data = await self._data(path)
+        if len(data) > MOST_BYTES:
+            raise _Failure(f"{path}: larger than {MOST_BYTES:,} bytes, so it can't be edited")
+        old_data, new_data = (text.encode("utf-8", "replace") for text in (old, new))
+        times = data.count(old_data)
+        if times != 1:
+            what = "not found" if not times else f"found {times:,} times"
+            raise _Failure(f"{path}: the old text was {what}; it must occur once. Nothing changed.")
+        try:
+            await self._sandbox.write(path, data.replace(old_data, new_data))
+        except (OSError, ValueError) as error:
+            raise _failure(path, error) from None
+        return f"Edited {path}.", False
+
+    async def _list(self, args: dict[str, Any]) -> tuple[str, bool]:
+        path = args.get("path", WORKSPACE)
+        try:
+            entries = await self._sandbox.tree(path)
+        except (OSError, ValueError) as error:
+            raise _failure(path, error) from None
+        lines = [
+            f"{one.path} -> {one.link}" if one.link is not None else f"{one.path} ({one.size:,})"
+            for one in entries[:MOST_LISTED]
+        ]
+        if len(entries) > MOST_LISTED:
+            lines.append(f"[… {len(entries) - MOST_LISTED:,} more …]")
+        return "\n".join(lines) or "[no files]", False
+
+    async def _skill(self, args: dict[str, Any]) -> tuple[str, bool]:
+        skill = self._skills.get(args["name"])
+        if skill is None:
+            name = cut(args["name"], 100)
+            raise _Failure(f"No such skill: {name!r}. There are {', '.join(self._skills)}.")
+        return skill_content(skill), False
+
+    async def _data(self, path: str) -> bytes:
+        """A byte more than is used of a file, to see that there is more."""
+        try:
+            return await self._sandbox.read(path, MOST_BYTES + 1)
+        except (OSError, ValueError) as error:
+            raise _failure(path, error) from None
+
+
+def skill_content(skill: InstalledSkill) -> str:
+    """An activated skill, as agentskills.io's guide for clients writes it."""
+    files = [path for path in skill.files if path not in SKILL_NAMES]
+    lines = [f"  <file>{escape(path, quote=False)}</file>" for path in files[:MOST_LISTED]]
+    if len(files) > MOST_LISTED:
+        lines.append(f"  [… {len(files) - MOST_LISTED:,} more …]")
+    parts = [
+        f'<skill_content name="{escape(skill.installed.name)}">\n{skill.body.strip()}\n',
+        f"Skill directory: {skill.inside}\nPaths in the skill are relative to this directory.",
+    ]
+    if lines:
+        parts.append("\n".join(["\n<skill_resources>", *lines, "</skill_resources>"]))
+    return "\n".join([*parts, "</skill_content>"])
+
+
+def cut(text: str, longest: int, gone: int = 0) -> str:
+    """A text without its middle, if it is too long or ``gone`` bytes of that are missing."""
+    if len(text) <= longest and not gone:
+        return text
+    half = min(longest, len(text)) // 2
+    left_out = len(text) - 2 * half + gone
+    return f"{text[:half]}\n[… {left_out:,} characters left out …]\n{text[len(text) - half :]}"
+
+
+def _arguments(call: ToolCall, schema: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call, if they are what the tool takes."""
+    try:
+        args = json.loads(call.arguments or "{}")
+    except (ValueError, RecursionError):
+        raise _Failure("Not run: the arguments are not valid JSON.") from None
+    if not isinstance(args, dict):
+        raise _Failure("Not run: the arguments are not a JSON object.")
+    known, problems = schema["properties"], list[str]()
+    for name, value in list(args.items()):
+        if name not in known:
+            problems.append(f"no argument {cut(name, 100)!r}")
+        elif value is None and name not in schema["required"]:
+            del args[name]  # how some models leave one out
+        else:
+            problems += _problems(name, value, known[name])
+    problems += [f"{name!r} is missing" for name in schema["required"] if name not in args]
+    if problems:
+        takes = ", ".join(known)
+        raise _Failure(f"Not run: {'; '.join(problems[:10])}. {call.name} takes {takes}.")
+    return {
+        name: value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else value
+        for name, value in args.items()
+    }
+
+
+def _problems(name: str, value: object, form: dict[str, Any]) -> list[str]:
+    kind, words = _TYPES[form["type"]]
+    if not isinstance(value, kind) or isinstance(value, bool):
+        return [f"{name!r} must be {words}"]
+    if isinstance(value, int) and value < form.get("minimum", value):
+        return [f"{name!r} must be at least {form['minimum']}"]
+    if isinstance(value, str) and "\0" in value and name not in ("content", "old", "new"):
+        return [f"{name!r} has a null character"]
+    return []
+
+
+def _status(ran: Ran, seconds: float) -> str:
+    if ran.timed_out:
+        return f"[timed out after {seconds:,} seconds]"
+    if ran.exit < 0:
+        try:
+            name = signal.Signals(-ran.exit).name
+        except ValueError:
+            name = str(-ran.exit)
+        return f"[ended by signal {name}]"
+    return f"[exit status {ran.exit}]"
+
+
+def _failure(path: str, error: OSError | ValueError) -> _Failure:
+    reason = reason_of(error) if isinstance(error, OSError) else str(error)
+    return _Failure(f"{cut(path, 500)}: {reason}")

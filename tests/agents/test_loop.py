@@ -1,0 +1,200 @@
+"""Our own agent: what it sends, when it stops."""
+
+import asyncio
+import json
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill.agents.loop import LoopAgent, system_text, tools_for
+from pytest_upskill.agents.loop_tools import skill_content
+from pytest_upskill.agents.port import NoAnswerError, Ran, SandboxError
+from pytest_upskill.agents.recorder import Recorder
+from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
+from support.agents import (
+    BODY,
+    MemorySandbox,
+    ScriptedCall,
+    calls,
+    installed,
+    recorder_for,
+)
+
+DONE = Answer("Done.", Usage(200, 5, 100))
+
+
+def run(recorder: Recorder, model: ScriptedCall, sandbox: MemorySandbox | None = None) -> Answer:
+    return asyncio.run(LoopAgent().run(sandbox or MemorySandbox(), model, recorder))
+
+
+def test_it_runs_until_an_answer_without_a_call() -> None:
+    model = ScriptedCall(
+        calls(("write", {"path": "a.txt", "content": "hi"}), text="First a file."),
+        calls(("read", {"path": "a.txt"}), thinking="Is it there?", raw='["signed"]'),
+        DONE,
+    )
+    sandbox = MemorySandbox()
+    answer = run(recorder_for(), model, sandbox)
+    assert (answer.text, answer.stop) == ("Done.", "end")
+    assert answer.usage == Usage(400, 25, 200)
+    assert sandbox.files == {"/workspace/a.txt": b"hi"}
+    assert model.results == [("Wrote 2 bytes to a.txt.", False), ("hi", False)]
+    assert model.questions[-1].steps[1].raw == '["signed"]'
+    assert [(turn.kind, turn.reply) for turn in answer.transcript] == [
+        ("system", 0),
+        ("user", 0),
+        ("assistant", 1),
+        ("call", 1),
+        ("result", 1),
+        ("thinking", 2),
+        ("call", 2),
+        ("result", 2),
+        ("assistant", 3),
+    ]
+    assert answer.activity is not None
+    assert (answer.activity.turns, answer.activity.tool_calls) == (3, 2)
+
+
+def test_questions_are_those_of_the_trial() -> None:
+    model = ScriptedCall(DONE)
+    run(recorder_for(system="Speak Latin."), model)
+    (question,) = model.questions
+    assert (question.model, question.max_output, question.run) == ("haiku", 1000, 2)
+    assert question.messages == (("user", "Open the gate."),)
+    assert question.task is None
+    assert question.system.endswith("Speak Latin.")
+
+
+def test_arms_differ_by_the_skill_and_by_nothing_else(tmp_path: Path) -> None:
+    other = installed(tmp_path, "boat", body="How to row a boat.", tested=False)
+    gate = installed(tmp_path)
+    base, skill = ScriptedCall(DONE), ScriptedCall(DONE)
+    run(recorder_for(other), base)
+    run(recorder_for(other, gate), skill)
+    entry = (
+        "  <skill>\n    <name>gate</name>\n"
+        "    <description>Opens the &lt;gate&gt; &amp; closes it.</description>\n"
+        "    <location>/skills/gate/SKILL.md</location>\n  </skill>\n"
+    )
+    without, with_it = base.questions[0], skill.questions[0]
+    assert with_it.system.count(entry) == 1
+    assert with_it.system.replace(entry, "") == without.system
+    *tools, loader = with_it.tools
+    assert json.loads(loader.schema)["properties"]["name"]["enum"] == ["boat", "gate"]
+    loader = replace(loader, schema=loader.schema.replace('"boat", "gate"', '"boat"'))
+    assert replace(with_it, system=without.system, tools=(*tools, loader)) == without
+
+
+def test_without_skills_there_is_no_trace_of_any(tmp_path: Path) -> None:
+    base, skill = ScriptedCall(DONE), ScriptedCall(DONE)
+    run(recorder_for(), base)
+    run(recorder_for(installed(tmp_path)), skill)
+    without, with_it = base.questions[0], skill.questions[0]
+    assert "skill" not in repr((without.system, without.tools)).casefold()
+    assert with_it.tools[:-1] == without.tools
+    assert with_it.system.startswith(without.system + "\n\n")
+
+
+def test_the_version_is_raised_with_what_a_model_sees(tmp_path: Path) -> None:
+    skills = [installed(tmp_path)]
+    seen = repr((system_text("own", skills), tools_for(skills), skill_content(skills[0])))
+    shown = sha256(seen.encode()).hexdigest()[:16]
+    # If this fails, raise VERSION in agents/loop.py: answers of the old form must not be reused.
+    assert (LoopAgent().version(), shown) == ("1", "f5757c7d7eed3839")
+
+
+def test_a_skill_is_loaded(tmp_path: Path) -> None:
+    model = ScriptedCall(calls(("skill", {"name": "gate"})), DONE)
+    answer = run(recorder_for(installed(tmp_path)), model)
+    assert model.results == [
+        (
+            f'<skill_content name="gate">\n{BODY.strip()}\n\n'
+            "Skill directory: /skills/gate\nPaths in the skill are relative to this directory.\n\n"
+            "<skill_resources>\n  <file>references/codes.md</file>\n"
+            "  <file>scripts/open.sh</file>\n</skill_resources>\n</skill_content>",
+            False,
+        )
+    ]
+    assert answer.activity is not None
+    assert answer.activity.activated is True
+    assert answer.activity.opened == ("gate",)
+
+
+def test_it_stops_at_the_limit_of_turns() -> None:
+    model = ScriptedCall(calls(("list", {}), text="Again."))
+    answer = run(recorder_for(max_turns=4), model)
+    assert (answer.text, answer.stop) == ("Again.", "max_turns")
+    assert len(model.questions) == 4
+
+
+def test_an_answer_in_the_last_turn_is_an_answer() -> None:
+    model = ScriptedCall(calls(("list", {})), DONE)
+    assert run(recorder_for(max_turns=2), model).stop == "end"
+
+
+def test_a_cut_off_text_is_the_answer() -> None:
+    answer = run(recorder_for(), ScriptedCall(Answer("The gate is", stop="length")))
+    assert (answer.text, answer.stop) == ("The gate is", "length")
+
+
+def test_a_cut_off_call_is_not_run() -> None:
+    half = calls(("list", {}), ("write", '{"path": "a.txt", "conte'), stop="length")
+    model = ScriptedCall(half, DONE)
+    assert run(recorder_for(), model).stop == "end"
+    (listed, failed), (told, not_run) = model.results
+    assert (listed, failed, not_run) == ("[no files]", False, True)
+    assert "cut off by the limit on output" in told
+
+
+def test_a_refusal_ends_it() -> None:
+    refusal = calls(("list", {}), text="I won't.", stop="refusal")
+    model = ScriptedCall(refusal)
+    answer = run(recorder_for(), model)
+    assert (answer.text, answer.refused, len(model.questions)) == ("I won't.", True, 1)
+
+
+def test_an_empty_final_text_is_an_empty_answer() -> None:
+    answer = run(recorder_for(), ScriptedCall(calls(("list", {}), text="I look."), Answer("")))
+    assert (answer.text, answer.nothing) == ("", "the answer is empty")
+
+
+def test_a_model_that_gives_no_answer_is_an_error() -> None:
+    model = ScriptedCall(calls(("list", {})), NoAnswer("out of budget"))
+    with pytest.raises(NoAnswerError, match="out of budget"):
+        run(recorder_for(), model)
+
+
+def test_a_broken_sandbox_is_an_error() -> None:
+    async def gone(_: str) -> Ran:
+        raise SandboxError("the sandbox is gone")
+
+    async def slow(command: str) -> Ran:
+        return await (gone(command) if command == "a" else asyncio.sleep(3600, Ran(0, b"")))
+
+    model = ScriptedCall(calls(("bash", {"command": "b"}), ("bash", {"command": "a"})))
+    with pytest.raises(SandboxError):
+        run(recorder_for(), model, MemorySandbox(command=slow))
+
+
+def test_what_there_is_at_the_deadline_can_be_used(tmp_path: Path) -> None:
+    async def never(_: str) -> Ran:
+        return await asyncio.sleep(3600, Ran(0, b""))
+
+    recorder = recorder_for(installed(tmp_path))
+    first = calls(("skill", {"name": "gate"}), text="I load it.")
+    model = ScriptedCall(first, calls(("bash", {"command": "yes"}), ("list", {})))
+
+    async def trial() -> None:
+        async with asyncio.timeout(0.05):
+            await LoopAgent().run(MemorySandbox(command=never), model, recorder)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(trial())
+    answer = recorder.answer("time")
+    assert answer.usage == Usage(200, 20, 100)
+    assert answer.activity is not None
+    assert answer.activity.activated is True
+    last = [(turn.kind, turn.tool) for turn in answer.transcript[-3:]]
+    assert last == [("call", "bash"), ("call", "list"), ("result", "list")]
