@@ -20,6 +20,7 @@ from pytest_upskill.reports.terminal.summary_text import summary_lines
 from pytest_upskill.results.history import packed, read_head
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.to_json import results_report
+from support.agent_runs import agent_run
 from support.made import STARTED, made_run
 
 WIDE = Look(200)
@@ -137,3 +138,29 @@ def test_a_column_of_costs_is_left_out_if_nothing_costs_anything(
     assert "without" in text
     assert ">$/1000<" not in text
     assert " $/1000 " not in text
+
+
+@everywhere
+def test_what_agents_did_is_in_every_table_that_has_agents(report: Report, tmp_path: Path) -> None:
+    agents = agent_run(cases=10, opens=lambda case, _: case < 9, also=("haiku",))
+    text = report(agents, tmp_path)
+    assert "loop/haiku" in text
+    opened = "90%" if report in (history, trend) else "9/10"
+    for header, cell in {"opened": opened, "turns": "4.9", "tool calls": "3.9"}.items():
+        assert header in text
+        assert cell in text
+    plain = report(made_run(), tmp_path)
+    assert "tool calls" not in plain
+    assert "turns" not in plain.partition("<script")[0]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_what_agents_did_stays_at_usual_widths(width: int) -> None:
+    made = agent_run(cases=10, also=("haiku",))
+    many = [replace(r, input_tokens=18_000, cost=0.06, seconds=33.3) for r in made.records]
+    results = replace(made, records=tuple(many))
+    shown = summary_lines(results.skills, results.verdicts, Look(width))
+    header = next(line for line in shown if line.startswith("model"))
+    assert max(map(len, shown)) <= width
+    for name in ("opened", "tokens", "turns", "tool calls"):
+        assert name in header

@@ -16,9 +16,11 @@ from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.to_json import results_bytes, results_text
 from pytest_upskill.settings import Gates
 from pytest_upskill.skills.skill import UnseenFile
-from pytest_upskill.trials.plan import SkillInfo
+from pytest_upskill.trials.answer import AnswerFile
+from pytest_upskill.trials.plan import Count, SkillInfo, Unmatched
 from pytest_upskill.trials.records import Record
 from pytest_upskill.trials.trial import Arm
+from support.agent_runs import agent_run
 from support.made import accepted_count, made_record, made_run
 
 # The first keys of each are the oldest, which others build on; later keys follow them.
@@ -33,14 +35,18 @@ SCHEMA = {
     "change change_low change_high change_p_value change_verdict baseline_rate_low "
     "baseline_rate_high skill_rate_low skill_rate_high normalised_gain score_lift score_lift_low "
     "score_lift_high by_case score rate_lift rate_lift_low rate_lift_high "
-    "baseline_checks_passed baseline_checks_total previous_score samples",
+    "baseline_checks_passed baseline_checks_total previous_score samples agent "
+    "baseline_turns skill_turns baseline_tool_calls skill_tool_calls activated activated_trials "
+    "activated_rate activated_low activated_high activated_cases lift_activated "
+    "lift_activated_low lift_activated_high",
     "by_case": "case runs baseline_rate skill_rate pass_hat_k flakiness baseline_score skill_score",
     "records": "skill case model arm run outcome output input_tokens output_tokens cached_tokens "
-    "seconds stored checks error score judge_calls judge_input_tokens judge_output_tokens cost",
+    "seconds stored checks error score judge_calls judge_input_tokens judge_output_tokens cost "
+    "agent",
     "checks": "check passed reason weight required asks",
     "gate": "passed reasons",
     "cases": "skill case question tags file line digest threshold compared",
-    "tests": "nodeid skill case model accepted new sample regression of",
+    "tests": "nodeid skill case model accepted new sample regression of agent",
 }
 
 
@@ -116,6 +122,7 @@ def test_the_third_arm_has_one_place_in_the_schema(third: Arm) -> None:
         made_run(arms=("baseline", "previous", "skill")),
         made_run(cases=0),
         replace(made_run(), skills=(FULL,)),
+        agent_run(cases=7, runs=2, opens=lambda case, run: case > run, also=("haiku", "loop/odd")),
     ],
 )
 def test_a_report_is_read_back_with_the_same_verdicts(results: RunResults, tmp_path: Path) -> None:
@@ -126,6 +133,77 @@ def test_a_report_is_read_back_with_the_same_verdicts(results: RunResults, tmp_p
     assert again.questions == results.questions
     assert [test.nodeid for test in again.tests] == [test.nodeid for test in results.tests]
     assert results_text(again) == results_text(results)
+
+
+def test_agent_and_model_are_apart_in_the_file_and_one_label_inside(tmp_path: Path) -> None:
+    was = Unmatched("gate", "loop/haiku", "old", Count(1, 1), "2026-01-01", "gone")
+    results = replace(agent_run(also=("haiku",)), unmatched=(was,))
+    report = json.loads(results_text(results))
+    for key in ("summary", "records", "tests"):
+        assert {(row["agent"], row["model"]) for row in report[key]} == {
+            ("loop", "haiku"),
+            ("chat", "haiku"),
+        }
+    (gone,) = report["unmatched"]
+    assert (gone["agent"], gone["model"]) == ("loop", "haiku")
+    again = read_run(written(results, tmp_path))
+    assert {(r.agent, r.model) for r in again.records} == {
+        ("loop", "loop/haiku"),
+        ("chat", "haiku"),
+    }
+    assert [test.agent for test in again.tests] == [test.agent for test in results.tests]
+    assert again.unmatched == results.unmatched
+    assert again.model_ids == results.model_ids
+    assert [r.activity for r in again.records] == [r.activity for r in results.records]
+
+
+def test_the_report_of_agents_has_their_numbers() -> None:
+    results = agent_run(cases=10, opens=lambda case, _: case < 9)
+    (row,) = json.loads(results_text(results))["summary"]
+    assert (row["baseline_turns"], row["skill_turns"]) == (4, pytest.approx(4.9))
+    assert (row["baseline_tool_calls"], row["skill_tool_calls"]) == (3, pytest.approx(3.9))
+    assert (row["activated"], row["activated_trials"], row["activated_rate"]) == (9, 10, 0.9)
+    assert row["activated_low"] < 0.9 < row["activated_high"]
+    assert row["activated_cases"] == 9
+    assert row["lift_activated_low"] <= row["lift_activated"] <= row["lift_activated_high"]
+    record = json.loads(results_text(results))["records"][1]
+    assert (record["turns"], record["tool_calls"], record["activated"]) == (5, 4, True)
+    assert record["read"] == ["references/layout.md"]
+    assert [file["path"] for file in record["files"]] == ["report.md", "data/out.bin"]
+
+
+def test_transcripts_are_not_in_the_report_and_long_files_are_cut() -> None:
+    results = agent_run(cases=1)
+    files = tuple(AnswerFile.of(f"{n}.txt", b"x" * 900_000) for n in range(50))
+    first, *rest = results.records
+    text = results_text(replace(results, records=(replace(first, files=files), *rest)))
+    assert len(text) < 150_000
+    record = json.loads(text)["records"][0]
+    assert "transcript" not in record
+    assert [file["size"] for file in record["files"]] == [900_000] * 50
+    assert "characters left out" in record["files"][0]["text"]
+
+
+def test_files_of_earlier_versions_are_of_plain_completions(tmp_path: Path) -> None:
+    report = json.loads(results_text(made_run()))
+    for key in ("summary", "records", "tests"):
+        for row in report[key]:
+            del row["agent"]
+    file = tmp_path / "old.json"
+    file.write_text(json.dumps(report))
+    again = read_run(file)
+    assert {record.agent for record in again.records} == {"chat"}
+    assert again.verdicts == made_run().verdicts
+
+
+@pytest.mark.parametrize("value", [-1, 2**60, "many", 1.5])
+def test_numbers_that_no_agent_can_have_are_rejected(value: object, tmp_path: Path) -> None:
+    report = json.loads(results_text(agent_run()))
+    report["records"][0]["turns"] = value
+    file = tmp_path / "bad.json"
+    file.write_text(json.dumps(report))
+    with pytest.raises(ResultsError, match="turns"):
+        read_run(file)
 
 
 @given(st.text(), st.text(), st.lists(st.text()))

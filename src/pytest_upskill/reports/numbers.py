@@ -26,6 +26,18 @@ if TYPE_CHECKING:
     from ..results.history import Row  # slow to import, and most runs don't need it
 
 Bounds = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """How often an agent opened the skill."""
+
+    count: int
+    trials: int
+    rate: float
+    bounds: Bounds | None = None  # the 95 % interval of the rate
+
+
 Gain = tuple[float, Bounds | None]  # a lift and its 95 % interval
 KEEP: Final = 100  # the priority of columns that are never dropped
 _REF: Final = "REF"
@@ -48,11 +60,13 @@ class Measured:
     lifts: Mapping[Score, Gain] = field(default_factory=dict)  # of both scores, as far as known
     change: Gain | None = None  # since the git ref
     change_word: str | None = None
+    opened: Opened | None = None  # of an agent
 
     @classmethod
     def of(cls, verdict: Verdict) -> "Measured":
         row, lift, over = verdict.summary, verdict.lift, verdict.over("baseline")
         lifts, since = over.lifts if over else {}, verdict.over("previous")
+        used = row.activation
         return cls(
             row.arms,
             row.lift,
@@ -65,6 +79,7 @@ class Measured:
             {score: (one.lift, (one.low, one.high)) for score, one in lifts.items()},
             (since.lift.lift, (since.lift.low, since.lift.high)) if since else None,
             since.word if since else None,
+            Opened(used.count, used.trials, used.rate, used.interval) if used else None,
         )
 
     @classmethod
@@ -95,6 +110,7 @@ class Measured:
                     "checks": (row.score_lift, row.score_lift_low, row.score_lift_high),
                 }
             ),
+            opened=_kept_opened(row),
         )
 
     def scored(self, arm: Arm) -> float | None:
@@ -107,6 +123,13 @@ class Measured:
 
 def _bounds(low: float | None, high: float | None) -> Bounds | None:
     return None if low is None or high is None else (low, high)
+
+
+def _kept_opened(row: "Row") -> Opened | None:
+    count, trials, rate = row.activated, row.activated_trials, row.activated_rate
+    if count is None or trials is None or rate is None:
+        return None
+    return Opened(count, trials, rate, _bounds(row.activated_low, row.activated_high))
 
 
 def _known_lifts(
@@ -149,12 +172,13 @@ def _decimal_change(first: float, last: float) -> str:
 
 
 def short(number: float) -> str:
-    return f"{number:.1f}".removesuffix(".0")
+    return f"{number:,.1f}".removesuffix(".0")
 
 
 RATE: Final = Unit(percent, _points_change, top=1.0)
 POINTS: Final = Unit(points, _points_change, top=1.0)
 WHOLE: Final = Unit(whole, _whole_change)
+SHORT: Final = Unit(short, _decimal_change)
 SECONDS: Final = Unit(seconds, _decimal_change)
 PER_1000: Final = Unit(dollars, _dollars_change, factor=1000)  # one answer has too many zeros
 
@@ -274,6 +298,14 @@ def _has_several_checks(row: Measured) -> bool:
     )
 
 
+def _opened(row: Measured, _: str) -> str | None:
+    return f"{row.opened.count:,}/{row.opened.trials:,}" if row.opened else None
+
+
+def _known(amount: float | None) -> bool:
+    return amount is not None
+
+
 def _other_lift(score: Score) -> Callable[[Measured], Gain | None]:
     """The lift of what the verdict is not on, if it is another."""
 
@@ -308,7 +340,7 @@ CHANGE: Final = Number(
     priority=KEEP,
     detail=True,
     of_ref=True,
-    shown_if=lambda change: change is not None,
+    shown_if=_known,
 )
 TOKENS: Final = Number(
     "tokens",
@@ -341,7 +373,7 @@ NUMBERS: list[Number] = [
         priority=KEEP,
         detail=True,
         of_ref=True,
-        shown_if=lambda rate: rate is not None,
+        shown_if=_known,
     ),
     WITH,
     LIFT,
@@ -365,12 +397,41 @@ NUMBERS: list[Number] = [
         title="share of checks passed with the skill",
         priority=35,
         tells=_has_several_checks,
-        shown_if=lambda share: share is not None,
+        shown_if=_known,
         gain=_other_lift("checks"),
         write=_checks,
     ),
+    Number(
+        "opened",
+        "opened",
+        lambda row: {"activated_rate": row.opened.rate if row.opened else None},
+        RATE,
+        title="share of trials that opened the skill",
+        bounds=lambda row: row.opened.bounds if row.opened else None,
+        priority=45,
+        shown_if=_known,
+        write=_opened,
+    ),
     TOKENS,
     COST,
+    Number(
+        "turns",
+        "turns",
+        _of_arms("turns", lambda arm: arm.turns, *_COMPARED),
+        SHORT,
+        title="turns of an agent with the skill",
+        priority=42,
+        shown_if=_known,
+    ),
+    Number(
+        "tool-calls",
+        "tool calls",
+        _of_arms("tool_calls", lambda arm: arm.tool_calls, *_COMPARED),
+        SHORT,
+        title="tool calls of an agent with the skill",
+        priority=41,
+        shown_if=_known,
+    ),
     Number(
         "seconds",
         "seconds",

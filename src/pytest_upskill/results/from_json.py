@@ -19,6 +19,7 @@ from ..skills.skill import UnseenFile
 from ..trials.answer import MOST
 from ..trials.plan import Count, Expectation, PlannedCase, SkillInfo, Unmatched, Why
 from ..trials.records import Outcome, Record
+from ..trials.subject import CHAT, Subject
 from ..trials.transcript import TurnKind
 from ..trials.trial import Arm
 from .number_forms import Amount, Number, Runs, Seconds, Share, Whole
@@ -70,8 +71,18 @@ class _Skill(_Form):
         return SkillInfo(**facts, seen_files=tuple(self.seen_files), unseen_files=unseen)
 
 
-class _Summary(_Form):
+class _Subject(_Form):
+    """The report has an agent and its model apart; inside, ``model`` is the label of both."""
+
     model: str
+    agent: str = CHAT  # as in all files of earlier versions
+
+    @property
+    def label(self) -> str:
+        return Subject(self.agent, self.model).label
+
+
+class _Summary(_Subject):
     model_id: str
 
 
@@ -98,10 +109,9 @@ class _Turn(_Form):
     failed: bool = False
 
 
-class _Record(_Form):
+class _Record(_Subject):
     skill: str
     case: str
-    model: str
     arm: Arm
     run: Whole
     outcome: Outcome
@@ -121,6 +131,13 @@ class _Record(_Form):
     files: list[_File] = []
     transcript: list[_Turn] = []
     written_tokens: Whole = 0
+    turns: Whole | None = None
+    tool_calls: Whole = 0
+    activated: bool | None = None
+    opened: list[str] = []
+    read: list[str] = []
+    scripts: list[str] = []
+    findings: list[str] = []
 
 
 class _Gates(_Form):
@@ -159,10 +176,9 @@ class _Accepted(_Was):
     among: Annotated[int, Field(ge=1, le=MOST)]
 
 
-class _Unmatched(_Form):
+class _Unmatched(_Subject):
     skill: str
     case: str
-    model: str
     accepted: _Was
     why: Why
     of: Whole = 0
@@ -170,15 +186,14 @@ class _Unmatched(_Form):
     def value(self) -> Unmatched:
         was = Count(self.accepted.passes, self.accepted.runs)
         return Unmatched(
-            self.skill, self.model, self.case, was, self.accepted.date, self.why, self.of
+            self.skill, self.label, self.case, was, self.accepted.date, self.why, self.of
         )
 
 
-class _Test(_Form):
+class _Test(_Subject):
     nodeid: str
     skill: str
     case: str
-    model: str
     accepted: _Accepted | None = None
     new: bool = False
     sample: str = ""
@@ -248,7 +263,7 @@ def _run(form: _Results) -> RunResults:
         started=datetime.fromisoformat(form.started),
         seconds=form.seconds,
         skills=tuple(skill.info() for skill in form.skills),
-        model_ids=form.models or {row.model: row.model_id for row in form.summary},
+        model_ids=form.models or {row.label: row.model_id for row in form.summary},
         tests=tests,
         records=records,
         questions={key: case.question for key, case in cases.items() if case.question},
@@ -265,7 +280,10 @@ def _run(form: _Results) -> RunResults:
 
 
 def _record(form: _Record) -> Record:
-    return Record.from_json(form.model_dump())
+    data = {**form.model_dump(), "model": form.label}
+    if form.turns is None:
+        del data["turns"]  # a plain completion
+    return Record.from_json(data)
 
 
 def _test(form: _Test, case: _Case | None) -> PlannedCase:
@@ -274,7 +292,7 @@ def _test(form: _Test, case: _Case | None) -> PlannedCase:
         expected = Expectation(Count(known.passes, known.runs), known.date, known.among)
     facts = case.model_dump(exclude={"skill", "case", "question"}) if case else {"tags": ()}
     return PlannedCase(
-        **form.model_dump(exclude={"accepted"}),
+        **{**form.model_dump(exclude={"accepted"}), "model": form.label},
         **{**facts, "tags": tuple(facts["tags"])},
         expected=expected,
     )

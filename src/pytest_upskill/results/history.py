@@ -29,9 +29,10 @@ from ..engine.database import make_folder
 from ..engine.store import FOLDER
 from ..errors import ResultsError
 from ..settings import Score
+from ..trials.subject import CHAT
 from .number_forms import Number, Seconds, Whole
 from .run import RunResults
-from .to_json import in_bytes, results_report
+from .to_json import in_bytes, label_of, results_report
 
 RUNS_FOLDER: Final = "runs"
 _SUFFIX: Final = ".json.gz"
@@ -88,6 +89,16 @@ class Row:
     digest: str = ""  # of the skill
     of: Whole = 0  # cases of the skill; -k or --lf may have selected fewer
     interrupted: bool = False  # the run was stopped before its end
+    agent: str = CHAT  # ``model`` is then the label of the agent on its model
+    baseline_turns: Number | None = None
+    skill_turns: Number | None = None
+    baseline_tool_calls: Number | None = None
+    skill_tool_calls: Number | None = None
+    activated: Whole | None = None  # trials that opened the skill
+    activated_trials: Whole | None = None
+    activated_rate: Number | None = None
+    activated_low: Number | None = None
+    activated_high: Number | None = None
 
     @property
     def subset(self) -> bool:
@@ -298,13 +309,14 @@ def _head(report: Mapping[str, Any]) -> dict[str, Any]:
     digests = {skill["name"]: skill["digest"] for skill in report["skills"]}
     sizes: dict[tuple[str, str], int] = {}
     for test in report["tests"]:
-        pair = (test["skill"], test["model"])
+        pair = (test["skill"], label_of(test))
         sizes[pair] = max(sizes.get(pair, 0), test["of"])
     rows = [
         {
             **{field.name: row[field.name] for field in fields(Row) if field.name in row},
+            "model": label_of(row),
             "digest": digests[row["skill"]],
-            "of": sizes.get((row["skill"], row["model"]), 0),
+            "of": sizes.get((row["skill"], label_of(row)), 0),
             "interrupted": report["interrupted"] is not None,
         }
         for row in report["summary"]

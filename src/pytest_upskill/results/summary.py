@@ -11,6 +11,7 @@ from ..stats import LEVEL, Change, Interval, Lift, holm, paired_lift, paired_rat
 from ..trials.records import Record
 from ..trials.subject import CHAT
 from ..trials.trial import ARMS, Arm
+from .activation import Activation, activation_of
 
 _ABOUT_THE_SAME: Final = 0.02
 _SCORES: Final[tuple[Score, ...]] = ("pass", "checks")
@@ -20,9 +21,10 @@ _SCORES: Final[tuple[Score, ...]] = ("pass", "checks")
 class ArmSummary:
     """One arm of a skill on a model, or of one of its cases.
 
-    ``rate`` and ``score`` (0–1) are means over samples; ``tokens``, ``seconds`` and ``cost`` (USD)
-    are means of one answer. All of them are over complete runs only, those with an answer in every
-    arm. The counts are over every record. None means not known.
+    ``rate`` and ``score`` (0–1) are means over samples; ``tokens``, ``seconds``, ``cost`` (USD),
+    ``turns`` and ``tool_calls`` of an agent are means of one answer. All of them are over complete
+    runs only, those with an answer in every arm. The counts are over every record. None means not
+    known.
     """
 
     samples: int = 0  # with a complete run: cases, but those that ask the same count once
@@ -36,6 +38,8 @@ class ArmSummary:
     graded: int = 0  # answers with checks
     errored: int = 0
     score_variance: float | None = None  # of the runs of one case
+    turns: float | None = None
+    tool_calls: float | None = None
 
     @property
     def interval(self) -> Interval | None:
@@ -83,6 +87,7 @@ class Summary:
     most_runs: int | None = None  # the upper limit of frugal runs
     score: Score = "pass"  # what the lift is of
     agent: str = CHAT  # ``model`` is then the label of the agent on its model
+    activation: Activation | None = None  # of an agent
 
     def arm(self, arm: Arm) -> ArmSummary:
         """The numbers of an arm; none are known of one that was not asked."""
@@ -306,13 +311,14 @@ def summarize(
     complete = {case: _complete_runs(known, arms) for case, known in by_case.items()}
     complete = {case: runs for case, runs in complete.items() if runs}
     groups = _by_sample([(case, samples.get(case, "")) for case in complete])
+    by_sample = [[complete[case] for case in group] for group in groups]
     return Summary(
         skill=skill,
         model=model,
         model_id=model_id,
         cases=len(by_case),
         runs=max((record.run for record in own), default=0),
-        arms=_arms(own, [[complete[case] for case in group] for group in groups]),
+        arms=_arms(own, by_sample),
         not_run=not_run,
         by_case=tuple(
             CaseSummary(case, len(runs), _arms(by_case[case], [[runs]]), samples.get(case, ""))
@@ -322,6 +328,7 @@ def summarize(
         most_runs=most_runs,
         score=score,
         agent=next((record.agent for record in own), CHAT),
+        activation=activation_of(by_sample, score),
     )
 
 
@@ -372,6 +379,8 @@ def _arm(records: Sequence[Record], complete: Sequence[Sequence[Sequence[Record]
         graded=sum(bool(record.checks) for record in records),
         errored=sum(record.outcome == "errored" for record in records),
         score_variance=variance(scores) if len(scores) > 1 else None,
+        turns=_mean([r.activity.turns if r.activity else None for r in answers]),
+        tool_calls=_mean([r.activity.tool_calls if r.activity else None for r in answers]),
     )
 
 

@@ -1,35 +1,43 @@
 """The results of a run as JSON, schema 1. Others build on it: keys never change."""
 
 import json
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any, Final
 
 from .._util.keys import without_keys
+from .._util.texts import shortened
 from ..stats import flakiness, pass_hat_k
+from ..trials.answer import AnswerFile
 from ..trials.plan import PlannedCase, Unmatched
+from ..trials.records import Record
+from ..trials.subject import CHAT, Subject
 from ..trials.trial import Arm
 from .run import RunResults
-from .summary import CaseSummary
+from .summary import CaseSummary, Summary
 from .verdict import Verdict
+
+_MOST_OF_A_FILE: Final = 20_000  # characters of what an agent made
+_MOST_OF_FILES: Final = 100_000  # of all files of a trial
 
 
 def results_report(results: RunResults) -> dict[str, Any]:
     """The whole run as JSON values; null means not known."""
-    gate = results.gate
+    gate, agents = results.gate, {test.model: test.agent for test in results.tests}
     return {
         "schema": 1,
         "started": results.started.isoformat(timespec="seconds"),
         "seconds": round(results.seconds, 3),
         "skills": [asdict(skill) for skill in results.skills],
         "summary": [_summary(verdict) for verdict in results.verdicts],
-        "records": [record.to_json() for record in results.records],
+        "records": [_record(record) for record in results.records],
         "gate": {"passed": None if gate is None else not gate, "reasons": list(gate or ())},
         "cases": _cases(results),
         "tests": [_test(test) for test in results.tests],
         "gates": asdict(results.gates),
         "looks": list(results.looks),
         "broken": dict(results.broken),
-        "unmatched": [_unmatched(one) for one in results.unmatched],
+        "unmatched": [_unmatched(one, agents.get(one.model, CHAT)) for one in results.unmatched],
         "interrupted": results.interrupted,
         "lost": list(results.lost),
         "untested": dict(results.untested),
@@ -50,6 +58,41 @@ def results_bytes(results: RunResults) -> bytes:
 def in_bytes(text: str) -> bytes:
     # A lone surrogate in an answer becomes \udXXX, which JSON reads back as the same.
     return without_keys(text).encode("utf-8", "backslashreplace")
+
+
+def _plain(one: Summary | PlannedCase | Record) -> str:
+    """The model without the agent, which has a key of its own."""
+    return Subject.of(one.agent, one.model).model
+
+
+def label_of(row: Mapping[str, Any]) -> str:
+    """Of a row of the report, the label that its two keys were made from."""
+    return Subject(row["agent"], row["model"]).label
+
+
+def _record(record: Record) -> dict[str, Any]:
+    """Without the transcript, and with the beginnings of long files: transcripts are files of
+    their own, on request.
+    """
+    data = replace(record, transcript=()).to_json()
+    data |= {"model": _plain(record), "agent": record.agent}
+    if record.files:
+        data["files"] = [_file(file, room) for file, room in _with_room(record.files)]
+    return data
+
+
+def _with_room(files: Sequence[AnswerFile]) -> Iterator[tuple[AnswerFile, int]]:
+    """Each file, and how many characters of it are kept."""
+    left = _MOST_OF_FILES
+    for file in files:
+        room = min(left, _MOST_OF_A_FILE)
+        left -= min(room, len(file.text or ""))
+        yield file, room
+
+
+def _file(file: AnswerFile, room: int) -> dict[str, Any]:
+    text = file.text and shortened(file.text, room, saving=1)
+    return replace(file, text=text).to_json()
 
 
 def _cases(results: RunResults) -> list[dict[str, Any]]:
@@ -77,7 +120,7 @@ def _test(test: PlannedCase) -> dict[str, Any]:
         "nodeid": test.nodeid,
         "skill": test.skill,
         "case": test.case,
-        "model": test.model,
+        "model": _plain(test),
         "accepted": known
         and {
             "passes": known.was.passes,
@@ -89,18 +132,20 @@ def _test(test: PlannedCase) -> dict[str, Any]:
         "sample": test.sample,
         "regression": test.regression,
         "of": test.of,
+        "agent": test.agent,
     }
 
 
-def _unmatched(one: Unmatched) -> dict[str, Any]:
+def _unmatched(one: Unmatched, agent: str) -> dict[str, Any]:
     """An accepted result that no test was compared with."""
     return {
         "skill": one.skill,
         "case": one.case,
-        "model": one.model,
+        "model": Subject.of(agent, one.model).model,
         "accepted": {"passes": one.was.passes, "runs": one.was.runs, "date": one.date},
         "why": one.why,
         "of": one.of,
+        "agent": agent,
     }
 
 
@@ -115,7 +160,7 @@ def _summary(verdict: Verdict) -> dict[str, Any]:
     rate, checks = lifts.get("pass"), lifts.get("checks")
     return {
         "skill": summary.skill,
-        "model": summary.model,
+        "model": _plain(summary),
         "model_id": summary.model_id,
         "cases": summary.cases,
         "runs": summary.runs,
@@ -165,6 +210,29 @@ def _summary(verdict: Verdict) -> dict[str, Any]:
         "baseline_checks_total": baseline.checks_total,
         "previous_score": previous.score,
         "samples": summary.samples,
+        "agent": summary.agent,
+        **_of_agents(summary),
+    }
+
+
+def _of_agents(summary: Summary) -> dict[str, Any]:
+    """What agents did: null for plain completions."""
+    baseline, skill, used = summary.arm("baseline"), summary.arm("skill"), summary.activation
+    lift = used and used.lift
+    return {
+        "baseline_turns": baseline.turns,
+        "skill_turns": skill.turns,
+        "baseline_tool_calls": baseline.tool_calls,
+        "skill_tool_calls": skill.tool_calls,
+        "activated": used and used.count,
+        "activated_trials": used and used.trials,
+        "activated_rate": used and used.rate,
+        "activated_low": used and used.interval.low,
+        "activated_high": used and used.interval.high,
+        "activated_cases": used and len(used.pairs),
+        "lift_activated": lift and lift.lift,
+        "lift_activated_low": lift and lift.low,
+        "lift_activated_high": lift and lift.high,
     }
 
 

@@ -9,6 +9,7 @@ from .._util.texts import counted, dollars, one_line
 from ..settings import Gates, Score
 from ..stats import LEVEL, Lift, cases_needed, detectable_lift, normalised_gain, runs_needed
 from ..trials.trial import ARMS, Arm
+from .activation import activation_words
 from .summary import Comparison, Summary, compare_arms, token_words, unit_of
 
 Word = Literal["helps", "hurts", "no effect shown", "not needed", "incomplete"]
@@ -142,7 +143,11 @@ def _sentence(row: Summary, word: Word | None, over: Comparison | None, outlook:
         parts.append(token_words(over.tokens))
     if row.most_runs and row.runs < row.most_runs:
         parts.append(f"after {row.runs} of {counted(row.most_runs, 'run')}")
-    return "; ".join(filter(None, [", ".join(parts), missing, outlook]))
+    used = row.activation
+    opened = activation_words(used, word, over.lift.lift if over else None) if used else ""
+    if used and not used.count:
+        outlook = ""  # no number of such cases would tell
+    return "; ".join(filter(None, [", ".join(parts), missing, opened, outlook]))
 
 
 def _share(row: Summary, arm: Arm) -> str:

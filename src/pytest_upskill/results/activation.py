@@ -1,0 +1,131 @@
+"""Whether agents opened the skill, and what came of it where they did.
+
+Which trials opened it is the agent's choice, so "where opened" is a selection: it tells where to
+look, and no gate and no verdict goes by it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Final
+
+from .._util.texts import points
+from ..settings import Score
+from ..stats import Interval, Lift, paired_lift, wilson
+from ..trials.records import Record
+from ..trials.trial import Arm
+
+ENOUGH: Final = 5  # samples with an opened skill: fewer say nothing of a lift among them
+_SELDOM: Final = 0.5
+_MOSTLY: Final = 0.9
+
+Runs = Sequence[Mapping[Arm, Record]]  # of a case
+Samples = Sequence[Sequence[Runs]]  # of several cases, those that ask the same together
+
+
+@dataclass(frozen=True)
+class Activation:
+    """Over complete runs, as all means of a summary are."""
+
+    count: int  # trials that opened the skill
+    trials: int
+    rate: float  # mean over samples of the share of trials
+    samples: int
+    runs: int  # the most that a sample has among those that opened it
+    # Score of the baseline and with the skill, of each sample that opened it in some run: the
+    # means of just these runs.
+    pairs: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def interval(self) -> Interval:
+        """Wilson's, with the case as the sample."""
+        return wilson(self.rate, self.samples)
+
+    @property
+    def lift(self) -> Lift | None:
+        """Over the baseline of the same cases and runs, where opened; None of few samples."""
+        return paired_lift(self.pairs, self.runs) if len(self.pairs) >= ENOUGH else None
+
+    @property
+    def opened(self) -> str:
+        """``opened in 9 of 10 trials``."""
+        trials = "trial" if self.trials == 1 else "trials"
+        return f"opened in {self.count:,} of {self.trials:,} {trials}"
+
+
+def activation_of(samples: Samples, score: Score) -> Activation | None:
+    """None unless all trials with the skill tell whether it was opened."""
+    told = [_told(run) for cases in samples for runs in cases for run in runs]
+    if not told or None in told:
+        return None
+    opened = [[[run for run in runs if _told(run)] for runs in cases] for cases in samples]
+    shares = [fmean([bool(_told(run)) for runs in cases for run in runs]) for cases in samples]
+    means = [[pair for runs in cases if (pair := _means(runs, score))] for cases in opened]
+    return Activation(
+        count=sum(map(bool, told)),
+        trials=len(told),
+        rate=fmean(shares),
+        samples=len(samples),
+        runs=max((len(runs) for cases in opened for runs in cases), default=0),
+        pairs=tuple(
+            (fmean(pair[0] for pair in cases), fmean(pair[1] for pair in cases))
+            for cases in means
+            if cases
+        ),
+    )
+
+
+def _told(run: Mapping[Arm, Record]) -> bool | None:
+    activity = run["skill"].activity
+    return activity.activated if activity else None
+
+
+def _means(runs: Runs, score: Score) -> tuple[float, float] | None:
+    """Of both arms over these runs of a case; None if a value is unknown."""
+    pairs = [(_value(run.get("baseline"), score), _value(run["skill"], score)) for run in runs]
+    known = [(one, two) for one, two in pairs if one is not None and two is not None]
+    if not known or len(known) < len(pairs):
+        return None
+    return fmean(one for one, _ in known), fmean(two for _, two in known)
+
+
+def _value(record: Record | None, score: Score) -> float | None:
+    if record is None or score == "checks":
+        return record.score if record else None
+    return float(record.outcome == "passed")
+
+
+def activation_words(found: Activation, word: str | None, lift: float | None) -> str:
+    """What activation says beside a verdict, and what to do next."""
+    if not found.count:
+        trials = "its only trial" if found.trials == 1 else f"{found.trials:,} trials"
+        return (
+            f"never opened in {trials}, so this says nothing of its text: let the description "
+            "say when to use it, or write cases that need it"
+        )
+    return f"{found.opened}{_where_opened(found)}{_advice(found, word, lift)}"
+
+
+def _where_opened(found: Activation) -> str:
+    """Only if some trials did not open it: else it is the lift over all."""
+    if found.count == found.trials or not (lift := found.lift):
+        return ""
+    return (
+        f", {points(lift.lift)} points where opened "
+        f"({points(lift.low)} to {points(lift.high)}, {len(found.pairs):,} cases)"
+    )
+
+
+def _advice(found: Activation, word: str | None, lift: float | None) -> str:
+    if word == "hurts":
+        return ": what it says makes answers worse, so work on its text"
+    if word == "not needed":
+        return ": the cases pass without it, so write harder ones"
+    helped = word == "helps" or (found.lift is not None and found.lift.low > 0)
+    if found.rate < _MOSTLY and helped:
+        return ": a description that says when to use it may help more often"
+    if word == "no effect shown" and found.rate < _SELDOM:
+        return ": work on the description first, then judge its text"
+    if word == "no effect shown" and lift is not None and lift <= 0:
+        return " but did not help: work on its text"
+    return ""

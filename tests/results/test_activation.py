@@ -1,0 +1,181 @@
+"""Whether agents opened the skill: counted over cases, told in the verdict, never a gate."""
+
+from dataclasses import replace
+
+import pytest
+
+from pytest_upskill.results.activation import Activation, activation_words
+from pytest_upskill.results.run import RunResults
+from pytest_upskill.results.verdict import gate_reasons
+from pytest_upskill.settings import Gates
+from pytest_upskill.stats import wilson
+from support.agent_runs import Opens, agent_run
+from support.made import Passes, made_run
+
+
+def activation(results: RunResults) -> Activation:
+    (row,) = results.summaries
+    assert row.activation
+    return row.activation
+
+
+def test_the_case_is_the_sample_not_the_run() -> None:
+    found = activation(agent_run(cases=10, runs=3, opens=lambda case, _: case < 9))
+    assert (found.count, found.trials) == (27, 30)
+    assert found.rate == pytest.approx(0.9)
+    assert found.interval == pytest.approx(wilson(0.9, 10))
+
+
+def test_a_summary_has_means_of_turns_and_tool_calls_per_arm() -> None:
+    (row,) = agent_run(cases=10, opens=lambda case, _: case < 5).summaries
+    assert (row.agent, row.model) == ("loop", "loop/haiku")
+    assert (row.arm("baseline").turns, row.arm("skill").turns) == (4, 4.5)
+    assert (row.arm("baseline").tool_calls, row.arm("skill").tool_calls) == (3, 3.5)
+
+
+def test_a_plain_completion_has_no_activation() -> None:
+    (row,) = made_run().summaries
+    assert (row.agent, row.activation, row.arm("skill").turns) == ("chat", None, None)
+
+
+def test_lift_where_opened_is_paired_with_the_same_case_and_run() -> None:
+    def passes(case: int, _model: str, arm: str, run: int) -> bool:
+        """It helps where it is opened, and chance differs from run to run."""
+        return run == 2 if arm == "baseline" else run == 2 or case < 6
+
+    found = activation(agent_run(cases=8, runs=2, passes=passes, opens=lambda c, _: c < 6))
+    assert found.lift
+    assert found.lift.lift == pytest.approx(0.5)
+    first = activation(
+        agent_run(cases=8, runs=2, passes=passes, opens=lambda c, run: c < 6 and run == 1)
+    )
+    assert first.pairs == ((0, 1),) * 6
+    assert first.lift
+    assert first.lift.lift == 1
+    assert first.runs == 1  # so that the interval is that of single runs
+
+
+@pytest.mark.parametrize(("cases", "known"), [(4, False), (5, True)])
+def test_few_cases_that_opened_it_have_no_lift(cases: int, known: bool) -> None:
+    found = activation(agent_run(cases=10, opens=lambda case, _: case < cases))
+    assert (found.lift is not None) is known
+
+
+def test_cases_that_ask_the_same_are_one_sample() -> None:
+    results = agent_run(cases=6, opens=lambda case, _: case < 5)
+    same = replace(results, tests=tuple(replace(test, sample="s") for test in results.tests))
+    found = activation(same)
+    assert (found.samples, len(found.pairs), found.lift) == (1, 1, None)
+    assert found.rate == pytest.approx(5 / 6)
+
+
+def test_a_trial_that_does_not_tell_leaves_it_unknown() -> None:
+    results = agent_run()
+    first, second, *rest = results.records
+    assert second.arm == "skill"
+    unknown = replace(second, activity=None)
+    (row,) = replace(results, records=(first, unknown, *rest)).summaries
+    assert row.activation is None
+
+
+def test_errored_pairs_count_neither_way() -> None:
+    results = agent_run(cases=6)
+    first, *rest = results.records
+    assert first.arm == "baseline"
+    broken = replace(first, outcome="errored", error="no sandbox", output=None)
+    found = activation(replace(results, records=(broken, *rest)))
+    assert (found.count, found.trials) == (5, 5)
+
+
+ALL: Opens = lambda _case, _run: True  # noqa: E731
+NONE: Opens = lambda _case, _run: False  # noqa: E731
+NO_EFFECT: Passes = lambda case, _model, _arm, _run: case % 3 == 0  # noqa: E731
+HELPS: Passes = lambda _case, _model, arm, _run: arm == "skill"  # noqa: E731
+
+
+@pytest.mark.parametrize(
+    ("passes", "opens", "word", "words"),
+    [
+        (
+            NO_EFFECT,
+            NONE,
+            "no effect shown",
+            "never opened in 10 trials, so this says nothing of its text: let the description "
+            "say when to use it, or write cases that need it",
+        ),
+        (
+            NO_EFFECT,
+            ALL,
+            "no effect shown",
+            "opened in 10 of 10 trials but did not help: work on its text; too few cases: only a "
+            "lift of 31+ points would show",
+        ),
+        (
+            NO_EFFECT,
+            lambda case, _: case < 2,
+            "no effect shown",
+            "opened in 2 of 10 trials: work on the description first, then judge its text; "
+            "too few cases: only a lift of 31+ points would show",
+        ),
+        (HELPS, ALL, "helps", "opened in 10 of 10 trials"),
+        (
+            lambda case, _model, arm, _run: arm == "skill" and case < 8,
+            lambda case, _: case < 8,
+            "helps",
+            "opened in 8 of 10 trials, +100 points where opened (+54 to +100, 8 cases): a "
+            "description that says when to use it may help more often",
+        ),
+        (HELPS, NONE, "helps", "never opened in 10 trials, so this says nothing of its text: "),
+        (
+            lambda _case, _model, arm, _run: arm != "skill",
+            ALL,
+            "hurts",
+            "opened in 10 of 10 trials: what it says makes answers worse, so work on its text",
+        ),
+        (
+            lambda *_: True,
+            ALL,
+            "not needed",
+            "opened in 10 of 10 trials: the cases pass without it, so write harder ones",
+        ),
+    ],
+)
+def test_the_sentence_tells_apart_what_came_of_opening_it(
+    passes: Passes, opens: Opens, word: str, words: str
+) -> None:
+    (verdict,) = agent_run(cases=10, passes=passes, opens=opens).verdicts
+    assert verdict.word == word
+    assert f"; {words}" in verdict.sentence
+    assert "nothing of its text" not in verdict.sentence or "would show" not in verdict.sentence
+
+
+def test_a_small_lift_is_not_said_to_be_no_help() -> None:
+    (verdict,) = agent_run(
+        cases=10, passes=lambda case, _m, arm, _r: arm == "skill" and case < 2
+    ).verdicts
+    assert verdict.word == "no effect shown"
+    assert "did not help" not in verdict.sentence
+    assert "opened in 10 of 10 trials;" in verdict.sentence
+
+
+def test_one_trial_reads_as_one() -> None:
+    assert Activation(1, 1, 1.0, 1, 1).opened == "opened in 1 of 1 trial"
+    assert activation_words(Activation(0, 1, 0.0, 1, 0), None, None).startswith(
+        "never opened in its only trial,"
+    )
+
+
+def test_no_gate_goes_by_what_was_opened() -> None:
+    gates = Gates(min_lift=0.1, min_pass_rate=0.5)
+    opened, not_opened = (
+        agent_run(cases=10, passes=HELPS, opens=opens).verdicts for opens in (ALL, NONE)
+    )
+    assert gate_reasons(opened, gates) == gate_reasons(not_opened, gates) == []
+
+
+def test_the_score_may_be_the_share_of_checks() -> None:
+    results = agent_run(cases=6)
+    records = tuple(replace(r, score=0.25 + 0.5 * (r.arm == "skill")) for r in results.records)
+    skills = tuple(replace(skill, score="checks") for skill in results.skills)
+    found = activation(replace(results, records=records, skills=skills))
+    assert found.pairs == ((0.25, 0.75),) * 6
