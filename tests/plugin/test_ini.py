@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pytest_upskill.plugin.options import INI_KEYS, OPTIONS
+from pytest_upskill.plugin.options import INI_KEYS, OPTIONS, read_settings
 from support.kit import case, commit_all, write_script, write_skill
 from support.loopback import LoopbackServer, Reply
 
@@ -83,15 +83,44 @@ TOML = """
     skill_prices = ["one 1000000 0", "two 0 1000000 0"]
 """
 
+OF_AGENTS = """
+    [pytest]
+    skill_agents =
+        chat
+        loop
+    skill_sandbox = docker
+    skill_image = python:3.13
+    skill_with = other
+    skill_max_turns = 5
+    skill_agents_at_once = 3
+    skill_allow_network = true
+    skill_transcripts = told
+"""
+
 
 def test_every_option_has_an_ini_key_under_test() -> None:
     written = {line.split("=")[0].strip() for line in INI.splitlines() if "=" in line}
     # A replay does not go with a recording, these gates not without a baseline: see below.
     apart = {"skill_replay", "skill_min_lift", "skill_max_token_growth"}
+    of_agents = {line.split("=")[0].strip() for line in OF_AGENTS.splitlines() if "=" in line}
     assert {
         *(option.ini for option in OPTIONS),
         *(key for key, _, _ in INI_KEYS.values()),
-    } == written | apart
+    } == written | apart | of_agents
+
+
+def test_options_of_agents_have_ini_keys(pytester: pytest.Pytester) -> None:
+    pytester.makeini(OF_AGENTS)
+    settings = read_settings(pytester.parseconfig())
+    assert settings.agents == ("chat", "loop")
+    assert (settings.sandbox, settings.image) == ("docker", "python:3.13")
+    assert settings.with_skills == (pytester.path / "other",)
+    assert (settings.max_turns, settings.agents_at_once) == (5, 3)
+    assert settings.allow_network
+    assert settings.transcripts_folder == pytester.path / "told"
+    given = ["--skill-agent", "loop", "--skill-sandbox", "none", "--skill-max-turns", "7"]
+    settings = read_settings(pytester.parseconfig(*given))
+    assert (settings.agents, settings.sandbox, settings.max_turns) == (("loop",), "none", 7)
 
 
 @pytest.mark.parametrize("form", ["ini", "toml"])

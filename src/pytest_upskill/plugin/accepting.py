@@ -95,8 +95,7 @@ def unmatched_of(
             one = _Known(file.accepted[model], file.source.folder, file.runnable[model], listed)
             known[file.source.label, model] = one
             for case in file.cases:
-                fits = case.is_for(model, models[model])
-                state: State = "left out" if fits else "for other models"
+                state: State = "left out" if file.fits(case, model) else "for other models"
                 one.present[case.id] = Present(case_digest(case, file.source.folder), state)
             for name in set(file.siblings) - one.present.keys():
                 one.present[name] = Present("", "left out")  # broken, which is told

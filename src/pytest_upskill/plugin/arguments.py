@@ -21,7 +21,7 @@ class SkillArg:
     skill_file: Path
     cases_file: Path | None  # None if the argument is the SKILL.md
     case: str | None = None  # None for all cases
-    model: str | None = None  # None for the models of the run
+    label: str | None = None  # of an agent and a model; None for those of the run
 
 
 def is_asked_for(config: pytest.Config) -> bool:
@@ -44,10 +44,10 @@ def path_of(config: pytest.Config, arg: str) -> Path:
 def _skill_arg(config: pytest.Config, arg: str) -> SkillArg | None:
     path = path_of(config, arg)
     _, colons, name = arg.partition("::")
-    case, _, model = name.partition("[")
+    case, _, label = name.partition("[")
     if path.suffix not in (".md", ".json") or not path.is_file():
         return None
-    if path.suffix == ".md" and not model and _given(config, "doctestglob"):
+    if path.suffix == ".md" and not label and _given(config, "doctestglob"):
         return None  # a text with doctests
     skill_file = _skill_file_for(path, _tests_file(config))
     if skill_file is None:
@@ -56,7 +56,7 @@ def _skill_arg(config: pytest.Config, arg: str) -> SkillArg | None:
         skill_file,
         None if path == skill_file else path,
         case if colons else None,
-        model.removesuffix("]") or None,
+        label.removesuffix("]") or None,
     )
 
 

@@ -32,6 +32,7 @@ from ..skills.search import left_out_lines
 from ..skills.skill import estimated_tokens
 from ..trials.plan import SkillInfo
 from ..trials.records import load_records
+from ..trials.subject import Subject
 from .outcomes import RECORDS_PROPERTY
 from .paths import COMMAND_FOR_CASES, Selected, SkillSource
 
@@ -42,6 +43,9 @@ _NAMES: Final = 48  # characters of names in a line of the header
 _INDENT: Final = "    "
 _BAR: Final = 30
 _MB: Final = 1_000_000.0
+_NO_SANDBOX: Final = (
+    "upskill: WARNING: no sandbox: agents can read, change and send all that you can"
+)
 _OTHER_SCORE: Final = "evals.json; or --skill-score pass"
 
 Specs = Mapping[str, ModelSpec]
@@ -121,6 +125,17 @@ def header_lines(
         lines.append(f"upskill: {found:,} found, {len(without):,} without cases: {names}")
         lines.append(f"upskill: to write some: {COMMAND_FOR_CASES} SKILL")
     return [*lines, *(f"upskill: {line}" for line in left_out_lines(selected.left_out))]
+
+
+def agent_lines(
+    subjects: Iterable[Subject], others: Sequence[str], settings: Settings
+) -> list[str]:
+    """Who carries out the cases, where, and with which other skills."""
+    agents = ", ".join(dict.fromkeys(subject.agent for subject in subjects))
+    lines = [f"upskill: by {agents}; sandbox: {settings.sandbox}"]
+    if settings.sandbox == "none":
+        lines.append(_NO_SANDBOX)
+    return [*lines, *([f"upskill: other skills: {_few(others, verbose=True)}"] if others else [])]
 
 
 def _skills(selected: Selected, verbose: bool) -> str:

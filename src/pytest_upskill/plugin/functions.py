@@ -168,7 +168,7 @@ class MarkedTests:
         if "ask" in metafunc.fixturenames and _path_in(metafunc.definition):
             self._skill_of(metafunc.definition)  # raises an error of collection
             metafunc.fixturenames.append(_MODEL)
-            metafunc.parametrize(_MODEL, list(self._run.usual_models), ids=str)
+            metafunc.parametrize(_MODEL, list(self._run.usual), ids=str)
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         spec = getattr(item, "callspec", None)

@@ -28,6 +28,7 @@ from ..settings import Settings
 from ..trials.answer import Answer, Usage, total_usage
 from ..trials.plan import Plan, PlannedCase, SkillInfo, Unmatched
 from ..trials.records import Record, errored_record, load_records
+from ..trials.subject import Subject
 from ..trials.trial import Arm, Trial
 from .outcomes import ASKED_PROPERTY, BROKEN_PROPERTY, RECORDS_PROPERTY, REGRESSION_PROPERTY
 from .paths import relative
@@ -40,7 +41,7 @@ class Ledger:
 
     def __init__(
         self,
-        model_ids: dict[str, str],
+        model_ids: dict[str, str],  # by label
         price_of: Callable[[str], Price | None],
         looks: tuple[int, ...] = (),
     ) -> None:
@@ -194,7 +195,12 @@ class Ledger:
 
     def priced_records_of(self, nodeid: str) -> list[Record]:
         return [
-            replace(record, cost=cost(self._price_of(record.model), record.usage))
+            replace(
+                record,
+                cost=cost(
+                    self._price_of(Subject.of(record.agent, record.model).model), record.usage
+                ),
+            )
             for record in self.records_of(nodeid)
         ]
 

@@ -31,8 +31,10 @@ from ..skills.context import load_for_run
 from ..skills.loaded import BrokenCase, LoadedCases
 from ..skills.skill import Skill
 from ..trials.answer import Reply
+from ..trials.outfit import Outfit
 from ..trials.plan import PlannedCase, SkillInfo, score_of
 from ..trials.records import Record, dump_records
+from ..trials.subject import Subject
 from ..trials.trial import Arm, Prompt, Question, Trial, trials_of
 from .display import screen_of
 from .hooks import prompts, registered_checks
@@ -55,9 +57,14 @@ class Run(Protocol):
     """What nodes need from their run."""
 
     settings: Settings
-    model_ids: dict[str, str]  # by the names that the user gave
-    usual_models: Collection[str]  # without those that only node ids name
+    subjects: dict[str, Subject]  # agents on models, by label
+    model_ids: dict[str, str]  # by label
+    usual: Collection[str]  # labels, without those that only node ids name
     asks: bool  # False with --collect-only and the like
+
+    def outfit_of(self, agent: str, skill: Skill, cases: Sequence[Case]) -> Outfit | None:
+        """What an agent has in the trials of a skill; None for a plain completion."""
+        ...
 
     def load_conftests(self, folder: Path) -> None: ...
 
@@ -102,7 +109,7 @@ class SkillFile(pytest.File):
     cases_path: str  # relative to the rootdir
     cases: tuple[Case, ...] = ()
     siblings: tuple[str, ...] = ()  # ids of all cases in the skill's own file
-    runnable: dict[str, int]  # by model: the number of its cases that are not skipped
+    runnable: dict[str, int]  # by label: the number of its cases that are not skipped
     collected = False  # --lf passes by files without failures
     unfit: str | None = None  # why no case can be asked
 
@@ -145,19 +152,18 @@ class SkillFile(pytest.File):
         self.siblings = tuple(ids) if self.source.has_own_cases else ()
         # A broken case counts, so that the run is known to lack it.
         self.runnable = {
-            model: sum(not case.skip and case.is_for(model, model_id) for case, _ in cases)
+            label: sum(not case.skip and self.fits(case, label) for case, _ in cases)
             + len(loaded.broken)
-            for model, model_id in self.run.model_ids.items()
+            for label in self.run.subjects
         }
         for tag in sorted({tag for case, _ in cases for tag in case.tags}):
             self.config.addinivalue_line("markers", f"{tag}: tag of skill cases.")
         prompt = prompts(self.ihook, self.config)
         items: list[CaseItem | BrokenCaseItem] = [
-            CaseItem.make(self, skill, case, checks, model, prompt)
+            CaseItem.make(self, skill, case, checks, subject, prompt)
             for case, checks in cases
-            for model, model_id in self.run.model_ids.items()
-            if case.is_for(model, model_id)
-            and self.source.wants(case.id, model, self.run.usual_models)
+            for label, subject in self.run.subjects.items()
+            if self.fits(case, label) and self.source.wants(case.id, label, self.run.usual)
         ]
         items += [
             BrokenCaseItem.make(self, broken)
@@ -165,11 +171,15 @@ class SkillFile(pytest.File):
             if not self.source.picks or broken.name in dict(self.source.picks)
         ]
         if not items and not self.source.picks:
-            unfit = f"no case is for {', '.join(self.run.model_ids)}"
+            unfit = f"no case is for {', '.join(self.run.subjects)}"
             self._warn(self._cases_file, [(1, unfit)])
             self.unfit = unfit
         items.sort(key=lambda item: item.place)  # as in the file
         return [*items, *self._missing(items, loaded)]
+
+    def fits(self, case: Case, label: str) -> bool:
+        """Whether a case is for an agent on a model."""
+        return case.is_for(label, self.run.subjects[label].model, self.run.model_ids[label])
 
     @property
     def _cases_file(self) -> Path:
@@ -207,14 +217,14 @@ class SkillFile(pytest.File):
         lines = {case.id: case.line for case, _ in loaded.cases}
         broken = {case.name: case.line for case in loaded.broken}
         found = {name for item in items for name in (item.name, item.name.partition("[")[0])}
-        for case, model in dict.fromkeys(self.source.picks):
-            name = f"{case}[{model}]" if model else case
+        for case, label in dict.fromkeys(self.source.picks):
+            name = f"{case}[{label}]" if label else case
             if name in found or case in broken:
                 continue
             where, what = shown(self._cases_file), f"no case {case!r}{guess(case, lines | broken)}"
             if case in lines:
-                models = [model] if model else self.run.usual_models
-                where, what = f"{where}:{lines[case]}", f"this case is not for {', '.join(models)}"
+                labels = [label] if label else self.run.usual
+                where, what = f"{where}:{lines[case]}", f"this case is not for {', '.join(labels)}"
             yield Unrunnable.make(self, harmless(f"{where}: {what}"), name)
 
 
@@ -361,10 +371,10 @@ class CaseItem(ItemOfFile):
         skill: Skill,
         case: Case,
         checks: tuple[AnyCheck, ...],
-        model: str,
+        subject: Subject,
         prompt: Prompt,
     ) -> "CaseItem":
-        name = f"{case.id}[{model}]"
+        name = f"{case.id}[{subject.label}]"
         # From a whole node id pytest parses the parameter in brackets, which --lf needs.
         item: CaseItem = cls.from_parent(parent, name=name, nodeid=f"{parent.nodeid}::{name}")
         item.case, item.checks = case, checks
@@ -374,13 +384,22 @@ class CaseItem(ItemOfFile):
         item._planned = planned_case(
             item.nodeid,
             case,
-            trials_of(label, skill, case, model, settings, rubric, prompt),
+            trials_of(
+                label,
+                skill,
+                case,
+                subject.model,
+                settings,
+                rubric,
+                prompt,
+                parent.run.outfit_of(subject.agent, skill, parent.cases),
+            ),
             settings,
             folder=parent.source.folder,
             file=parent.cases_path,
             accepted=parent.accepted,
             siblings=parent.siblings,
-            of=parent.runnable[model],
+            of=parent.runnable[subject.label],
         )
         for mark in ("skill", *case.tags):
             item.add_marker(mark)

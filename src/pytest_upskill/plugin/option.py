@@ -48,7 +48,8 @@ def _whole(text: str) -> int:
 
 
 def _choice_kind(*choices: str) -> Kind:
-    wanted = " or ".join(choices)
+    *most, last = choices
+    wanted = f"{', '.join(most)} or {last}"
 
     def convert(text: str) -> str:
         if text.strip() not in choices:
@@ -87,6 +88,7 @@ NUMBER: Final = _number_kind("a number", lambda _: True)
 POSITIVE: Final = _number_kind("a number above 0", lambda number: number > 0)
 SHARE: Final = _number_kind("a number above 0 and up to 1", lambda number: 0 < number <= 1)
 SCORE: Final = _choice_kind("pass", "checks")
+SANDBOX: Final = _choice_kind("auto", "bwrap", "docker", "podman", "none")
 LIFT: Final = _number_kind(
     "a number between -1 and 1 (0.2 is 20 points)", lambda number: -1 <= number <= 1
 )

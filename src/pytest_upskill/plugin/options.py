@@ -17,6 +17,7 @@ from ..settings import (
     DEFAULT_CONCURRENCY,
     DEFAULT_HISTORY_MB,
     DEFAULT_MAX_OUTPUT,
+    DEFAULT_MAX_TURNS,
     DEFAULT_RUNS,
     DEFAULT_TIMEOUT,
     MOST_REFERENCE_TOKENS,
@@ -32,6 +33,7 @@ from .option import (
     PATHS,
     POSITIVE,
     RUNS,
+    SANDBOX,
     SCORE,
     SHARE,
     SWITCH,
@@ -61,14 +63,23 @@ MODEL: Final = Option(
     "--skill-base-url (default local).",
     ini="skill_models",
 )
+AGENT: Final = Option(
+    "agents",
+    "--skill-agent",
+    NAMES,
+    "NAME",
+    "Who carries out the cases (repeatable): chat, one completion with the skill's text in "
+    "context, or loop, an agent with tools in a sandbox (default chat).",
+    ini="skill_agents",
+)
 TESTS: Final = Option("tests_file", "--skill-tests", PATH, "FILE", "Use the cases of another file.")
 ALLOW_CODE: Final = Option(
     "allow_code",
     "--skill-allow-code",
     SWITCH,
     None,
-    'Run Python in a skill\'s own folder: checks ("python": "checks.py:function"), tests and '
-    "conftest files.",
+    'Run Python of a skill: checks ("python": "checks.py:function"), tests and conftest files in '
+    "its folder, and the packages that its scripts need.",
 )
 OPTIONS: Final = (
     SKILL,
@@ -90,6 +101,54 @@ OPTIONS: Final = (
         (DEFAULT_RUNS, DEFAULT_RUNS),
     ),
     TESTS,
+    AGENT,
+    Option(
+        "sandbox",
+        "--skill-sandbox",
+        SANDBOX,
+        "NAME",
+        "Where agents run: bwrap, docker, podman, none (no protection at all), or auto, the first "
+        "of these but none that works (default auto).",
+        "auto",
+    ),
+    Option(
+        "image",
+        "--skill-image",
+        TEXT,
+        "IMAGE",
+        "The container image that agents run in, with docker or podman.",
+    ),
+    Option(
+        "with_skills",
+        "--skill-with",
+        PATHS,
+        "PATH",
+        "Other skills that agents have in both arms (repeatable): a skill's folder, or a folder "
+        "of skills.",
+    ),
+    Option(
+        "max_turns",
+        "--skill-max-turns",
+        WHOLE,
+        "N",
+        f"Maximum replies of the model in a trial of an agent (default {DEFAULT_MAX_TURNS}).",
+        DEFAULT_MAX_TURNS,
+    ),
+    Option(
+        "agents_at_once",
+        "--skill-agents-at-once",
+        WHOLE,
+        "N",
+        "Maximum trials of agents that run at once (default: two per core, and at most 8 of "
+        "agents that take a large process each).",
+    ),
+    Option(
+        "allow_network",
+        "--skill-allow-network",
+        SWITCH,
+        None,
+        "Let cases use the network that say they need it.",
+    ),
     Option(
         "baseline", "--skill-no-baseline", SWITCH, None, "Ask only with the skill, not without it."
     ),
@@ -243,6 +302,13 @@ OPTIONS: Final = (
         "Write the results in skill-creator's layout, to a new DIR/iteration-N.",
     ),
     Option(
+        "transcripts_folder",
+        "--skill-transcripts",
+        PATH,
+        "DIR",
+        "Write the transcript of each trial of an agent to a file in this folder, as JSON lines.",
+    ),
+    Option(
         "history",
         "--skill-no-history",
         SWITCH,
@@ -325,6 +391,8 @@ def read_settings(config: pytest.Config) -> Settings:
     values |= {
         "skill_paths": tuple(values["skill_paths"] or ()),
         "models": tuple(dict.fromkeys(values["models"] or ())),
+        "agents": tuple(dict.fromkeys(values["agents"] or Settings.agents)),
+        "with_skills": tuple(values["with_skills"] or ()),
         "models_folder": config.inipath.parent if config.inipath and of_ini else Path(),
         "runs": runs,
         "first_runs": first_runs if first_runs < runs else None,

@@ -20,7 +20,7 @@ from .option import absolute
 from .options import SKILL
 from .skill_code import code_kept_out
 
-Pick = tuple[str, str | None]  # a case and a model, None for the models of the run
+Pick = tuple[str, str | None]  # a case and the label of an agent and model; None for the usual
 
 COMMAND_FOR_CASES: Final = "pytest-upskill cases"
 _ABOVE: Final = 3  # folders above a skill: plugins/x/skills/y
@@ -54,11 +54,11 @@ class SkillSource:
         """Whether the cases are those that the skill comes with."""
         return self.cases_file == find_cases(self.folder)
 
-    def wants(self, case: str, model: str, usual: Collection[str]) -> bool:
-        """Whether to run a case on a model; ``usual`` are the models of the run."""
-        if (case, model) in self.picks:
+    def wants(self, case: str, label: str, usual: Collection[str]) -> bool:
+        """Whether to run a case by an agent on a model; ``usual`` are the labels of the run."""
+        if (case, label) in self.picks:
             return True
-        return model in usual and (not self.picks or (case, None) in self.picks)
+        return label in usual and (not self.picks or (case, None) in self.picks)
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Selected:
     sources: tuple[SkillSource, ...] = ()
     without_cases: tuple[SkillSource, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
-    models: tuple[str, ...] = ()  # of node ids
+    labels: tuple[str, ...] = ()  # of agents and models in node ids
 
     @property
     def all(self) -> tuple[SkillSource, ...]:
@@ -78,7 +78,7 @@ class Selected:
     def on_usual_models(self) -> bool:
         """Whether a skill is to be tested on the models of the run."""
         whole = any(not source.picks for source in self.sources)
-        return whole or any(not model for source in self.sources for _, model in source.picks)
+        return whole or any(not label for source in self.sources for _, label in source.picks)
 
 
 def select_skills(config: pytest.Config, settings: Settings) -> Selected:
@@ -139,8 +139,8 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
         raise _no_cases(without)
     left_out = dict.fromkeys(one for search in searches for one in search.left_out)
     told = any(not source.picks for source in chosen)  # a node id is about one skill
-    models = dict.fromkeys(arg.model for arg in named if arg.model)
-    return Selected(with_cases, without, tuple(left_out) if told else (), tuple(models))
+    picked = dict.fromkeys(arg.label for arg in named if arg.label)
+    return Selected(with_cases, without, tuple(left_out) if told else (), tuple(picked))
 
 
 def _no_cases(sources: Sequence[SkillSource]) -> CasesError:
@@ -170,7 +170,7 @@ def _sources(
     sources: dict[Path, SkillSource] = {}
     for arg in args:
         cases_file = tests_file or arg.cases_file or find_cases(arg.skill_file.parent)
-        picks = () if arg.case is None else ((arg.case, arg.model),)
+        picks = () if arg.case is None else ((arg.case, arg.label),)
         source = SkillSource(labels[arg.skill_file], arg.skill_file, cases_file, picks)
         if other := sources.get(source.file):
             both = other.picks and source.picks

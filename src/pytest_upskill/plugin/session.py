@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from .._util.texts import one_line
+from ..agents.names import require_agent, subject_of, subjects_of
 from ..engine import Engine
 from ..errors import InputError
 from ..measure.assembly import DEFAULT_MODEL, Assembly, Specs
@@ -28,11 +29,15 @@ from ..results.regressions import AcceptedComparison, Standing
 from ..results.run import RunResults
 from ..settings import Gates, Settings
 from ..skills.at_ref import require_ref
+from ..skills.case import Case
 from ..skills.folder import skill_file
 from ..skills.labels import labels_of
+from ..skills.skill import Skill
 from ..skills.upskill_config import read_config
 from ..trials.answer import Reply
+from ..trials.outfit import Outfit
 from ..trials.plan import Plan, Unmatched
+from ..trials.subject import CHAT, Subject
 from ..trials.trial import Question
 from . import accepting, artifacts, display, hooks, paths
 from .asking import Asking
@@ -52,6 +57,7 @@ from .nodes import (
 from .options import MODEL, gates_given, message_of, read_settings, spell
 from .otel import OtelExport
 from .outcomes import NotAnswered
+from .outfits import Outfits
 from .paths import Selected
 from .skill_code import SkillCode, code_kept_out
 from .status_line import Tally
@@ -67,8 +73,9 @@ class UpskillRun:
     """One pytest run that tests skills."""
 
     settings: Settings
+    subjects: dict[str, Subject]
     model_ids: dict[str, str]
-    usual_models: Collection[str]
+    usual: Collection[str]
     asks: bool
 
     def __init__(self, config: pytest.Config) -> None:
@@ -84,8 +91,10 @@ class UpskillRun:
         self._models = Assembly()
         self._specs: Specs = {}  # the models under test
         self._judges: Specs = {}
+        self.subjects = {}
         self.model_ids = {}
-        self.usual_models = ()
+        self.usual = ()
+        self._outfits = Outfits(Settings())
         self._asking = Asking(config, None, self._begin)
         self._ledger: Ledger | None = None
         self._groups: Groups | None = None
@@ -117,7 +126,7 @@ class UpskillRun:
             artifacts.require_apart(self.settings, self._selected.all, self._config)
             if self.asks and not self.settings.judge:
                 require_judge(self._selected.sources)
-            self._name_models()
+            self._name_subjects()
             if not hasattr(self._config, "workerinput"):
                 self._prepare_models()
         except InputError as error:
@@ -130,22 +139,35 @@ class UpskillRun:
             for source in self._selected.sources:
                 require_ref(self.settings.against, source.folder.resolve())
 
-    def _name_models(self) -> None:
-        """Use the models of node ids for these alone, and the usual ones for all else."""
-        usual, selected = self.settings.models, self._selected
-        if selected.models:
+    def _name_subjects(self) -> None:
+        """Use agents and models of node ids for these alone, and the usual ones for all else."""
+        for agent in self.settings.agents:
+            require_agent(agent)
+        models, selected = self.settings.models, self._selected
+        if selected.labels:
             if selected.on_usual_models:
-                usual = usual or (DEFAULT_MODEL,)
+                models = models or (DEFAULT_MODEL,)
             elif not self._config.args:  # there are no tests in Python either
-                usual = ()
-            models = tuple(dict.fromkeys([*usual, *selected.models]))
-            file = self.settings.models_file if usual else None
-            self.settings = replace(self.settings, models=models, models_file=file)
+                models = ()
+        elif not models:
+            models = (DEFAULT_MODEL,)
+        usual = subjects_of(self.settings.agents, models)
+        named = [usual.get(label) or subject_of(label) for label in selected.labels]
+        self.subjects = {**usual, **{subject.label: subject for subject in named}}
+        if selected.labels:
+            names = tuple(dict.fromkeys(subject.model for subject in self.subjects.values()))
+            file = self.settings.models_file if models else None
+            self.settings = replace(self.settings, models=names, models_file=file)
         providers = {**PROVIDERS, **hooks.providers(self._config)}
         self._models = Assembly(parse_prices(self.settings.prices), providers)
         self._specs = self._models.add_models(self.settings)
-        self.model_ids = {name: spec.model_id for name, spec in self._specs.items()}
-        self.usual_models = usual if selected.models else tuple(self.model_ids)
+        self.model_ids = {
+            label: self._specs[subject.model].model_id for label, subject in self.subjects.items()
+        }
+        self.usual = tuple(usual)
+        if any(subject.agent != CHAT for subject in self.subjects.values()):
+            self._outfits = Outfits(self.settings)
+            self._outfits.require_apart(source.skill_file for source in selected.all)
 
     def _prepare_models(self) -> None:
         settings = self.settings
@@ -167,7 +189,8 @@ class UpskillRun:
         lines = display.ItemLines(self._config, settings.against)
         self._config.pluginmanager.register(lines, "upskill-item-lines")
         ledger = self._ledger
-        export = OtelExport(self._specs, lambda: ledger.answers(engine))
+        specs = {label: self._specs[subject.model] for label, subject in self.subjects.items()}
+        export = OtelExport(specs, lambda: ledger.answers(engine))
         self._config.pluginmanager.register(export, "upskill-otel")
 
     def _require_models(self) -> None:
@@ -189,6 +212,10 @@ class UpskillRun:
         lines = display.header_lines(
             self._selected, self._specs, self._judges, self.settings, verbose=verbose
         )
+        if any(subject.agent != CHAT for subject in self.subjects.values()):
+            lines += display.agent_lines(
+                self.subjects.values(), self._outfits.others, self.settings
+            )
         if sources:
             lines += display.score_lines(sources, self.settings.score)
             lines += display.reference_lines(sources, self.settings)
@@ -322,6 +349,9 @@ class UpskillRun:
                 self._require_models()
         except InputError as error:
             self._asking.stop(f"not asked: {message_of(error, self._config)}")
+
+    def outfit_of(self, agent: str, skill: Skill, cases: Sequence[Case] = ()) -> Outfit | None:
+        return self._outfits.of(agent, skill, cases)
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         return self._asking.ask(questions)

@@ -261,4 +261,5 @@ def planned_case(
         new=of_model is not None and expected is None,
         siblings=siblings,
         of=of,
+        agent=first.agent,
     )

@@ -74,6 +74,7 @@ class Case:
     place: Location = ()  # its path in the file
     line: int = 1  # and its line
     files: tuple[tuple[str, str], ...] = ()
+    workspace: str = ""  # a folder in that of the skill, which agents work on a copy of
     tags: tuple[str, ...] = ()
     earlier: tuple[tuple[Role, str], ...] = ()  # turns before the question
     system: str | None = None

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Collection, Iterable
-from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -33,7 +32,6 @@ def digest_of_copy(files: Iterable[StartFile]) -> str:
     return digest(*(file.digest for file in files))
 
 
-@lru_cache(maxsize=256)  # of all cases of a skill
 def installed(
     name: str,
     folder: Path,

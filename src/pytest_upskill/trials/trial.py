@@ -11,7 +11,8 @@ from .._util.texts import digest, named_fence
 from ..settings import Settings
 from ..skills.case import Case, Role
 from ..skills.skill import Skill
-from .subject import CHAT
+from .outfit import Outfit
+from .subject import CHAT, Subject
 from .task import Task
 from .tools import Step, Tool, ToolResult
 
@@ -25,6 +26,8 @@ ARMS: Final[tuple[Arm, ...]] = (
     "skill",
 )  # in this order
 
+Turns = tuple[tuple[Role, str], ...]
+
 # The order was measured on small models: the skill first, then the instruction, and no tags.
 BASE_SYSTEM: Final = "You are a helpful assistant."
 FOLLOW_SKILL: Final = "Follow the skill above when you answer."
@@ -36,7 +39,7 @@ class Question:
 
     model: str
     system: str
-    messages: tuple[tuple[Role, str], ...]
+    messages: Turns
     max_output: int
     run: int
     schema: str | None = None  # JSON Schema of the reply, for servers that can enforce it
@@ -132,33 +135,59 @@ def trials_of(
     settings: Settings,
     rubric: Rubric | None = None,
     prompt: Prompt = default_prompt,
+    outfit: Outfit | None = None,
 ) -> list[Trial]:
-    """The trials of a case on a model, run by run, so that the arms of a run go together."""
-    systems = {arm: prompt(skill, arm, case) for arm in _arms(skill, settings)}
-    messages: tuple[tuple[Role, str], ...] = (*case.earlier, ("user", user_text(case)))
+    """The trials of a case on a model, run by run, so that the arms of a run go together.
+
+    With an outfit, an agent carries them out: it gets the bare question, and files as files.
+    """
+    arms, agent = _arms(skill, settings), outfit.agent if outfit else CHAT
+    asked = {
+        arm: agent_question(outfit, case, model, arm, settings)
+        if outfit
+        else Question(model, prompt(skill, arm, case), _turns(case), settings.max_output, 1)
+        for arm in arms
+    }
     runs = case.runs or settings.runs
     first = case.runs or settings.first_runs or settings.runs
     return [
         Trial(
             label,
             case.id,
-            model,
+            Subject(agent, model).label,
             arm,
             run,
-            Question(model, system, messages, settings.max_output, run),
+            replace(question, run=run),
             rubric,
             later=run > first,
+            agent=agent,
         )
         for run in range(1, runs + 1)
-        for arm, system in systems.items()
+        for arm, question in asked.items()
     ]
 
 
-def open_trials(label: str, skill: Skill, case: str, model: str, settings: Settings) -> list[Trial]:
+def agent_question(
+    outfit: Outfit, case: Case, model: str, arm: Arm, settings: Settings, run: int = 1
+) -> Question:
+    """What an agent is asked: nothing is added to the question, nor to a system text."""
+    turns: Turns = (*case.earlier, ("user", case.input))
+    task = outfit.task(arm, case)
+    return Question(model, case.system or "", turns, settings.max_output, run, task=task)
+
+
+def _turns(case: Case) -> Turns:
+    return (*case.earlier, ("user", user_text(case)))
+
+
+def open_trials(
+    label: str, skill: Skill, case: str, model: str, settings: Settings, agent: str = CHAT
+) -> list[Trial]:
     """The trials of a test whose questions are only known once it runs; none is ``later``."""
     unknown = Question(model, "", (), settings.max_output, 1)
+    subject = Subject(agent, model).label
     return [
-        Trial(label, case, model, arm, run, unknown)
+        Trial(label, case, subject, arm, run, unknown, agent=agent)
         for run in range(1, (settings.first_runs or settings.runs) + 1)
         for arm in _arms(skill, settings)
     ]

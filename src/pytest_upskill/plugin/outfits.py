@@ -1,0 +1,90 @@
+"""What agents have in the trials of a run: their skills, and what these need."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from .._util.files import resolved
+from ..agents.names import agent_named
+from ..errors import Setting, SettingsError, SkillError, shown
+from ..settings import Settings
+from ..skills.case import Case
+from ..skills.search import find_skills
+from ..skills.skill import Skill, name_of
+from ..trials.installing import installed
+from ..trials.outfit import Outfit
+from ..trials.subject import CHAT
+from ..trials.task import Installed
+
+
+class Outfits:
+    """The outfits of a run, each made once."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._others = _others(settings.with_skills)
+        self._made: dict[tuple[str, Path], Outfit] = {}
+
+    @property
+    def others(self) -> list[str]:
+        """The names of the skills that are installed in all arms."""
+        return [skill.name for skill in self._others]
+
+    def of(self, agent: str, skill: Skill, cases: Sequence[Case] = ()) -> Outfit | None:
+        """None for a plain completion."""
+        if agent == CHAT:
+            return None
+        key = agent, skill.file
+        if key not in self._made:
+            self.require_apart([skill.file])
+            self._made[key] = Outfit.of(
+                agent,
+                agent_named(agent).version(),
+                skill,
+                self._settings,
+                self._others,
+                files_of_cases(cases),
+            )
+        return self._made[key]
+
+    def require_apart(self, tested: Iterable[Path]) -> None:
+        """SettingsError if a skill is tested and installed in the baseline, too."""
+        folders = {resolved(Path(one.folder)): one.name for one in self._others}
+        for file in tested:
+            folder, name = resolved(file.parent), name_of(file)
+            problem = ""
+            if folder in folders:
+                problem = "this skill is tested, so the baseline must not have it"
+            elif name in folders.values():
+                problem = f"a skill of this name ({name}) is tested, and names must differ"
+            if problem:
+                other = next(
+                    Path(one.folder)
+                    for one in self._others
+                    if one.name == name or resolved(Path(one.folder)) == folder
+                )
+                hint = ("Leave it out of ", Setting("with_skills"), ".")
+                raise SettingsError("with_skills", problem, hint, value=shown(other))
+
+
+def files_of_cases(cases: Iterable[Case]) -> tuple[str, ...]:
+    """Paths in the skill's folder that belong to its cases, not to the skill."""
+    return tuple(sorted({case.workspace for case in cases if case.workspace}))
+
+
+def _others(paths: Iterable[Path]) -> tuple[Installed, ...]:
+    """The skills of --skill-with, sorted by name."""
+    found: dict[str, Path] = {}
+    for path in paths:
+        try:
+            files = find_skills(path).files
+        except SkillError as error:
+            raise SettingsError(
+                "with_skills", error.problem, error.hint, value=error.where
+            ) from None
+        for file in files:
+            name, folder = name_of(file), file.parent
+            if resolved(found.setdefault(name, folder)) != resolved(folder):
+                problem = f"{shown(found[name])} has the same name ({name})"
+                hint = "Leave one of them out."
+                raise SettingsError("with_skills", problem, hint, value=shown(folder))
+    return tuple(installed(name, found[name]) for name in sorted(found))
