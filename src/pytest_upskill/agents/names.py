@@ -1,8 +1,7 @@
-"""Agents by the names that people give; each is a module here with its ``AGENT``."""
+"""Agents by the names that people give."""
 
 from collections.abc import Iterable
-from importlib import import_module
-from typing import Final, cast
+from typing import Final
 
 from .._util.texts import guess
 from ..errors import Setting, SettingsError
@@ -22,7 +21,10 @@ def require_agent(name: str) -> None:
 
 def agent_named(name: str) -> Agent:
     """One object for all trials of a run."""
-    return cast(Agent, import_module(f".{name}", __package__).AGENT)
+    from .loop import LoopAgent
+
+    made: dict[str, type[Agent]] = {"loop": LoopAgent}
+    return made[name]()
 
 
 def subjects_of(agents: Iterable[str], models: Iterable[str]) -> dict[str, Subject]:
@@ -31,9 +33,10 @@ def subjects_of(agents: Iterable[str], models: Iterable[str]) -> dict[str, Subje
     for subject in (Subject(agent, model) for agent in agents for model in models):
         other = subjects.setdefault(subject.label, subject)
         if other != subject:
-            problem = f"{CHAT} on this model and {subject.agent} on {subject.model} have one name"
+            both = " and ".join(f"{one.agent} on {one.model}" for one in (other, subject))
             hint = ("Name the model in another way, or drop one of ", Setting("agents"), ".")
-            raise SettingsError("models", problem, hint, value=other.model)
+            problem = f"{both} would have the same name"
+            raise SettingsError("models", problem, hint, value=subject.label)
     return subjects
 
 

@@ -1,0 +1,77 @@
+"""--skill-agent: cases carried out by agents on models, and what is refused before a run."""
+
+import pytest
+
+from support.kit import case, run_skills, write_script, write_skill
+
+
+@pytest.fixture
+def model(pytester: pytest.Pytester) -> str:
+    write_skill(pytester.path / "skills/gate")
+    return write_script(pytester.path / "answers.json")
+
+
+def collected(pytester: pytest.Pytester, *args: str) -> list[str]:
+    """Node ids without the file."""
+    result = pytester.runpytest_inprocess(*args, "--collect-only", "-q")
+    assert result.ret == 0
+    return [line.partition("::")[2] for line in result.outlines if "::" in line]
+
+
+def test_every_agent_is_on_every_model(pytester: pytest.Pytester, model: str) -> None:
+    both = ("--skill-agent", "chat", "--skill-agent", "loop")
+    found = collected(pytester, "--skill", "skills", "--model", model, *both)
+    assert found == [f"open-gate[{model}]", f"open-gate[loop/{model}]"]
+
+
+def test_a_node_id_names_its_agent(pytester: pytest.Pytester, model: str) -> None:
+    one = f"skills/gate/skill_meta.json::open-gate[loop/{model}]"
+    assert collected(pytester, one) == [f"open-gate[loop/{model}]"]
+    # beside the usual ones
+    other = write_skill(pytester.path / "skills/other")
+    found = collected(pytester, one, str(other / "SKILL.md"), "--model", model)
+    assert found == [f"open-gate[loop/{model}]", f"open-gate[{model}]"]
+
+
+@pytest.mark.parametrize(
+    ("patterns", "fits"),
+    [
+        (["loop/*"], ["loop"]),
+        (["scripted:*"], ["chat", "loop"]),
+        (["*answers.json"], ["chat", "loop"]),
+    ],
+)
+def test_cases_name_agents_or_models(
+    pytester: pytest.Pytester, patterns: list[str], fits: list[str]
+) -> None:
+    cases = [case("How?", "gate up", id="one", models=patterns)]
+    write_skill(pytester.path / "skills/gate", cases)
+    model = write_script(pytester.path / "answers.json")
+    both = ("--skill-agent", "chat", "--skill-agent", "loop")
+    found = collected(pytester, "--skill", "skills", "--model", model, *both)
+    labels = {"chat": f"one[{model}]", "loop": f"one[loop/{model}]"}
+    assert found == [labels[agent] for agent in fits]
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["--skill-agent", "lop"], '--skill-agent lop: no such agent (did you mean "loop"?)*'),
+        (["--skill-sandbox", "chroot"], "*'chroot' is not auto, bwrap, docker, podman or none"),
+        (["--skill-with", "nowhere"], "--skill-with*nowhere: no such file or folder"),
+        (["--skill-with", "skills"], "--skill-with skills/gate: this skill is tested, so *"),
+        (["--skill-with", "other"], "--skill-with other/gate: a skill of this name (gate) *"),
+        (
+            ["--skill-agent", "chat", "--model", "loop/answers"],
+            "--model loop/answers: loop on answers and chat on *",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_before_anything_is_asked(
+    pytester: pytest.Pytester, model: str, args: list[str], told: str
+) -> None:
+    write_skill(pytester.path / "other/gate")
+    models = ("--model", "answers", "--skill-base-url", "http://127.0.0.1:9/v1")
+    result = run_skills(pytester, model, "--skill-agent", "loop", *models, *args)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*{told}"])
