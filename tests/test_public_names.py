@@ -30,6 +30,7 @@ PUBLIC = [
     "RunResults",
     "Summary",
     "Taught",
+    "ToolCall",
     "Turn",
     "UpskillError",
     "Usage",

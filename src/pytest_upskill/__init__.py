@@ -30,6 +30,7 @@ __all__ = [
     "RunResults",
     "Summary",
     "Taught",
+    "ToolCall",
     "Turn",
     "UpskillError",
     "Usage",
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     )
     from .trials.answer import Answer, AnswerFile, Usage
     from .trials.records import Grade, Record
+    from .trials.tools import ToolCall
     from .trials.transcript import Turn
     from .trials.trial import Arm, Question
 
@@ -79,6 +81,7 @@ _HOMES: Final = {
     "skills.case": ["Case"],
     "trials.answer": ["Answer", "AnswerFile", "Usage"],
     "trials.records": ["Grade", "Record"],
+    "trials.tools": ["ToolCall"],
     "trials.transcript": ["Turn"],
     "trials.trial": ["Arm", "Question"],
 }

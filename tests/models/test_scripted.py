@@ -3,6 +3,8 @@
 import asyncio
 import json
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from pytest_upskill.models.scripted import ScriptedModel, load_script
 from pytest_upskill.skills.case import Role
 from pytest_upskill.skills.skill import estimated_tokens
 from pytest_upskill.trials.answer import Answer, Usage
+from pytest_upskill.trials.tools import Step, Tool, ToolCall, ToolResult
 from pytest_upskill.trials.trial import Question
 
 PLAIN = "You are a helpful assistant."
@@ -212,3 +215,108 @@ def test_a_name_that_is_neither_file_nor_function_is_refused() -> None:
 def test_a_script_that_can_not_be_loaded_is_refused(content: str, name: str, problem: str) -> None:
     Path("answers.py").write_text(content)
     assert problem in refused(name).problem
+
+
+def offering(*tools: str) -> Question:
+    return replace(question("Report."), tools=tuple(Tool(name, "", "{}") for name in tools))
+
+
+def play(first: Question, script: Callable[[Question], str | Answer]) -> list[Answer]:
+    """The turns of an agent whose tools answer with their name and arguments."""
+
+    async def turns() -> list[Answer]:
+        model, asked, answers = ScriptedModel(script), first, list[Answer]()
+        while not answers or answers[-1].calls:
+            answers.append(await model.ask(asked))
+            calls = answers[-1].calls
+            told = (ToolResult(call.id, f"{call.name} {call.arguments}") for call in calls)
+            step = Step(answers[-1].text, calls, tuple(told), answers[-1].raw)
+            asked = replace(asked, steps=(*asked.steps, step))
+        return answers
+
+    return asyncio.run(turns())
+
+
+AGENT = [
+    {"question": "report", "calls": [{"tool": "skill", "arguments": {"name": "pdf"}}]},
+    {
+        "calls": [
+            {"tool": "bash", "arguments": {"command": "ls"}},
+            {"tool": "bash", "arguments": {"command": "pwd"}},
+        ],
+        "answer": "I look around.",
+    },
+    {"calls": [{"tool": "read"}]},
+    {"after": "pwd", "turn": 3, "offered": "skill", "answer": "All done."},
+    {"offered": "skill", "answer": "Out of turn."},
+    {"after": "pwd", "answer": "Done without a skill."},
+    {"answer": "Nothing to do."},
+]
+
+
+def names_of(answers: list[Answer]) -> list[list[str]]:
+    return [[call.name for call in answer.calls] for answer in answers]
+
+
+def script_of(rules: object) -> Callable[[Question], str | Answer]:
+    Path("answers.json").write_text(json.dumps(rules))
+    return load_script(scripted("answers.json"))
+
+
+def test_rules_play_an_agent_turn_by_turn() -> None:
+    answers = play(offering("skill", "bash"), script_of(AGENT))
+    assert names_of(answers) == [["skill"], ["bash", "bash"], []]
+    assert [answer.stop for answer in answers] == ["tools", "tools", "end"]
+    assert [answer.text for answer in answers] == ["", "I look around.", "All done."]
+    assert answers[0].calls[0].arguments == '{"name": "pdf"}'
+    assert len({call.id for answer in answers for call in answer.calls}) == 3
+
+
+def test_rules_use_only_tools_that_are_offered() -> None:
+    answers = play(offering("bash"), script_of(AGENT))
+    assert names_of(answers) == [["bash", "bash"], []]
+    assert answers[-1].text == "Done without a skill."
+    assert play(offering(), script_of(AGENT))[0].text == "Nothing to do."
+
+
+def test_the_turns_of_an_agent_get_an_estimated_usage() -> None:
+    first, second, _ = play(offering("skill", "bash"), script_of(AGENT))
+    assert (second.usage.input or 0) > (first.usage.input or 0) > 0
+    assert first.usage.output == 1 + estimated_tokens('skill {"name": "pdf"}')
+
+
+def test_a_rule_may_break_its_arguments() -> None:
+    rules = [{"calls": [{"tool": "bash", "arguments": '{"command": '}]}, {"answer": "Oh."}]
+    first, last = play(offering("bash"), script_of(rules))
+    assert first.calls[0].arguments == '{"command": '
+    assert last.text == "Oh."
+
+
+def test_a_function_sees_the_steps_and_may_call_tools() -> None:
+    def script(asked: Question) -> str | Answer:
+        if asked.steps:
+            return f"It said {asked.steps[-1].results[0].text}"
+        return Answer("", calls=(ToolCall("", "bash", "{}"), ToolCall("", "bash", "[]")))
+
+    first, last = play(offering("bash"), script)
+    assert len({call.id for call in first.calls}) == 2
+    assert (first.stop, last.text) == ("tools", "It said bash {}")
+
+
+def test_a_function_calls_nothing_if_there_are_no_tools() -> None:
+    with pytest.raises(ModelError, match="empty reply"):
+        answered(Answer("", calls=(ToolCall("1", "bash", "{}"),)))
+
+
+@pytest.mark.parametrize(
+    ("rule", "problem"),
+    [
+        ({"calls": []}, "[0].answer: missing"),
+        ({"calls": [{"arguments": {}}]}, "[0].calls[0].tool: missing"),
+        ({"calls": [{"tool": "bash", "argument": {}}]}, 'unknown key (did you mean "arguments"?)'),
+        ({"turn": 0, "answer": "x"}, "[0].turn: must be 1 or more"),
+    ],
+)
+def test_a_rule_with_wrong_calls_is_refused(rule: object, problem: str) -> None:
+    Path("answers.json").write_text(json.dumps([rule]))
+    assert problem in refused("answers.json").problem

@@ -18,7 +18,7 @@ import sys
 import threading
 from asyncio import StreamReader, StreamWriter
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
@@ -49,25 +49,38 @@ class Asked:
     headers: Mapping[str, str]  # names in lower case
     body: Mapping[str, Any]
     system: str  # "" if there is none
-    question: str  # the text of the last user message
-    attempt: int  # 1 the first time this (protocol, model, system, question) came in, then 2, …
+    question: str  # the text of the last user message that is more than results of tools
+    attempt: int  # 1 the first time this came in (as far as fields here tell), then 2, …
+    results: tuple[str, ...] = ()  # of all tools so far
 
     @property
     def model(self) -> str:
         return str(self.body.get("model", ""))
 
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The names of the tools on offer."""
+        tools = self.body.get("tools", ())
+        return tuple(str(tool.get("function", tool).get("name")) for tool in tools)
+
 
 @dataclass(frozen=True)
 class Reply:
-    """A good answer. The four token counts do not overlap; ``raw`` replaces top-level fields."""
+    """A good answer. The four token counts do not overlap; ``raw`` replaces top-level fields.
 
-    text: str
+    ``calls`` are tools with their arguments, as an object or as text; ``thinking`` gets a
+    signature where the protocol has one.
+    """
+
+    text: str = ""
     stop: Stop = "end"
     input_tokens: int = 10
     output_tokens: int = 5
     cache_read: int = 0
     cache_write: int = 0
     delay: float = 0.0
+    calls: tuple[tuple[str, object], ...] = ()
+    thinking: str = ""
     raw: Mapping[str, object] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
 
@@ -121,7 +134,7 @@ class LoopbackServer:
         self.most_in_flight = 0
         self._script = script
         self._in_flight = 0
-        self._attempts: Counter[tuple[str, str, str, str]] = Counter()
+        self._attempts: Counter[tuple[object, ...]] = Counter()
         self._connections: set[asyncio.Task[None]] = set()
         self._ready = threading.Event()
 
@@ -216,14 +229,18 @@ class LoopbackServer:
         body = json.loads(content)
         if body.get("stream"):
             raise ValueError("the loopback server does not stream")
-        texts = [(message["role"], _text(message.get("content"))) for message in body["messages"]]
+        said = body["messages"]
+        texts = [(message["role"], _text(message.get("content"))) for message in said]
         system = "\n".join(text for role, text in texts if role in ("system", "developer"))
         if protocol == "anthropic":
             system = _text(body.get("system"))
-        question = next((text for role, text in reversed(texts) if role == "user"), "")
-        same = (protocol, str(body.get("model", "")), system, question)
+        of_user = (text for role, text in reversed(texts) if role == "user" and text)
+        question = next(of_user, "")
+        results = tuple(result for message in said for result in _results(message))
+        same = (protocol, str(body.get("model", "")), system, question, results)
         self._attempts[same] += 1
-        self.asked.append(Asked(protocol, headers, body, system, question, self._attempts[same]))
+        attempt = self._attempts[same]
+        self.asked.append(Asked(protocol, headers, body, system, question, attempt, results))
         return self.asked[-1]
 
 
@@ -270,15 +287,64 @@ def _text(content: object) -> str:
     return content if isinstance(content, str) else ""
 
 
+def _results(message: Mapping[str, Any]) -> Iterator[str]:
+    """The texts of the tool results in a message."""
+    content = message.get("content")
+    if message["role"] == "tool":
+        yield _text(content)
+    elif isinstance(content, list):
+        for block in content:
+            if block.get("type") == "tool_result":
+                yield _text(block.get("content"))
+
+
+def _content(asked: Asked, reply: Reply) -> list[dict[str, object]]:
+    """The blocks of a message."""
+    blocks: list[dict[str, object]] = []
+    if reply.thinking:
+        signature = hashlib.sha256(reply.thinking.encode()).hexdigest()
+        blocks.append({"type": "thinking", "thinking": reply.thinking, "signature": signature})
+    if reply.text:  # the real service sends no block for an empty text
+        blocks.append({"type": "text", "text": reply.text})
+    for number, (name, arguments) in enumerate(reply.calls, len(asked.results) + 1):
+        blocks.append(
+            {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": arguments}
+        )
+    return blocks
+
+
+def _said(asked: Asked, reply: Reply) -> dict[str, object]:
+    """The message of a completion."""
+    said: dict[str, object] = {"role": "assistant", "content": reply.text, "refusal": None}
+    if reply.stop == "refusal":
+        said |= {"content": None, "refusal": reply.text}
+    if reply.thinking:
+        said["reasoning_content"] = reply.thinking
+    if reply.calls:
+        said["content"] = reply.text or None
+        said["tool_calls"] = [
+            {
+                "id": f"call-{number}",
+                "type": "function",
+                "function": {
+                    "name": name,
+                    "arguments": given if isinstance(given, str) else json.dumps(given),
+                },
+            }
+            for number, (name, given) in enumerate(reply.calls, len(asked.results) + 1)
+        ]
+    return said
+
+
 def _reply(asked: Asked, reply: Reply) -> _Answer:
     body: dict[str, object] = {"id": "loopback", "model": asked.model}
+    calling = reply.calls and reply.stop == "end"
     if asked.protocol == "anthropic":
         body |= {
             "type": "message",
             "role": "assistant",
-            # The real service sends no block for an empty text.
-            "content": [{"type": "text", "text": reply.text}] if reply.text else [],
-            "stop_reason": ANTHROPIC_STOP[reply.stop],
+            "content": _content(asked, reply),
+            "stop_reason": "tool_use" if calling else ANTHROPIC_STOP[reply.stop],
             "usage": {
                 "input_tokens": reply.input_tokens,
                 "output_tokens": reply.output_tokens,
@@ -287,15 +353,13 @@ def _reply(asked: Asked, reply: Reply) -> _Answer:
             },
         }
     else:
-        said = {"role": "assistant", "content": reply.text, "refusal": None}
-        if reply.stop == "refusal":
-            said |= {"content": None, "refusal": reply.text}
+        finish = "tool_calls" if calling else OPENAI_STOP[reply.stop]
         prompt_tokens = reply.input_tokens + reply.cache_read + reply.cache_write
         cached = {"cached_tokens": reply.cache_read, "cache_write_tokens": reply.cache_write}
         body |= {
             "object": "chat.completion",
             "created": 0,
-            "choices": [{"index": 0, "message": said, "finish_reason": OPENAI_STOP[reply.stop]}],
+            "choices": [{"index": 0, "message": _said(asked, reply), "finish_reason": finish}],
             "usage": {
                 "prompt_tokens": prompt_tokens,
                 "completion_tokens": reply.output_tokens,

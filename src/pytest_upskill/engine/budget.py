@@ -191,5 +191,12 @@ class Budget:
 
 def _size(question: Question) -> int:
     """The bytes that a server counts as tokens."""
-    texts = (question.system, *(text for _, text in question.messages), question.schema or "")
+    texts = [question.system, *(text for _, text in question.messages), question.schema or ""]
+    for tool in question.tools:
+        texts += (tool.name, tool.description, tool.schema)
+    for step in question.steps:
+        texts.append(step.raw or step.text)
+        if not step.raw:
+            texts += (text for call in step.calls for text in (call.name, call.arguments))
+        texts += (result.text for result in step.results)
     return sum(len(text.encode("utf-8", "replace")) for text in texts)

@@ -85,6 +85,13 @@ class Assembly:
         for spec in self.specs.values():
             spec.provider.require(spec, os.environ, download)
 
+    def require_tools(self, names: Iterable[str]) -> None:
+        """Raise SettingsError if a model that an agent is to use takes no tools."""
+        for spec in (self.specs[name] for name in names):
+            if not spec.provider.takes_tools(spec):
+                hint = "An agent needs a model that calls tools: name another one, such as haiku."
+                raise spec.error("the embedded model takes no tools", hint)
+
     def require_prices(self, max_cost: float | None) -> None:
         """Raise SettingsError if a budget can't cover a model, as its price is unknown."""
         unknown = [name for name in self.specs if max_cost is not None and not self.price_of(name)]

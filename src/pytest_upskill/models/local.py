@@ -85,6 +85,10 @@ class LocalProvider(Provider):
         state = f" {found.st_size} {found.st_mtime_ns}" if found else ""
         return digest("local", f"{file}{state}")
 
+    def takes_tools(self, spec: ModelSpec) -> bool:
+        """The default model calls none, even if it must; another file may."""
+        return bool(spec.file)
+
     def price(self, spec: ModelSpec) -> Price | None:  # noqa: ARG002
         return FREE
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .._util.texts import digest
 from ..trials.answer import Answer, Usage, whole_number
+from ..trials.tools import Step, Tool, ToolCall, ToolResult
 from ..trials.trial import Question
 from .port import ModelSpec
 from .rate_limits import heard_quotas
@@ -23,11 +24,20 @@ from .sdk import (
     stop_word,
     translated_errors,
 )
+from .tool_turns import calls_from, dumped, loaded, name_of, object_text, stop_with
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion
 
-_STOPS: Final = {"stop": "end", "length": "length", "content_filter": "refusal"}
+_STOPS: Final = {
+    "stop": "end",
+    "length": "length",
+    "content_filter": "refusal",
+    "tool_calls": "tools",
+}
+# What servers call the thoughts of a model, in order; most want them back beside its calls.
+_THINKING: Final = ("reasoning_content", "reasoning")
+_KEPT: Final = re.compile(r"content|tool_calls|(reasoning|thinking).*")
 # Reasoning models, and GPT-5 and later, take only the new name of the limit.
 _NEW_LIMIT: Final = re.compile(r"(o\d|gpt-([5-9]|\d\d)|codex)")
 _LIMITS: Final = ("max_tokens", "max_completion_tokens")
@@ -56,7 +66,8 @@ class OpenAIModel:
         keep_to_its_provider(self._client, openai, spec)
 
     async def ask(self, question: Question) -> Answer:
-        with translated_errors(self._sdk, self._spec, self._secrets) as paid:
+        tools = bool(question.tools)
+        with translated_errors(self._sdk, self._spec, self._secrets, tools=tools) as paid:
             completion = await self._create(question)
             paid.append(usage := usage_of(completion))
             if not getattr(completion, "choices", None):
@@ -65,9 +76,22 @@ class OpenAIModel:
             text = choice.message.content or choice.message.refusal or ""
             refused = bool(choice.message.refusal)
             stop = "refusal" if refused else stop_word(choice.finish_reason, _STOPS)
-            if not text.strip() and stop != "refusal":
+            calls, thinking, raw = (
+                _turn(choice.message, question) if question.tools else ((), "", "")
+            )
+            if stop == "refusal":
+                calls = ()
+            elif not text.strip() and not calls:
                 raise empty_reply(stop)
-            return Answer(text, usage, stop, quotas=heard_quotas())
+            return Answer(
+                text,
+                usage,
+                stop_with(stop, calls),
+                calls=calls,
+                thinking=thinking,
+                raw=raw,
+                quotas=heard_quotas(),
+            )
 
     async def _create(self, question: Question) -> "ChatCompletion":
         """Servers differ in what they accept: drop what one refuses, now and later."""
@@ -97,6 +121,10 @@ class OpenAIModel:
             self._limit: question.max_output,
             **self.extra(question),
         }
+        for step in question.steps:
+            body["messages"] += [_message(step), *map(_result, step.results)]
+        if question.tools:
+            body["tools"] = list(map(_function, question.tools))
         if question.schema and self._takes_schemas:
             form = {"name": "reply", "strict": True, "schema": json.loads(question.schema)}
             body["response_format"] = {"type": "json_schema", "json_schema": form}
@@ -124,6 +152,53 @@ class OpenAIModel:
 
     async def close(self) -> None:
         await self._client.close()
+
+
+def _function(tool: Tool) -> dict[str, Any]:
+    form = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": json.loads(tool.schema),
+    }
+    return {"type": "function", "function": form}
+
+
+def _result(result: ToolResult) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": result.call, "content": result.text}
+
+
+def _message(step: Step) -> dict[str, Any]:
+    """A turn as it came, with what the model thought; else made of text and calls."""
+    message: dict[str, Any] | None = loaded(step, dict)
+    ids = [call.id for call in step.calls]
+    if message and ids == [call.get("id") for call in message.get("tool_calls") or ()]:
+        return message
+    calls = list(map(_tool_call, step.calls))
+    return {"role": "assistant", "content": step.text or None, "tool_calls": calls}
+
+
+def _tool_call(call: ToolCall) -> dict[str, Any]:
+    function = {"name": name_of(call), "arguments": object_text(call.arguments)}
+    return {"id": call.id, "type": "function", "function": function}
+
+
+def _turn(message: Any, question: Question) -> tuple[tuple[ToolCall, ...], str, str]:
+    """Calls, thinking, and the message as it must go back."""
+    said: dict[str, Any] = message.to_dict(warnings=False)
+    given = said.get("tool_calls")
+    asked = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+    found = []
+    for one in asked:
+        function = one.get("function")
+        named = function if isinstance(function, dict) else {}
+        found.append((one.get("id"), named.get("name"), named.get("arguments")))
+    calls = calls_from(found, question.steps)
+    # Beside its function, a call may have what its server wants back, such as a signature.
+    forms = [{**one, **_tool_call(call)} for one, call in zip(asked, calls, strict=True)]
+    kept = {key: value for key, value in said.items() if _KEPT.fullmatch(key) and value is not None}
+    thoughts = [said[key] for key in _THINKING if isinstance(said.get(key), str)]
+    turn = {"role": "assistant", "content": None, **kept, "tool_calls": forms}
+    return tuple(calls), next(iter(thoughts), ""), dumped(turn)
 
 
 def usage_of(completion: "ChatCompletion") -> Usage:

@@ -143,6 +143,10 @@ class Provider(ABC):
             self.name, without_user(spec.base_url or ""), spec.model_id, spec.effort or ""
         )
 
+    def takes_tools(self, spec: ModelSpec) -> bool:  # noqa: ARG002
+        """Whether a model may call tools, so that an agent can use it."""
+        return True
+
     def price(self, spec: ModelSpec) -> Price | None:  # noqa: ARG002
         """What its tokens cost; None if unknown."""
         return None

@@ -2,17 +2,20 @@
 
 ``scripted:answers.json`` is a list of rules, and the first that matches answers:
 ``{"question": "text in it", "system": "text in it", "answer": "…"}``; both texts are optional.
+For an agent, a rule may call tools: ``"calls": [{"tool": "bash", "arguments": {…}}]``.
 ``scripted:answers.py:function`` (or ``scripted:package.module:function``) takes the Question and
 returns a text or an Answer.
 """
 
 import importlib
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter, ValidationInfo, field_validator
+from pydantic_core import PydanticKnownError
 
 from .._util.files import reason_of
 from .._util.json_forms import Strict, read_json_form
@@ -20,24 +23,78 @@ from .._util.python_files import load_python_file
 from ..errors import InputError, ModelError, SettingsError, shown
 from ..skills.skill import estimated_tokens
 from ..trials.answer import Answer, Usage
+from ..trials.tools import ToolCall
 from ..trials.trial import Question
 from .port import Download, Model, ModelName, ModelSpec, Provider
 from .prices import FREE, Price
 from .sdk import empty_reply
+from .tool_turns import calls_from, object_of, stop_with
 
 Script = Callable[[Question], str | Answer]
 
 
+class RuleCall(Strict):
+    """A call of a tool; arguments that are a text may be broken JSON."""
+
+    tool: str
+    arguments: dict[str, Any] | str = Field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        given = self.arguments
+        return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+
+
 class Rule(Strict):
-    """One rule of a file."""
+    """One rule of a file.
+
+    A rule with calls needs their tools, and is used once in a trial unless it names its turn.
+    """
 
     question: str = ""
     system: str = ""
-    answer: str
+    turn: int | None = Field(default=None, ge=1)
+    after: str = ""  # text in a result of the turn before
+    offered: str | None = None  # a tool
+    calls: list[RuleCall] = Field(default_factory=list)
+    answer: str = Field(default=None, validate_default=True)
+
+    @field_validator("answer", mode="before")
+    @classmethod
+    def _answer_or_calls(cls, answer: object, info: ValidationInfo) -> object:
+        if answer is None and not info.data.get("calls"):
+            raise PydanticKnownError("missing")
+        return "" if answer is None else answer
 
     def matches(self, question: Question) -> bool:
         asked = question.messages[-1][1].casefold()
-        return self.question.casefold() in asked and self.system in question.system
+        return (
+            self.question.casefold() in asked
+            and self.system in question.system
+            and self.turn in (None, len(question.steps) + 1)
+            and self._follows(question)
+            and self._needs() <= {tool.name for tool in question.tools}
+            and (self.turn is not None or not self._made(question))
+        )
+
+    def _follows(self, question: Question) -> bool:
+        last = question.steps[-1].results if question.steps else ()
+        return not self.after or any(self.after in result.text for result in last)
+
+    def _needs(self) -> set[str]:
+        return {*(call.tool for call in self.calls), *filter(None, [self.offered])}
+
+    def _made(self, question: Question) -> bool:
+        wanted = [(call.tool, object_of(call.text)) for call in self.calls]
+        made = [
+            [(call.name, object_of(call.arguments)) for call in s.calls] for s in question.steps
+        ]
+        return bool(wanted) and wanted in made
+
+    def answer_to(self, question: Question) -> Answer:
+        """The answer, with usage estimated from what was sent and said."""
+        calls = calls_from(((None, call.tool, call.text) for call in self.calls), question.steps)
+        return _estimated(Answer(self.answer, calls=tuple(calls)), question)
 
 
 _RULES: Final[TypeAdapter[list[Rule]]] = TypeAdapter(list[Rule])
@@ -65,8 +122,10 @@ class ScriptedModel:
             kind = type(reply).__name__
             raise ModelError(f"the script returned {kind}, not a text or an Answer")
         if isinstance(reply, str):
-            reply = Answer(reply, Usage(_tokens_in(question), estimated_tokens(reply), 0))
-        if not reply.text.strip() and not reply.files and not reply.refused:
+            reply = _estimated(Answer(reply), question)
+        if reply.calls:
+            reply = _with_calls(reply, question)
+        if not (reply.text.strip() or reply.calls or reply.files or reply.refused):
             raise empty_reply(reply.stop, reply.usage)
         return reply
 
@@ -94,8 +153,27 @@ class ScriptedProvider(Provider):
         return ScriptedModel(load_script(spec), spec.name)
 
 
-def _tokens_in(question: Question) -> int:
-    return sum(map(estimated_tokens, (question.system, *(text for _, text in question.messages))))
+def _with_calls(answer: Answer, question: Question) -> Answer:
+    """An answer as a server would give it: each call has its own id, and there is none if there
+    are no tools."""
+    found = [(call.id, call.name, call.arguments) for call in answer.calls if question.tools]
+    calls = tuple(calls_from(found, question.steps))
+    return replace(answer, calls=calls, stop=stop_with(answer.stop, calls))
+
+
+def _estimated(answer: Answer, question: Question) -> Answer:
+    """With a usage: the tokens of what was sent and said."""
+    asked = [question.system, *(text for _, text in question.messages)]
+    asked += [text for tool in question.tools for text in (tool.description, tool.schema)]
+    for step in question.steps:
+        asked += [step.text, *map(_written, step.calls), *(result.text for result in step.results)]
+    said = [answer.text, *map(_written, answer.calls)]
+    usage = Usage(sum(map(estimated_tokens, asked)), sum(map(estimated_tokens, said)), 0)
+    return replace(answer, usage=usage)
+
+
+def _written(call: ToolCall) -> str:
+    return f"{call.name} {call.arguments}"
 
 
 def load_script(spec: ModelSpec) -> Script:
@@ -143,10 +221,10 @@ def _script_of_file(spec: ModelSpec, file: Path) -> Script:
     except InputError as error:
         raise spec.error(f"{error.where}: {error.problem}", error.hint) from None
 
-    def script(question: Question) -> str:
+    def script(question: Question) -> Answer:
         for rule in rules:
             if rule.matches(question):
-                return rule.answer
+                return rule.answer_to(question)
         raise ModelError(f"no rule in {file} matches this question", "Add one with only an answer")
 
     return script

@@ -24,6 +24,7 @@ from ..trials.answer import Usage
 from .port import ModelSpec, shown_address
 from .rate_limits import note_reply, note_start, retry_after
 from .reply_size import MOST_BYTES, MOST_VALUES, TooLarge, limit_size
+from .tool_support import hint_without_tools
 
 _SHOWN: Final = 200
 # A proxy may quote its own key, which is unknown here.
@@ -112,14 +113,17 @@ class Upstream:
 
 
 @contextmanager
-def translated_errors(sdk: ModuleType, spec: ModelSpec, secrets: Secrets) -> Iterator[list[Usage]]:
+def translated_errors(
+    sdk: ModuleType, spec: ModelSpec, secrets: Secrets, *, tools: bool = False
+) -> Iterator[list[Usage]]:
     """Turn everything that calls raise into ModelError; the usage of a reply goes into the list.
 
     A refused call costs nothing. A reply that can't be used, or that got lost, may be charged for.
+    ``tools`` were sent: the server may take none.
     """
     told: list[Usage] = []
     try:
-        with _as_model_errors(sdk, spec, secrets):
+        with _as_model_errors(sdk, spec, secrets, tools):
             yield told
     except ModelError as error:
         if told:
@@ -128,7 +132,9 @@ def translated_errors(sdk: ModuleType, spec: ModelSpec, secrets: Secrets) -> Ite
 
 
 @contextmanager
-def _as_model_errors(sdk: ModuleType, spec: ModelSpec, secrets: Secrets) -> Iterator[None]:
+def _as_model_errors(
+    sdk: ModuleType, spec: ModelSpec, secrets: Secrets, tools: bool
+) -> Iterator[None]:
     import aiohttp  # the SDK has done so by now
 
     try:
@@ -137,6 +143,9 @@ def _as_model_errors(sdk: ModuleType, spec: ModelSpec, secrets: Secrets) -> Iter
         raise
     except sdk.APIStatusError as error:
         said, headers = error_text(error, secrets), error.response.headers
+        if tools and (hint := hint_without_tools(error.status_code, said)):
+            problem = f"the model takes no tools: {error.status_code} from {spec.address}: {said}"
+            raise ModelError(problem, hint, fatal=True) from None
         raise status_error(error.status_code, error.body, said, headers, spec, secrets) from None
     except (sdk.APIConnectionError, aiohttp.ClientError, TooLarge) as error:
         raise connection_error(error, spec, secrets) from None

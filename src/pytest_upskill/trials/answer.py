@@ -193,6 +193,9 @@ class Answer:
             stop=without_keys(self.stop),
             files=tuple(files),
             transcript=tuple(turns),
+            calls=tuple(call.without_keys() for call in self.calls),
+            thinking=without_keys(self.thinking),
+            raw=without_keys(self.raw),
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """Tools that a model may call, its calls, and what came of them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from .._util.keys import without_keys
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,10 @@ class ToolCall:
     name: str
     arguments: str  # JSON as the model wrote it, so perhaps broken
 
+    def without_keys(self) -> "ToolCall":
+        name, arguments = without_keys(self.name), without_keys(self.arguments)
+        return ToolCall(self.id, name, arguments)
+
 
 @dataclass(frozen=True)
 class ToolResult:
@@ -28,6 +34,9 @@ class ToolResult:
     call: str  # its id
     text: str
     failed: bool = False
+
+    def without_keys(self) -> "ToolResult":
+        return replace(self, text=without_keys(self.text))
 
 
 @dataclass(frozen=True)
@@ -38,3 +47,12 @@ class Step:
     calls: tuple[ToolCall, ...]
     results: tuple[ToolResult, ...]
     raw: str = ""  # the turn in the provider's own form, as JSON: thinking must go back as it came
+
+    def without_keys(self) -> "Step":
+        """As a whole: calls and ``raw`` may be a script's, not only a server's own words."""
+        return Step(
+            without_keys(self.text),
+            tuple(call.without_keys() for call in self.calls),
+            tuple(result.without_keys() for result in self.results),
+            without_keys(self.raw),
+        )

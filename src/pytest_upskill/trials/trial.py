@@ -14,7 +14,7 @@ from ..skills.skill import Skill
 from .outfit import Outfit
 from .subject import CHAT, Subject
 from .task import Task
-from .tools import Step, Tool, ToolResult
+from .tools import Step, Tool
 
 # ``previous`` is the skill at a git ref; ``trace``, in teach, is a trace in place of the skill's
 # text; ``earlier`` is the other run in a comparison of two, and never asked.
@@ -52,10 +52,7 @@ class Question:
     def without_keys(self) -> "Question":
         """Without the keys of this process: no server needs to see them in a text."""
         messages = tuple((role, without_keys(text)) for role, text in self.messages)
-        steps = tuple(
-            replace(step, results=tuple(map(_result_without_keys, step.results)))
-            for step in self.steps
-        )
+        steps = tuple(step.without_keys() for step in self.steps)
         return replace(self, system=without_keys(self.system), messages=messages, steps=steps)
 
     @cached_property
@@ -70,10 +67,6 @@ class Question:
     @cached_property
     def key(self) -> str:
         return digest(self.model, self.content)
-
-
-def _result_without_keys(result: ToolResult) -> ToolResult:
-    return replace(result, text=without_keys(result.text))
 
 
 @dataclass(frozen=True)
