@@ -320,7 +320,7 @@ def test_columns_are_found(answer: str) -> None:
     [
         ("name,years\nA,1", 'no column "age", only "name", "years"'),
         ("name,age\nA", "CSV row 2 has 1 cells, the header 2"),
-        ("```csv\n\n```\nDone.", "no CSV in the answer"),
+        ("```csv\n\n```\nDone.", "no CSV"),
         ('name,"age', "invalid CSV: unexpected end of data"),
         ("name,age\n" + "x" * 150_000, "invalid CSV: field larger than field limit"),
     ],

@@ -200,6 +200,18 @@ EACH: dict[str, Any] = {
     "max_seconds": 5,
     "refused": False,
     "stop": "end",
+    "files": {"a.md": {"contains": ["a"], "json": True}, "*.txt": "absent"},
+    "unchanged": "b.md",
+    "tools_used": "bash",
+    "tools_not_used": "web",
+    "tool_order": ["read", "write"],
+    "commands_run": "make",
+    "commands_not_run": "rm",
+    "max_turns": 5,
+    "max_tool_calls": 5,
+    "skill_activated": True,
+    "references_read": "references/a.md",
+    "scripts_run": "scripts/a.py",
     "judge": "is kind",
 }
 RULINGS = {"is kind": (False, "it is not")}

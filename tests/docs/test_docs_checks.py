@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,11 @@ import pytest
 
 from pytest_upskill.checks import KINDS, grade, load_checked_cases, parse_checks
 from pytest_upskill.checks.parse import RESERVED, GroupForm
-from pytest_upskill.trials.answer import Answer, Usage
-from support.checking import graded
+from pytest_upskill.checks.workspace import Workspace
+from pytest_upskill.trials.activity import Activity
+from pytest_upskill.trials.answer import Answer, AnswerFile, Usage
+from pytest_upskill.trials.task import StartFile
+from pytest_upskill.trials.transcript import Turn
 from support.kit import write_skill
 
 PAGE = (Path(__file__).parents[2] / "docs/cases.md").read_text(encoding="utf-8")
@@ -18,8 +22,39 @@ ROW = re.compile(r"^\| `(\w+)`[^|]*\| `(\{.*?\})` \| (.+?) (?<!\\)\| (.+?) \|$",
 ROWS = ROW.findall(PAGE)
 
 
+START = (StartFile("data.csv", b"1\n2\n"),)
+
+
+def agent_of(cell: str) -> Answer | None:
+    """An agent's answer in a cell of the second table: what it did."""
+    what, named = cell.split()[0], re.findall(r"`([^`]*)`", cell)
+    files, activity = tuple[AnswerFile, ...](), Activity(activated=True)
+    turns: tuple[Turn, ...] = ()
+    match what:
+        case "made" | "changed":
+            file = AnswerFile.of(named[0], named[1].encode())
+            files = (replace(file, change=what),)
+        case "called":
+            turns = tuple(Turn("call", "{}", tool) for tool in named)
+        case "ran":
+            turns = (Turn("call", json.dumps({"cmd": named}), "shell"),)
+        case "opened" | "not":
+            activity = Activity(activated=what == "opened")
+        case "read":
+            activity = Activity(activated=True, read=tuple(named))
+        case "started":
+            activity = Activity(activated=True, scripts=tuple(named))
+        case _ if cell.endswith((" turns", " calls")):
+            activity = Activity(int(what), int(what), activated=True)
+        case _:
+            return None
+    return Answer("Done.", files=files, transcript=turns, activity=activity)
+
+
 def answer_of(cell: str) -> Answer:
     """The answer in a cell of the table: text, tokens, seconds or a stop reason."""
+    if agent := agent_of(cell):
+        return agent
     if text := re.fullmatch(r"`(.*)`", cell):
         return Answer(text[1].replace("⏎", "\n").replace(r"\|", "|"))
     match cell.split():
@@ -47,8 +82,11 @@ def test_example_passes_and_fails_as_the_table_says(
         )
         assert (passed[0].passed, failed[0].passed) == (True, False)
         return
-    assert all(grade.passed for grade in graded(expected, answer_of(right)))
-    assert not all(grade.passed for grade in graded(expected, answer_of(wrong)))
+    checks = parse_checks(expected, KINDS, ())
+    for cell, good in ((right, True), (wrong, False)):
+        answer = answer_of(cell)
+        grades = grade(checks, answer, workspace=Workspace(answer, START))
+        assert all(one.passed for one in grades) is good
 
 
 def test_every_check_is_in_the_table() -> None:

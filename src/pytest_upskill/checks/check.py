@@ -13,6 +13,7 @@ from ..errors import CheckError
 from ..skills.case import Case
 from ..trials.answer import Answer
 from .time_budget import OutOfTimeError, not_counted, seconds_left, time_budget
+from .workspace import Workspace
 
 # Passed or not, and the reason. None means undecided: it fails, also inside of a "not".
 Result = tuple[bool | None, str]
@@ -26,6 +27,8 @@ _SAYS_WHY: Final = ("refused", "stop")
 _LONGEST_REASON: Final = 200
 _LONGEST_QUOTE: Final = 100
 _HIGHLIGHTING: Final = 0.5  # seconds
+_NO_AGENT: Final = "only an agent's answer can be checked for this, and this is a plain completion"
+_NO_SKILL: Final = "no skill to look at in this arm, so it counts as passed: the others decide"
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,18 @@ class CheckContext:
     case_sensitive: bool = False  # whether upper and lower case differ, as the case says
     rulings: Mapping[str, Result] = field(default_factory=dict, repr=False)  # of the judge, by text
     nothing: str = ""  # why there is nothing to grade, so that no check passes
+    where: str = "the answer"  # what reasons call the text that is looked at
+    left: Workspace | None = field(default=None, repr=False, compare=False)  # by an agent
+
+    @property
+    def workspace(self) -> Workspace:
+        return self.left or Workspace(self.answer)
+
+    @property
+    def has_no_skill(self) -> bool:
+        """Whether an agent worked without the skill under test."""
+        activity = self.answer.activity
+        return activity is not None and activity.activated is None
 
     def within(self, group: Iterable["AnyCheck"]) -> "CheckContext":
         """Where a group asks for a refusal, one is graded like any other answer."""
@@ -57,7 +72,9 @@ class Kind:
     ``argument`` validates the value in the case and turns it into what ``evaluate`` takes, such as
     a compiled pattern. ``evaluate`` returns one result or more: one for each text of a list, say.
     ``find`` locates in the answer what the check looks for, to highlight it. ``calls_code``: it
-    runs Python of others, which never sees an empty answer.
+    runs Python of others, which never sees an empty answer. ``needs_agent``: it looks at what only
+    an agent leaves behind. ``of_skill``: it looks at how the skill was used, so it passes where
+    there is none; else every baseline would fail, and every skill would seem to help.
     """
 
     name: str
@@ -65,6 +82,8 @@ class Kind:
     evaluate: Evaluate
     find: Find | None = None
     calls_code: bool = False
+    needs_agent: bool = False
+    of_skill: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,6 +109,8 @@ class Check:
     def results(self, context: CheckContext) -> Iterator[Result]:
         """CheckError if the check breaks: then the answer is neither right nor wrong."""
         context = replace(context, value=self.argument, case_sensitive=self.case_sensitive)
+        if not context.nothing and self.kind.needs_agent and context.answer.activity is None:
+            context = replace(context, nothing=_NO_AGENT)
         if context.nothing and self.kind.calls_code:
             yield None, context.nothing
             return
@@ -101,6 +122,9 @@ class Check:
             for passed, reason in results:
                 if context.nothing:  # one result for each, so that the arms have as many
                     yield None, context.nothing
+                    continue
+                if self.kind.of_skill and context.has_no_skill:
+                    yield True, _NO_SKILL
                     continue
                 explained = passed or self.name in _SAYS_WHY
                 yield passed, reason + ("" if explained else _WHY.get(context.answer.stop, ""))
@@ -134,6 +158,10 @@ class Combined:
     def results(self, context: CheckContext) -> Iterator[Result]:
         if context.nothing and self.name == "not":
             yield None, context.nothing
+            return
+        of_skill = any(check.kind.of_skill for check in walk([self]))
+        if of_skill and context.has_no_skill and not context.nothing:
+            yield True, _NO_SKILL
             return
         groups = []
         for group in self.groups:

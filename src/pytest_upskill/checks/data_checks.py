@@ -46,11 +46,11 @@ def _texts_in(answer: str, *languages: str) -> list[str]:
 
 
 def _parses(language: str, parse: Callable[[str], Any]) -> Evaluate:
-    def judge(text: str) -> str:
-        parse(text)
-        return f"the answer has valid {language}"
-
     def evaluate(context: CheckContext) -> Iterator[Result]:
+        def judge(text: str) -> str:
+            parse(text)
+            return f"{context.where} has valid {language}"
+
         yield _in_one_text(context.answer.text, (language.lower(),), judge)
 
     return evaluate
@@ -209,7 +209,7 @@ def _rows_of(text: str) -> list[list[str]]:
     except csv.Error as error:
         raise BrokenError(f"invalid CSV: {error}") from None
     if not rows:
-        raise BrokenError("no CSV in the answer")
+        raise BrokenError("no CSV")
     return rows
 
 
@@ -247,7 +247,7 @@ def _number(context: CheckContext) -> Iterator[Result]:
     numbers = [_value_of(match) for match in _NUMBER.finditer(context.answer.text)]
     wanted = plain(form.value) + (f" ± {plain(form.tolerance)}" if form.tolerance else "")
     if not numbers:
-        yield False, f"no number in the answer (expected {wanted})"
+        yield False, f"no number in {context.where} (expected {wanted})"
         return
     nearest = min(numbers, key=lambda number: abs(number - form.value))
     near = abs(nearest - form.value) <= form.tolerance

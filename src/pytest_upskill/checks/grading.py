@@ -12,6 +12,7 @@ from ..trials.trial import Rubric, Trial
 from .check import AnyCheck, CheckContext, Result, walk, wants_refusal
 from .judging import JUDGE_MAX_OUTPUT, Ask, Rulings, judge, rubric_of
 from .time_budget import time_budget
+from .workspace import Workspace
 
 _NO_CASE: Final = Case("", "")
 
@@ -21,13 +22,15 @@ def grade(
     answer: Answer,
     rulings: Mapping[str, Result] | None = None,
     case: Case = _NO_CASE,
+    workspace: Workspace | None = None,
 ) -> tuple[Grade, ...]:
     """Apply every check of a case to an answer; ``rulings`` are the judge's.
 
     No check of an empty or refused answer passes, unless a refusal is what is asked for.
     CheckError if a check breaks, or if all of them together take too long.
     """
-    context = CheckContext(answer, case, rulings=rulings or {}, nothing=answer.nothing)
+    left = workspace or Workspace(answer)
+    context = CheckContext(answer, case, rulings=rulings or {}, nothing=answer.nothing, left=left)
     context = context.within(checks)
     grades = []
     with time_budget():
@@ -86,7 +89,9 @@ def _graded(one: ToGrade, answer: Answer, ruled: Rulings | None) -> Record:
     if ruled and ruled.problem:
         return errored_record(one.trial, ruled.problem, answer)
     try:
-        grades = grade(one.checks, answer, ruled.by_text if ruled else {}, one.case)
+        task = one.trial.question.task
+        workspace = Workspace(answer, task.files if task else ())
+        grades = grade(one.checks, answer, ruled.by_text if ruled else {}, one.case, workspace)
     except CheckError as error:
         return errored_record(one.trial, str(error), answer)
     return graded_record(one.trial, answer, grades)

@@ -151,7 +151,7 @@ def parse_yaml(text: str) -> None:
     except (ValueError, RecursionError) as error:
         raise BrokenError(f"invalid YAML: {type(error).__name__}") from None
     if not documents:
-        raise BrokenError("no YAML mapping or list in the answer")
+        raise BrokenError("no YAML mapping or list")
 
 
 def _yaml_problem(error: Any) -> str:
@@ -167,7 +167,7 @@ def parse_toml(text: str) -> None:
         raise BrokenError("a TOML key has too many parts")
     try:
         if not tomllib.loads(text):
-            raise BrokenError("no TOML key in the answer")
+            raise BrokenError("no TOML key")
     except RecursionError:
         raise BrokenError("the TOML is nested too deeply") from None
     except ValueError as error:

@@ -17,15 +17,20 @@ from .._util.texts import guess
 from ..settings import MOST_RUNS
 from ..skills.case import Case, broken_case, load_cases
 from ..skills.loaded import BrokenCase, LoadedCases
-from . import code_checks, data_checks, judging, text_checks
+from . import activity_checks, code_checks, data_checks, file_checks, judging, text_checks
 from .check import AnyCheck, Check, Combined, Kind, quoted
+from .file_checks import files_kind
 from .judging import JUDGE, ToJudge, rubric_of
 from .matching import folded
 from .python_checks import python_kind
 
 KINDS: Final[Mapping[str, Kind]] = {
     kind.name: kind
-    for module in (text_checks, data_checks, code_checks, judging)
+    for module in (
+        *(text_checks, data_checks, code_checks),
+        *(file_checks, activity_checks),
+        judging,
+    )
     for kind in module.KINDS
 }
 
@@ -66,8 +71,13 @@ def load_checked_cases(
     """
     own = registered or {}
     python = python_kind(folder or file.parent, allowed=allow_code, allowed_by=allowed_by)
-    kinds = {**KINDS, **own, "python": python}
+    kinds = {**KINDS, **kinds_of_skill(folder or file.parent), **own, "python": python}
     return with_checks(load_cases(file, folder), lambda case: checks_of(case, kinds, own))
+
+
+def kinds_of_skill(folder: Path) -> dict[str, Kind]:
+    """Kinds whose arguments may name files in the skill's folder."""
+    return {kind.name: kind for kind in (files_kind(folder),)}
 
 
 def with_checks(

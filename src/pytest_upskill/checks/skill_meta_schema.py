@@ -42,6 +42,10 @@ def schema_of_cases(kinds: Mapping[str, Kind] = KINDS) -> dict[str, Any]:
     )
     parts = shared["$defs"]
     file, group = parts.pop("MetaForm"), parts.pop("GroupForm")
+    of_file = parts["FileForm"]["properties"]
+    of_file |= {
+        name: _or_nothing(made[f"check {name}", _MODE]) for name in kinds if name in of_file
+    }
     parts["Expected"] = {
         "type": ["object", "array"],
         "description": "Checks, all of which must pass. A project may register more kinds than "

@@ -41,7 +41,7 @@ def _contains(context: CheckContext) -> Iterator[Result]:
     for text in context.value:
         whole, part = _both(context, text)
         inside = part in whole
-        yield inside, f"{quoted(text)} is {'' if inside else 'not '}in the answer"
+        yield inside, f"{quoted(text)} is {'' if inside else 'not '}in {context.where}"
 
 
 def _not_contains(context: CheckContext) -> Iterator[Result]:
@@ -51,18 +51,18 @@ def _not_contains(context: CheckContext) -> Iterator[Result]:
 def _contains_any(context: CheckContext) -> Iterator[Result]:
     inside = [reason for passed, reason in _contains(context) if passed]
     names = one_line(", ".join(map(quoted, context.value)), 200)
-    yield bool(inside), inside[0] if inside else f"none of {names} is in the answer"
+    yield bool(inside), inside[0] if inside else f"none of {names} is in {context.where}"
 
 
 def _words(context: CheckContext) -> Iterator[Result]:
     for text in context.value:
         whole, part = _both(context, text)
         if search(word_pattern(part), whole):
-            yield True, f"{quoted(text)} is in the answer as a word"
+            yield True, f"{quoted(text)} is in {context.where} as a word"
         elif part in whole:
-            yield False, f"{quoted(text)} is in the answer only as part of other words"
+            yield False, f"{quoted(text)} is in {context.where} only as part of other words"
         else:
-            yield False, f"{quoted(text)} is not in the answer"
+            yield False, f"{quoted(text)} is not in {context.where}"
 
 
 def _compared(yes: str, no: str, holds: Callable[[str, str], bool]) -> Evaluate:
@@ -71,7 +71,7 @@ def _compared(yes: str, no: str, holds: Callable[[str, str], bool]) -> Evaluate:
     def evaluate(context: CheckContext) -> Iterator[Result]:
         whole, part = (side.strip() for side in _both(context, context.value))
         passed = holds(whole, part)
-        yield passed, f"the answer {yes if passed else no} {quoted(context.value)}"
+        yield passed, f"{context.where} {yes if passed else no} {quoted(context.value)}"
 
     return evaluate
 
@@ -81,7 +81,10 @@ def _matched(wanted: bool) -> Evaluate:
         for text, pattern in context.value:
             match = search(pattern[context.case_sensitive], folded(context.answer.text, True))
             found = quoted(match.group()) if match else "nothing"
-            yield (match is not None) is wanted, f"{quoted(text)} matches {found} in the answer"
+            yield (
+                (match is not None) is wanted,
+                f"{quoted(text)} matches {found} in {context.where}",
+            )
 
     return evaluate
 
@@ -134,13 +137,13 @@ def _stop(context: CheckContext) -> Iterator[Result]:
     yield context.answer.stop == context.value, f"stop reason {quoted(context.answer.stop)}"
 
 
-_PATTERNS: TypeAdapter[Any] = TypeAdapter(
+PATTERNS: TypeAdapter[Any] = TypeAdapter(
     Annotated[list[Annotated[Text, AfterValidator(compile_pattern)]], *one_or_more]
 )
 _SECONDS: TypeAdapter[Any] = TypeAdapter(
     Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 )
-_YES_OR_NO: TypeAdapter[Any] = TypeAdapter(Annotated[bool, Field(strict=True)])
+YES_OR_NO: TypeAdapter[Any] = TypeAdapter(Annotated[bool, Field(strict=True)])
 
 _starts = _compared("starts with", "does not start with", str.startswith)
 _ends = _compared("ends with", "does not end with", str.endswith)
@@ -153,13 +156,13 @@ KINDS = (
     Kind("equals", TEXT, _compared("is", "is not", str.__eq__)),
     Kind("starts_with", TEXT, _starts, find_start),
     Kind("ends_with", TEXT, _ends, find_end),
-    Kind("regex", _PATTERNS, _matched(wanted=True), find_patterns),
-    Kind("not_regex", _PATTERNS, _matched(wanted=False), find_patterns),
+    Kind("regex", PATTERNS, _matched(wanted=True), find_patterns),
+    Kind("not_regex", PATTERNS, _matched(wanted=False), find_patterns),
     Kind("min_words", COUNT, _min_words),
     Kind("max_words", COUNT, _at_most("word", _words_in)),
     Kind("max_chars", COUNT, _at_most("character", _characters_in)),
     Kind("max_output_tokens", COUNT, _max_output_tokens),
     Kind("max_seconds", _SECONDS, _max_seconds),
-    Kind("refused", _YES_OR_NO, _refused),
+    Kind("refused", YES_OR_NO, _refused),
     Kind("stop", TEXT, _stop),
 )

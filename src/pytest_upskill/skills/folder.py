@@ -250,6 +250,17 @@ class NotTextError(ValueError):
 
 def read_skill_file(folder: Path, name: str) -> str:
     """The text of a file in the skill's folder; ValueError says why it can't be used."""
+    try:
+        text = read_skill_bytes(folder, name).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise NotTextError(f"{name!r} is not UTF-8 text (byte {error.start})") from None
+    if "\0" in text:
+        raise NotTextError(f"{name!r} is not text (a null character)")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_skill_bytes(folder: Path, name: str) -> bytes:
+    """The content of a file in the skill's folder; ValueError says why it can't be used."""
     if "\0" in name:
         raise ValueError(f"invalid file name {name!r}")
     try:
@@ -267,13 +278,8 @@ def read_skill_file(folder: Path, name: str) -> str:
         size = real.stat().st_size
         if size > MAX_FILE_BYTES:
             raise ValueError(f"{name!r} has {size:,} bytes (limit {MAX_FILE_BYTES:,})")
-        text = read_file(real, MAX_FILE_BYTES).decode("utf-8-sig")
-        if "\0" in text:
-            raise NotTextError(f"{name!r} is not text (a null character)")
-    except UnicodeDecodeError as error:
-        raise NotTextError(f"{name!r} is not UTF-8 text (byte {error.start})") from None
+        return read_file(real, MAX_FILE_BYTES)
     except UnicodeEncodeError:
         raise ValueError(f"invalid file name {name!r}") from None
     except OSError as error:
         raise ValueError(f"can't read {name!r}: {reason_of(error)}") from None
-    return text.replace("\r\n", "\n").replace("\r", "\n")

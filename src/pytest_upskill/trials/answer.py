@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
 from .._util.keys import without_keys
 from .activity import Activity
@@ -94,6 +94,9 @@ class Quota:
     per_second: float  # what comes back
 
 
+Change = Literal["made", "changed", "deleted"]
+
+
 @dataclass(frozen=True)
 class AnswerFile:
     """A file that an agent left behind."""
@@ -102,6 +105,7 @@ class AnswerFile:
     text: str | None  # None if it is binary or larger than MAX_FILE_BYTES
     size: int  # in bytes
     digest: str  # SHA-256 of its bytes
+    change: Change = "made"
 
     @classmethod
     def of(cls, path: str, data: bytes) -> "AnswerFile":
@@ -116,14 +120,17 @@ class AnswerFile:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "AnswerFile":
-        text, size = data["text"], whole_number(data["size"])
+        text, size, change = data["text"], whole_number(data["size"]), data.get("change", "made")
         if size is None:
             raise ValueError("the size of a file must be a whole number")
+        if change not in get_args(Change):
+            raise ValueError(f"unknown change of a file {change!r}")
         return cls(
             str(data["path"]),
             None if text is None else str(text),
             size,
             str(data["digest"]),
+            change,
         )
 
 

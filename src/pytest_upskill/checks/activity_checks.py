@@ -1,0 +1,147 @@
+"""Checks of what an agent did on the way to its answer: tools, commands, turns, the skill's files.
+
+Names of tools differ from agent to agent. A shell command is known by its argument, not by the name
+of the tool.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Final
+
+from .._util.texts import counted, one_line
+from ..trials.activity import Activity
+from ..trials.transcript import Transcript, Turn
+from .check import COUNT, TEXTS, CheckContext, Evaluate, Kind, Result, quoted
+from .matching import folded, search
+from .text_checks import PATTERNS, YES_OR_NO
+
+_COMMANDS: Final = ("command", "cmd", "script")  # arguments that hold a shell command
+_MOST_NAMED: Final = 100  # characters
+
+
+def called(transcript: Transcript) -> list[str]:
+    """The tools that were called, in order."""
+    return [turn.tool for turn in transcript if turn.kind == "call"]
+
+
+@lru_cache(maxsize=4)  # the checks of an answer look at the same transcript
+def commands_of(transcript: Transcript) -> tuple[str, ...]:
+    """The shell commands of all calls."""
+    return tuple(
+        command for turn in transcript if turn.kind == "call" for command in _commands_in(turn)
+    )
+
+
+def _commands_in(turn: Turn) -> Iterator[str]:
+    try:
+        arguments = json.loads(turn.text)
+    except (ValueError, RecursionError):
+        return
+    if not isinstance(arguments, dict):
+        return
+    for key in _COMMANDS:
+        match arguments.get(key):
+            case str() as command:
+                yield command
+            case list() as words:
+                yield " ".join(map(str, words))
+
+
+def _named(names: Sequence[str]) -> str:
+    return one_line(", ".join(dict.fromkeys(names)), _MOST_NAMED) or "none"
+
+
+def _used(context: CheckContext) -> Iterator[Result]:
+    names = called(context.answer.transcript)
+    there = {folded(name, context.case_sensitive) for name in names}
+    for name in context.value:
+        if folded(name, context.case_sensitive) in there:
+            yield True, f"{quoted(name)} was called"
+        else:
+            yield False, f"{quoted(name)} was not called (called: {_named(names)})"
+
+
+def _not_used(context: CheckContext) -> Iterator[Result]:
+    for used, reason in _used(context):
+        yield not used, reason
+
+
+def _order(context: CheckContext) -> Iterator[Result]:
+    names = called(context.answer.transcript)
+    rest = iter([folded(name, context.case_sensitive) for name in names])
+    for number, name in enumerate(context.value):
+        if folded(name, context.case_sensitive) not in rest:  # this uses up what is before it
+            after = f" after {quoted(context.value[number - 1])}" if number else ""
+            yield False, f"{quoted(name)} was not called{after} (called: {_in_order(names)})"
+            return
+    yield True, f"called in this order: {_in_order(context.value)}"
+
+
+def _in_order(names: Sequence[str]) -> str:
+    return one_line(", ".join(names), _MOST_NAMED) or "none"
+
+
+def _commands(wanted: bool) -> Evaluate:
+    def evaluate(context: CheckContext) -> Iterator[Result]:
+        commands = commands_of(context.answer.transcript)
+        for text, pattern in context.value:
+            compiled = pattern[context.case_sensitive]
+            found = next((one for one in commands if search(compiled, folded(one, True))), None)
+            if found is None:
+                reason = f"none of {counted(len(commands), 'command')} matches {quoted(text)}"
+            else:
+                reason = f"{quoted(text)} matches the command {quoted(found)}"
+            yield (found is not None) is wanted, reason
+
+    return evaluate
+
+
+def _activity(context: CheckContext) -> Activity:
+    return context.answer.activity or Activity()
+
+
+def _max_turns(context: CheckContext) -> Iterator[Result]:
+    turns = _activity(context).turns
+    yield turns <= context.value, f"{counted(turns, 'turn')} (limit {context.value:,})"
+
+
+def _max_tool_calls(context: CheckContext) -> Iterator[Result]:
+    calls = _activity(context).tool_calls
+    yield calls <= context.value, f"{counted(calls, 'tool call')} (limit {context.value:,})"
+
+
+def _activated(context: CheckContext) -> Iterator[Result]:
+    activated = _activity(context).activated is True
+    reason = "the skill was opened" if activated else "the skill was not opened"
+    yield activated is context.value, reason
+
+
+def _read(context: CheckContext) -> Iterator[Result]:
+    yield from _each(context.value, _activity(context).read, "read")
+
+
+def _ran(context: CheckContext) -> Iterator[Result]:
+    yield from _each(context.value, _activity(context).scripts, "run")
+
+
+def _each(wanted: Sequence[str], done: Sequence[str], verb: str) -> Iterator[Result]:
+    for path in wanted:
+        if path.removeprefix("./") in done:
+            yield True, f"{path} was {verb}"
+        else:
+            yield False, f"{path} was not {verb} ({verb}: {_named(done)})"
+
+
+KINDS: Final = (
+    Kind("tools_used", TEXTS, _used, needs_agent=True),
+    Kind("tools_not_used", TEXTS, _not_used, needs_agent=True),
+    Kind("tool_order", TEXTS, _order, needs_agent=True),
+    Kind("commands_run", PATTERNS, _commands(wanted=True), needs_agent=True),
+    Kind("commands_not_run", PATTERNS, _commands(wanted=False), needs_agent=True),
+    Kind("max_turns", COUNT, _max_turns, needs_agent=True),
+    Kind("max_tool_calls", COUNT, _max_tool_calls, needs_agent=True),
+    Kind("skill_activated", YES_OR_NO, _activated, needs_agent=True, of_skill=True),
+    Kind("references_read", TEXTS, _read, needs_agent=True, of_skill=True),
+    Kind("scripts_run", TEXTS, _ran, needs_agent=True, of_skill=True),
+)

@@ -1,0 +1,277 @@
+"""Checks of the files that an agent leaves behind.
+
+What is asked of a file's text is asked by the kinds that look at an answer's text.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
+
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, create_model
+
+from .._util.json_forms import Strict
+from .._util.texts import one_line
+from ..skills.folder import decoded, read_skill_bytes
+from ..trials.answer import Answer, AnswerFile
+from . import data_checks, text_checks
+from .check import CheckContext, Kind, Result, Text, quoted
+from .workspace import matches, relative
+
+_NOT_OF_FILES: Final = ("max_output_tokens", "max_seconds", "refused", "stop")
+_KINDS: Final[Mapping[str, Kind]] = {
+    kind.name: kind
+    for kind in (*text_checks.KINDS, *data_checks.KINDS)
+    if kind.name not in _NOT_OF_FILES
+}
+# What forbids or limits something holds for every file that a pattern matches; anything else for
+# at least one of them.
+_OF_ALL: Final = ("not_contains", "not_regex", "max_words", "max_chars", "max_bytes")
+_SHORT_FORMS: Final = {True: {"exists": True}, "exists": {"exists": True}} | {
+    False: {"absent": True},
+    "absent": {"absent": True},
+}
+_BOTH: Final = "a file can't be absent and have something in it, so no answer would pass"
+
+
+class _Argument:
+    """The argument of a kind as the type of a form's field."""
+
+    def __init__(self, kind: Kind) -> None:
+        self._kind = kind
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        return self._kind.argument.core_schema
+
+
+class Expected(NamedTuple):
+    """A file to be compared with."""
+
+    name: str
+    data: bytes
+
+
+class _Whole(Strict):
+    """What may be asked of a file as a whole."""
+
+    exists: bool | None = Field(None, description="Whether it is there.")
+    absent: bool | None = Field(None, description="Whether it is not there.")
+    equals_file: Text | None = Field(
+        None, description="A file in the skill's folder with the same content."
+    )
+    max_bytes: Annotated[int, Field(ge=1)] | None = None
+
+
+def _field(name: str) -> str:
+    """Forms have methods of their own, such as ``json``."""
+    return f"text_{name}"
+
+
+if TYPE_CHECKING:
+    FileForm = _Whole
+else:
+    FileForm = create_model(
+        "FileForm",
+        __base__=_Whole,
+        __doc__="What is asked of a file. Its text is checked as that of an answer is.",
+        **{
+            _field(name): (Annotated[Any, _Argument(kind)] | None, Field(None, alias=name))
+            for name, kind in _KINDS.items()
+        },
+    )
+
+
+class Asked(NamedTuple):
+    """What is asked of the files that a path or pattern matches."""
+
+    path: str
+    absent: bool
+    texts: tuple[tuple[Kind, Any], ...] = ()
+    equals: Expected | None = None
+    max_bytes: int | None = None
+
+
+_Written = Text | list[Text] | dict[str, FileForm | bool | Literal["exists", "absent"]]
+
+
+def files_kind(folder: Path | None = None) -> Kind:
+    """``files`` of a skill in ``folder``, whose files they may be compared with."""
+
+    def asked(written: Mapping[str, Any]) -> list[Asked]:
+        return [_asked(path, form, folder) for path, form in written.items()]
+
+    argument: TypeAdapter[Any] = TypeAdapter(
+        Annotated[
+            dict[Annotated[Text, AfterValidator(relative)], FileForm],
+            Field(min_length=1),
+            BeforeValidator(_as_forms, json_schema_input_type=_Written),
+            AfterValidator(asked),
+        ]
+    )
+    return Kind("files", argument, _files, needs_agent=True)
+
+
+def _as_forms(value: Any) -> Any:
+    """Each path with an object; one path or a list of them stands for files that are there."""
+    if isinstance(value, str):
+        value = [value]
+    if isinstance(value, list) and all(isinstance(path, str) for path in value):
+        value = dict.fromkeys(value, True)
+    if not isinstance(value, dict):
+        raise ValueError('must be an object of paths, such as {"report.md": "exists"}')
+    return {path: _as_form(path, form) for path, form in value.items()}
+
+
+def _as_form(path: str, form: Any) -> Any:
+    if isinstance(form, bool | str):
+        if form not in _SHORT_FORMS and isinstance(form, str):
+            what = (
+                f'must be "exists", "absent" or an object, such as {{"contains": {quoted(form)}}}'
+            )
+            raise ValueError(f"{quoted(path)}: {what}")
+        return _SHORT_FORMS[form]
+    return form
+
+
+def _asked(path: str, form: Any, folder: Path | None) -> Asked:
+    texts = tuple(
+        (kind, value)
+        for name, kind in _KINDS.items()
+        if (value := getattr(form, _field(name))) is not None
+    )
+    absent = form.absent is True or form.exists is False
+    present = form.absent is False or form.exists is True or form.equals_file or form.max_bytes
+    if absent and (present or texts):
+        raise ValueError(f"{quoted(path)}: {_BOTH}")
+    if not absent and not present and not texts:
+        raise ValueError(f'{quoted(path)}: must not be empty; "exists" asks only if it is there')
+    equals = None
+    if form.equals_file:
+        equals = Expected(form.equals_file, _read(folder, form.equals_file))
+    return Asked(path, absent, texts, equals, form.max_bytes)
+
+
+def _read(folder: Path | None, name: str) -> bytes:
+    if folder is None:
+        raise ValueError(f"{quoted(name)} is in no skill's folder")
+    return read_skill_bytes(folder, name)
+
+
+def _files(context: CheckContext) -> Iterator[Result]:
+    """One result for a file that is there or not, and one for each thing that is asked of it."""
+    for asked in context.value:
+        found = context.workspace.matching(asked.path)
+        if asked.absent:
+            there = one_line(", ".join(file.path for file in found), 100)
+            yield not found, f"{there}: there, and should not be" if found else _gone(asked.path)
+            continue
+        if not (asked.texts or asked.equals or asked.max_bytes):
+            missing = "" if found else context.workspace.why_missing(asked.path)
+            yield bool(found), missing or f"{_name(found[0])}: there"
+            continue
+        for every, look in _conditions(asked, context):
+            results = [
+                [(passed, f"{_name(file)}: {why}") for passed, why in look(file)] for file in found
+            ]
+            if not found:
+                why = context.workspace.why_missing(asked.path)
+                results = [[(False, why) for _ in look(AnswerFile.of(asked.path, b""))]]
+            yield from (_together(every, column) for column in zip(*results, strict=True))
+
+
+def _gone(path: str) -> str:
+    return f"{path}: not there, as expected"
+
+
+def _name(file: AnswerFile) -> str:
+    return one_line(file.path, 100)
+
+
+def _together(every: bool, results: Sequence[Result]) -> Result:
+    """Of several files: the first that decides."""
+    deciding = (False, None) if every else (True,)
+    return next((one for one in results if one[0] in deciding), results[0])
+
+
+Look = Callable[[AnswerFile], list[Result]]
+
+
+def _conditions(asked: Asked, context: CheckContext) -> Iterator[tuple[bool, Look]]:
+    """What is asked of a file, and whether every match must meet it."""
+    for kind, value in asked.texts:
+        yield kind.name in _OF_ALL, partial(_of_text, context, kind, value)
+    if expected := asked.equals:
+        yield False, lambda file: [_equal(file, expected)]
+    if most := asked.max_bytes:
+        yield True, lambda file: [(file.size <= most, f"{file.size:,} bytes (limit {most:,})")]
+
+
+def _of_text(context: CheckContext, kind: Kind, value: Any, file: AnswerFile) -> list[Result]:
+    answer = Answer(file.text or "")
+    inside = CheckContext(answer, context.case, value, context.case_sensitive, where="the file")
+    results = list(kind.evaluate(inside))
+    if file.text is None:
+        why = f"not a text, or too large for one ({file.size:,} bytes), so it can't be searched"
+        return [(None, why) for _ in results]
+    return results
+
+
+def _equal(file: AnswerFile, expected: Expected) -> Result:
+    """Byte by byte, or as texts that differ only in line ends and blanks at the end."""
+    same = file.digest == sha256(expected.data).hexdigest()
+    if not same and file.text is not None:
+        try:
+            same = file.text.replace("\r\n", "\n").rstrip() == decoded(expected.data).rstrip()
+        except UnicodeDecodeError:
+            same = False
+    if same:
+        return True, f"the same as {expected.name}"
+    sizes = f"{file.size:,} bytes, not {len(expected.data):,}"
+    return False, f"not the same as {expected.name} ({_first_difference(file, expected) or sizes})"
+
+
+def _first_difference(file: AnswerFile, expected: Expected) -> str:
+    if file.text is None:
+        return ""
+    there = file.text.splitlines()
+    wanted = expected.data.decode("utf-8", "replace").splitlines()
+    for number, (one, other) in enumerate(zip(there, wanted, strict=False), start=1):
+        if one.rstrip() != other.rstrip():
+            return f"line {number} is {quoted(one)}, not {quoted(other)}"
+    return f"{len(there):,} lines, not {len(wanted):,}"
+
+
+# Files that must stay as they are.
+
+
+def _as_paths(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+_PATHS: TypeAdapter[Any] = TypeAdapter(
+    Annotated[
+        list[Annotated[Text, AfterValidator(relative)]],
+        Field(min_length=1),
+        BeforeValidator(_as_paths, json_schema_input_type=Text | list[Text]),
+    ]
+)
+
+
+def _unchanged(context: CheckContext) -> Iterator[Result]:
+    workspace = context.workspace
+    for pattern in context.value:
+        own = [file for file in workspace.touched if matches(file.path, pattern)]
+        touched = [file for file in own if file.change != "made"]
+        if touched:
+            yield False, f"{_name(touched[0])}: {touched[0].change}"
+        elif any(file not in own for file in workspace.matching(pattern)):
+            yield True, f"{pattern}: unchanged"
+        else:
+            yield None, f"{pattern}: no such file at the start"
+
+
+KINDS: Final = (
+    files_kind(),
+    Kind("unchanged", _PATHS, _unchanged, needs_agent=True),
+)
