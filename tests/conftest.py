@@ -134,6 +134,14 @@ def shell(
     return Shell(pytester, monkeypatch, capsys)
 
 
+@pytest.fixture
+def bwrap() -> None:
+    """Skip the test without bubblewrap; see ``support.sandboxes.needs_bwrap``."""
+    from support.sandboxes import require_bwrap
+
+    require_bwrap()
+
+
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Browser]":
     from support.browser import running_browser

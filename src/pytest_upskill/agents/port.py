@@ -84,6 +84,10 @@ class Sandbox(ABC):
     SandboxError if the sandbox is gone.
     """
 
+    def path(self, path: str) -> str:
+        """What commands call this path: the same, unless nothing confines them (``none``)."""
+        return path
+
     @abstractmethod
     async def run(
         self,
@@ -93,7 +97,10 @@ class Sandbox(ABC):
         env: Mapping[str, str] | None = None,
         stdin: bytes = b"",
     ) -> Ran:
-        """Run a command in the workspace: a line for bash, or sh without one, or arguments."""
+        """Run a command in the workspace: a line for bash, or sh without one, or arguments.
+
+        Where output was cut, or a limit ended the command, a line of the output says so.
+        """
 
     @abstractmethod
     async def read(self, path: str, most: int) -> bytes:

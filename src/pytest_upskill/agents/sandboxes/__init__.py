@@ -1,0 +1,1 @@
+"""Sandboxes: bubblewrap, containers, or nothing at all behind one port."""

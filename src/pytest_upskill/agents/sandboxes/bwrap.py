@@ -1,0 +1,227 @@
+"""Bubblewrap: namespaces of the kernel around a trial, without root and without a daemon."""
+
+import functools
+import marshal
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from ..port import HOME, WORKSPACE, Room, SandboxError, SandboxKind
+from . import inside, seccomp
+from .served import ServedSandbox
+
+_OLDEST: Final = (0, 8)  # the first that can forbid user namespaces inside
+_INSTALL: Final = (
+    "Install bubblewrap 0.8 or later: apt install bubblewrap (Debian, Ubuntu), "
+    "dnf install bubblewrap (Fedora), pacman -S bubblewrap (Arch)."
+)
+_SYSTEM: Final = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"),
+    *("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d"),
+    # Certificates, but no private keys, which root could read.
+    *("/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates/extracted"),
+    *("/etc/pki/ca-trust/extracted", "/etc/pki/tls/certs", "/etc/pki/tls/openssl.cnf"),
+    *("/etc/crypto-policies", "/etc/fonts", "/etc/mime.types"),
+)
+_ETC: Final = {
+    "/etc/passwd": f"root:x:0:0:root:/root:/bin/sh\nagent:x:1000:1000:agent:{HOME}:/bin/sh\n",
+    "/etc/group": "root:x:0:\nagent:x:1000:\n",
+    "/etc/hosts": "127.0.0.1 localhost sandbox\n::1 localhost\n",
+    "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+}
+_NETWORK: Final = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf")
+# Who gets which part of the disk: a limit that the kernel holds, not we.
+_SHARES: Final = {WORKSPACE: 8, "/tmp": 4, HOME: 3, "/dev/shm": 1}
+_NAMESPACES: Final = (
+    *("--unshare-all", "--unshare-user", "--disable-userns", "--uid", "1000", "--gid", "1000"),
+    *("--die-with-parent", "--new-session", "--as-pid-1", "--clearenv", "--cap-drop", "ALL"),
+    *("--hostname", "sandbox"),
+)
+
+
+class Bwrap(SandboxKind):
+    name = "bwrap"
+
+    def why_not(self, image: str = "") -> str | None:  # noqa: ARG002
+        return _why_not()
+
+    async def open(self, room: Room) -> ServedSandbox:
+        program = shutil.which("bwrap")
+        if program is None:
+            raise SandboxError(f"bwrap was not found. {_INSTALL}")
+        ours, theirs = socket.socketpair()
+        errors = os.memfd_create("errors")
+        passed = [theirs.fileno()]
+        try:
+            arguments = [program, *_NAMESPACES, *(["--share-net"] if room.network else [])]
+            if rules := seccomp.rules():
+                passed.append(_filled(rules))
+                arguments += ["--seccomp", str(passed[-1])]
+            for option in _files(room, passed):
+                arguments += option
+            code = _code()
+            helper = (python(), "-I", "-S", "-c", _BOOT, str(theirs.fileno()), str(len(code)))
+            # In the thread of the loop: whoever dies with its parent dies with that thread.
+            process = subprocess.Popen(
+                [*arguments, "--", *helper],
+                pass_fds=passed,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                start_new_session=True,
+                env={},
+                cwd="/",
+            )
+        except OSError as error:
+            ours.close()
+            raise SandboxError(f"bwrap could not be started: {error}.") from None
+        finally:
+            theirs.close()
+            for number in passed[1:]:
+                os.close(number)
+        sandbox = ServedSandbox(process, ours, room.limits)
+        try:
+            await sandbox.start(code, tuple(_SHARES), {**_environment(), **room.env})
+        except SandboxError as error:
+            await sandbox.close()
+            said = os.pread(errors, 2000, 0).decode(errors="replace").strip()
+            raise SandboxError(said.splitlines()[-1] if said else str(error)) from None
+        except BaseException:
+            await sandbox.close()
+            raise
+        finally:
+            os.close(errors)
+        return sandbox
+
+
+# The code comes through the socket, compiled once: reading and compiling it takes longer than
+# all the rest of a start.
+_BOOT: Final = (
+    "import marshal, os, sys\n"
+    "fd, size, code = int(sys.argv[1]), int(sys.argv[2]), b''\n"
+    "while len(code) < size:\n"
+    "    part = os.read(fd, size - len(code))\n"
+    "    if not part: os._exit(0)\n"
+    "    code += part\n"
+    "exec(marshal.loads(code), {'__name__': '__main__'})\n"
+)
+
+
+@functools.cache
+def _code() -> bytes:
+    source = Path(inside.__file__).read_bytes()
+    return marshal.dumps(compile(source, "inside.py", "exec"))
+
+
+@functools.cache
+def python() -> str:
+    """This Python, as it can be called inside: the one below a virtual environment."""
+    name = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    candidates = (Path(sys.base_prefix, "bin", name), Path(os.path.realpath(sys.executable)))
+    return str(next(path for path in candidates if path.exists()))
+
+
+def _python_folders() -> list[Path]:
+    """What this Python consists of, unless it is a part of the system."""
+    prefix = Path(sys.base_prefix)
+    if prefix.is_relative_to("/usr") or prefix.is_relative_to("/nix/store"):
+        return []
+    folders = (prefix / name for name in ("bin", "lib", "lib64", "include", "share", "ssl"))
+    return [folder for folder in folders if folder.is_dir()]
+
+
+def _environment() -> Mapping[str, str]:
+    path = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+    if _python_folders():
+        path = f"{Path(sys.base_prefix, 'bin')}:{path}"
+    return {
+        "PATH": path,
+        "HOME": HOME,
+        "USER": "agent",
+        "LANG": "C.UTF-8",
+        "TMPDIR": "/tmp",
+        "TERM": "dumb",
+        "TZ": "UTC",
+    }
+
+
+def _files(room: Room, passed: list[int]) -> Iterator[list[str]]:
+    """Options for what can be seen inside. Their open files are added to ``passed``."""
+    for name in _SYSTEM:
+        path = Path(name)
+        if path.is_symlink():
+            yield ["--symlink", str(path.readlink()), name]
+        elif path.exists():
+            yield ["--ro-bind", name, name]
+    for own in map(str, _python_folders()):
+        yield ["--ro-bind", own, own]
+    for name, text in _ETC.items():
+        if room.network and name in _NETWORK:
+            continue
+        passed.append(_filled(text.encode()))
+        yield ["--file", str(passed[-1]), name]
+    if room.network:
+        for name in _NETWORK:
+            yield ["--ro-bind-try", os.path.realpath(name), name]
+    yield ["--proc", "/proc"]
+    yield ["--dev", "/dev"]
+    for folder, share in _SHARES.items():
+        size = max(room.limits.disk * share // sum(_SHARES.values()), 2**16)
+        yield ["--perms", "0755", "--size", str(size), "--tmpfs", folder]
+    for mount in room.mounts:
+        yield ["--ro-bind", mount.host, mount.inside]
+    yield ["--remount-ro", "/dev"]
+    yield ["--remount-ro", "/"]
+    yield ["--chdir", WORKSPACE]
+
+
+def _filled(data: bytes) -> int:
+    """A file in memory to be read from its start."""
+    file = os.memfd_create("data")
+    os.write(file, data)
+    os.lseek(file, 0, os.SEEK_SET)
+    return file
+
+
+@functools.cache
+def _why_not() -> str | None:
+    if sys.platform != "linux":
+        return "bubblewrap is for Linux only."
+    program = shutil.which("bwrap")
+    if program is None:
+        return f"bwrap was not found. {_INSTALL}"
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    found = re.search(r"(\d+)\.(\d+)", said.stdout)
+    if not found or tuple(map(int, found.groups())) < _OLDEST:
+        return f"{said.stdout.strip() or program} is too old. {_INSTALL}"
+    from .trying import why_it_fails
+
+    problem = why_it_fails(Bwrap())
+    return f"bwrap does not work here: {problem}. {_mend()}" if problem else None
+
+
+def _mend() -> str:
+    """What to do where the kernel forbids namespaces."""
+    for name, wrong, right in _SYSCTLS:
+        file = Path("/proc/sys", *name.split("."))
+        if file.exists() and file.read_text().strip() == wrong:
+            return f"Allow user namespaces: sudo sysctl -w {name}={right}"
+    if any(map(os.path.exists, ("/.dockerenv", "/run/.containerenv"))):
+        return (
+            "This is a container: start it with --security-opt seccomp=unconfined "
+            "--security-opt apparmor=unconfined --security-opt systempaths=unconfined."
+        )
+    return "Check that this system allows user namespaces: unshare --user true"
+
+
+_SYSCTLS: Final = (
+    ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
+    ("kernel.unprivileged_userns_clone", "0", "1"),
+    ("user.max_user_namespaces", "0", "10000"),
+)

@@ -1,0 +1,57 @@
+"""From the name of a kind of sandbox to the kind, if it works here."""
+
+from typing import Final
+
+from ...errors import Setting, SettingsError
+from ..port import SandboxKind
+
+NAMES: Final = ("auto", "bwrap", "none")
+
+
+def kind_of(name: str, image: str | None = None) -> SandboxKind:
+    """The kind by its name. SettingsError if there is none, or if it doesn't work here.
+
+    ``auto`` never becomes ``none``: that has to be chosen.
+    """
+    if name == "auto":
+        return _first_that_works(image or "")
+    kind = _kind(name)
+    if kind is None:
+        raise SettingsError(
+            "sandbox", "no such sandbox", f"Use one of {', '.join(NAMES)}.", value=name
+        )
+    if problem := kind.why_not(image or ""):
+        raise SettingsError("sandbox", problem, value=name)
+    return kind
+
+
+def _first_that_works(image: str) -> SandboxKind:
+    names = ("bwrap",)
+    problems = list[str]()
+    for name in names:
+        kind = _kind(name)
+        problem = kind.why_not(image) if kind else "not known"
+        if kind and problem is None:
+            return kind
+        problems.append(f"{name}: {problem}")
+    raise SettingsError(
+        "sandbox",
+        "agents need a sandbox, and none works here: " + " ".join(problems),
+        (
+            Setting("sandbox"),
+            " none runs agents without one: they can then read and change all that you can.",
+        ),
+        value="auto",
+    )
+
+
+def _kind(name: str) -> SandboxKind | None:
+    if name == "bwrap":
+        from .bwrap import Bwrap
+
+        return Bwrap()
+    if name == "none":
+        from .unconfined import Unconfined
+
+        return Unconfined()
+    return None

@@ -1,0 +1,223 @@
+"""No sandbox: commands run as the user who runs pytest, and can do all that they can."""
+
+import asyncio
+import errno
+import hashlib
+import os
+import secrets
+import signal
+import socket
+import stat
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from ..._util.files import open_file
+from ..port import HOME, WORKSPACE, Entry, Ran, Room, Sandbox, SandboxError, SandboxKind
+from ..run_folder import remove, run_folder
+from .inside import Kept, too_slow
+
+_PASSED: Final = ("PATH", "LANG")
+_REST: Final = 0.2  # seconds for the rest of the output after a command has ended
+
+
+class Unconfined(SandboxKind):
+    name = "none"
+
+    def why_not(self, image: str = "") -> str | None:  # noqa: ARG002
+        if sys.platform == "win32":
+            return "Agents need a POSIX system. Run pytest in WSL."
+        return None
+
+    async def open(self, room: Room) -> "UnconfinedSandbox":
+        return UnconfinedSandbox(run_folder() / f"none-{secrets.token_hex(8)}", room)
+
+
+class UnconfinedSandbox(Sandbox):
+    """Folders of its own, but nothing that keeps a command there."""
+
+    def __init__(self, folder: Path, room: Room) -> None:
+        self._folder = folder
+        self._limits = room.limits
+        self._places = {  # the longest first
+            inside: folder / name
+            for inside, name in ((WORKSPACE, "workspace"), (HOME, "home"), ("/tmp", "tmp"))
+        }
+        for place in self._places.values():
+            place.mkdir(parents=True)
+        self._places |= {mount.inside: Path(mount.host) for mount in room.mounts}
+        # Only what a command needs: keys are in the environment of the host.
+        self._env = {name: os.environ[name] for name in _PASSED if name in os.environ}
+        self._env |= {"HOME": self.path(HOME), "TMPDIR": self.path("/tmp"), "TERM": "dumb"}
+        self._env |= room.env
+        self._running = set[int]()
+        self._pipes = list[asyncio.ReadTransport]()
+        self._closed = False
+
+    def path(self, path: str) -> str:
+        path = os.path.normpath(os.path.join(WORKSPACE, path))  # noqa: PTH118
+        for inside in sorted(self._places, key=len, reverse=True):
+            if path == inside or path.startswith(f"{inside}/"):
+                return str(self._places[inside]) + path[len(inside) :]
+        return path
+
+    async def run(
+        self,
+        command: str | Sequence[str],
+        *,
+        timeout: float,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+    ) -> Ran:
+        self._check()
+        words = ["bash", "-c", command] if isinstance(command, str) else [*command]
+        started = time.monotonic()
+        try:
+            process, output = await self._started(words, env or {})
+        except FileNotFoundError:
+            if not isinstance(command, str):
+                return Ran(127, f"{words[0]}: command not found\n".encode())
+            process, output = await self._started(["sh", "-c", command], env or {})
+        except (OSError, ValueError) as error:
+            return Ran(126, f"{words[0]}: {error}\n".encode())
+        self._running.add(process.pid)
+        timed_out = False
+        try:
+            if process.stdin:
+                with suppress(OSError):
+                    process.stdin.write(stdin)
+                    process.stdin.close()
+            try:
+                await asyncio.wait_for(process.wait(), timeout)
+            except TimeoutError:
+                timed_out = True
+                _end(process.pid)
+                await process.wait()
+            with suppress(TimeoutError):  # a process in the background may hold the pipe
+                await asyncio.wait_for(output.ended.wait(), _REST)
+        except BaseException:
+            _end(process.pid)
+            raise
+        text, cut = output.kept.result(too_slow(timeout) if timed_out else "")
+        code = process.returncode or 0
+        return Ran(code, text, cut, timed_out, time.monotonic() - started)
+
+    async def _started(
+        self, words: list[str], env: Mapping[str, str]
+    ) -> "tuple[asyncio.subprocess.Process, _Output]":
+        ours, theirs = os.pipe()
+        output = _Output(self._limits.output)
+        pipe = os.fdopen(ours, "rb", buffering=0)
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *words,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=theirs,
+                stderr=theirs,
+                env={**self._env, **env},
+                cwd=self.path(WORKSPACE),
+                start_new_session=True,
+            )
+        except BaseException:
+            pipe.close()
+            raise
+        finally:
+            os.close(theirs)
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: output, pipe)
+        self._pipes.append(transport)
+        return process, output
+
+    async def read(self, path: str, most: int) -> bytes:
+        self._check()
+        with open_file(Path(_valid(self.path(path)))) as file:
+            return file.read(most) or b""
+
+    async def write(self, path: str, data: bytes, *, executable: bool = False) -> None:
+        self._check()
+        file = Path(_valid(self.path(path)))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+        if executable:
+            file.chmod(stat.S_IMODE(file.stat().st_mode) | 0o111)
+
+    async def tree(self, path: str = WORKSPACE) -> list[Entry]:
+        self._check()
+        return await asyncio.to_thread(_entries, Path(self.path(path)), self._limits.files)
+
+    async def listen(self, port: int) -> socket.socket:
+        self._check()
+        door = socket.socket()
+        door.setblocking(False)
+        try:
+            door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            door.bind(("127.0.0.1", port))
+            door.listen(128)
+        except OSError:
+            door.close()
+            raise
+        return door
+
+    async def close(self) -> None:
+        self._closed = True
+        for pid in self._running:
+            _end(pid)
+        for pipe in self._pipes:
+            pipe.close()
+        await asyncio.to_thread(remove, self._folder)
+
+    def _check(self) -> None:
+        if self._closed:
+            raise SandboxError("The sandbox is gone: it is closed.")
+
+
+class _Output(asyncio.Protocol):
+    """Reads to the end, which may come after that of the command."""
+
+    def __init__(self, most: int) -> None:
+        self.kept = Kept(most)
+        self.ended = asyncio.Event()
+
+    def data_received(self, data: bytes) -> None:
+        self.kept.add(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        self.ended.set()
+
+
+def _end(pid: int) -> None:
+    """End a command and what it started, unless that left its group."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def _valid(path: str) -> str:
+    if "\0" in path:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
+    return path
+
+
+def _entries(top: Path, most: int) -> list[Entry]:
+    entries = list[Entry]()
+    for folder, folders, names in os.walk(top):
+        for name in (*names, *(one for one in folders if Path(folder, one).is_symlink())):
+            file = Path(folder, name)
+            with suppress(OSError):
+                status, link = file.lstat(), None
+                if file.is_symlink():
+                    link = str(file.readlink())
+                    digest = hashlib.sha256(os.fsencode(link)).hexdigest()
+                else:
+                    whole = hashlib.sha256()
+                    with open_file(file) as stream:
+                        while part := stream.read(2**20):
+                            whole.update(part)
+                    digest = whole.hexdigest()
+                executable = link is None and bool(status.st_mode & 0o100)
+                path = file.relative_to(top).as_posix()
+                entries.append(Entry(path, status.st_size, digest, executable, link))
+            if len(entries) >= most:
+                return sorted(entries, key=lambda entry: entry.path)
+    return sorted(entries, key=lambda entry: entry.path)

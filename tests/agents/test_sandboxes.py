@@ -1,0 +1,211 @@
+"""What every sandbox does for an agent, whatever confines it."""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill.agents.port import HOME, Limits, Mount, Room, Sandbox, SandboxError
+from pytest_upskill.agents.sandboxes.choice import kind_of
+from support.sandboxes import require_bwrap
+
+Use = Callable[[Sandbox], Awaitable[None]]
+In = Callable[..., None]
+
+
+@pytest.fixture(params=["bwrap", "none"])
+def within(request: pytest.FixtureRequest) -> In:
+    """Use an open sandbox of each kind."""
+    if request.param == "bwrap":
+        require_bwrap()
+    kind = kind_of(request.param)
+
+    def run(use: Use, room: Room | None = None) -> None:
+        async def main() -> None:
+            sandbox = await kind.open(room or Room())
+            try:
+                await use(sandbox)
+            finally:
+                await sandbox.close()
+
+        asyncio.run(main())
+
+    return run
+
+
+def test_a_command_runs_in_the_workspace(within: In) -> None:
+    async def use(box: Sandbox) -> None:
+        ran = await box.run("pwd; echo wrong >&2; exit 3", timeout=20)
+        assert ran.exit == 3
+        assert ran.output == f"{box.path('/workspace')}\nwrong\n".encode()
+
+    within(use)
+
+
+def test_arguments_are_passed_as_they_are(within: In) -> None:
+    async def use(box: Sandbox) -> None:
+        ran = await box.run(["printf", "%s|", "a b", "$HOME", ""], timeout=20)
+        assert ran.output == b"a b|$HOME||"
+        assert (await box.run(["no-such-tool"], timeout=20)).exit == 127
+        assert (await box.run(["echo", "a\0b"], timeout=20)).exit == 126
+
+    within(use)
+
+
+def test_standard_input_and_environment(within: In) -> None:
+    async def use(box: Sandbox) -> None:
+        ran = await box.run("cat; echo $A$B", timeout=20, env={"B": "2"}, stdin=b"in ")
+        assert ran.output == b"in 12\n"
+        assert (await box.run("cat", timeout=20)).output == b""
+
+    within(use, Room(env={"A": "1"}))
+
+
+def test_a_signal_is_a_negative_exit_status(within: In) -> None:
+    async def use(box: Sandbox) -> None:
+        assert (await box.run("kill -TERM $$", timeout=20)).exit == -15
+
+    within(use)
+
+
+def test_files_are_written_with_their_folders_and_read_back(within: In) -> None:
+    async def use(box: Sandbox) -> None:
+        data = bytes(range(256)) * 20_000  # more than one message
+        await box.write("a/b.bin", data)
+        await box.write("/workspace/run.sh", b"#!/bin/sh\necho hi\n", executable=True)
+        await box.write(f"{HOME}/note", b"home")
+        assert await box.read("a/b.bin", 10**8) == data
+        assert await box.read("a/b.bin", 3) == data[:3]
+        assert (await box.run("./run.sh; cat ~/note", timeout=20)).output == b"hi\nhome"
+        await box.write("a/b.bin", b"short")
+        assert await box.read("a/b.bin", 100) == b"short"
+
+    within(use)
+
+
+def test_errors_are_those_of_the_system(within: In) -> None:
+    async def use(box: Sandbox) -> None:
+        with pytest.raises(FileNotFoundError):
+            await box.read("missing", 10)
+        with pytest.raises(IsADirectoryError):
+            await box.read(".", 10)
+        await box.write("file", b"")
+        with pytest.raises((NotADirectoryError, FileExistsError)):
+            await box.write("file/below", b"")
+        with pytest.raises(OSError, match="Invalid"):
+            await box.read("a\0b", 10)
+        await box.run("mkfifo pipe", timeout=20)
+        with pytest.raises(OSError):  # noqa: PT011
+            await box.read("pipe", 10)
+
+    within(use)
+
+
+def test_tree_lists_files_and_links(within: In) -> None:
+    async def use(box: Sandbox) -> None:
+        assert await box.tree() == []
+        await box.write("b/two", b"2")
+        await box.write("a", b"1", executable=True)
+        await box.run(
+            "ln -s /etc/passwd link; mkdir empty; mkfifo pipe; ln -s b folder", timeout=20
+        )
+        one, two, *links = await box.tree()
+        assert (one.path, one.size, one.executable, one.link) == ("a", 1, True, None)
+        assert (two.path, two.executable) == ("b/two", False)
+        assert [(entry.path, entry.link) for entry in links] == [
+            ("folder", "b"),
+            ("link", "/etc/passwd"),
+        ]
+        await box.write("a", b"3")
+        assert [new.path for new in await box.tree() if new not in (one, two, *links)] == ["a"]
+
+    within(use)
+
+
+def test_output_is_cut_in_the_middle(within: In) -> None:
+    async def use(box: Sandbox) -> None:
+        ran = await box.run("seq 100000", timeout=20)
+        assert ran.output.startswith(b"1\n2\n")
+        assert ran.output.endswith(b"\n99999\n100000\n")
+        assert f"[… {ran.cut} bytes left out …]".encode() in ran.output
+        assert ran.cut == len("".join(f"{one}\n" for one in range(1, 100_001))) - 1000
+
+    within(use, Room(limits=replace(Limits(), output=1000)))
+
+
+def test_a_command_that_takes_too_long_ends_with_its_children(within: In) -> None:
+    async def use(box: Sandbox) -> None:
+        ran = await box.run("echo start; (sleep 1000; echo late) & sleep 1000", timeout=0.3)
+        assert ran.timed_out
+        assert ran.exit == -9
+        assert ran.output == b"start\n[Stopped: it took longer than 0.3 s.]\n"
+
+    within(use)
+
+
+def test_a_process_in_the_background_blocks_nothing_and_lives_on(within: In) -> None:
+    async def use(box: Sandbox) -> None:
+        command = "(until [ -e go ]; do echo .; sleep 0.02; done; touch gone) & echo started"
+        ran = await box.run(command, timeout=60)
+        assert not ran.timed_out
+        assert b"started\n" in ran.output
+        assert (await box.run("touch go; until [ -e gone ]; do :; done", timeout=60)).exit == 0
+
+    within(use)
+
+
+def test_commands_run_side_by_side(within: In) -> None:
+    async def use(box: Sandbox) -> None:
+        wait = "touch {0}; until [ -e {1} ]; do sleep 0.01; done; echo {0}"
+        both = (wait.format("a", "b"), wait.format("b", "a"))
+        ran = await asyncio.gather(*(box.run(one, timeout=60) for one in both))
+        assert [one.output for one in ran] == [b"a\n", b"b\n"]
+
+    within(use)
+
+
+def test_mounts_can_be_read(within: In, tmp_path: Path) -> None:
+    (tmp_path / "SKILL.md").write_text("read me")
+
+    async def use(box: Sandbox) -> None:
+        assert await box.read("/skills/pdf/SKILL.md", 100) == b"read me"
+        shown = box.path("/skills/pdf/SKILL.md")
+        assert (await box.run(["cat", shown], timeout=20)).output == b"read me"
+
+    within(use, Room(mounts=(Mount(str(tmp_path), "/skills/pdf"),)))
+
+
+def test_a_socket_inside_is_served_outside(within: In) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+
+    async def use(box: Sandbox) -> None:
+        door = await box.listen(port)
+
+        async def serve() -> None:
+            client, _ = await asyncio.get_running_loop().sock_accept(door)
+            with client:
+                await asyncio.get_running_loop().sock_sendall(client, b"hello")
+
+        serving = asyncio.create_task(serve())
+        ran = await box.run(f"cat < /dev/tcp/127.0.0.1/{port}", timeout=20)
+        assert ran.output == b"hello"
+        await serving
+        door.close()
+
+    within(use)
+
+
+def test_a_closed_sandbox_says_so(within: In) -> None:
+    async def use(box: Sandbox) -> None:
+        await box.close()
+        with pytest.raises(SandboxError, match="closed"):
+            await box.run("true", timeout=20)
+        with pytest.raises(SandboxError, match="closed"):
+            await box.read("a", 1)
+
+    within(use)
