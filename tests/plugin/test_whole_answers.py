@@ -41,7 +41,7 @@ def test_files_and_transcript_arrive_everywhere(pytester: pytest.Pytester, worke
     expected = {"wrote": "out/gate.txt", "contains": "done"}
     write_skill(pytester.path / "skills/gate", [{"input": "q", "expected": expected}])
     run = ["--skill", "skills", "--model", "scripted:agent.py:agent", "-n", workers]
-    first = [*run, "--skill-record", "a.jsonl", "--skill-json", "one.json"]
+    first = [*run, "--skill-record", "a.jsonl", "--skill-json", "one.json", "--junitxml", "j.xml"]
     pytester.runpytest_inprocess(*first, "--skill-html", "r.html").assert_outcomes(passed=1)
     again = [*run, "--skill-replay", "a.jsonl", "--skill-json", "two.json"]
     pytester.runpytest_inprocess(*again).assert_outcomes(passed=1)
@@ -49,9 +49,12 @@ def test_files_and_transcript_arrive_everywhere(pytester: pytest.Pytester, worke
         for record in records(pytester.path / file):
             assert [one["path"] for one in record["files"]] == ["out/gate.txt", "logo.png"]
             assert [one["text"] for one in record["files"]] == ["You are a", None]
-            assert [turn["kind"] for turn in record["transcript"]] == ["call", "result"]
-            assert record["transcript"][1]["failed"] is True
+            assert "transcript" not in record
             assert record["checks"][0]["reason"] == "out/gate.txt, logo.png"
+    junit = (pytester.path / "j.xml").read_text()
+    assert "out/gate.txt" in junit
+    assert "You are a" not in junit.partition("<system-out")[0]
+    assert "--skill-transcripts DIR" in junit
     assert main(["report", "one.json", "--json", "three.json"]) == 0
     assert records(pytester.path / "three.json") == records(pytester.path / "one.json")
     (test,) = data_of((pytester.path / "r.html").read_text())["tests"]

@@ -10,7 +10,7 @@ import pytest
 from _pytest.junitxml import xml_key
 
 from .._util.credentials import shown_command
-from .._util.files import reason_of, why_unwritable
+from .._util.files import reason_of, resolved, why_unwritable
 from .._util.keys import without_keys
 from .._util.texts import one_line
 from ..engine import Engine
@@ -20,7 +20,7 @@ from ..errors import Setting, SettingsError, shown
 from ..reports import writers
 from ..reports.export.junit_properties import case_properties, suite_properties
 from ..reports.markdown import annotations
-from ..reports.writers import REPORTS, Writer, report_paths
+from ..reports.writers import RUN_REPORTS, Writer, report_paths
 from ..results import history
 from ..results.accepted import RESULTS_NAME
 from ..results.regressions import AcceptedComparison, Compared
@@ -42,11 +42,16 @@ _OTHERS: Final = {
     "json_report_file": "--json-report-file",
     "cov_report": "--cov-report",
 }
+_LEFT_OUT: Final = "upskill_left_out"
+_WHERE: Final = (
+    f"transcripts and the contents of files: {FLAGS['transcripts_folder']} DIR writes transcripts, "
+    f"{FLAGS['json_file']} FILE the beginnings of files"
+)
 
 
 def require_apart(settings: Settings, skills: Iterable[SkillSource], config: pytest.Config) -> None:
     """Every file of a run has a path of its own."""
-    outputs = report_paths(settings) | {"record_file": settings.record_file}
+    outputs = report_paths(settings, RUN_REPORTS) | {"record_file": settings.record_file}
     others = list[tuple[str, Path]]()
     for setting in ("replay_file", "tests_file", "runs_folder"):
         if path := getattr(settings, setting):
@@ -57,6 +62,7 @@ def require_apart(settings: Settings, skills: Iterable[SkillSource], config: pyt
             if one and isinstance(one, str | Path):
                 others.append((flag, Path(os.path.expandvars(one)).expanduser()))
     for skill in skills:
+        _require_outside(settings.transcripts_folder, skill)
         accepted = skill.folder / RESULTS_NAME
         own = [skill.skill_file, accepted, *([skill.cases_file] if skill.cases_file else [])]
         others += [(f"the skill {skill.label}", path) for path in own]
@@ -64,11 +70,19 @@ def require_apart(settings: Settings, skills: Iterable[SkillSource], config: pyt
     writers.require_apart(outputs, others)
 
 
+def _require_outside(transcripts: Path | None, skill: SkillSource) -> None:
+    """Agents get all of a skill's folder: it must not fill up with what they said."""
+    if transcripts and resolved(transcripts).is_relative_to(resolved(skill.folder)):
+        problem = f"inside the skill {one_line(skill.label, 100)}, which agents get as it is"
+        hint = "Choose a folder outside of it."
+        raise SettingsError("transcripts_folder", problem, hint, value=shown(transcripts))
+
+
 def require_outputs(settings: Settings) -> None:
     """Find out before the run, not after it, that a file can't be written."""
-    files = report_paths(settings) | {"record_file": settings.record_file}
+    files = report_paths(settings, RUN_REPORTS) | {"record_file": settings.record_file}
     for setting, file in files.items():
-        folder = setting in REPORTS and REPORTS[setting].is_folder
+        folder = setting in RUN_REPORTS and RUN_REPORTS[setting].is_folder
         if file and (problem := why_unwritable(file, folder=folder)):
             raise SettingsError(setting, problem, "Check the path.", value=shown(file))
     if settings.record_file and settings.record_file.is_file():
@@ -112,15 +126,24 @@ def keep(settings: Settings, results: RunResults, root: Path) -> str | None:
 
 
 def add_to_test(report: pytest.TestReport, ledger: Ledger, config: pytest.Config) -> None:
-    """Add prices and numbers to a report before JUnit takes its properties."""
+    """Shorten the records, which the ledger has read by now; for JUnit, add prices and numbers.
+
+    What agents said and wrote would make files of hundreds of megabytes, of other plugins too.
+    """
     names = [name for name, _ in report.user_properties]
-    if xml_key in config.stash and RECORDS_PROPERTY in names:
-        priced = ledger.priced_records_of(report.nodeid)
-        others = [pair for pair in report.user_properties if pair[0] != RECORDS_PROPERTY]
-        records = (RECORDS_PROPERTY, dump_records(priced))
+    if RECORDS_PROPERTY not in names:
+        return
+    priced = ledger.priced_records_of(report.nodeid) if xml_key in config.stash else []
+    known = priced or ledger.records_of(report.nodeid)
+    brief = [record.brief() for record in known]
+    if not priced and brief == known:
+        return
+    others = [pair for pair in report.user_properties if pair[0] != RECORDS_PROPERTY]
+    added = [(_LEFT_OUT, _WHERE)] if brief != known else []
+    if priced:
         scores: list[Score] = [s.score for s in ledger.skills if s.name == priced[0].skill]
-        score = scores[0] if scores else "pass"
-        report.user_properties[:] = [records, *others, *case_properties(priced, score)]
+        added += case_properties(priced, scores[0] if scores else "pass")
+    report.user_properties[:] = [(RECORDS_PROPERTY, dump_records(brief)), *others, *added]
 
 
 def add_to_suite(results: RunResults, config: pytest.Config) -> None:

@@ -19,6 +19,7 @@ from ..results.run import RunResults
 from ..results.to_json import results_bytes
 from .export.benchmark_folder import benchmark_places
 from .export.record_csv import csv_text
+from .export.transcripts import transcript_files
 
 # The setting that wants something written, and how to write it; that returns where it went.
 Writer = tuple[str, Callable[[], Sequence[Path]]]
@@ -110,7 +111,7 @@ def _page(run: Finished) -> str:
     return html_report(run.results, run.notes)
 
 
-# All kinds, by the setting that says where to write one. pytest and `report` both use this.
+# Kinds that pytest and `report` both write, by the setting that says where.
 REPORTS: Final[Mapping[str, Report]] = {
     "json_file": Report(
         "all results as JSON", lambda file, run: write_report(file, results_bytes(run.results))
@@ -130,23 +131,41 @@ REPORTS: Final[Mapping[str, Report]] = {
         is_folder=True,
     ),
 }
+# Those that only a run can write: its files lack what they need.
+RUN_REPORTS: Final[Mapping[str, Report]] = {
+    **REPORTS,
+    "transcripts_folder": Report(
+        "the transcripts of agents, a file of JSON lines for each trial",
+        lambda folder, run: write_transcripts(folder, run.results),
+        is_folder=True,
+    ),
+}
 
 
-def report_paths(settings: object) -> dict[str, Path | None]:
+def report_paths(settings: object, kinds: Mapping[str, Report] = REPORTS) -> dict[str, Path | None]:
     """Where each report goes, by its setting: an attribute of ``settings``."""
-    return {setting: getattr(settings, setting) for setting in REPORTS}
+    return {setting: getattr(settings, setting) for setting in kinds}
 
 
 def report_writers(run: Finished, wanted: Mapping[str, Path | None]) -> Iterator[Writer]:
     """``wanted`` is where each report goes, by its setting."""
     for setting, path in wanted.items():
         if path is not None:
-            yield setting, partial(REPORTS[setting].write, path, run)
+            yield setting, partial(RUN_REPORTS[setting].write, path, run)
 
 
 def write_report(file: Path, content: str | bytes) -> list[Path]:
     replace_file(file, content)
     return [file]
+
+
+def write_transcripts(folder: Path, results: RunResults) -> list[Path]:
+    """Those of the same trials are overwritten, others stay."""
+    written = False
+    for path, text in transcript_files(results):
+        replace_file(folder / path, text)
+        written = True
+    return [folder] if written else []
 
 
 def add_benchmark(folder: Path, results: RunResults) -> list[Path]:

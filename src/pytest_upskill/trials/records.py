@@ -79,6 +79,13 @@ class Record:
         done = self.activity.to_json() if self.activity else {}
         return {**data, **done, **extras_to_json(self.files, self.transcript)}
 
+    def brief(self) -> "Record":
+        """Without the transcript and the contents of files, which can be megabytes."""
+        if not self.files and not self.transcript:
+            return self
+        files = tuple(replace(file, text=None) for file in self.files)
+        return replace(self, files=files, transcript=())
+
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Record":
         own = {name: data[name] for name in _NAMES & data.keys()}
