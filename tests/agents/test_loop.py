@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.agents.loop import LoopAgent, system_text, tools_for
+from pytest_upskill.agents.loop import MOST_CALLS, LoopAgent, system_text, tools_for
 from pytest_upskill.agents.loop_tools import skill_content
 from pytest_upskill.agents.port import NoAnswerError, Ran, SandboxError
 from pytest_upskill.agents.recorder import Recorder
@@ -198,3 +198,51 @@ def test_what_there_is_at_the_deadline_can_be_used(tmp_path: Path) -> None:
     assert answer.activity.activated is True
     last = [(turn.kind, turn.tool) for turn in answer.transcript[-3:]]
     assert last == [("call", "bash"), ("call", "list"), ("result", "list")]
+
+
+def test_calls_of_a_turn_run_side_by_side_and_keep_their_order() -> None:
+    both = asyncio.Event()
+    running = list[str]()
+
+    async def together(command: str) -> Ran:
+        running.append(command)
+        if len(running) == 2:
+            both.set()
+        await both.wait()  # alone, neither would come back
+        return Ran(0, command.encode())
+
+    model = ScriptedCall(calls(("bash", {"command": "a"}), ("bash", {"command": "b"})), DONE)
+    run(recorder_for(), model, MemorySandbox(command=together))
+    assert model.results == [("a\n[exit status 0]", False), ("b\n[exit status 0]", False)]
+
+
+def test_what_a_turn_writes_is_there_for_its_later_calls() -> None:
+    sandbox = MemorySandbox()
+
+    async def cat(_: str) -> Ran:
+        return Ran(0, sandbox.files["/workspace/a.txt"])
+
+    sandbox = MemorySandbox(command=cat)
+    model = ScriptedCall(
+        calls(
+            ("write", {"path": "a.txt", "content": "one two"}),
+            ("edit", {"path": "a.txt", "old": "one", "new": "1"}),
+            ("edit", {"path": "a.txt", "old": "two", "new": "2"}),
+            ("bash", {"command": "cat a.txt"}),
+        ),
+        DONE,
+    )
+    run(recorder_for(), model, sandbox)
+    assert model.results[-1] == ("1 2\n[exit status 0]", False)
+
+
+def test_a_turn_has_a_limit_of_calls() -> None:
+    wanted = calls(*(("bash", {"command": str(number)}) for number in range(100)))
+    model, sandbox = ScriptedCall(wanted, DONE), MemorySandbox()
+    answer = run(recorder_for(), model, sandbox)
+    assert len(sandbox.commands) == MOST_CALLS == 32
+    assert len(model.results) == 100
+    assert "only the first 32 calls of a turn are" in model.results[32][0]
+    assert all(failed for _, failed in model.results[32:])
+    assert answer.activity is not None
+    assert answer.activity.tool_calls == 100

@@ -14,18 +14,19 @@ from typing import Final
 from .._util.files import read_file
 from ..skills.folder import MAX_FILE_BYTES, SKILL_NAMES
 from ..trials.tools import ToolCall
-from .commands import files_run
+from .commands import Commands
 from .port import InstalledSkill
 
 # Of the letters of a text's own lines. Agents read long files in parts, and skills share lines.
 ENOUGH: Final = 0.25
 PLENTY: Final = 2_000  # letters; so many in equal lines are no accident, whatever the share
 _LONGEST_LINE: Final = 200  # characters that are compared: some agents cut long lines
-_LONGEST_SEEN: Final = 5_000_000  # characters of one result that are looked at
+_LONGEST_SEEN: Final = 1_000_000  # characters of one result that are looked at
+_DEEPEST: Final = 4  # a text as it is, as JSON, as JSON in JSON, …
 _MOST_FILES: Final = 500  # of a skill
 # What agents put before a line: "12→", "12\t", "12:", "L12: ", "SKILL.md:12:". The start of a
 # line without its number, list mark or heading mark is dropped on both sides.
-_PLACE: Final = re.compile(r"^\s*(?:\S{1,200}?[:-]\d+[:-]|L\d+:)")
+_PLACE: Final = re.compile(r"^[\W\d_]*(?:L\d+:|\S{1,200}?[:-]\d+[:-])")
 _START: Final = re.compile(r"^[\W\d_]+")
 _NOT_WORD: Final = re.compile(r"[\W_]+")
 _ESCAPE: Final = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
@@ -74,9 +75,9 @@ class Watch:
         self._seen: set[str] = set()  # lines of any skill
         self._named: dict[str, set[str]] = {}  # lines seen by a call that names the skill
         self._whole: set[str] = set()  # files without words
-        self._ran: dict[str, None] = {}
         self._tested = next((skill for skill in skills if skill.installed.tested), None)
         self._files = _files_of(self._tested) if self._tested else ()
+        self._commands = Commands(self._tested) if self._tested else None
         self._known = frozenset[str]().union(
             *(keys_of(skill.body) for skill in skills), *(file.keys for file in self._files)
         )
@@ -100,13 +101,11 @@ class Watch:
         for skill in self._skills:
             if re.search(rf"(?<![\w-]){re.escape(skill.installed.name)}(?![\w-])", call.arguments):
                 self._named.setdefault(skill.installed.name, set()).update(found)
-        if self._tested:
-            squeezed = "".join(text.split())
-            for file in self._files:
-                if not file.keys and file.path in call.arguments and file.text in squeezed:
-                    self._whole.add(file.path)
-            for path in files_run(call, text, self._tested, failed=failed):
-                self._ran[path] = None
+        for file in self._files:
+            if not file.keys and file.path in call.arguments and file.text in _squeezed(text):
+                self._whole.add(file.path)
+        if self._commands:
+            self._commands.saw(call, text, failed=failed)
 
     @property
     def opened(self) -> tuple[str, ...]:
@@ -135,7 +134,7 @@ class Watch:
     @property
     def scripts(self) -> tuple[str, ...]:
         """Files of the tested skill that were run."""
-        return tuple(self._ran)
+        return tuple(self._commands.ran) if self._commands else ()
 
     def _opened(self, skill: InstalledSkill) -> bool:
         body = keys_of(skill.body)
@@ -151,8 +150,8 @@ class Watch:
 def _keys_seen(text: str) -> Iterator[str]:
     """The keys of a text, of what is escaped in it, and of its lines without their place."""
     texts = [text]
-    if "\\n" in text or "\\u" in text or '\\"' in text:
-        texts.append(_unescaped(text))
+    while len(texts) < _DEEPEST and "\\" in texts[-1]:
+        texts.append(_unescaped(texts[-1]))
     if "&" in text:
         texts += [html.unescape(one) for one in texts]
     for one in texts:
@@ -162,6 +161,10 @@ def _keys_seen(text: str) -> Iterator[str]:
                 yield _key(line[place.end() :])
 
 
+def _squeezed(text: str) -> str:
+    return "".join(text.split())
+
+
 def _unescaped(text: str) -> str:
     """A text out of a JSON string, wherever in the text that starts."""
 
@@ -169,7 +172,8 @@ def _unescaped(text: str) -> str:
         code, char = match.groups()
         return chr(int(code, 16)) if code else _ESCAPED.get(char, char)
 
-    return _ESCAPE.sub(plain, text)
+    text = _ESCAPE.sub(plain, text)
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # halves joined
 
 
 @lru_cache(maxsize=64)
@@ -184,7 +188,7 @@ def _files_of(skill: InstalledSkill) -> tuple[_File, ...]:
         except (OSError, ValueError):
             continue  # binary, or too large to be read by a model
         keys = keys_of(text)
-        squeezed = "" if keys else "".join(text.split())
+        squeezed = "" if keys else _squeezed(text)
         if keys or squeezed:
             found.append(_File(path, keys, squeezed))
     return tuple(found)

@@ -1,173 +1,266 @@
-"""Which files of a skill a command runs, by the text of the command: a best effort."""
+"""Which files of a skill an agent's commands run, by their text: a best effort."""
 
 import json
 import posixpath
 import re
 import shlex
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, Final
 
 from ..skills.folder import SKILL_NAMES
 from ..trials.tools import ToolCall
 from .port import WORKSPACE, InstalledSkill
 
-_LONGEST: Final = 100_000  # characters of a command that are looked at
-_SHELL_KEYS: Final = frozenset({"command", "cmd", "script", "code", "commands", "args", "input"})
+_LONGEST: Final = 20_000  # characters of a command that are looked at
+_DEEPEST: Final = 5  # commands in commands
+_MOST_FILES: Final = 1_000  # of a skill
+_COMMAND_KEYS: Final = ("command", "cmd", "script", "code", "commands", "args", "input")
+_FOLDER_KEYS: Final = ("workdir", "cwd", "dir_path", "directory", "working_directory")
+_SEPARATORS: Final = ";&|()"
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=")
-_ENDS: Final = frozenset({";", "&&", "||", "|", "|&", "&", "(", ")", ";;", "\n", "{", "}"})
-# Words before the command proper; those with a number take one argument.
-_BEFORE: Final = frozenset(
+_NUMBER: Final = re.compile(r"[\d.]+[smhd]?")
+_BEFORE: Final = frozenset(  # words that may stand before a command
     {"sudo", "time", "nohup", "exec", "command", "env", "nice", "timeout", "stdbuf", "xargs"}
-    | {"if", "then", "else", "elif", "while", "until", "do", "!", "eval", "uv", "uvx", "poetry"}
-    | {"npx", "bunx", "pnpm", "run", "busybox", "setsid", "unbuffer", "strace"}
+    | {"if", "then", "else", "elif", "while", "until", "do", "!", "{", "eval", "setsid"}
+    | {"uv", "poetry", "pipenv", "npx", "bunx", "pnpm", "run", "exec", "busybox"}
 )
-_SHELLS: Final = re.compile(r"(?:ba|da|z|k|a|fi)?sh")
+_READERS: Final = frozenset(
+    {"cat", "head", "tail", "less", "more", "grep", "rg", "sed", "awk", "ls", "cp", "mv", "wc"}
+    | {"file", "stat", "diff", "find", "echo", "chmod", "touch", "nl", "od", "sort", "test"}
+)
+_SHELL: Final = re.compile(r"(?:ba|da|z|k|a|fi)?sh")
 _INTERPRETER: Final = re.compile(
-    r"(?:ba|da|z|k|a|fi)?sh|source|\.|python[\d.]*|pypy[\d.]*|node|nodejs|deno|bun|tsx|ts-node"
-    r"|ruby|perl|php|lua|Rscript|pwsh|julia|java|go|awk|gawk|tclsh|make"
+    rf"{_SHELL.pattern}|source|\.|(?:python|pypy)[\d.]*|node|nodejs|deno|bun|tsx|ts-node"
+    r"|ruby|perl|php|lua|Rscript|pwsh|julia|java|go|gawk|awk|tclsh|make"
 )
-_TAKES_VALUE: Final = re.compile(r"-[WXOQIr]|--(?:require|import|loader|env-file)")
+_CODE: Final = ("-c", "-e", "--eval", "-p", "-")  # the program follows, or comes on standard input
+_ONLY_CHECKED: Final = ("-n", "--check", "-l", "--version", "--help")
+_WITH_VALUE: Final = ("-W", "-X", "-O", "-r", "--require", "--import", "--loader", "--env-file")
 _NEVER_RAN: Final = re.compile(
-    r"not found\s*$|No such file or directory|[Pp]ermission denied|cannot execute",
-    re.M,
+    r"not found\s*$|No such file or directory|[Pp]ermission denied|cannot execute", re.M
 )
-_HEREDOC: Final = re.compile(r"<<-?\s*(['\"]?)(\w+)\1(?P<rest>[^\n]*)\n.*?^\s*\2\s*$", re.M | re.S)
+_HEREDOC: Final = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1")
+_SINGLE_QUOTED: Final = re.compile(r"'[^']*'")
 
 
-def files_run(call: ToolCall, output: str, skill: InstalledSkill, *, failed: bool) -> list[str]:
-    """The files of a skill that a call ran, relative to the skill."""
-    if failed and len(output) < 2_000 and _NEVER_RAN.search(output):
-        return []
-    names = [path for path in skill.files if path not in SKILL_NAMES]
-    found = dict[str, None]()
-    for command in strings_of(call):
-        for path in _run_by(command[:_LONGEST], skill, names, WORKSPACE, deep=2):
-            found[path] = None
-    return list(found)
+class Commands:
+    """Looks at the commands of a trial, in order."""
+
+    def __init__(self, skill: InstalledSkill) -> None:
+        self._skill = skill
+        self._names = [path for path in skill.files if path not in SKILL_NAMES][:_MOST_FILES]
+        self._called = dict[str, list[str]]()  # paths by their last part
+        for name in self._names:
+            self._called.setdefault(posixpath.basename(name), []).append(name)
+        self._copies: dict[str, str] = {}  # paths of copies, and which file each is of
+        self._last = WORKSPACE  # the folder that the command at hand is in
+        self._folder = WORKSPACE  # that the last call ended in: some agents keep their shell
+        self.ran: dict[str, None] = {}  # as an ordered set
+
+    def saw(self, call: ToolCall, output: str, *, failed: bool) -> None:
+        """A call that came back."""
+        if failed and len(output) < 2_000 and _NEVER_RAN.search(output):
+            return
+        for folder, command in _commands_of(call):
+            self._last = folder
+            for path in self._run_by(command[:_LONGEST], _DEEPEST):
+                self.ran[path] = None
+            self._folder = self._last
+
+    def _run_by(self, command: str, deep: int) -> Iterator[str]:
+        yield from self._imported_by(command)
+        line, inner = _without_substitutions(_without_heredocs(command).replace("\\\n", " "))
+        for one in inner if deep else ():
+            yield from self._run_by(one, deep - 1)
+        for words in _simple_commands(line):
+            words = self._proper(words)
+            if not words:
+                continue
+            first, rest = words[0], words[1:]
+            program = posixpath.basename(first)
+            if first in ("cd", "pushd"):
+                self._last = self._path(rest[0]) if rest else self._last
+            elif first in ("cp", "install", "ln"):
+                self._copied([word for word in rest if not word.startswith("-")])
+            elif path := self._named_by(first):
+                yield path
+            elif _SHELL.fullmatch(program) and deep and (given := _given_line(rest)) is not None:
+                yield from self._run_by(given, deep - 1)
+            elif _INTERPRETER.fullmatch(program):
+                yield from self._given_file(rest)
+
+    def _proper(self, words: list[str]) -> list[str]:
+        """A command without what may stand before it: assignments, timeout 10, uv run --with x."""
+        at, optional = 0, False
+        while at < len(words):
+            word = words[at]
+            if word in _BEFORE or _ASSIGNMENT.match(word) or _NUMBER.fullmatch(word):
+                optional = False
+            elif at and word.startswith("-"):
+                optional = True
+            elif optional and not (
+                word in _READERS or _INTERPRETER.fullmatch(word) or self._named_by(word)
+            ):
+                optional = False  # the value of the option
+            else:
+                break
+            at += 1
+        return words[at:]
+
+    def _given_file(self, words: list[str]) -> Iterator[str]:
+        """The file that an interpreter is given."""
+        rest = iter(words)
+        for word in rest:
+            if word in _CODE or word in _ONLY_CHECKED:
+                return
+            if word == "-m":
+                module = next(rest, "").replace(".", "/")
+                found = map(self._named_by, (f"{module}.py", f"{module}/__main__.py"))
+                yield from filter(None, found)
+                return
+            if word in _WITH_VALUE:
+                next(rest, "")
+            elif word == "run" or (word.startswith("-") and word != "-f"):
+                continue
+            elif word != "-f":  # of awk and make, before their file
+                if path := self._named_by(word):
+                    yield path
+                return
+
+    def _imported_by(self, command: str) -> Iterator[str]:
+        """Modules of the skill that a program in the command imports."""
+        if "python" not in command or self._skill_name not in command:
+            return
+        for name in self._names:
+            folder, module = posixpath.split(name.removesuffix(".py"))
+            place = posixpath.join(self._skill_name, folder).rstrip("/")
+            if not name.endswith(".py") or f"/{place}" not in command:
+                continue
+            if re.search(rf"\b(?:import|from)\s+(?:\w+\.)*{re.escape(module)}\b", command):
+                yield name
+
+    @property
+    def _skill_name(self) -> str:
+        return posixpath.basename(self._skill.inside)
+
+    def _path(self, word: str) -> str:
+        return posixpath.normpath(posixpath.join(self._last, word))
+
+    def _named_by(self, word: str) -> str | None:
+        """The file of the skill that a word names."""
+        if "/" not in word and "." not in word:
+            return None
+        path = self._path(word)
+        kept = posixpath.normpath(posixpath.join(self._folder, word))
+        return self._copies.get(path) or self._at(path) or self._at(kept)
+
+    def _at(self, path: str) -> str | None:
+        """The file of the skill at a path, wherever an agent has its skills."""
+        for name in self._called.get(posixpath.basename(path), ()):
+            # A variable may stand for the skill's folder, or for one in it.
+            if path.endswith(f"/{self._skill_name}/{name}") or ("$" in path and "/" in name):
+                return name
+        return None
+
+    def _copied(self, words: list[str]) -> None:
+        """Remember copies of the skill's files, which may be run in their place."""
+        if len(words) < 2 or len(self._copies) > 10_000:
+            return
+        *sources, target = words
+        for source in sources:
+            below = self._path(source.rstrip("*") or "/").rstrip("/")
+            for name in self._names:
+                full = f"{self._skill.inside}/{name}"
+                if self._at(below) == name:
+                    rest = posixpath.basename(name)
+                elif full.startswith(f"{below}/"):
+                    rest = full.removeprefix(f"{below}/")
+                else:
+                    continue
+                goal = self._path(target)
+                within = posixpath.join(posixpath.basename(below), rest)
+                for copy in (goal, posixpath.join(goal, rest), posixpath.join(goal, within)):
+                    self._copies[copy] = name
 
 
-def strings_of(call: ToolCall) -> list[str]:
-    """The command lines in the arguments of a call, whatever the tool calls them."""
+def _commands_of(call: ToolCall) -> list[tuple[str, str]]:
+    """The command lines in the arguments of a call, each with the folder that it starts in."""
     try:
         arguments = json.loads(call.arguments)
     except (ValueError, RecursionError):
         return []
     if not isinstance(arguments, dict):
         return []
-    return [
-        text for key, value in arguments.items() if key in _SHELL_KEYS for text in _lines(value)
-    ]
+    given = next((arguments[key] for key in _FOLDER_KEYS if key in arguments), None)
+    folder = posixpath.join(WORKSPACE, given) if isinstance(given, str) else WORKSPACE
+    lines = (_line(arguments.get(key)) for key in _COMMAND_KEYS)
+    return [(folder, line) for line in lines if line]
 
 
-def _lines(value: Any) -> list[str]:
-    """A command as a text, or as a list of words."""
-    if isinstance(value, str):
-        return [value]
+def _line(value: Any) -> str:
+    """A command, given as a text or as a list of words."""
     if isinstance(value, list) and all(isinstance(word, str) for word in value):
-        return [shlex.join(value)]
-    return []
+        return shlex.join(value)
+    return value if isinstance(value, str) else ""
 
 
-def _run_by(
-    command: str, skill: InstalledSkill, names: list[str], folder: str, deep: int
-) -> Iterator[str]:
-    for words in _simple_commands(command):
-        while words and (words[0] in _BEFORE or _ASSIGNMENT.match(words[0])):
-            words = _without_options(words[1:]) if words[0] in _BEFORE else words[1:]
-        if not words:
-            continue
-        first, rest = words[0], words[1:]
-        if first in ("cd", "pushd"):
-            folder = posixpath.normpath(posixpath.join(folder, rest[0])) if rest else folder
-            continue
-        if path := _in_skill(first, skill, names, folder):
-            yield path
-            continue
-        program = posixpath.basename(first)
-        if not _INTERPRETER.fullmatch(program):
-            continue
-        if _SHELLS.fullmatch(program) and deep and (line := _line_of(rest)) is not None:
-            yield from _run_by(line, skill, names, folder, deep - 1)
-        else:
-            yield from _script_of(rest, skill, names, folder)
-
-
-def _script_of(
-    words: list[str], skill: InstalledSkill, names: list[str], folder: str
-) -> Iterator[str]:
-    """What an interpreter is given to run: a file, a module, or code that imports one."""
-    rest = iter(words)
-    for word in rest:
-        if word == "-m":
-            module = next(rest, "").replace(".", "/")
-            for end in (".py", "/__main__.py"):
-                if path := _in_skill(module + end, skill, names, folder):
-                    yield path
-            return
-        if word in ("-c", "-e", "--eval", "-p"):
-            return
-        if word in ("-f", "-I") or _TAKES_VALUE.fullmatch(word):
-            word = next(rest, "") if word != "-I" else ""
-            if path := _in_skill(word, skill, names, folder):
-                yield path
-                return
-        elif not word.startswith("-") and word not in ("run", "exec"):
-            if path := _in_skill(word, skill, names, folder):
-                yield path
-            return
-
-
-def _in_skill(word: str, skill: InstalledSkill, names: list[str], folder: str) -> str | None:
-    """The file of the skill that a word names in a folder."""
-    if "/" not in word and "." not in word:
-        return None
-    path = posixpath.normpath(posixpath.join(folder, word))
-    skill_folder = posixpath.basename(skill.inside)
-    for name in names:
-        if path == f"{skill.inside}/{name}" or path.endswith(f"/{skill_folder}/{name}"):
-            return name
-        # A variable holds the skill's folder, or one in it.
-        if "$" in path and re.search(rf"\$\{{?\w+\}}?(?:/\S*)?/{re.escape(name)}$", path):
-            return name
-        if "$" in path and path.rpartition("/")[2] == posixpath.basename(name) and "/" in name:
-            return name
-    return None
-
-
-def _line_of(words: list[str]) -> str | None:
+def _given_line(words: list[str]) -> str | None:
     """The command line in ``bash -lc "…"``."""
-    for at, word in enumerate(words[:-1]):
-        if re.fullmatch(r"-\w*c", word):
-            return words[at + 1]
-        if not word.startswith("-"):
+    for option, value in pairwise(words):
+        if not option.startswith("-"):
             return None
+        if re.fullmatch(r"-\w*c", option):
+            return value
     return None
 
 
-def _without_options(words: list[str]) -> list[str]:
-    """Without the options, numbers and assignments after a word such as timeout."""
-    at = 0
-    while at < len(words) and re.match(r"-|[\d.]+[smhd]?$", words[at]):
-        at += 1
-    return words[at:]
+def _without_heredocs(command: str) -> str:
+    """A command without the texts that it feeds to others."""
+    lines, end = list[str](), ""
+    for line in command.splitlines():
+        if end:
+            end = "" if line.strip() == end else end
+            continue
+        lines.append(_HEREDOC.sub("", line))
+        if found := _HEREDOC.search(line):
+            end = found[2]
+    return "\n".join(lines)
 
 
-def _simple_commands(command: str) -> Iterator[list[str]]:
-    """The commands of a command line, as words; the content of here-documents is none."""
-    line = _HEREDOC.sub(lambda match: match["rest"] + "\n", command)
-    line = line.replace("\\\n", " ").replace("$(", " ; ( ").replace("`", " ; ")
-    for part in line.split("\n"):
-        lexer = shlex.shlex(part, posix=True, punctuation_chars=";&|()")
-        lexer.whitespace_split = True
-        lexer.commenters = ""
-        words = list[str]()
-        try:
-            for word in lexer:
-                if set(word) <= set(";&|()") or word in _ENDS:
-                    yield words
-                    words = []
-                else:
-                    words.append(word)
-        except ValueError:  # an open quote: what came before it still tells
-            pass
-        yield words
+def _without_substitutions(line: str) -> tuple[str, list[str]]:
+    """A line with a word in place of each ``$(…)`` outside of single quotes, and what they run."""
+    inner, quoted = list[str](), [found.span() for found in _SINGLE_QUOTED.finditer(line)]
+    start = 0
+    while (at := line.find("$(", start)) >= 0 and len(inner) < 30:
+        start = at + 2
+        if any(begin < at < end for begin, end in quoted) or line[start : start + 1] == "(":
+            continue
+        open_ones, end = 1, start
+        while end < len(line) and open_ones:
+            open_ones += {"(": 1, ")": -1}.get(line[end], 0)
+            end += 1
+        inner.append(line[start : end - 1] if not open_ones else line[start:])
+        line = f"{line[:at]}$x{line[end:]}"
+        quoted = [found.span() for found in _SINGLE_QUOTED.finditer(line)]
+        start = at
+    ticks = re.findall(r"`([^`]*)`", line)
+    return re.sub(r"`[^`]*`", "$x", line), [*inner, *ticks]
+
+
+def _simple_commands(line: str) -> Iterator[list[str]]:
+    """The commands of a line, as words."""
+    lexer = shlex.shlex(line.replace("\n", " ; "), posix=True, punctuation_chars=_SEPARATORS)
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    words = list[str]()
+    try:
+        for word in lexer:
+            if set(word) <= set(_SEPARATORS):
+                yield words
+                words = []
+            else:
+                words.append(word)
+    except ValueError:  # an open quote: what came before it still tells
+        pass
+    yield words

@@ -7,6 +7,7 @@ from dataclasses import replace
 from html import escape
 from typing import Final
 
+from ..skills.folder import SKILL_NAMES
 from ..trials.answer import Answer, NoAnswer
 from ..trials.tools import Step, Tool, ToolCall, ToolResult
 from .loop_tools import TOOLS, Toolbox
@@ -65,6 +66,9 @@ class LoopAgent(Agent):
         return recorder.answer("max_turns")
 
 
+AGENT: Final = LoopAgent()
+
+
 def tools_for(skills: Sequence[InstalledSkill]) -> tuple[Tool, ...]:
     """The tools, and one that loads skills if there are any."""
     if not skills:
@@ -91,11 +95,15 @@ def skill_list(skills: Sequence[InstalledSkill]) -> str:
         "  <skill>\n"
         f"    <name>{_xml(skill.installed.name)}</name>\n"
         f"    <description>{_xml(skill.description)}</description>\n"
-        f"    <location>{_xml(skill.inside)}/SKILL.md</location>\n"
+        f"    <location>{_xml(skill.inside)}/{_file_of(skill)}</location>\n"
         "  </skill>\n"
         for skill in skills
     ]
     return f"{SKILLS_INTRO}\n\n<available_skills>\n{''.join(entries)}</available_skills>"
+
+
+def _file_of(skill: InstalledSkill) -> str:
+    return next((name for name in SKILL_NAMES if name in skill.files), SKILL_NAMES[0])
 
 
 def _xml(text: str) -> str:
