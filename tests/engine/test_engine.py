@@ -10,8 +10,9 @@ import pytest
 
 from pytest_upskill.engine import Engine
 from pytest_upskill.engine.budget import Budget
-from pytest_upskill.engine.engine import STOPPED, OpenModel
+from pytest_upskill.engine.engine import OpenModel
 from pytest_upskill.engine.lane import Job, Lane
+from pytest_upskill.engine.reasons import STOPPED
 from pytest_upskill.engine.store import KnownAnswers
 from pytest_upskill.errors import ModelError, SettingsError
 from pytest_upskill.models import Model

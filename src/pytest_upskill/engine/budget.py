@@ -14,7 +14,7 @@ by those in flight just then.
 """
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -97,7 +97,7 @@ class Budget:
         self._counts: dict[str, _Counts] = defaultdict(_Counts)
         # What calls in flight reserve, by key. A running sum of floats would drift, and a question
         # could wait for nothing.
-        self._held: dict[str, _Amount] = {}
+        self._held: dict[str, list[_Amount]] = defaultdict(list)  # two agents may ask the same
         self._at_risk: dict[str, str] = {}  # by model, the call that may turn out dearer
         self.unanswered: list[Unanswered] = []
         self.refused = False  # whether any question was refused
@@ -123,12 +123,12 @@ class Budget:
         counts = self._counts[model]
         worst = self._at_most(question, *counts.worst(question))
         likely = self._at_most(question, *counts.likely(question))
-        in_flight = sum(held.model == model for held in self._held.values())
+        in_flight = sum(held.model == model for held in self._all_held())
         times = 1 if in_flight < counts.calls else _AMPLE
         if counts.calls and self._fits(worst, times):
-            self._held[question.key] = worst
+            self._held[question.key].append(worst)
         elif model not in self._at_risk and self._fits(likely):
-            self._held[question.key] = likely
+            self._held[question.key].append(likely)
             self._at_risk[model] = question.key
         else:
             return False
@@ -140,9 +140,8 @@ class Budget:
         What the server doesn't say is estimated. No question has 0 tokens: such a server does
         not count at all.
         """
-        self._held.pop(question.key, None)
-        if self._at_risk.get(question.model) == question.key:
-            del self._at_risk[question.model]
+        if self._is_limited:
+            self._release(question)
         if paid is None:
             return
         counts = self._counts[question.model]
@@ -157,13 +156,30 @@ class Budget:
         if not answered:
             self.unanswered.append(Unanswered(question.model, paid, told))
 
+    def lose(self, question: Question, spent: Sequence[Usage]) -> None:
+        """Calls that were answered, of a trial that has no answer after all."""
+        for usage in spent:
+            told = bool(usage.input) and usage.output is not None
+            self.unanswered.append(Unanswered(question.model, usage, told))
+
+    def _release(self, question: Question) -> None:
+        if held := self._held.get(question.key):
+            held.pop()
+            if not held:
+                del self._held[question.key]
+        if self._at_risk.get(question.model) == question.key:
+            del self._at_risk[question.model]
+
+    def _all_held(self) -> list[_Amount]:
+        return [one for held in self._held.values() for one in held]
+
     @property
     def _is_limited(self) -> bool:
         return self._most_tokens is not None or self._most_cost is not None
 
     def _fits(self, wanted: _Amount, times: int = 1) -> bool:
         """Whether there is room for a call beside those in flight, or for so many of each."""
-        held = [wanted, *self._held.values()]
+        held = [wanted, *self._all_held()]
         tokens = self._tokens + times * sum(one.tokens for one in held)
         usd = self._cost + times * sum(one.usd for one in held)
         return (self._most_tokens is None or tokens <= self._most_tokens) and (

@@ -15,10 +15,8 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from random import Random
-from typing import Final
 
-from .._util.keys import without_keys
-from .._util.texts import one_line, plain
+from .._util.texts import plain
 from ..checks.judging import first_questions, is_worth_keeping
 from ..errors import ModelError, Spell, UpskillError, spelled
 from ..models import Model
@@ -26,12 +24,12 @@ from ..models.sdk import MORE_TIME
 from ..trials.answer import Answer, NoAnswer, Reply, Usage
 from ..trials.plan import Plan
 from ..trials.trial import Question, Rubric
+from .agent_jobs import AgentJobs, Trials
 from .budget import Budget
 from .lane import Job, Lane
 from .pace import PATIENCE, Limit, pause
+from .reasons import STOPPED, adapter_error, minutes, unexpected
 from .store import KnownAnswers
-
-STOPPED: Final = "not asked: the run was stopped"
 
 OpenModel = Callable[[str], Awaitable[Model]]
 
@@ -48,6 +46,8 @@ class Engine:
         answers: KnownAnswers | None = None,
         budget: Budget | None = None,
         spell: Spell = str,
+        open_trials: Callable[[], Trials] | None = None,
+        agents_at_once: int | None = None,
     ) -> None:
         self._open_model = open_model
         self.budget = budget or Budget()
@@ -66,6 +66,8 @@ class Engine:
         self._reason = STOPPED
         self._random = Random()
         self._tasks: set[asyncio.Task[None]] = set()
+        ways = (self._lane, self._pump, self._answers, self.budget, spell)
+        self._agents = AgentJobs(open_trials, agents_at_once, *ways)
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -107,6 +109,11 @@ class Engine:
     @property
     def in_flight(self) -> int:
         return self._in_flight
+
+    @property
+    def agents_at_work(self) -> tuple[int, int]:
+        """How many agents are at work, and the turns that they have had so far."""
+        return self._agents.at_work, self._agents.turns
 
     @property
     def pausing(self) -> int:
@@ -186,7 +193,7 @@ class Engine:
 
     def _give_up(self, bug: BaseException) -> None:
         """A bug of ours: end the run with an error, as nobody may wait for a reply for ever."""
-        self._reason, self._stopped = _unexpected(bug), True
+        self._reason, self._stopped = unexpected(bug), True
         with self._lock:
             jobs = list(self._jobs.values())
         for job in jobs:
@@ -202,21 +209,29 @@ class Engine:
                 job.settle(known)
                 self._proven.add(name)
                 continue
-            if name not in self._lanes:
-                self._lanes[name] = Lane(name)
-            self._lanes[name].waiting.append(job)
+            if job.question.task:
+                self._agents.add(job)
+            else:
+                self._lane(name).add(job)
         for name in self._proven & self._lanes.keys():
             self._lanes[name].prove()
         self._pump()
 
+    def _lane(self, name: str) -> Lane:
+        return self._lanes.setdefault(name, Lane(name))
+
     def _pump(self) -> None:
-        """Start as many calls as the limits allow, in the order of the questions."""
+        """Start as many calls and agents as the limits allow, in the order of the questions."""
         for lane in self._lanes.values():
             if self._stopped or lane.dead:
                 lane.settle_all(lane.dead or self._reason)
             elif lane.waiting and lane.model is None and not lane.opening:
                 lane.opening = True
                 self._begin(self._open(lane))
+        if self._stopped:
+            self._agents.stop(self._reason)
+        dead = {name: lane.dead for name, lane in self._lanes.items() if lane.dead}
+        self._agents.begin(dead, self._begin)
         waiting = set[Lane]()  # for calls in flight, which may spend less than they reserved
         now = self._now()
         while self._in_flight < self._concurrency:
@@ -232,7 +247,8 @@ class Engine:
                 waiting.add(lane)
                 continue
             self._in_flight += 1
-            self._begin(self._run(lane, lane.take(now)))
+            job = lane.take(now)
+            job.task = self._begin(self._run(lane, job))
         self._set_alarm(now)
 
     def _set_alarm(self, now: float) -> None:
@@ -248,10 +264,11 @@ class Engine:
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
 
-    def _begin(self, work: Coroutine[None, None, None]) -> None:
+    def _begin(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
+        return task
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -270,7 +287,7 @@ class Engine:
         except asyncio.CancelledError:
             lane.dead = STOPPED
         except (Exception, SystemExit) as bug:  # a script may call sys.exit()
-            lane.dead = _adapter_error(lane, bug)
+            lane.dead = adapter_error(lane.name, bug)
         self._pump()
 
     async def _run(self, lane: Lane, job: Job) -> None:
@@ -280,7 +297,7 @@ class Engine:
         except asyncio.CancelledError:
             reply = NoAnswer(STOPPED)
         except BaseException as bug:
-            reply = NoAnswer(f"{lane.name}: {_unexpected(bug)}")
+            reply = NoAnswer(f"{lane.name}: {unexpected(bug)}")
         lane.give_back(job)
         self._in_flight -= 1
         self.budget.settle(job.question, job.paid, answered=isinstance(reply, Answer))
@@ -296,7 +313,10 @@ class Engine:
         asked_at = time.time()
         try:
             async with asyncio.timeout(max(0.0, self._timeout - job.spent)):
-                answer = await lane.model.ask(job.question.without_keys())
+                if job.send:
+                    answer = await job.send(lane.model)
+                else:
+                    answer = await lane.model.ask(job.question.without_keys())
             if not isinstance(answer, Answer):
                 raise TypeError(f"ask returned {answer!r}, not an Answer")
             answer = answer.without_keys()  # before it is stored, graded or shown
@@ -308,12 +328,12 @@ class Engine:
             job.paid = None if error.paid is None else Usage(*error.paid)
             return self._failed(lane, job, error)
         except (Exception, SystemExit) as bug:  # a script may call sys.exit()
-            return NoAnswer(_adapter_error(lane, bug))
+            return NoAnswer(adapter_error(lane.name, bug))
         job.paid = answer.usage
         lane.note_answer(job, answer)
         seconds = self._now() - job.asked
         answer = replace(answer, seconds=seconds, asked_at=asked_at, quotas=())
-        if is_worth_keeping(job.question, answer):
+        if not job.part and is_worth_keeping(job.question, answer):
             self._answers.put(job.question, answer)
         return answer
 
@@ -343,9 +363,9 @@ class Engine:
         if lane.note_refusal(job, error, now, self._random):
             lane.ask_again(job)
             return None
-        why = f" (no call was taken for {_minutes(PATIENCE)})"
+        why = f" (no call was taken for {minutes(PATIENCE)})"
         if error.retry_after and error.retry_after > PATIENCE:
-            why = f" (it asks to wait for {_minutes(error.retry_after)})"
+            why = f" (it asks to wait for {minutes(error.retry_after)})"
         lane.dead = lane.dead or f"{lane.name}: {error.message(self._spell, why)}"
         return NoAnswer(lane.dead)
 
@@ -360,6 +380,8 @@ class Engine:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        with suppress(Exception):
+            await self._agents.close()
         for lane in self._lanes.values():
             if lane.model:
                 # An adapter that can't close must not lose the run.
@@ -367,26 +389,3 @@ class Engine:
                     await lane.model.close()
         with suppress(Exception):  # each answer was stored when it came
             self._answers.close()
-
-
-def _minutes(seconds: float) -> str:
-    hours = seconds / 3600
-    return (
-        f"{round(60 * hours)} min" if hours < 2 else f"{round(hours)} h" if hours < 48 else "days"
-    )
-
-
-def _unexpected(bug: BaseException) -> str:
-    return f"unexpected error: {_told(bug)}. Please report it"
-
-
-def _adapter_error(lane: Lane, bug: BaseException) -> str:
-    """An adapter raised something other than ModelError: report it and carry on."""
-    return f"{lane.name}: the adapter raised {_told(bug)}"
-
-
-def _told(bug: BaseException) -> str:
-    try:
-        return one_line(without_keys(repr(bug)), 200)
-    except Exception:  # foreign code may raise what can't even be shown
-        return type(bug).__name__

@@ -1,5 +1,6 @@
 """The questions to one model on their way: queued, limited, asked again."""
 
+import asyncio
 from bisect import insort
 from collections import deque
 from collections.abc import MutableSequence
@@ -8,6 +9,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
+from ..agents.port import Send
 from ..errors import ModelError
 from ..models import Model
 from ..trials.answer import Answer, NoAnswer, Reply, Usage
@@ -37,6 +39,9 @@ class Job:
     asked: float = 0.0  # when the last attempt started
     call: int = 0  # its number in the lane
     paid: Usage | None = None  # for the last attempt; None is nothing
+    send: Send | None = None  # asks in place of the model's ``ask``
+    part: bool = False  # a call of a trial, whose number it has
+    task: "asyncio.Task[None] | None" = None  # of the last attempt
 
     def may_retry(self, wait: float, error: ModelError, timeout: float) -> bool:
         """Whether to ask again after ``wait`` seconds."""
@@ -69,6 +74,22 @@ class Lane:
     def __post_init__(self) -> None:
         self._pace = Pace()
         self._quotas = Quotas()
+
+    def add(self, job: Job) -> None:
+        """Put a job in its place, by number; most come last."""
+        if self.waiting and self.waiting[-1].number > job.number:
+            insort(self.waiting, job, key=lambda job: job.number)
+        else:
+            self.waiting.append(job)
+
+    def forget(self, job: Job) -> None:
+        """Nobody waits for a job any more."""
+        for queue in (self.waiting, self.refused, self.stubborn):
+            if job in queue:
+                queue.remove(job)
+        self.pausing.discard(job)
+        if job.task:
+            job.task.cancel()
 
     @property
     def next(self) -> Job:

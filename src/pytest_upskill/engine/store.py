@@ -8,21 +8,31 @@ again, what can't be written is tried again at the end, and the run says so.
 import json
 import sqlite3
 import time
+import zlib
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from .._util.texts import counted, digest
 from ..errors import shown
-from ..trials.answer import Answer, Reply, Usage, extras_from_json, extras_to_json, known_seconds
+from ..trials.answer import (
+    Answer,
+    Reply,
+    Usage,
+    activity_from_json,
+    extras_from_json,
+    extras_to_json,
+    known_seconds,
+)
 from ..trials.trial import Question
 from . import database
 from .database import Row
 
 FOLDER: Final = ".upskill"
 FILE_NAME: Final = "answers.sqlite"
+_WORTH_PACKING: Final = 1000  # characters
 _MOST_DAMAGES: Final = 3  # of one run; then the disk is broken, not the store
 _ERRORS: Final = (sqlite3.Error, OSError, OverflowError, UnicodeEncodeError)
 
@@ -63,13 +73,14 @@ class Store:
 
     def put(self, key: str, model: str, answer: Answer) -> None:
         """Store an answer; never an error, since the answer itself is good."""
-        usage, extras = answer.usage, extras_to_json(answer.files, answer.transcript)
+        usage = answer.usage
+        extras = extras_to_json(answer.files, answer.transcript, answer.activity)
         if usage.written:
             extras["written"] = usage.written
         counts = (usage.input, usage.output, usage.cached)
         self._unsaved[key] = (
             *(key, model, answer.text, *counts, answer.stop, answer.seconds, time.time()),
-            json.dumps(extras) if extras else None,
+            _packed(extras, answer.workspace),
         )
         self._carried.discard(key)
         self._save()
@@ -242,10 +253,11 @@ def _answer(row: Row) -> Answer | None:
     if not isinstance(text, str) or not isinstance(stop, str):
         return None  # SQLite keeps any type in any column
     try:
-        more = json.loads(extras or "{}")
+        more, workspace = _unpacked(extras)
         files, transcript = extras_from_json(more)
         usage = Usage(tokens_in, tokens_out, cached, more.get("written", 0))
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        activity = activity_from_json(more)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, zlib.error):
         return None
     return Answer(
         text,
@@ -255,7 +267,25 @@ def _answer(row: Row) -> Answer | None:
         stored=True,
         files=files,
         transcript=transcript,
+        activity=activity,
+        workspace=workspace,
     )
+
+
+def _packed(extras: dict[str, Any], workspace: bytes) -> str | bytes | None:
+    """What goes into the column of extras; what an agent leaves is long, so it is compressed."""
+    text = json.dumps(extras) if extras else ""
+    if len(text) < _WORTH_PACKING and not workspace:
+        return text or None
+    packed = zlib.compress(text.encode())
+    return len(packed).to_bytes(8, "big") + packed + workspace
+
+
+def _unpacked(data: str | bytes | None) -> tuple[dict[str, Any], bytes]:
+    if not isinstance(data, bytes):
+        return json.loads(data or "{}"), b""
+    end = 8 + int.from_bytes(data[:8], "big")
+    return json.loads(zlib.decompress(data[8:end]) or b"{}"), data[end:]
 
 
 class KnownAnswers:

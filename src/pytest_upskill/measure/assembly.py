@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
 from .._util.keys import know, password_of
+from ..engine.agent_jobs import Trials
 from ..engine.budget import Budget
 from ..engine.engine import Engine
 from ..engine.recording import ReplayedAnswers, load_recording
@@ -131,6 +132,8 @@ class Assembly:
                 settings.max_tokens, settings.max_cost, cache(self.price_of), budget_hint
             ),
             spell=spell,
+            open_trials=partial(_agent_trials, settings, self.price_of),
+            agents_at_once=settings.agents_at_once,
         )
 
     def _answers(
@@ -143,3 +146,13 @@ class Assembly:
         return StoredAnswers(
             lambda: Store(stored, notify), lambda name: identities[name], fresh=settings.fresh
         )
+
+
+def _agent_trials(settings: Settings, price_of: Callable[[str], Price | None]) -> Trials:
+    """Who carries out the trials of agents; imported only if there are any."""
+    from ..agents.names import agent_named
+    from ..agents.sandboxes.choice import kind_of
+    from ..agents.trial import AgentTrials
+
+    kind = partial(kind_of, settings.sandbox, settings.image)
+    return AgentTrials(agent_named, kind, settings.agent_timeout, price_of)

@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 
 from ..engine import Engine, LinkClient, LinkServer
-from ..engine.engine import STOPPED
+from ..engine.reasons import STOPPED
 from ..errors import UpskillError
 from ..trials.answer import NoAnswer, Reply
 from ..trials.plan import Plan

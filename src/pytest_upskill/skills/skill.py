@@ -117,6 +117,12 @@ def body_of(data: bytes) -> str:
     return parse(decoded(data, "replace")).body
 
 
+def summary_of(data: bytes) -> tuple[str, str]:
+    """The description and the body of a SKILL.md, even if there is something wrong with it."""
+    parsed = parse(decoded(data, "replace"))
+    return _description(parsed), parsed.body
+
+
 def is_valid_name(name: str) -> bool:
     """Whether the specification allows a name."""
     good = all(char == "-" or (char.isalnum() and char == char.lower()) for char in name)

@@ -1,7 +1,10 @@
 """What an agent did on the way to its answer."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+
+from .._util.keys import without_keys
 
 _LISTS = ("opened", "read", "scripts", "findings")
 
@@ -18,6 +21,10 @@ class Activity:
     scripts: tuple[str, ...] = ()  # files of the tested skill that it ran
     findings: tuple[str, ...] = ()  # what was refused or left out, in words
 
+    def without_keys(self) -> "Activity":
+        lists: Any = {name: tuple(map(without_keys, getattr(self, name))) for name in _LISTS}
+        return replace(self, **lists)
+
     def to_json(self) -> dict[str, Any]:
         return {**vars(self), **{name: list(getattr(self, name)) for name in _LISTS}}
 
@@ -29,3 +36,21 @@ class Activity:
             raise ValueError("turns and tool_calls must be whole numbers")
         lists = {name: tuple(str(one) for one in data.get(name, ())) for name in _LISTS}
         return cls(turns, calls, activated, **lists)
+
+
+def joined_activity(activities: Sequence[Activity | None]) -> Activity | None:
+    """Of several answers of one trial; None if no agent gave any of them."""
+    known = [one for one in activities if one is not None]
+    if not known:
+        return None
+    lists = {
+        name: tuple(dict.fromkeys(word for one in known for word in getattr(one, name)))
+        for name in _LISTS
+    }
+    activated = [one.activated for one in known if one.activated is not None]
+    return Activity(
+        sum(one.turns for one in known),
+        sum(one.tool_calls for one in known),
+        any(activated) if activated else None,
+        **lists,
+    )

@@ -1,5 +1,7 @@
 """What came of a question: an Answer, or NoAnswer with the reason."""
 
+import base64
+import binascii
 import hashlib
 import re
 import unicodedata
@@ -9,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, get_args
 
 from .._util.keys import without_keys
-from .activity import Activity
+from .._util.texts import counted, plain
+from .activity import Activity, joined_activity
 from .tools import ToolCall
 from .transcript import Transcript, Turn
 
@@ -99,13 +102,14 @@ Change = Literal["made", "changed", "deleted"]
 
 @dataclass(frozen=True)
 class AnswerFile:
-    """A file that an agent left behind."""
+    """A file that an agent left behind, or removed."""
 
     path: str  # relative to the agent's workspace, with forward slashes
-    text: str | None  # None if it is binary or larger than MAX_FILE_BYTES
+    text: str | None  # None if it is binary, larger than MAX_FILE_BYTES or deleted
     size: int  # in bytes
-    digest: str  # SHA-256 of its bytes
+    digest: str  # SHA-256 of its bytes; empty if it is deleted
     change: Change = "made"
+    data: str = ""  # a small image, as base64
 
     @classmethod
     def of(cls, path: str, data: bytes) -> "AnswerFile":
@@ -116,7 +120,10 @@ class AnswerFile:
         return cls(path, text, len(data), hashlib.sha256(data).hexdigest())
 
     def to_json(self) -> dict[str, Any]:
-        return {**vars(self)}
+        data = {**vars(self)}
+        if not self.data:
+            del data["data"]  # as most files have none
+        return data
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "AnswerFile":
@@ -131,6 +138,7 @@ class AnswerFile:
             size,
             str(data["digest"]),
             change,
+            str(data.get("data", "")),
         )
 
 
@@ -142,7 +150,8 @@ class Answer:
     and the transcript of how it got there.
 
     ``stop`` is ``end``, ``length`` (cut off by the output limit), ``refusal``, or the provider's
-    own word. ``stored``: it comes from the cache or a recording, not from a call of this run.
+    own word; for an agent also ``max_turns`` or ``time``, its own limits. ``stored``: it comes
+    from the cache or a recording, not from a call of this run.
     """
 
     text: str
@@ -178,6 +187,8 @@ class Answer:
     @property
     def nothing(self) -> str:
         """Why there is nothing to grade; empty if there is something."""
+        if self.activity is not None:
+            return self._nothing_of_agent(self.activity)
         if not self.is_empty:
             return "the model refused to answer" if self.refused else ""
         if self.refused:
@@ -186,6 +197,20 @@ class Answer:
         if self.stop == "length":
             why += ", cut off by the output limit"
         return f"the answer is {why}"
+
+    def _nothing_of_agent(self, activity: Activity) -> str:
+        """The same for an agent: one that reached a limit, or left no last word, has failed."""
+        if self.stop == "max_turns":
+            return f"the agent stopped at its limit of {counted(activity.turns, 'turn')}"
+        if self.stop == "time":
+            limit = f" of {plain(round(self.seconds, 1))} seconds" if self.seconds else ""
+            return f"the agent stopped at its time limit{limit}"
+        if self.refused:
+            return "the model refused to go on"
+        if not _has_ink(_FENCE_LINE.sub("", without_reasoning(self.text))):
+            cut = ", cut off by the output limit" if self.stop == "length" else ""
+            return f"the agent's final answer is empty{cut}"
+        return ""
 
     def without_keys(self) -> "Answer":
         """Without the keys of this process, which a server may echo and a model repeat."""
@@ -200,6 +225,7 @@ class Answer:
             stop=without_keys(self.stop),
             files=tuple(files),
             transcript=tuple(turns),
+            activity=self.activity and self.activity.without_keys(),
             calls=tuple(call.without_keys() for call in self.calls),
             thinking=without_keys(self.thinking),
             raw=without_keys(self.raw),
@@ -207,13 +233,16 @@ class Answer:
 
     def to_json(self) -> dict[str, Any]:
         """All but ``stored``, ``asked_at`` and ``quotas``, which depend on the run."""
-        return {
+        data = {
             "text": self.text,
             "usage": self.usage.to_json(),
             "stop": self.stop,
             "seconds": self.seconds,
-            **extras_to_json(self.files, self.transcript),
+            **extras_to_json(self.files, self.transcript, self.activity),
         }
+        if self.workspace:
+            data["workspace"] = base64.b64encode(self.workspace).decode()
+        return data
 
     @classmethod
     def from_json(cls, data: dict[str, Any], *, stored: bool = False) -> "Answer":
@@ -229,6 +258,8 @@ class Answer:
             stored,
             files=files,
             transcript=transcript,
+            activity=activity_from_json(data),
+            workspace=_bytes(data.get("workspace", "")),
         )
 
 
@@ -256,6 +287,8 @@ def joined(answers: Sequence[Answer]) -> Answer:
         all(answer.stored for answer in answers),
         files=tuple({file.path: file for answer in answers for file in answer.files}.values()),
         transcript=tuple(turn for answer in answers for turn in answer.transcript),
+        activity=joined_activity([answer.activity for answer in answers]),
+        workspace=answers[-1].workspace,
     )
 
 
@@ -286,16 +319,33 @@ def _has_ink(text: str) -> bool:
     )
 
 
-def extras_to_json(files: Sequence[AnswerFile], transcript: Transcript) -> dict[str, Any]:
+def extras_to_json(
+    files: Sequence[AnswerFile], transcript: Transcript, activity: Activity | None = None
+) -> dict[str, Any]:
     """What an agent's answer has beyond a text: no keys at all for a plain completion."""
     data: dict[str, Any] = {}
     if files:
         data["files"] = [file.to_json() for file in files]
     if transcript:
         data["transcript"] = [turn.to_json() for turn in transcript]
+    if activity:
+        data["activity"] = activity.to_json()
     return data
 
 
 def extras_from_json(data: dict[str, Any]) -> tuple[tuple[AnswerFile, ...], Transcript]:
     files = tuple(AnswerFile.from_json(file) for file in data.get("files", ()))
     return files, tuple(Turn.from_json(turn) for turn in data.get("transcript", ()))
+
+
+def activity_from_json(data: dict[str, Any]) -> Activity | None:
+    """The activity among the extras, if there is one."""
+    found = data.get("activity")
+    return None if found is None else Activity.from_json(found)
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error:
+        raise ValueError("not base64") from None

@@ -1,0 +1,87 @@
+"""The workspace that trials start with: a case's files, and what its setup made of them.
+
+The setup runs once for all trials of a case, in a sandbox that has no skill, so all arms and runs
+start with the same bytes. Only what it leaves in the workspace counts.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from .._util.texts import digest, one_line, plain
+from ..trials.task import StartFile, Task
+from .port import NoAnswerError, Room, SandboxKind
+from .snapshot import TooLargeError, Workspace, fill, is_safe, pack, unpack
+
+_SHOWN: int = 300  # characters of what a setup said
+
+RoomOf = Callable[[Task], Awaitable[Room]]
+
+
+@dataclass(frozen=True)
+class Start:
+    """How a workspace starts."""
+
+    file: Path | None  # the packed workspace, if a setup made it
+    files: tuple[StartFile, ...]
+    seconds: float = 0.0  # of the setup
+
+    async def workspace(self) -> Workspace:
+        if self.file is None:
+            return Workspace(self.files)
+        return unpack(await asyncio.to_thread(self.file.read_bytes))
+
+
+class Setups:
+    """The setups of a run, each run when a trial first needs it."""
+
+    def __init__(self, kind: SandboxKind, folder: Path, timeout: float, room_of: RoomOf) -> None:
+        self._kind = kind
+        self._folder = folder
+        self._timeout = timeout
+        self._room_of = room_of
+        self._starts: dict[str, asyncio.Task[Start]] = {}
+
+    async def start_of(self, task: Task) -> Start:
+        """NoAnswerError if the setup fails, SandboxError if it can't run."""
+        for file in task.files:
+            if not is_safe(file.path):
+                raise NoAnswerError(f"the path {file.path!r} leads out of the workspace")
+        if not task.setup:
+            return Start(None, task.files)
+        key = digest(task.setup, task.image, repr(task.needs), *(one.digest for one in task.files))
+        if key not in self._starts:
+            target = self._folder / f"start-{len(self._starts)}"
+            self._starts[key] = asyncio.create_task(self._run(task, target))
+        # Shielded, as one trial that is cancelled must not take it from the others.
+        return await asyncio.shield(self._starts[key])
+
+    async def close(self) -> None:
+        for running in self._starts.values():
+            running.cancel()
+        await asyncio.gather(*self._starts.values(), return_exceptions=True)
+
+    async def _run(self, task: Task, target: Path) -> Start:
+        sandbox = await self._kind.open(await self._room_of(task))
+        try:
+            await fill(sandbox, Workspace(task.files))
+            ran = await sandbox.run(task.setup, timeout=self._timeout)
+            said = ran.output.decode("utf-8", "replace").strip()[-_SHOWN:]
+            tail = f": {one_line(said, _SHOWN)}" if said else ""
+            if ran.timed_out:
+                raise NoAnswerError(f"setup failed: no end within {plain(self._timeout)} s{tail}")
+            if ran.exit:
+                raise NoAnswerError(f"setup failed: {_status(ran.exit)}{tail}")
+            try:
+                packed = await pack(sandbox, await sandbox.tree())
+            except TooLargeError as error:
+                raise NoAnswerError(f"setup failed: it makes a workspace of {error}") from None
+        finally:
+            await sandbox.close()
+        await asyncio.to_thread(target.write_bytes, packed)
+        return Start(target, (), ran.seconds)
+
+
+def _status(status: int) -> str:
+    return f"signal {-status}" if status < 0 else f"exit {status}"

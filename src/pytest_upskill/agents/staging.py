@@ -1,0 +1,55 @@
+"""Skills as agents get them: a read-only copy, made once per run."""
+
+import asyncio
+import os
+from pathlib import Path
+
+from ..errors import InputError
+from ..skills.folder import SKILL_NAMES
+from ..skills.skill import summary_of
+from ..trials.installing import digest_of_copy, skill_files
+from ..trials.task import Installed, StartFile
+from .port import InstalledSkill, NoAnswerError
+
+
+class Staging:
+    """The copies of a run, each made when a trial first needs it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._copies: dict[Installed, asyncio.Future[InstalledSkill]] = {}
+
+    async def installed_skill(self, installed: Installed) -> InstalledSkill:
+        """NoAnswerError if the skill has changed since the run began, or can't be read."""
+        if installed not in self._copies:
+            target = self._folder / f"skill-{len(self._copies)}"
+            making = asyncio.to_thread(installed_skill, installed, target)
+            self._copies[installed] = asyncio.ensure_future(making)
+        # Shielded, as one trial that is cancelled must not take the copy from the others.
+        return await asyncio.shield(self._copies[installed])
+
+
+def installed_skill(installed: Installed, target: Path) -> InstalledSkill:
+    """Copy a skill's files into a new folder."""
+    try:
+        files = skill_files(Path(installed.folder), installed.ref, installed.without)
+    except InputError as error:
+        raise NoAnswerError(f"the skill {installed.name} can't be read: {error}") from None
+    if digest_of_copy(files) != installed.digest:
+        raise NoAnswerError(f"the skill {installed.name} has changed since the run began")
+    try:
+        for file in files:
+            _write(file, target / file.path)
+        for folder, _, _ in os.walk(target, topdown=False):
+            Path(folder).chmod(0o555)
+    except OSError as error:
+        raise NoAnswerError(f"the skill {installed.name} can't be copied: {error}") from None
+    texts = {file.path: file.data for file in files}
+    description, body = summary_of(next((texts[n] for n in SKILL_NAMES if n in texts), b""))
+    return InstalledSkill(installed, description, body, tuple(texts), str(target))
+
+
+def _write(file: StartFile, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(file.data)
+    target.chmod(0o555 if file.executable else 0o444)

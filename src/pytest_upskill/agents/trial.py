@@ -1,0 +1,207 @@
+"""How a trial is carried out: stage skills, open a sandbox, run the agent, keep what it left."""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Final
+
+from .._util.keys import without_keys
+from .._util.texts import one_line
+from ..models.prices import Price, cost
+from ..trials.activity import Activity
+from ..trials.answer import Answer, NoAnswer, Reply
+from ..trials.task import Task
+from ..trials.trial import Question
+from .left_behind import files_left, snapshot_of
+from .port import (
+    Agent,
+    Call,
+    Mount,
+    NoAnswerError,
+    Room,
+    SandboxError,
+    SandboxKind,
+    Send,
+)
+from .recorder import PriceOf, Recorder
+from .run_folder import remove, run_folder
+from .setup import Setups, Start
+from .snapshot import fill
+from .staging import Staging
+
+_GRACE: Final = 5.0  # seconds for an agent to end
+_COLLECTING: Final = 120.0  # seconds to furnish a sandbox, and to read what is left in it
+_LOOK: Final = 0.05
+
+
+class AgentTrials:
+    """Carries out the trials of a run, in the engine's loop."""
+
+    def __init__(
+        self,
+        agent_named: Callable[[str], Agent],
+        sandbox_kind: Callable[[], SandboxKind],
+        timeout: float,
+        price_of: Callable[[str], Price | None] = lambda _: None,
+    ) -> None:
+        self._agent_named = agent_named
+        self._sandbox_kind = sandbox_kind
+        self._timeout = timeout
+        self._price_of = price_of
+        self._agents: dict[str, Agent] = {}
+        self._workshop: Workshop | None = None
+
+    def is_heavy(self, agent: str) -> bool:
+        return self._agent(agent).heavy
+
+    async def run(self, question: Question, call: Call) -> Reply:
+        """What came of a trial; nothing is raised but cancellation."""
+        assert question.task
+        if self._workshop is None:
+            self._workshop = Workshop(self._sandbox_kind(), self._timeout)
+        agent = self._agent(question.task.agent)
+        price = partial(cost, self._price_of(question.model))
+        return await run_trial(agent, question, call, self._workshop, price)
+
+    async def close(self) -> None:
+        if self._workshop:
+            await self._workshop.close()
+
+    def _agent(self, name: str) -> Agent:
+        if name not in self._agents:
+            self._agents[name] = self._agent_named(name)
+        return self._agents[name]
+
+
+class Workshop:
+    """What the trials of a run share."""
+
+    def __init__(self, kind: SandboxKind, timeout: float) -> None:
+        self.kind = kind
+        self.timeout = timeout
+        self._folder = Path(mkdtemp(dir=run_folder()))
+        self.staging = Staging(self._folder)
+        self.setups = Setups(kind, self._folder, timeout, room_of)
+
+    async def close(self) -> None:
+        await self.setups.close()
+        remove(self._folder)
+
+
+async def room_of(task: Task) -> Room:
+    """A sandbox as a task needs it, without a skill."""
+    mounts = tuple(Mount(path, path) for path in task.needs.paths)
+    return Room(mounts, network=task.needs.network, image=task.image)
+
+
+async def run_trial(
+    agent: Agent, question: Question, call: Call, workshop: Workshop, price: PriceOf
+) -> Reply:
+    asked_at, task = time.time(), question.task
+    assert task
+    try:
+        async with asyncio.timeout(workshop.timeout + _COLLECTING):
+            skills = [await workshop.staging.installed_skill(one) for one in task.skills]
+            start = await workshop.setups.start_of(task)
+        recorder = Recorder(question, skills, price)
+        answer = await _in_sandbox(agent, task, call, workshop, recorder, start)
+        return replace(answer, asked_at=asked_at)
+    except NoAnswerError as error:
+        return NoAnswer(str(error))
+    except SandboxError as error:
+        return NoAnswer(f"{task.agent}: {one_line(without_keys(str(error)), 500)}")
+    except TimeoutError:
+        return NoAnswer(f"{task.agent}: the sandbox was not ready in time")
+    except Exception as bug:  # an agent of a conftest.py may raise anything
+        return NoAnswer(f"{task.agent}: the agent raised {_told(bug)}")
+
+
+def _told(bug: BaseException) -> str:
+    try:
+        return one_line(without_keys(repr(bug)), 300)
+    except Exception:  # foreign code may raise what can't even be shown
+        return type(bug).__name__
+
+
+async def _in_sandbox(
+    agent: Agent,
+    task: Task,
+    call: Call,
+    workshop: Workshop,
+    recorder: Recorder,
+    start: Start,
+) -> Answer:
+    room = await room_of(task)
+    mounts = (*room.mounts, *(Mount(skill.host, skill.inside) for skill in recorder.skills))
+    sandbox = await workshop.kind.open(replace(room, mounts=mounts))
+    try:
+        async with asyncio.timeout(_COLLECTING):
+            await fill(sandbox, await start.workspace())
+            before = await sandbox.tree()
+        clock = _Clock(call, max(0.0, workshop.timeout - start.seconds))
+        answer = await _within(clock, agent.run(sandbox, clock, recorder))
+        answer = answer or recorder.answer("time")
+        answer = replace(answer, seconds=clock.seconds + start.seconds)
+        if answer.stop == "time":
+            answer = replace(answer, seconds=workshop.timeout)
+        async with asyncio.timeout(_COLLECTING):
+            after = await sandbox.tree()
+            activity = answer.activity or Activity()
+            findings = list(activity.findings)
+            files = await files_left(sandbox, before, after, findings)
+            workspace = await snapshot_of(sandbox, after, findings)
+    finally:
+        await sandbox.close()
+    activity = replace(activity, findings=tuple(findings))
+    return replace(answer, files=files, workspace=workspace, activity=activity)
+
+
+@dataclass
+class _Clock:
+    """A trial's time. The wait for a place among the calls is not the agent's, so not in it."""
+
+    call: Call
+    limit: float
+    calling: int = 0
+    _waited: float = 0.0
+    _began: float = field(default_factory=lambda: asyncio.get_running_loop().time())
+
+    @property
+    def seconds(self) -> float:
+        return asyncio.get_running_loop().time() - self._began - self._waited
+
+    async def __call__(self, question: Question, send: Send | None = None) -> Reply:
+        began = asyncio.get_running_loop().time()
+        self.calling += 1
+        try:
+            reply = await self.call(question, send)
+        finally:
+            self.calling -= 1
+        taken = asyncio.get_running_loop().time() - began
+        worked = reply.seconds if isinstance(reply, Answer) else None
+        self._waited += max(0.0, taken - (taken if worked is None else worked))
+        return reply
+
+
+async def _within(clock: _Clock, running: Coroutine[None, None, Answer]) -> Answer | None:
+    """The agent's answer; None if its time is over.
+
+    A call has a time limit of its own: it ends before the agent's limit is looked at.
+    """
+    task = asyncio.get_running_loop().create_task(running)
+    try:
+        while not task.done():
+            left = clock.limit - clock.seconds
+            if left <= 0 and not clock.calling:
+                return None
+            await asyncio.wait({task}, timeout=max(left, _LOOK))
+        return task.result()
+    finally:
+        task.cancel()
+        with suppress(Exception, asyncio.CancelledError):
+            await asyncio.wait({task}, timeout=_GRACE)

@@ -1,0 +1,155 @@
+"""Trials of agents: each waits for a place, works in the engine's loop, calls its model there."""
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, Protocol
+
+from ..agents.port import Call, Send
+from ..errors import Spell, UpskillError
+from ..trials.answer import Answer, NoAnswer, Reply, Usage
+from ..trials.trial import Question
+from .budget import Budget
+from .lane import Job, Lane
+from .reasons import STOPPED, unexpected
+from .store import KnownAnswers
+
+MOST_HEAVY: Final = 8
+
+
+class Trials(Protocol):
+    """Who carries out trials."""
+
+    def is_heavy(self, agent: str) -> bool: ...
+
+    async def run(self, question: Question, call: Call) -> Reply: ...
+
+    async def close(self) -> None: ...
+
+
+Begin = Callable[[Coroutine[None, None, None]], asyncio.Task[None]]
+
+
+def default_at_once() -> int:
+    """Twice the cores that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return 2 * (len(affinity(0)) if affinity else os.cpu_count() or 1)
+
+
+@dataclass(eq=False)
+class _AtWork:
+    job: Job
+    heavy: bool
+    task: "asyncio.Task[None] | None" = None
+    spent: list[Usage] = field(default_factory=list)  # on calls that were answered
+
+
+class AgentJobs:
+    """The places for agents, and who has one."""
+
+    def __init__(
+        self,
+        open_trials: Callable[[], Trials] | None,
+        at_once: int | None,
+        lane_of: Callable[[str], Lane],
+        pump: Callable[[], None],
+        answers: KnownAnswers,
+        budget: Budget,
+        spell: Spell,
+    ) -> None:
+        self._open_trials = open_trials
+        self._at_once = at_once or default_at_once()
+        self._lane_of = lane_of
+        self._pump = pump
+        self._answers = answers
+        self._budget = budget
+        self._spell = spell
+        self._trials: Trials | None = None
+        self._waiting: list[Job] = []
+        self._at_work: list[_AtWork] = []
+
+    @property
+    def at_work(self) -> int:
+        return len(self._at_work)
+
+    @property
+    def turns(self) -> int:
+        """Replies that the agents at work have got so far."""
+        return sum(len(one.spent) for one in list(self._at_work))
+
+    def add(self, job: Job) -> None:
+        self._waiting.append(job)
+
+    def begin(self, dead: Mapping[str, str], start: Begin) -> None:
+        """Start as many as there are places for; ``dead``: models that can't be asked, and why."""
+        left = list[Job]()
+        for job in self._waiting:
+            if reason := dead.get(job.question.model):
+                job.settle(NoAnswer(reason))
+            elif len(self._at_work) < self._at_once and (one := self._placed(job)):
+                self._at_work.append(one)
+                one.task = start(self._work(one))
+            else:
+                left.append(job)
+        self._waiting = left
+
+    def stop(self, reason: str) -> None:
+        """End all of them."""
+        waiting, self._waiting = self._waiting, []
+        for job in waiting:
+            job.settle(NoAnswer(reason))
+        for one in self._at_work:
+            if one.task:
+                one.task.cancel()
+
+    async def close(self) -> None:
+        if self._trials:
+            await self._trials.close()
+
+    def _placed(self, job: Job) -> _AtWork | None:
+        """A place for a trial; None if there is none for one that is heavy."""
+        assert job.question.task
+        assert self._open_trials
+        if self._trials is None:
+            self._trials = self._open_trials()
+        heavy = self._trials.is_heavy(job.question.task.agent)
+        if heavy and sum(one.heavy for one in self._at_work) >= MOST_HEAVY:
+            return None
+        return _AtWork(job, heavy)
+
+    async def _work(self, one: _AtWork) -> None:
+        assert self._trials
+        try:
+            reply = await self._trials.run(one.job.question, partial(self._call, one))
+        except asyncio.CancelledError:
+            reply = NoAnswer(STOPPED)
+        except UpskillError as error:
+            reply = NoAnswer(error.message(self._spell))
+        except Exception as bug:
+            reply = NoAnswer(unexpected(bug))
+        self._at_work.remove(one)
+        if isinstance(reply, Answer):
+            reply = reply.without_keys()
+            if reply.stop != "time":  # another time it may be faster
+                self._answers.put(one.job.question, reply)
+        else:
+            self._budget.lose(one.job.question, one.spent)
+        one.job.settle(reply)
+        self._pump()
+
+    async def _call(self, one: _AtWork, question: Question, send: Send | None = None) -> Reply:
+        """A call of a trial: it goes by the trial's number, and is stored with the trial."""
+        lane, job = self._lane_of(question.model), Job(question, one.job.number, send=send)
+        job.part = True
+        lane.add(job)
+        self._pump()
+        try:
+            reply = await asyncio.wrap_future(job.reply)
+        except asyncio.CancelledError:
+            lane.forget(job)
+            raise
+        if isinstance(reply, Answer):
+            one.spent.append(reply.usage)
+        return reply

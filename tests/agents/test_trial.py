@@ -1,0 +1,197 @@
+"""A trial from its question to its answer, in a sandbox in memory."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill.agents.port import Call, NoAnswerError, Ran, Sandbox, SandboxError
+from pytest_upskill.agents.recorder import Recorder
+from pytest_upskill.agents.snapshot import unpack
+from pytest_upskill.agents.trial import AgentTrials
+from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
+from pytest_upskill.trials.installing import installed
+from pytest_upskill.trials.task import StartFile
+from pytest_upskill.trials.trial import Question
+from support.agents import ScriptedCall
+from support.kit import write_skill
+from support.trials import Act, FakeAgent, MemoryKind, trial_question
+
+DONE = Answer("Done.", Usage(10, 5, 0))
+
+
+def carried_out(
+    act: Act,
+    kind: MemoryKind | None = None,
+    call: Call | None = None,
+    timeout: float = 20,
+    **task: object,
+) -> Reply:
+    async def run() -> Reply:
+        trials = AgentTrials(lambda _: FakeAgent(act), lambda: kind or MemoryKind(), timeout)
+        try:
+            return await trials.run(trial_question("Go.", "m", **task), call or ScriptedCall(DONE))
+        finally:
+            await trials.close()
+
+    return asyncio.run(run())
+
+
+async def ends(_sandbox: Sandbox, _call: Call, recorder: Recorder) -> Answer:
+    return recorder.answer("end", "Done.")
+
+
+def test_answer_has_what_differs_in_the_workspace() -> None:
+    async def act(sandbox: Sandbox, _call: Call, recorder: Recorder) -> Answer:
+        await sandbox.write("new/out.txt", b"hi")
+        await sandbox.write("old.txt", b"changed")
+        sandbox.files.pop("/workspace/gone.txt")  # type: ignore[attr-defined]
+        return recorder.answer("end", "Done.")
+
+    files = [StartFile(name, b"as it was") for name in ("old.txt", "gone.txt", "same.txt")]
+    answer = carried_out(act, files=tuple(files))
+    assert isinstance(answer, Answer)
+    assert [(file.path, file.text, file.change) for file in answer.files] == [
+        ("gone.txt", None, "deleted"),
+        ("new/out.txt", "hi", "made"),
+        ("old.txt", "changed", "changed"),
+    ]
+    kept = {file.path: file.data for file in unpack(answer.workspace).files}
+    assert kept == {"new/out.txt": b"hi", "old.txt": b"changed", "same.txt": b"as it was"}
+    assert answer.asked_at is not None
+
+
+def test_skills_are_mounted_read_only_and_setup_does_not_see_them(tmp_path: Path) -> None:
+    folder = write_skill(tmp_path / "gate")
+    script = folder / "scripts/open.sh"
+    script.parent.mkdir()
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    seen = dict[str, int]()
+
+    async def act(_sandbox: Sandbox, _call: Call, recorder: Recorder) -> Answer:
+        (skill,) = recorder.skills
+        for path in sorted(Path(skill.host).rglob("*")):
+            seen[path.relative_to(skill.host).as_posix()] = path.stat().st_mode & 0o777
+        assert skill.description == "About a gate."
+        return recorder.answer("end", "Done.")
+
+    async def succeeds(_command: str) -> Ran:
+        return Ran(0, b"")
+
+    kind = MemoryKind(succeeds)
+    skill = installed("gate", folder, tested=True)
+    answer = carried_out(act, kind, skills=(skill,), setup="make it")
+    assert isinstance(answer, Answer)
+    assert seen == {"SKILL.md": 0o444, "scripts": 0o555, "scripts/open.sh": 0o555}
+    (setup_room, _), (room, _) = kind.opened
+    assert setup_room.mounts == ()
+    assert [mount.inside for mount in room.mounts] == ["/skills/gate"]
+    assert not Path(room.mounts[0].host).exists()  # removed with the run
+    assert kind.closed == 2
+
+
+def test_a_skill_that_changed_meanwhile_is_no_answer(tmp_path: Path) -> None:
+    folder = write_skill(tmp_path / "gate")
+    skill = installed("gate", folder)
+    write_skill(folder, body="Something else.")
+    assert carried_out(ends, skills=(skill,)) == NoAnswer(
+        "the skill gate has changed since the run began"
+    )
+
+
+@pytest.mark.parametrize(
+    ("ran", "reason"),
+    [
+        (Ran(1, b"first\nlast \x1b[1mline\n"), "setup failed: exit 1: first last "),
+        (Ran(-9, b""), "setup failed: signal 9"),
+        (Ran(-9, b"", timed_out=True), "setup failed: no end within 20 s"),
+    ],
+)
+def test_a_setup_that_fails_is_no_answer(ran: Ran, reason: str) -> None:
+    async def fails(_command: str) -> Ran:
+        return ran
+
+    reply = carried_out(ends, MemoryKind(fails), setup="make it")
+    assert isinstance(reply, NoAnswer)
+    assert reply.reason.startswith(reason)
+    assert "\x1b" not in reply.reason
+
+
+def test_setup_runs_once_for_all_trials_that_start_alike() -> None:
+    commands = list[str]()
+
+    async def makes(command: str) -> Ran:
+        commands.append(command)
+        return Ran(0, b"")
+
+    async def run() -> None:
+        kind = MemoryKind(makes)
+        trials = AgentTrials(lambda _: FakeAgent(ends), lambda: kind, 20)
+        asked = [trial_question(text, setup="make it") for text in "abc"]
+        await asyncio.gather(*(trials.run(one, ScriptedCall(DONE)) for one in asked))
+        await trials.run(trial_question("d", setup="make more"), ScriptedCall(DONE))
+        await trials.close()
+
+    asyncio.run(run())
+    assert commands == ["make it", "make more"]
+
+
+def raising(error: BaseException) -> Act:
+    async def act(_sandbox: Sandbox, _call: Call, _recorder: Recorder) -> Answer:
+        raise error
+
+    return act
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (SandboxError("gone"), "fake: gone"),
+        (NoAnswerError("m: wrong key"), "m: wrong key"),
+        (ZeroDivisionError("by 0"), "fake: the agent raised ZeroDivisionError('by 0')"),
+    ],
+)
+def test_what_an_agent_raises_is_no_answer(error: Exception, reason: str) -> None:
+    kind = MemoryKind()
+    assert carried_out(raising(error), kind) == NoAnswer(reason)
+    assert kind.closed == 1
+
+
+def test_at_the_time_limit_the_answer_is_what_there_is() -> None:
+    async def never_ends(sandbox: Sandbox, call: Call, recorder: Recorder) -> Answer:
+        reply = await call(recorder.question)
+        assert isinstance(reply, Answer)
+        recorder.reply("", reply.text, (), reply.usage, 0.0)
+        await sandbox.write("half.txt", b"so far")
+        await asyncio.sleep(3600)
+        raise AssertionError
+
+    answer = carried_out(never_ends, timeout=0.2)
+    assert isinstance(answer, Answer)
+    assert (answer.stop, answer.text) == ("time", "Done.")
+    assert answer.nothing == "the agent stopped at its time limit of 0.2 seconds"
+    assert [file.path for file in answer.files] == ["half.txt"]
+    assert answer.usage == DONE.usage
+
+
+def test_the_wait_for_a_place_among_the_calls_is_not_the_agents() -> None:
+    async def waits(question: Question, send: object = None) -> Reply:  # noqa: ARG001
+        await asyncio.sleep(0.3)
+        return Answer("Done.", seconds=0.01)
+
+    async def act(_sandbox: Sandbox, call: Call, recorder: Recorder) -> Answer:
+        await call(recorder.question)
+        await call(recorder.question)
+        return recorder.answer("end", "Done.")
+
+    answer = carried_out(act, call=waits, timeout=0.2)
+    assert isinstance(answer, Answer)
+    assert answer.stop == "end"
+
+
+@pytest.mark.parametrize("path", ["../out", "/etc/passwd", "a/../../b", "", "a\0b"])
+def test_start_files_stay_in_the_workspace(path: str) -> None:
+    reply = carried_out(ends, files=(StartFile(path, b""),))
+    assert isinstance(reply, NoAnswer)
+    assert "leads out of the workspace" in reply.reason

@@ -1,0 +1,100 @@
+"""Trials of agents without a sandbox: what the engine's tests need."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from pytest_upskill.agents.port import Agent, Call, Room, Sandbox, SandboxKind
+from pytest_upskill.agents.recorder import Recorder
+from pytest_upskill.trials.answer import Answer, NoAnswer, Reply
+from pytest_upskill.trials.task import Task
+from pytest_upskill.trials.trial import Question
+from support.agents import Command, MemorySandbox, no_commands
+
+
+def trial_question(text: str, model: str = "m", **task: object) -> Question:
+    return Question(
+        model,
+        "",
+        (("user", text),),
+        100,
+        1,
+        task=Task("fake", **task),  # type: ignore[arg-type]
+    )
+
+
+class MemoryKind(SandboxKind):
+    """Opens sandboxes in memory, and keeps them to be looked at."""
+
+    name = "memory"
+
+    def __init__(self, command: Command = no_commands) -> None:
+        self.opened = list[tuple[Room, MemorySandbox]]()
+        self.closed = 0
+        self._command = command
+
+    def why_not(self, image: str = "") -> str | None:  # noqa: ARG002
+        return None
+
+    async def open(self, room: Room) -> Sandbox:
+        kind = self
+
+        class Counted(MemorySandbox):
+            async def close(self) -> None:
+                kind.closed += 1
+
+        sandbox = Counted(command=self._command)
+        self.opened.append((room, sandbox))
+        return sandbox
+
+
+Act = Callable[[Sandbox, Call, Recorder], Awaitable[Answer]]
+
+
+class FakeAgent(Agent):
+    """Does what a test says."""
+
+    name = "fake"
+
+    def __init__(self, act: Act, *, heavy: bool = False) -> None:
+        self._act = act
+        self.heavy = heavy
+
+    def version(self) -> str:
+        return "1"
+
+    async def run(self, sandbox: Sandbox, call: Call, recorder: Recorder) -> Answer:
+        return await self._act(sandbox, call, recorder)
+
+
+class FakeTrials:
+    """Trials whose agent asks its model a few times and answers with what it said."""
+
+    def __init__(self, turns: int = 2, heavy: bool = False) -> None:
+        self._turns = turns
+        self._heavy = heavy
+        self.begun = list[str]()
+        self.now = self.most = 0
+        self.closed = False
+
+    def is_heavy(self, agent: str) -> bool:  # noqa: ARG002
+        return self._heavy
+
+    async def run(self, question: Question, call: Call) -> Reply:
+        text = question.messages[0][1]
+        self.begun.append(text)
+        self.now += 1
+        self.most = max(self.most, self.now)
+        said = list[str]()
+        try:
+            for turn in range(self._turns):
+                asked = replace(question, messages=(("user", f"{text}{turn}"),), task=None)
+                reply = await call(asked)
+                if isinstance(reply, NoAnswer):
+                    return reply
+                said.append(reply.text)
+        finally:
+            self.now -= 1
+        return Answer(" ".join(said))
+
+    async def close(self) -> None:
+        self.closed = True
