@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 WORKSPACE: Final = "/workspace"  # as an agent sees it
 SKILLS: Final = "/skills"  # where our own agent has its skills: /skills/NAME/SKILL.md
 HOME: Final = "/home/agent"
+PACKAGES: Final = "/packages"  # a mount of Python packages, if there is one: on PYTHONPATH and PATH
 
 
 class SandboxError(Exception):
@@ -53,6 +54,12 @@ class Room:
     network: bool = False
     image: str = ""
     limits: Limits = Limits()
+
+    def with_packages(self, path: str) -> dict[str, str]:
+        """The variables that let packages be found, besides what is on this PATH."""
+        if not any(mount.inside == PACKAGES for mount in self.mounts):
+            return {"PATH": path}
+        return {"PATH": f"{path}:{PACKAGES}/bin", "PYTHONPATH": PACKAGES}
 
 
 @dataclass(frozen=True)

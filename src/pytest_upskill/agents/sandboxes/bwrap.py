@@ -87,7 +87,7 @@ class Bwrap(SandboxKind):
                 os.close(number)
         sandbox = ServedSandbox(process, ours, room.limits)
         try:
-            await sandbox.start(code, tuple(_SHARES), {**_environment(), **room.env})
+            await sandbox.start(code, tuple(_SHARES), {**_environment(room), **room.env})
         except SandboxError as error:
             await sandbox.close()
             said = os.pread(errors, 2000, 0).decode(errors="replace").strip()
@@ -136,19 +136,13 @@ def _python_folders() -> list[Path]:
     return [folder for folder in folders if folder.is_dir()]
 
 
-def _environment() -> Mapping[str, str]:
+def _environment(room: Room) -> Mapping[str, str]:
     path = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
-    if _python_folders():
+    if _python_folders():  # before that of the system: packages are for this one
         path = f"{Path(sys.base_prefix, 'bin')}:{path}"
-    return {
-        "PATH": path,
-        "HOME": HOME,
-        "USER": "agent",
-        "LANG": "C.UTF-8",
-        "TMPDIR": "/tmp",
-        "TERM": "dumb",
-        "TZ": "UTC",
-    }
+    env = {"HOME": HOME, "USER": "agent", "LANG": "C.UTF-8", "TMPDIR": "/tmp"}
+    env |= {"TERM": "dumb", "TZ": "UTC"}
+    return {**env, **room.with_packages(path)}
 
 
 def _files(room: Room, passed: list[int]) -> Iterator[list[str]]:

@@ -52,7 +52,11 @@ class UnconfinedSandbox(Sandbox):
         # Only what a command needs: keys are in the environment of the host.
         self._env = {name: os.environ[name] for name in _PASSED if name in os.environ}
         self._env |= {"HOME": self.path(HOME), "TMPDIR": self.path("/tmp"), "TERM": "dumb"}
+        self._env |= room.with_packages(self._env.get("PATH", os.defpath))
         self._env |= room.env
+        for name in ("PATH", "PYTHONPATH"):
+            if name in self._env:
+                self._env[name] = ":".join(map(self.path, self._env[name].split(":")))
         self._running = set[int]()
         self._pipes = list[asyncio.ReadTransport]()
         self._closed = False

@@ -1,0 +1,168 @@
+"""What skills can have of the host: Python packages and paths."""
+
+import asyncio
+import hashlib
+import zipfile
+from base64 import urlsafe_b64encode
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill.agents import packages
+from pytest_upskill.agents.needs import mounts_for, why_no_path
+from pytest_upskill.agents.packages import python_packages, why_no_requirement
+from pytest_upskill.agents.port import PACKAGES, Room, SandboxError
+from pytest_upskill.agents.sandboxes.bwrap import Bwrap
+from pytest_upskill.trials.task import Needs
+from support.sandboxes import needs_bwrap
+
+
+@pytest.fixture
+def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where pip looks for wheels, and nowhere else; the cache is empty."""
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    packages._installed.cache_clear()
+    return folder
+
+
+def wheel(folder: Path, version: str, needs: str = "", name: str = "tally") -> None:
+    """A package with a module and a command that say its version."""
+    info = f"{name}-{version}.dist-info"
+    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    files = {
+        f"{name}.py": f'def main():\n    print("{name} {version}")\n',
+        f"{info}/METADATA": metadata + (f"Requires-Dist: {needs}\n" if needs else ""),
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/entry_points.txt": f"[console_scripts]\n{name} = {name}:main\n",
+    }
+    rows = [f"{path},{_hash(text)},{len(text)}" for path, text in files.items()]
+    files[f"{info}/RECORD"] = "\n".join([*rows, f"{info}/RECORD,,"])
+    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as archive:
+        for path, text in files.items():
+            archive.writestr(path, text)
+
+
+def _hash(text: str) -> str:
+    raw = hashlib.sha256(text.encode()).digest()
+    return "sha256=" + urlsafe_b64encode(raw).decode().rstrip("=")
+
+
+@needs_bwrap
+def test_packages_can_be_imported_and_called_inside(wheels: Path) -> None:
+    wheel(wheels, "5.1", needs="part")
+    wheel(wheels, "6.0")
+    wheel(wheels, "1.0", name="part")
+
+    async def main() -> bytes:
+        mounts = await mounts_for(Needs(python=("tally==5.*",)))
+        assert [mount.inside for mount in mounts] == [PACKAGES]
+        box = await Bwrap().open(Room(mounts=mounts))
+        try:
+            call = "python3 -c 'import tally, part; tally.main(); part.main()'; tally; "
+            return (await box.run(call + f"touch {PACKAGES}/x", timeout=60)).output
+        finally:
+            await box.close()
+
+    said = asyncio.run(main()).decode()
+    assert said.startswith("tally 5.1\npart 1.0\ntally 5.1\n")
+    assert "Read-only" in said
+
+
+def test_packages_are_installed_once_for_their_exact_versions(wheels: Path) -> None:
+    wheel(wheels, "5.1")
+    first = python_packages(["tally>=5"])
+    packages._installed.cache_clear()  # as in the next run
+    assert python_packages(["tally==5.1"]) == first
+    (wheels / "tally-5.1-py3-none-any.whl").unlink()
+    packages._installed.cache_clear()
+    assert python_packages(["tally>=5"]) == first  # without pip
+    assert not list(first.parent.glob("new-*"))
+
+
+def test_what_pip_says_is_told_in_a_line(wheels: Path) -> None:
+    with pytest.raises(SandboxError, match=r"tally==9 .*No matching distribution.*Only wheels"):
+        python_packages(["tally==9"])
+    (wheels / "tally-7.tar.gz").write_bytes(b"a source that would run code")
+    with pytest.raises(SandboxError, match="No matching distribution"):
+        python_packages(["tally==7"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-r x",
+        "--index-url=http://x",
+        "git+https://x/y",
+        "./local",
+        "a @ https://x",
+        "",
+        "a b",
+        "a\n-r",
+    ],
+)
+def test_only_names_and_versions_are_requirements(text: str) -> None:
+    assert why_no_requirement(text)
+
+
+@pytest.mark.parametrize("text", ["pypdf==5.*", "a", "a[b,c] >=1,<2", "a~=1.0; sys_platform=='x'"])
+def test_requirements(text: str) -> None:
+    assert why_no_requirement(text) is None
+
+
+def test_paths_of_tools_can_be_mounted(tmp_path: Path) -> None:
+    tool = tmp_path / "tool"
+    tool.mkdir()
+    assert why_no_path(str(tool)) is None
+    (mount,) = asyncio.run(mounts_for(Needs(paths=(str(tool),))))
+    assert (mount.host, mount.inside) == (str(tool), str(tool))
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("tool", "absolute"),
+        ("/no/such", "No such file"),
+        ("/", "folder of the sandbox"),
+        ("/tmp", "folder of the sandbox"),
+        ("/etc", "folder of the sandbox"),
+        ("/dev/null", "neither"),
+        ("/proc/self", "folder of the sandbox|must not see"),
+        ("/home", "a home|folder of the sandbox"),
+        ("/usr/../home", "a home|folder of the sandbox"),
+        ("HOME", "is a home"),
+        ("HOME/..", "a home|folder of the sandbox"),
+        ("HOME/.ssh", "hidden folder"),
+        ("HOME/link", "hidden folder"),
+        ("HOME/project", "stored answers"),
+        ("CWD", "folder of this run"),
+    ],
+)
+def test_paths_that_agents_must_not_see(
+    path: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, cwd = tmp_path / "homes" / "me", tmp_path / "cwd"
+    for folder in (home / ".ssh", home / "project" / ".upskill", cwd):
+        folder.mkdir(parents=True)
+    (home / "link").symlink_to(home / ".ssh")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(cwd)
+    problem = why_no_path(path.replace("HOME", str(home)).replace("CWD", str(cwd)))
+    assert problem
+    assert any(one in problem for one in reason.split("|"))
+
+
+def test_tools_in_a_home_are_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = tmp_path / ".cargo" / "bin"
+    tool.mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert why_no_path(str(tool)) is None
+
+
+def test_a_path_that_can_not_be_had_is_told() -> None:
+    with pytest.raises(SandboxError, match=r"sandbox\.paths: /no/such can't be read"):
+        asyncio.run(mounts_for(Needs(paths=("/no/such",))))
