@@ -1,8 +1,9 @@
 """What an agent left in its workspace: made, changed and deleted files."""
 
+import asyncio
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -10,7 +11,7 @@ from .._util.texts import counted, visible
 from ..skills.folder import TOOL_FOLDERS
 from ..trials.answer import MAX_FILE_BYTES, AnswerFile
 from .port import Entry, Sandbox
-from .snapshot import TooLargeError, is_safe, pack
+from .snapshot import TooLargeError, contents, is_safe, packed
 
 MOST_FILES: Final = 200
 MOST_TEXT: Final = 10_000_000  # bytes of all texts
@@ -18,10 +19,37 @@ MOST_IMAGE: Final = 256 * 1024
 _IMAGES: Final = {".png", ".jpg", ".jpeg", ".gif", ".webp"}
 
 
-async def files_left(
-    sandbox: Sandbox, before: Sequence[Entry], after: Sequence[Entry], findings: list[str]
+@dataclass(frozen=True)
+class Left:
+    """What there is to keep of a workspace; ``findings`` say what is not kept."""
+
+    files: tuple[AnswerFile, ...] = ()
+    workspace: bytes = b""
+    findings: tuple[str, ...] = ()
+
+
+async def left_behind(sandbox: Sandbox, before: Sequence[Entry]) -> Left:
+    """What differs from an earlier look at a workspace, and all of it, packed."""
+    findings = list[str]()
+    after = await sandbox.tree()
+    data, snapshot = dict[str, bytes](), b""
+    try:
+        whole = await contents(sandbox, after)
+        data = {file.path: file.data for file in whole.files}
+        snapshot = await asyncio.to_thread(packed, whole)
+    except TooLargeError as error:
+        findings.append(f"the workspace is too large for checks by a command: {error}")
+    files = await _files(sandbox, before, after, data, findings)
+    return Left(files, snapshot, tuple(findings))
+
+
+async def _files(
+    sandbox: Sandbox,
+    before: Sequence[Entry],
+    after: Sequence[Entry],
+    data: Mapping[str, bytes],
+    findings: list[str],
 ) -> tuple[AnswerFile, ...]:
-    """What differs between two looks at a workspace; what is left out is told as findings."""
     old, new = _safe(before, []), _safe(after, findings)
     changed = [path for path, entry in new.items() if not _same(entry, old.get(path))]
     deleted = [path for path in old if path not in new]
@@ -33,7 +61,7 @@ async def files_left(
         if path not in new:
             files.append(AnswerFile(visible(path), None, 0, "", "deleted"))
             continue
-        file = await _read(sandbox, new[path])
+        file = await _file(sandbox, new[path], data.get(path))
         size = len(file.text.encode("utf-8", "replace")) if file.text else 0
         if size > room:
             file, size, dropped = replace(file, text=None), 0, dropped + 1
@@ -46,19 +74,12 @@ async def files_left(
     return tuple(sorted(files, key=lambda file: file.path))
 
 
-async def snapshot_of(sandbox: Sandbox, entries: Sequence[Entry], findings: list[str]) -> bytes:
-    """The whole workspace, packed; empty if it is too large, which is told."""
-    try:
-        return await pack(sandbox, entries)
-    except TooLargeError as error:
-        findings.append(f"the workspace is too large to run commands in a copy of it: {error}")
-        return b""
-
-
 def _safe(entries: Sequence[Entry], findings: list[str]) -> Mapping[str, Entry]:
-    kept = {entry.path: entry for entry in entries if is_safe(entry.path)}
-    if odd := len(entries) - len(kept):
-        findings.append(f"{counted(odd, 'file')} not kept, as their names are no text or unsafe")
+    """Files and links by path."""
+    there = [entry for entry in entries if not entry.folder]
+    kept = {entry.path: entry for entry in there if is_safe(entry.path)}
+    if odd := len(there) - len(kept):
+        findings.append(f"{counted(odd, 'file')} not kept: their names can't be used")
     return kept
 
 
@@ -73,18 +94,18 @@ def _rank(path: str) -> tuple[bool, str]:
     return any(part in TOOL_FOLDERS or part.startswith(".") for part in pure.parts), path
 
 
-async def _read(sandbox: Sandbox, entry: Entry) -> AnswerFile:
-    known = AnswerFile(visible(entry.path), None, max(entry.size, 0), entry.digest)
-    image = PurePosixPath(entry.path).suffix.casefold() in _IMAGES
+async def _file(sandbox: Sandbox, entry: Entry, data: bytes | None) -> AnswerFile:
+    known = AnswerFile(visible(entry.path), None, entry.size, entry.digest)
     if entry.link is not None or entry.size > MAX_FILE_BYTES:
         return known
     try:
-        data = await sandbox.read(entry.path, MAX_FILE_BYTES + 1)
+        data = await sandbox.read(entry.path, MAX_FILE_BYTES + 1) if data is None else data
     except OSError:
         return known
     if len(data) > MAX_FILE_BYTES:  # it has grown
         return known
     file = AnswerFile.of(known.path, data)
+    image = PurePosixPath(entry.path).suffix.casefold() in _IMAGES
     if image and file.text is None and len(data) <= MOST_IMAGE:
         file = replace(file, data=base64.b64encode(data).decode())
     return file

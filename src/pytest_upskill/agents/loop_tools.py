@@ -10,7 +10,7 @@ from .._util.files import reason_of
 from .._util.texts import counted
 from ..skills.folder import SKILL_NAMES
 from ..trials.tools import Tool, ToolCall, ToolResult
-from .port import WORKSPACE, InstalledSkill, Ran, Sandbox
+from .port import WORKSPACE, Entry, InstalledSkill, Ran, Sandbox
 
 LONGEST_RESULT: Final = 30_000  # characters that a model is given
 LONGEST_SKILL: Final = 200_000
@@ -168,10 +168,7 @@ class Toolbox:
             entries = await self._sandbox.tree(path)
         except (OSError, ValueError) as error:
             raise _failure(path, error) from None
-        lines = [
-            f"{one.path} -> {one.link}" if one.link is not None else f"{one.path} ({one.size:,})"
-            for one in entries[:MOST_LISTED]
-        ]
+        lines = [_listed(one) for one in entries[:MOST_LISTED]]
         if len(entries) > MOST_LISTED:
             lines.append(f"[… {len(entries) - MOST_LISTED:,} more …]")
         return "\n".join(lines) or "[no files]", False
@@ -189,6 +186,12 @@ class Toolbox:
             return await self._sandbox.read(path, MOST_BYTES + 1)
         except (OSError, ValueError) as error:
             raise _failure(path, error) from None
+
+
+def _listed(one: Entry) -> str:
+    if one.folder:
+        return f"{one.path}/"
+    return f"{one.path} -> {one.link}" if one.link is not None else f"{one.path} ({one.size:,})"
 
 
 def skill_content(skill: InstalledSkill) -> str:

@@ -75,13 +75,14 @@ class Ran:
 
 @dataclass(frozen=True)
 class Entry:
-    """A file or link in the workspace."""
+    """A file, a link or an empty folder in the workspace."""
 
     path: str  # relative, with forward slashes
     size: int
     digest: str  # SHA-256 of the content, or of the target of a link
     executable: bool = False
     link: str | None = None  # its target
+    folder: bool = False  # an empty one
 
 
 class Sandbox(ABC):
@@ -119,7 +120,7 @@ class Sandbox(ABC):
 
     @abstractmethod
     async def tree(self, path: str = WORKSPACE) -> list[Entry]:
-        """The files and links below a folder, sorted; no more than the limits allow."""
+        """The files, links and empty folders below one, sorted; as many as the limits allow."""
 
     @abstractmethod
     async def listen(self, port: int) -> socket.socket:

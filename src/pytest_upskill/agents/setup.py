@@ -12,7 +12,7 @@ from pathlib import Path
 from .._util.texts import digest, one_line, plain
 from ..trials.task import StartFile, Task
 from .port import NoAnswerError, Room, SandboxKind
-from .snapshot import TooLargeError, Workspace, fill, is_safe, pack, unpack
+from .snapshot import TooLargeError, Workspace, contents, fill, is_safe, packed, unpack
 
 _SHOWN: int = 300  # characters of what a setup said
 
@@ -74,12 +74,12 @@ class Setups:
             if ran.exit:
                 raise NoAnswerError(f"setup failed: {_status(ran.exit)}{tail}")
             try:
-                packed = await pack(sandbox, await sandbox.tree())
+                made = packed(await contents(sandbox, await sandbox.tree()))
             except TooLargeError as error:
                 raise NoAnswerError(f"setup failed: it makes a workspace of {error}") from None
         finally:
             await sandbox.close()
-        await asyncio.to_thread(target.write_bytes, packed)
+        await asyncio.to_thread(target.write_bytes, made)
         return Start(target, (), ran.seconds)
 
 

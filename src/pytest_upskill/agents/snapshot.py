@@ -7,20 +7,24 @@ its sizes.
 import io
 import tarfile
 import zlib
+from asyncio import gather
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from shlex import quote
 from typing import Final
 
 from ..trials.task import StartFile
-from .port import Entry, Sandbox
+from .port import Entry, Sandbox, SandboxError
 
 MOST_BYTES: Final = 64 * 2**20  # of all files
 MOST_PACKED: Final = 8 * 2**20  # compressed
 MOST_FILES: Final = 20_000
 _LONGEST_PATH: Final = 4000
 _LEVEL: Final = 6
-_LINK_SECONDS: Final = 10.0
+_FILL_SECONDS: Final = 60.0
+_AT_ONCE: Final = 32
+_GROWN: Final = 65536  # bytes
 
 
 class TooLargeError(Exception):
@@ -41,6 +45,7 @@ class Workspace:
 
     files: tuple[StartFile, ...] = ()
     links: tuple[Link, ...] = ()
+    folders: tuple[str, ...] = ()  # empty ones
 
 
 def is_safe(path: str) -> bool:
@@ -54,28 +59,31 @@ def is_safe(path: str) -> bool:
     return all(step not in ("", ".", "..") for step in path.split("/"))
 
 
-async def pack(sandbox: Sandbox, entries: Sequence[Entry]) -> bytes:
-    """A compressed tar of these files and links; TooLargeError if that is too much."""
+async def contents(sandbox: Sandbox, entries: Sequence[Entry]) -> Workspace:
+    """All that a workspace holds; TooLargeError if that is too much."""
     kept = [entry for entry in entries if is_safe(entry.path)]
     if len(kept) > MOST_FILES:
         raise TooLargeError(f"{len(kept):,} files (limit {MOST_FILES:,})")
     if (size := sum(entry.size for entry in kept)) > MOST_BYTES:
         raise TooLargeError(f"{size:,} bytes (limit {MOST_BYTES:,})")
-    files, links = list[StartFile](), list[Link]()
-    left = MOST_BYTES
-    for entry in kept:
-        if entry.link is not None:
-            links.append(Link(entry.path, entry.link))
-            continue
-        try:
-            data = await sandbox.read(entry.path, left + 1)
-        except OSError:
-            continue  # unreadable, or gone in the meantime
-        left -= len(data)
+    links = [Link(one.path, one.link) for one in kept if one.link is not None]
+    folders = [one.path for one in kept if one.folder]
+    plain = [one for one in kept if one.link is None and not one.folder]
+    files, left = list[StartFile](), MOST_BYTES
+    for at in range(0, len(plain), _AT_ONCE):
+        some = plain[at : at + _AT_ONCE]
+        # A file may have grown since it was listed.
+        read = [sandbox.read(one.path, min(one.size + _GROWN, left + 1)) for one in some]
+        for one, data in zip(some, await gather(*read, return_exceptions=True), strict=True):
+            if isinstance(data, OSError):
+                continue  # unreadable, or gone in the meantime
+            if isinstance(data, BaseException):
+                raise data
+            left -= len(data)
+            files.append(StartFile(one.path, data, one.executable))
         if left < 0:
             raise TooLargeError(f"more than {MOST_BYTES:,} bytes")
-        files.append(StartFile(entry.path, data, entry.executable))
-    return packed(Workspace(tuple(files), tuple(links)))
+    return Workspace(tuple(files), tuple(links), tuple(folders))
 
 
 def packed(workspace: Workspace) -> bytes:
@@ -101,6 +109,10 @@ def packed(workspace: Workspace) -> bytes:
             info = tarfile.TarInfo(link.path)
             info.type, info.linkname = tarfile.SYMTYPE, link.target
             tar.addfile(info)
+        for folder in workspace.folders:
+            info = tarfile.TarInfo(folder)
+            info.type, info.mode = tarfile.DIRTYPE, 0o755
+            tar.addfile(info)
     pieces.append(compress.flush())
     if (size := sum(map(len, pieces))) > MOST_PACKED:
         raise TooLargeError(f"{size:,} bytes compressed (limit {MOST_PACKED:,})")
@@ -111,7 +123,7 @@ def unpack(data: bytes) -> Workspace:
     """What a packed workspace holds; ValueError if this is none. No bytes are an empty one."""
     if not data:
         return Workspace()
-    files, links = list[StartFile](), list[Link]()
+    files, links, folders = list[StartFile](), list[Link](), list[str]()
     try:
         unpacking = zlib.decompressobj()
         whole = unpacking.decompress(data, MOST_BYTES * 2)
@@ -124,19 +136,28 @@ def unpack(data: bytes) -> Workspace:
                     continue
                 if info.issym():
                     links.append(Link(path, info.linkname))
+                elif info.isdir():
+                    folders.append(path)
                 elif info.isreg() and (stream := tar.extractfile(info)):
                     files.append(StartFile(path, stream.read(), bool(info.mode & 0o100)))
     except (zlib.error, tarfile.TarError, EOFError) as error:
         raise ValueError(f"not a workspace: {error}") from None
-    return Workspace(tuple(files), tuple(links))
+    return Workspace(tuple(files), tuple(links), tuple(folders))
 
 
 async def fill(sandbox: Sandbox, workspace: Workspace) -> None:
-    """Write all of it into a sandbox's workspace."""
-    for file in workspace.files:
-        await sandbox.write(file.path, file.data, executable=file.executable)
+    """Write all of it into a sandbox's workspace; SandboxError if it can't be."""
+    files = workspace.files
+    try:
+        for at in range(0, len(files), _AT_ONCE):
+            some = files[at : at + _AT_ONCE]
+            await gather(*(sandbox.write(f.path, f.data, executable=f.executable) for f in some))
+    except OSError as error:
+        raise SandboxError(f"a file of the workspace can't be written: {error}") from None
+    lines = [f"mkdir -p -- {quote(folder)}" for folder in workspace.folders]
     for link in workspace.links:
-        folder = PurePosixPath(link.path).parent.as_posix()
-        command = 'mkdir -p -- "$1" && ln -sfn -- "$2" "$3"'
-        words = ["sh", "-c", command, "sh", folder, link.target, link.path]
-        await sandbox.run(words, timeout=_LINK_SECONDS)
+        lines.append(f"mkdir -p -- {quote(PurePosixPath(link.path).parent.as_posix())}")
+        lines.append(f"ln -sfn -- {quote(link.target)} {quote(link.path)}")
+    if lines:
+        script = "\n".join(lines).encode("utf-8", "surrogateescape")
+        await sandbox.run(["sh"], timeout=_FILL_SECONDS, stdin=script)

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,13 +17,15 @@ from ..trials.activity import Activity
 from ..trials.answer import Answer, NoAnswer, Reply
 from ..trials.task import Task
 from ..trials.trial import Question
-from .left_behind import files_left, snapshot_of
+from .left_behind import Left, left_behind
 from .port import (
     Agent,
     Call,
+    Entry,
     Mount,
     NoAnswerError,
     Room,
+    Sandbox,
     SandboxError,
     SandboxKind,
     Send,
@@ -149,16 +151,23 @@ async def _in_sandbox(
         answer = replace(answer, seconds=clock.seconds + start.seconds)
         if answer.stop == "time":
             answer = replace(answer, seconds=workshop.timeout)
-        async with asyncio.timeout(_COLLECTING):
-            after = await sandbox.tree()
-            activity = answer.activity or Activity()
-            findings = list(activity.findings)
-            files = await files_left(sandbox, before, after, findings)
-            workspace = await snapshot_of(sandbox, after, findings)
+        left = await _left(sandbox, before, answer)
     finally:
         await sandbox.close()
-    activity = replace(activity, findings=tuple(findings))
-    return replace(answer, files=files, workspace=workspace, activity=activity)
+    activity = answer.activity or Activity()
+    activity = replace(activity, findings=(*activity.findings, *left.findings))
+    return replace(answer, files=left.files, workspace=left.workspace, activity=activity)
+
+
+async def _left(sandbox: Sandbox, before: Sequence[Entry], answer: Answer) -> Left:
+    try:
+        async with asyncio.timeout(_COLLECTING):
+            return await left_behind(sandbox, before)
+    except (SandboxError, TimeoutError) as error:
+        if answer.stop != "time":
+            raise
+        # It was ended, whatever it was doing: what it did before counts.
+        return Left(findings=(f"its files could not be read: {one_line(str(error), 200)}",))
 
 
 @dataclass

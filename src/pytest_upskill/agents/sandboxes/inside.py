@@ -529,7 +529,7 @@ def _as_file(data: bytes) -> int:
 
 
 def _entries(top: str, device: int, limits: Limits) -> Iterator[list[bytes]]:
-    """The fields of each file and link below a folder on this device; [] between two parts."""
+    """The fields of each file, link and empty folder on this device; [] between two parts."""
     import hashlib
 
     folders, count, hashed = [""], 0, 0
@@ -540,6 +540,9 @@ def _entries(top: str, device: int, limits: Limits) -> Iterator[list[bytes]]:
             found = sorted(_listed(os.path.join(top, folder)), key=lambda one: one.name)
         except OSError:  # gone, or too deep for a path
             continue
+        if not found and folder:
+            yield [os.fsencode(folder), b"0", hashlib.sha256().hexdigest().encode(), b"d", b""]
+            count += 1
         for one in found:
             path = os.path.join(folder, one.name)
             yield []

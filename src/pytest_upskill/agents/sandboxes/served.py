@@ -269,7 +269,7 @@ def _entry(path: bytes, size: bytes, digest: bytes, flags: bytes, link: bytes) -
     if not _DIGEST.fullmatch(hexadecimal):
         raise ValueError(hexadecimal)
     target = os.fsdecode(link) if flags == b"l" else None
-    return Entry(text, int(size), hexadecimal, flags == b"x", target)
+    return Entry(text, int(size), hexadecimal, flags == b"x", target, flags == b"d")
 
 
 def _os_error(reply: list[bytes], path: str) -> OSError:

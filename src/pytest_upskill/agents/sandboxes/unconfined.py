@@ -206,6 +206,9 @@ def _valid(path: str) -> str:
 def _entries(top: Path, most: int) -> list[Entry]:
     entries = list[Entry]()
     for folder, folders, names in os.walk(top):
+        if not folders and not names and Path(folder) != top:
+            path = Path(folder).relative_to(top).as_posix()
+            entries.append(Entry(path, 0, hashlib.sha256().hexdigest(), folder=True))
         for name in (*names, *(one for one in folders if Path(folder, one).is_symlink())):
             file = Path(folder, name)
             with suppress(OSError):
