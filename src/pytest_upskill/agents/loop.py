@@ -11,15 +11,16 @@ from ..skills.folder import SKILL_NAMES
 from ..trials.answer import Answer, NoAnswer
 from ..trials.tools import Step, Tool, ToolCall, ToolResult
 from .loop_tools import TOOLS, Toolbox
-from .port import WORKSPACE, Agent, Call, InstalledSkill, NoAnswerError, Sandbox
+from .port import Agent, Call, InstalledSkill, NoAnswerError, Sandbox
 from .recorder import Recorder
 
 VERSION: Final = "1"  # to be raised with any change of what the model sees: a test says when
 MOST_CALLS: Final = 32  # of a turn that are run
 SYSTEM: Final = (
-    f"You are an agent with tools. Commands run in {WORKSPACE}, where the files of the task are, "
-    "and paths are relative to it. Nobody can answer questions, so decide for yourself. Work "
-    "with the tools until the task is done, then give your answer as text, without a tool call."
+    "You are an agent with tools. Commands run in your workspace, the folder with the files of "
+    "the task, and paths are relative to it. Nobody can answer questions, so decide for yourself. "
+    "Work with the tools until the task is done, then give your answer as text, without a tool "
+    "call."
 )
 SKILLS_INTRO: Final = (
     "These skills are installed. If one fits the task by its description, load its instructions "
@@ -42,7 +43,9 @@ class LoopAgent(Agent):
     async def run(self, sandbox: Sandbox, call: Call, recorder: Recorder) -> Answer:
         question, skills = recorder.question, recorder.skills
         tools = tools_for(skills)
-        ask = replace(question, system=system_text(question.system, skills), tools=tools, task=None)
+        listed = skill_list(skills, sandbox)
+        system = "\n\n".join(filter(None, [SYSTEM, question.system, listed]))
+        ask = replace(question, system=system, tools=tools, task=None)
         recorder.system(ask.system)
         for role, text in ask.messages:
             recorder.message(role, text)
@@ -82,12 +85,7 @@ def tools_for(skills: Sequence[InstalledSkill]) -> tuple[Tool, ...]:
     return (*TOOLS, Tool("skill", "Load the instructions of a skill.", json.dumps(schema)))
 
 
-def system_text(own: str, skills: Sequence[InstalledSkill]) -> str:
-    """How to work, what the case says, and which skills there are."""
-    return "\n\n".join(filter(None, [SYSTEM, own, skill_list(skills)]))
-
-
-def skill_list(skills: Sequence[InstalledSkill]) -> str:
+def skill_list(skills: Sequence[InstalledSkill], sandbox: Sandbox) -> str:
     """Names, descriptions and locations, as agentskills.io's guide for clients writes them."""
     if not skills:
         return ""
@@ -95,7 +93,7 @@ def skill_list(skills: Sequence[InstalledSkill]) -> str:
         "  <skill>\n"
         f"    <name>{_xml(skill.installed.name)}</name>\n"
         f"    <description>{_xml(skill.description)}</description>\n"
-        f"    <location>{_xml(skill.inside)}/{_file_of(skill)}</location>\n"
+        f"    <location>{_xml(sandbox.path(skill.inside))}/{_file_of(skill)}</location>\n"
         "  </skill>\n"
         for skill in skills
     ]

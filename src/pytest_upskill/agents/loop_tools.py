@@ -10,7 +10,7 @@ from .._util.files import reason_of
 from .._util.texts import counted
 from ..skills.folder import SKILL_NAMES
 from ..trials.tools import Tool, ToolCall, ToolResult
-from .port import WORKSPACE, Entry, InstalledSkill, Ran, Sandbox
+from .port import WORKSPACE, Entry, InstalledSkill, Sandbox
 
 LONGEST_RESULT: Final = 30_000  # characters that a model is given
 LONGEST_SKILL: Final = 200_000
@@ -42,8 +42,8 @@ def _tool(name: str, description: str, required: dict[str, Any], **optional: Any
 TOOLS: Final = (
     _tool(
         "bash",
-        f"Run a command with bash in {WORKSPACE}. Each call is a shell of its own. Returns output, "
-        f"errors and exit status. The timeout is in seconds ({DEFAULT_TIMEOUT} by default).",
+        "Run a command with bash in the workspace. Each call is a shell of its own. Returns "
+        f"output, errors and exit status. The timeout is in seconds, by default {DEFAULT_TIMEOUT}.",
         {"command": _TEXT},
         timeout={**_COUNT, "maximum": LONGEST_TIMEOUT},
     ),
@@ -110,9 +110,10 @@ class Toolbox:
     async def _bash(self, args: dict[str, Any]) -> tuple[str, bool]:
         seconds = min(args.get("timeout", DEFAULT_TIMEOUT), LONGEST_TIMEOUT)
         ran = await self._sandbox.run(args["command"], timeout=seconds)
-        status = _status(ran, seconds)
-        text = cut(ran.output.decode("utf-8", "replace"), LONGEST_RESULT - 200, ran.cut)
-        return f"{text.rstrip()}\n{status}".lstrip("\n"), ran.timed_out or ran.exit != 0
+        text = cut(ran.output.decode("utf-8", "replace"), LONGEST_RESULT - 200, ran.cut).rstrip()
+        if ran.timed_out:
+            return text, True  # the sandbox says so
+        return f"{text}\n{_status(ran.exit)}".lstrip("\n"), ran.exit != 0
 
     async def _read(self, args: dict[str, Any]) -> tuple[str, bool]:
         path = args["path"]
@@ -178,7 +179,7 @@ class Toolbox:
         if skill is None:
             name = cut(args["name"], 100)
             raise _Failure(f"No such skill: {name!r}. There are {', '.join(self._skills)}.")
-        return skill_content(skill), False
+        return skill_content(skill, self._sandbox), False
 
     async def _data(self, path: str) -> bytes:
         """A byte more than is used of a file, to see that there is more."""
@@ -194,7 +195,7 @@ def _listed(one: Entry) -> str:
     return f"{one.path} -> {one.link}" if one.link is not None else f"{one.path} ({one.size:,})"
 
 
-def skill_content(skill: InstalledSkill) -> str:
+def skill_content(skill: InstalledSkill, sandbox: Sandbox) -> str:
     """An activated skill, as agentskills.io's guide for clients writes it."""
     files = [path for path in skill.files if path not in SKILL_NAMES]
     lines = [f"  <file>{escape(path, quote=False)}</file>" for path in files[:MOST_LISTED]]
@@ -202,7 +203,8 @@ def skill_content(skill: InstalledSkill) -> str:
         lines.append(f"  [… {len(files) - MOST_LISTED:,} more …]")
     parts = [
         f'<skill_content name="{escape(skill.installed.name)}">\n{skill.body.strip()}\n',
-        f"Skill directory: {skill.inside}\nPaths in the skill are relative to this directory.",
+        f"Skill directory: {sandbox.path(skill.inside)}\n"
+        "Paths in the skill are relative to this directory.",
     ]
     if lines:
         parts.append("\n".join(["\n<skill_resources>", *lines, "</skill_resources>"]))
@@ -210,10 +212,10 @@ def skill_content(skill: InstalledSkill) -> str:
 
 
 def cut(text: str, longest: int, gone: int = 0) -> str:
-    """A text without its middle, if it is too long or ``gone`` bytes of that are missing."""
-    if len(text) <= longest and not gone:
+    """A text without its middle, if it is too long; ``gone`` is what that lacks already."""
+    if len(text) <= longest:
         return text
-    half = min(longest, len(text)) // 2
+    half = longest // 2
     left_out = len(text) - 2 * half + gone
     return f"{text[:half]}\n[… {left_out:,} characters left out …]\n{text[len(text) - half :]}"
 
@@ -255,16 +257,13 @@ def _problems(name: str, value: object, form: dict[str, Any]) -> list[str]:
     return []
 
 
-def _status(ran: Ran, seconds: float) -> str:
-    if ran.timed_out:
-        return f"[timed out after {seconds:,} seconds]"
-    if ran.exit < 0:
-        try:
-            name = signal.Signals(-ran.exit).name
-        except ValueError:
-            name = str(-ran.exit)
-        return f"[ended by signal {name}]"
-    return f"[exit status {ran.exit}]"
+def _status(code: int) -> str:
+    if code >= 0:
+        return f"[exit status {code}]"
+    try:
+        return f"[ended by signal {signal.Signals(-code).name}]"
+    except ValueError:
+        return f"[ended by signal {-code}]"
 
 
 def _failure(path: str, error: OSError | ValueError) -> _Failure:

@@ -64,7 +64,10 @@ class Room:
 
 @dataclass(frozen=True)
 class Ran:
-    """What came of a command: its output and errors in one text, in order."""
+    """What came of a command: its output and errors in one text, in order.
+
+    A line in the middle tells what was cut, and one at the end why the sandbox ended the command.
+    """
 
     exit: int  # -N if signal N ended it
     output: bytes

@@ -72,7 +72,7 @@ class AnthropicModel:
             calls, thinking, raw = _turn(message, question) if question.tools else ((), "", "")
             if stop == "refusal":
                 calls = ()
-            elif not text.strip() and not calls:
+            elif not (text.strip() or question.tools):  # an agent may end without a word
                 raise empty_reply(stop)
             return Answer(
                 text,

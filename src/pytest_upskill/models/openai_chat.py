@@ -81,7 +81,7 @@ class OpenAIModel:
             )
             if stop == "refusal":
                 calls = ()
-            elif not text.strip() and not calls:
+            elif not (text.strip() or question.tools):  # an agent may end without a word
                 raise empty_reply(stop)
             return Answer(
                 text,

@@ -125,7 +125,8 @@ class ScriptedModel:
             reply = _estimated(Answer(reply), question)
         if reply.calls:
             reply = _with_calls(reply, question)
-        if not (reply.text.strip() or reply.calls or reply.files or reply.refused):
+        empty = not (reply.text.strip() or reply.files or reply.refused)
+        if empty and not question.tools:  # an agent may end without a word
             raise empty_reply(reply.stop, reply.usage)
         return reply
 
