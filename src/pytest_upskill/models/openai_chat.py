@@ -4,7 +4,7 @@ import json
 import os
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from .._util.texts import digest
 from ..trials.answer import Answer, Usage, whole_number
@@ -35,9 +35,11 @@ _STOPS: Final = {
     "content_filter": "refusal",
     "tool_calls": "tools",
 }
-# What servers call the thoughts of a model, in order; most want them back beside its calls.
+# What servers call the thoughts of a model. Most want them back beside its calls, some refuse
+# them, and some miss them in turns that have none.
 _THINKING: Final = ("reasoning_content", "reasoning")
-_KEPT: Final = re.compile(r"content|tool_calls|(reasoning|thinking).*")
+_THOUGHTS: Final = re.compile(r"(reasoning|thinking)(?!_effort)")
+_MISSING: Final = re.compile(r"missing|pass\w* back", re.IGNORECASE)
 # Reasoning models, and GPT-5 and later, take only the new name of the limit.
 _NEW_LIMIT: Final = re.compile(r"(o\d|gpt-([5-9]|\d\d)|codex)")
 _LIMITS: Final = ("max_tokens", "max_completion_tokens")
@@ -60,6 +62,7 @@ class OpenAIModel:
         self._refused_limits = set[str]()
         self._secrets = secrets_of(spec, self._key)
         self._takes_schemas = True
+        self._thoughts: Literal["as they came", "never", "always"] = "as they came"
         self._client = openai.AsyncOpenAI(
             api_key=self._key or NO_KEY, **client_options(openai, spec, timeout)
         )
@@ -73,7 +76,7 @@ class OpenAIModel:
             if not getattr(completion, "choices", None):
                 raise not_a_reply(self._spec, completion)
             choice = completion.choices[0]
-            text = choice.message.content or choice.message.refusal or ""
+            text = _text_of(choice.message.content) or choice.message.refusal or ""
             refused = bool(choice.message.refusal)
             stop = "refusal" if refused else stop_word(choice.finish_reason, _STOPS)
             calls, thinking, raw = (
@@ -96,13 +99,16 @@ class OpenAIModel:
     async def _create(self, question: Question) -> "ChatCompletion":
         """Servers differ in what they accept: drop what one refuses, now and later."""
         while True:
-            limit, schemas = self._limit, self._takes_schemas
+            limit, schemas, thoughts = self._limit, self._takes_schemas, self._thoughts
             try:
                 return await self._send(question)
             except (self._sdk.BadRequestError, self._sdk.UnprocessableEntityError) as error:
-                if limit in error_text(error, self._secrets) and limit not in self._refused_limits:
+                said = error_text(error, self._secrets)
+                if limit in said and limit not in self._refused_limits:
                     self._refused_limits.add(limit)
                     self._limit = _LIMITS[limit == _LIMITS[0]]
+                elif question.steps and thoughts == "as they came" and _THOUGHTS.search(said):
+                    self._thoughts = "always" if _MISSING.search(said) else "never"
                 elif question.schema and schemas:
                     # Servers say it in many words. If the schema was not why, this fails as well.
                     completion = await self._create(replace(question, schema=None))
@@ -122,7 +128,7 @@ class OpenAIModel:
             **self.extra(question),
         }
         for step in question.steps:
-            body["messages"] += [_message(step), *map(_result, step.results)]
+            body["messages"] += [self._message(step), *map(_result, step.results)]
         if question.tools:
             body["tools"] = list(map(_function, question.tools))
         if question.schema and self._takes_schemas:
@@ -133,6 +139,17 @@ class OpenAIModel:
         # Not chat.completions.create: it transforms parameters, which changes none of ours and
         # takes a third of the CPU time of a call.
         return await self._client.post("/chat/completions", body=body, cast_to=ChatCompletion)
+
+    def _message(self, step: Step) -> dict[str, Any]:
+        """A turn as it came, with what the model thought; else made of text and calls."""
+        message: dict[str, Any] = loaded(step, dict) or {}
+        ids = [call.id for call in step.calls]
+        if ids != [call.get("id") for call in message.get("tool_calls") or ()]:
+            calls = list(map(_tool_call, step.calls))
+            message = {"role": "assistant", "content": step.text or None, "tool_calls": calls}
+        if self._thoughts == "never":
+            return {key: value for key, value in message.items() if not _THOUGHTS.match(key)}
+        return {_THINKING[0]: "", **message} if self._thoughts == "always" else message
 
     @property
     def address(self) -> str:
@@ -167,16 +184,6 @@ def _result(result: ToolResult) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": result.call, "content": result.text}
 
 
-def _message(step: Step) -> dict[str, Any]:
-    """A turn as it came, with what the model thought; else made of text and calls."""
-    message: dict[str, Any] | None = loaded(step, dict)
-    ids = [call.id for call in step.calls]
-    if message and ids == [call.get("id") for call in message.get("tool_calls") or ()]:
-        return message
-    calls = list(map(_tool_call, step.calls))
-    return {"role": "assistant", "content": step.text or None, "tool_calls": calls}
-
-
 def _tool_call(call: ToolCall) -> dict[str, Any]:
     function = {"name": name_of(call), "arguments": object_text(call.arguments)}
     return {"id": call.id, "type": "function", "function": function}
@@ -195,10 +202,18 @@ def _turn(message: Any, question: Question) -> tuple[tuple[ToolCall, ...], str, 
     calls = calls_from(found, question.steps)
     # Beside its function, a call may have what its server wants back, such as a signature.
     forms = [{**one, **_tool_call(call)} for one, call in zip(asked, calls, strict=True)]
-    kept = {key: value for key, value in said.items() if _KEPT.fullmatch(key) and value is not None}
-    thoughts = [said[key] for key in _THINKING if isinstance(said.get(key), str)]
-    turn = {"role": "assistant", "content": None, **kept, "tool_calls": forms}
-    return tuple(calls), next(iter(thoughts), ""), dumped(turn)
+    thoughts = {key: said[key] for key in said if _THOUGHTS.match(key) and said[key] is not None}
+    turn = {"role": "assistant", "content": said.get("content"), **thoughts, "tool_calls": forms}
+    told = [thoughts[key] for key in _THINKING if isinstance(thoughts.get(key), str)]
+    return tuple(calls), next(iter(told), _text_of(said.get("content"), "thinking")), dumped(turn)
+
+
+def _text_of(content: Any, kind: str = "text") -> Any:
+    """The text of a message, which a few servers send in parts, with what was thought."""
+    if not isinstance(content, list):
+        return content if kind == "text" else ""
+    parts = [part for part in content if isinstance(part, dict) and part.get("type") == kind]
+    return "".join(_text_of(part.get(kind)) or "" for part in parts)
 
 
 def usage_of(completion: "ChatCompletion") -> Usage:

@@ -153,7 +153,7 @@ def _as_model_errors(
         raise not_a_reply(spec) from None
     except getattr(sdk, "AnthropicError", getattr(sdk, "OpenAIError", ())) as error:
         raise ModelError(clean(str(error), secrets), paid=()) from None
-    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+    except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
         problem = f"unreadable reply ({clean(repr(error), secrets)})"
         raise ModelError(problem, paid=()) from None
 

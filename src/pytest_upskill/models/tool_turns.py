@@ -40,9 +40,15 @@ def _new_id(used: set[str]) -> str:
 
 
 def _text(value: object) -> str:
-    if isinstance(value, str):
-        return "" if value.isspace() else value
-    return "" if value is None else json.dumps(value, ensure_ascii=False)
+    if value is None:
+        return ""
+    text = _whole(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    return "" if text.isspace() else text
+
+
+def _whole(text: str) -> str:
+    """Without halves of characters, which no server takes back."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def object_of(arguments: str) -> dict[str, Any]:
@@ -66,8 +72,8 @@ def name_of(call: ToolCall) -> str:
 
 
 def dumped(turn: object) -> str:
-    """A turn as JSON, without the halves of characters that no server takes back."""
-    return json.dumps(turn, ensure_ascii=False).encode("utf-8", "replace").decode()
+    """A turn as JSON, to be sent back."""
+    return _whole(json.dumps(turn, ensure_ascii=False))
 
 
 def loaded(step: Step, form: type) -> Any:
