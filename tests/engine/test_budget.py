@@ -1,5 +1,8 @@
 """The budget: no call is made that could exceed it."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +11,13 @@ from pytest_upskill.engine.budget import Budget
 from pytest_upskill.errors import spelled
 from pytest_upskill.models.prices import Price
 from pytest_upskill.trials.answer import Usage
+from pytest_upskill.trials.tools import Step, Tool, ToolCall, ToolResult
 from pytest_upskill.trials.trial import Question
+
+# A turn of an agent, each of whose texts has 4,000 bytes: 1,000 tokens at the usual rate.
+LONG = "word" * 1_000
+CALLS = (ToolCall("1", "", LONG),)
+RESULTS = (ToolResult("1", LONG),)
 
 
 def question(text: str = "word " * 8, max_output: int = 50) -> Question:
@@ -193,3 +202,21 @@ def test_question_never_waits_with_nothing_in_flight(prices: list[float], most: 
         assert (budget.refusal(one) is None) == budget.hold(one)
         if budget.refusal(one) is None:
             budget.settle(one, None)
+
+
+@pytest.mark.parametrize(
+    ("turn", "thousands"),
+    [
+        ({"tools": (Tool("t", LONG, LONG),)}, 2),
+        ({"steps": (Step("", CALLS, RESULTS),)}, 2),
+        ({"steps": (Step(LONG, CALLS, RESULTS),) * 2}, 6),
+        ({"steps": (Step(LONG, CALLS, RESULTS, raw=LONG * 3),)}, 4),  # as it is sent
+    ],
+)
+def test_all_that_the_turn_of_an_agent_sends_is_reserved(
+    turn: dict[str, Any], thousands: int
+) -> None:
+    asked = replace(question(), **turn)
+    budget = Budget(most_tokens=thousands * 1_000 + 50)  # the output, but not the question
+    assert "could exceed the budget" in spelled(budget.refusal(asked) or "")
+    assert Budget(most_tokens=thousands * 1_000 + 100).refusal(asked) is None

@@ -164,6 +164,16 @@ def test_a_budget_needs_every_price() -> None:
     assert models.price_of("known") == Price(1, 1, 1)
 
 
+def test_an_agent_needs_a_model_that_calls_tools(tmp_path: Path) -> None:
+    models = Assembly()
+    own = f"local:{tmp_path / 'big.gguf'}"
+    for name in ("haiku", own, "local"):
+        models.add(ModelName(name))
+    models.require_tools(["haiku", own])
+    with pytest.raises(SettingsError, match=r"^models local: the embedded model takes no tools"):
+        models.require_tools(["haiku", "local"])
+
+
 def test_the_engine_asks_stores_and_replays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

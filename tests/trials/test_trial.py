@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from pytest_upskill.settings import Settings
 from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.skill import Skill, load_skill
+from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.plan import Plan, PlannedCase
 from pytest_upskill.trials.task import Installed, Needs, StartFile, Task
-from pytest_upskill.trials.tools import Step, Tool
+from pytest_upskill.trials.tools import Step, Tool, ToolCall, ToolResult
 from pytest_upskill.trials.trial import Question, Trial, skill_system, trials_of, user_text
 from support.kit import BODY, write_skill
 
@@ -205,3 +206,30 @@ def test_plan_has_the_questions_of_its_items_in_order(skill: Skill) -> None:
     assert list(plan.questions()) == [trial.question for trial in (*first, *second)]
     turned = Plan((), plan.tests[::-1])
     assert plan.key != turned.key
+
+
+def test_nothing_that_is_sent_has_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "k3y-of-a-server-0123456789"
+    monkeypatch.setenv("SOME_API_KEY", key)
+    call = ToolCall("1", key, f'{{"command": "{key}"}}')
+    step = Step(key, (call,), (ToolResult("1", f"It is {key}."),), f'[{{"text": "{key}"}}]')
+    tool = Tool("bash", key, f'{{"description": "{key}"}}')
+    asked = Question("m", key, (("user", key),), 100, 1, tools=(tool,), steps=(step,))
+    assert key not in repr(asked.without_keys())
+    sent = asked.without_keys().steps[0]
+    assert sent == Step(
+        "***",
+        (ToolCall("1", "***", '{"command": "***"}'),),
+        (ToolResult("1", "It is ***."),),
+        '[{"text": "***"}]',
+    )
+
+
+def test_no_agent_is_told_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server may quote the key that it was sent, even as the arguments of a call."""
+    key = "k3y-of-a-server-0123456789"
+    monkeypatch.setenv("SOME_API_KEY", key)
+    call = ToolCall("1", "bash", f'{{"command": "echo {key}"}}')
+    said = Answer(key, calls=(call,), thinking=key, raw=key).without_keys()
+    assert key not in repr(said) + said.raw
+    assert said.calls == (ToolCall("1", "bash", '{"command": "echo ***"}'),)

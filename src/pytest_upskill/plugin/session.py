@@ -197,6 +197,8 @@ class UpskillRun:
     def _require_models(self) -> None:
         artifacts.require_outputs(self.settings)
         if self.settings.replay_file is None:  # a replay asks nobody, and needs no key
+            subjects = self.subjects.values()
+            self._models.require_tools(one.model for one in subjects if one.agent != CHAT)
             self._models.require(display.download_bar(self._config))
         self._models.require_prices(self.settings.max_cost)
         self._required = True

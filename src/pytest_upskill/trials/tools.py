@@ -13,6 +13,9 @@ class Tool:
     description: str
     schema: str  # JSON Schema of its arguments
 
+    def without_keys(self) -> "Tool":
+        return Tool(self.name, without_keys(self.description), without_keys(self.schema))
+
 
 @dataclass(frozen=True)
 class ToolCall:

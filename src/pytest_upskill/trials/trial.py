@@ -52,8 +52,13 @@ class Question:
     def without_keys(self) -> "Question":
         """Without the keys of this process: no server needs to see them in a text."""
         messages = tuple((role, without_keys(text)) for role, text in self.messages)
-        steps = tuple(step.without_keys() for step in self.steps)
-        return replace(self, system=without_keys(self.system), messages=messages, steps=steps)
+        return replace(
+            self,
+            system=without_keys(self.system),
+            messages=messages,
+            tools=tuple(tool.without_keys() for tool in self.tools),
+            steps=tuple(step.without_keys() for step in self.steps),
+        )
 
     @cached_property
     def content(self) -> str:
