@@ -112,6 +112,14 @@ class Recorder:
         else:
             entry.result = self._kept(turn)
 
+    def besides(self, usages: Sequence[Usage]) -> None:
+        """Replies outside of the conversation, such as a title: only their tokens count."""
+        self._usages += usages
+        total = total_usage(usages)
+        tokens = "unknown" if None in (total.input, total.output) else ""
+        tokens = tokens or f"{(total.input or 0) + (total.output or 0):,}"
+        self.found(f"model calls beside the conversation: {len(usages)} ({tokens} tokens)")
+
     def found(self, finding: str) -> None:
         """Something that was refused or left out, in words."""
         if len(self._findings) < _MOST_FINDINGS:

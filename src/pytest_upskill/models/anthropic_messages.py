@@ -27,7 +27,7 @@ from .tool_turns import calls_from, dumped, loaded, name_of, object_of, stop_wit
 if TYPE_CHECKING:
     from anthropic.types import Message
 
-_STOPS: Final = {
+STOPS: Final = {
     "end_turn": "end",
     "stop_sequence": "end",
     "max_tokens": "length",
@@ -68,7 +68,7 @@ class AnthropicModel:
             if not isinstance(getattr(message, "content", None), list):
                 raise not_a_reply(self._spec, message)
             text = "".join(block.text for block in message.content if block.type == "text")
-            stop = stop_word(message.stop_reason, _STOPS)
+            stop = stop_word(message.stop_reason, STOPS)
             calls, thinking, raw = _turn(message, question) if question.tools else ((), "", "")
             if stop == "refusal":
                 calls = ()

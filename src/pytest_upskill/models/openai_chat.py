@@ -29,7 +29,7 @@ from .tool_turns import calls_from, dumped, loaded, name_of, object_text, stop_w
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion
 
-_STOPS: Final = {
+STOPS: Final = {
     "stop": "end",
     "length": "length",
     "content_filter": "refusal",
@@ -78,7 +78,7 @@ class OpenAIModel:
             choice = completion.choices[0]
             text = _text_of(choice.message.content) or choice.message.refusal or ""
             refused = bool(choice.message.refusal)
-            stop = "refusal" if refused else stop_word(choice.finish_reason, _STOPS)
+            stop = "refusal" if refused else stop_word(choice.finish_reason, STOPS)
             calls, thinking, raw = (
                 _turn(choice.message, question) if question.tools else ((), "", "")
             )

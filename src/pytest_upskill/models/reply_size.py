@@ -26,8 +26,13 @@ async def limit_size(response: Any) -> None:
     """A hook of the SDKs' HTTP clients, which call it before they use a response."""
     response.aiter_raw = _limited(response.aiter_raw)  # as it arrives
     response.aiter_bytes = _limited(response.aiter_bytes)  # unpacked, a part at a time
-    body: bytes = await response.aread()
-    if body.lstrip()[:1] in (b"{", b"[") and _values(body) > MOST_VALUES:
+    check_values(await response.aread())
+
+
+def check_values(body: bytes, most: int | None = None) -> None:
+    """TooLarge if this is JSON of more values than that, or than a reply may have."""
+    most = most or MOST_VALUES
+    if body.lstrip()[:1] in (b"{", b"[") and _values(body, most) > most:
         raise TooLarge
 
 
@@ -44,12 +49,12 @@ def _limited(read: _Read) -> _Read:
     return parts
 
 
-def _values(body: bytes) -> int:
+def _values(body: bytes, most: int) -> int:
     """About how many values JSON has, without making them; the text of an answer is one."""
-    if _marks(body) <= MOST_VALUES:
+    if _marks(body) <= most:
         return 0
     strings = (body.count(b'"') - body.count(b'\\"')) // 2
-    return strings if strings > MOST_VALUES else _marks(_STRING.sub(b"", body))
+    return strings if strings > most else _marks(_STRING.sub(b"", body))
 
 
 def _marks(body: bytes) -> int:

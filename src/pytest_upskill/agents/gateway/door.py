@@ -1,0 +1,328 @@
+"""The door of a trial: who may come in, what may be asked, and how often.
+
+All that comes in is hostile: an agent does what a skill that nobody knows tells it to.
+"""
+
+import asyncio
+import hmac
+import json
+import secrets
+from collections import Counter
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+from ..._util.keys import without_keys
+from ..._util.texts import one_line
+from ...models import ModelSpec
+from ...models.hosted import MessagesProvider
+from ...models.reply_size import TooLarge, check_values
+from ...models.sdk import Upstream
+from ...skills.case import Role
+from ...trials.answer import NoAnswer, Reply
+from ...trials.trial import Question
+from ..port import Call
+from ..recorder import Recorder
+from . import http
+from .exchange import Exchange, Head, count
+from .http import Refusal
+from .protocols import CHAT, MESSAGES, RESPONSES, Asked, Item, Protocol
+from .protocols.protocol import Body, fetched
+from .record import Record
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
+    from aiohttp.web import BaseRequest, StreamResponse
+
+_MOST_BYTES: Final = 50_000_000  # of a request
+_MOST_VALUES: Final = 500_000  # of its JSON
+_LARGE: Final = 4_000_000
+_AT_ONCE: Final = 16  # requests; more wait
+_LARGE_AT_ONCE: Final = 2
+_SLOW: Final = 60.0  # seconds for an agent to send a request, or to take a part of a reply
+_BESIDES: Final = 10  # requests for each turn that may be made, before it looks like no end
+_MOST_FINDINGS: Final = 40
+# All that goes on to a server; keys, cookies, proxies and the rest do not.
+_FORWARDED: Final = ("accept", "anthropic-version", "anthropic-beta", "openai-beta", "user-agent")
+_COUNT: Final = "/messages/count_tokens"
+_NO_RETRY: Final = {"x-should-retry": "false"}  # what the SDKs look at
+
+
+@dataclass(frozen=True)
+class DoorLimits:
+    """What a trial may use; None is no limit."""
+
+    turns: int | None = None
+    tokens: int | None = None
+    seconds: float | None = None
+
+
+class Door:
+    """``url`` and ``token`` are what an agent needs in place of its provider's address and key."""
+
+    def __init__(
+        self,
+        question: Question,
+        spec: ModelSpec,
+        call: Call,
+        session: "ClientSession",
+        port: int,
+        limits: DoorLimits,
+    ) -> None:
+        self.url = f"http://127.0.0.1:{port}"
+        self.token = f"door-{secrets.token_urlsafe(24)}"
+        self.model = spec.model_id or spec.name  # what the agent must ask for
+        self.stop = ""  # the limit that was reached: max_turns, tokens or time
+        self.no_answer = ""  # why the last request of the conversation has no answer
+        self.record = Record()
+        self._question = question
+        self._spec = spec
+        self._call = call
+        self._session = session
+        self._limits = limits
+        self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
+        self._protocols: dict[str, Protocol] = {MESSAGES.path: MESSAGES}
+        if not isinstance(spec.provider, MessagesProvider):  # such servers often speak all three
+            self._protocols |= {one.path: one for one in (CHAT, RESPONSES)}
+        self._loop = asyncio.get_running_loop()
+        self._opened = self._loop.time()
+        self._findings = Counter[str]()
+        self._requests = 0
+        self._upstream: Upstream | None = None  # known from the first call on
+        self._places = asyncio.Semaphore(_AT_ONCE)
+        self._large_places = asyncio.Semaphore(_LARGE_AT_ONCE)
+        self._calls = set[asyncio.Task[Reply]]()
+
+    def tell(self, recorder: Recorder) -> str:
+        """Write what went through into a recorder; returns the final text of the agent."""
+        final = self.record.tell(recorder)
+        for finding, times in self._findings.items():
+            recorder.found(finding if times == 1 else f"{finding} ({times:,} times)")
+        return final.replace(self.token, "***")
+
+    async def close(self) -> None:
+        """End the calls that are on their way."""
+        for task in self._calls:
+            task.cancel()
+        await asyncio.gather(*self._calls, return_exceptions=True)
+
+    async def handle(self, request: "BaseRequest") -> "StreamResponse":
+        """Answer a request."""
+        protocol = self._protocol_of(request.raw_path)
+        try:
+            self._check(request)
+            path = http.path_of(request.raw_path)
+            if local := self._answered_here(request.method, path):
+                return http.answer(200, local)
+            if request.method == "HEAD" and path == "/":
+                return http.answer(200, {})  # some agents look whether anyone is there
+            if request.method != "POST" or protocol is None:
+                asked = one_line(f"{request.method} {path}", 100)
+                raise Refusal(404, f"no such path here: {asked}", f"asked for {asked}")
+            async with self._places:
+                return await self._serve(request, protocol, path)
+        except Refusal as refusal:
+            if refusal.finding:
+                self._found(refusal.finding)
+            form = (protocol or self._default_protocol).error(refusal.status, refusal.message)
+            response = http.answer(refusal.status, form, _NO_RETRY)
+            if refusal.status != 404 or request.can_read_body:
+                response.force_close()  # what follows may be no request
+            return response
+
+    def _check(self, request: "BaseRequest") -> None:
+        """Refuse all that is not for this door."""
+        if request.method == "CONNECT" or not request.raw_path.startswith("/"):
+            host = one_line(request.raw_path.partition("?")[0], 100)
+            raise Refusal(403, "this is no proxy: there is no network", f"asked for {host}")
+        hosts = request.headers.getall("Host", [])
+        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
+            host = one_line(", ".join(hosts), 100) or "none"
+            raise Refusal(421, "there is no such host here", f"asked for host {host}")
+        given = list(http.tokens_in(request.headers))
+        token = self.token.encode()
+        if not any(hmac.compare_digest(one, token) for one in given):
+            what = "a wrong token" if given else "no token"
+            raise Refusal(401, f"{what} was sent", f"sent {what}")
+
+    def _protocol_of(self, target: str) -> Protocol | None:
+        path = http.path_of(target).removeprefix("/v1")
+        return MESSAGES if path == _COUNT else self._protocols.get(path)
+
+    @property
+    def _default_protocol(self) -> Protocol:
+        return next(reversed(self._protocols.values()))
+
+    def _answered_here(self, method: str, path: str) -> Body | None:
+        """The list of models, or the one that there is."""
+        path = path.removeprefix("/v1")
+        model = {
+            **{"id": self.model, "object": "model", "created": 0, "owned_by": "pytest-upskill"},
+            **{"type": "model", "display_name": self.model, "created_at": "1970-01-01T00:00:00Z"},
+        }
+        if method not in ("GET", "HEAD"):
+            return None
+        if path in (f"/models/{self.model}", f"/models/{quote(self.model, safe='')}"):
+            return model
+        if path != "/models":
+            return None
+        ends = {"first_id": self.model, "last_id": self.model, "has_more": False}
+        return {"object": "list", "data": [model], **ends}
+
+    async def _serve(
+        self, request: "BaseRequest", protocol: Protocol, path: str
+    ) -> "StreamResponse":
+        large = (request.content_length or _MOST_BYTES) > _LARGE
+        async with self._large_places if large else nullcontext():
+            raw = await http.read(request, _MOST_BYTES, _SLOW)
+            body = _loaded(raw)
+            try:
+                asked = protocol.asked(body)
+            except ValueError as error:
+                raise Refusal(400, str(error), "sent a request of a wrong form") from None
+            self._check_body(body, asked)
+            if path.endswith(_COUNT):
+                return await self._count(request, body, len(raw))
+            exchange = self._exchange(request, protocol, body, asked)
+            del raw, body
+            self._check_limits(asked)
+            return await self._pass_on(request, exchange)
+
+    def _check_body(self, body: Body, asked: Asked) -> None:
+        if asked.model not in (self._spec.model_id, self._spec.name, self.model):
+            wanted = one_line(asked.model, 80) or "no model"
+            problem = f"there is no model {wanted} here, only {self.model}"
+            raise Refusal(404, problem, f"asked for model {wanted}")
+        network = bool(self._question.task and self._question.task.needs.network)
+        if not network and (url := next(fetched(body), None)):
+            address = one_line(url, 100)
+            problem = "there is no network: send images and files with the request"
+            raise Refusal(400, problem, f"asked the provider to fetch {address}")
+
+    def _exchange(
+        self, request: "BaseRequest", protocol: Protocol, body: Body, asked: Asked
+    ) -> Exchange:
+        """The request as it goes on: for this model only, and without what reaches beyond it."""
+        body["model"] = self.model
+        if not (self._question.task and self._question.task.needs.network):
+            for name in protocol.without_reach(body):
+                self._found(f"asked the provider for {one_line(name, 60)}, which was left out")
+        plain = _dumped(body)
+        protocol.prepare(body, self._spec.effort)
+        prepared = _dumped(body)
+        query = "?beta=true" if request.raw_path.endswith("?beta=true") else ""
+        return Exchange(
+            self._session,
+            protocol,
+            asked,
+            prepared,
+            self._headers(request),
+            query,
+            unchanged=plain if "stream_options" in body and plain != prepared else None,
+        )
+
+    async def _count(self, request: "BaseRequest", body: Body, size: int) -> "StreamResponse":
+        """How many tokens a request has. Servers that know ask nothing for it."""
+        counted: Body | None = None
+        if self._upstream:
+            body["model"] = self.model
+            data, headers = _dumped(body), self._headers(request)
+            counted = await count(self._session, self._upstream, _COUNT, data, headers)
+        return http.answer(200, counted or {"input_tokens": max(1, size // 4)})
+
+    def _headers(self, request: "BaseRequest") -> dict[str, str]:
+        headers = {name: request.headers[name] for name in _FORWARDED if name in request.headers}
+        return {**headers, "Content-Type": "application/json"}
+
+    def _check_limits(self, asked: Asked) -> None:
+        """Refuse what is beyond a limit of the trial, in a way that agents don't try again."""
+        limits, self._requests = self._limits, self._requests + 1
+        turns, tokens = limits.turns, self.record.usage
+        if turns is not None and (
+            (self.record.turns >= turns and self.record.is_turn(asked))
+            or self._requests > _BESIDES * (turns + 1)
+        ):
+            self._reached("max_turns", f"{turns} turns")
+        used = (tokens.input or 0) + (tokens.output or 0)
+        if limits.tokens is not None and used >= limits.tokens:
+            self._reached("tokens", f"{limits.tokens:,} tokens")
+        if limits.seconds is not None and self._loop.time() - self._opened >= limits.seconds:
+            self._reached("time", f"{limits.seconds:g} s")
+
+    def _reached(self, stop: str, limit: str) -> None:
+        self.stop = self.stop or stop
+        raise Refusal(400, f"the limit of this trial is reached: {limit}")
+
+    async def _pass_on(self, request: "BaseRequest", exchange: Exchange) -> "StreamResponse":
+        began = self._loop.time()
+        kept = self.record.begin(exchange.asked, began)
+        question = self._as_question(exchange.asked)
+        task = asyncio.ensure_future(self._call(question, exchange.send))
+        self._calls.add(task)
+
+        def ended(task: "asyncio.Task[Reply]") -> None:
+            self._calls.discard(task)
+            self._upstream = exchange.upstream or self._upstream
+            now = self._loop.time()
+            self.record.end(kept, exchange.said, now - began, now)
+            if not task.cancelled() and not task.exception():
+                reply = task.result()
+                if not kept.helps:
+                    self.no_answer = reply.reason if isinstance(reply, NoAnswer) else ""
+            exchange.parts.put_nowait(None)
+
+        task.add_done_callback(ended)
+        try:
+            first = await exchange.parts.get()
+            if isinstance(first, Head):
+                return await http.pass_on(request, first, exchange, _SLOW)
+            if exchange.refusal:
+                head, body = exchange.refusal
+                return http.response(head, body)
+            reply = task.result() if not task.cancelled() else NoAnswer("the trial is over")
+            reason = reply.reason if isinstance(reply, NoAnswer) else "no reply"
+            raise Refusal(400, f"the model gave no answer: {reason}")
+        finally:
+            exchange.leave()
+
+    def _as_question(self, asked: Asked) -> Question:
+        """A request as the engine counts it."""
+        messages = tuple((_role(item), item.text) for item in asked.items)
+        most = asked.max_output or self._question.max_output
+        return Question(
+            self._question.model,
+            asked.system,
+            messages,
+            most,
+            self._question.run,
+            tools=asked.tools,
+        )
+
+    def _found(self, finding: str) -> None:
+        finding = without_keys(finding.replace(self.token, "***"))
+        if finding in self._findings or len(self._findings) < _MOST_FINDINGS:
+            self._findings[finding] += 1
+
+
+def _role(item: Item) -> Role:
+    return "user" if item.kind in ("user", "result", "system") else "assistant"
+
+
+def _loaded(raw: bytes) -> Body:
+    """The body of a request; Refusal if it is no JSON object that can be understood."""
+    try:
+        check_values(raw, _MOST_VALUES)
+        body = json.loads(raw)
+    except TooLarge:
+        raise Refusal(413, "too many values", "sent a request that is too large") from None
+    except (ValueError, RecursionError):
+        body = None
+    if not isinstance(body, dict):
+        raise Refusal(400, "the body is no JSON object", "sent a request that is no JSON object")
+    return body
+
+
+def _dumped(body: Body) -> bytes:
+    """No server needs to see a key of ours in a text."""
+    return without_keys(json.dumps(body)).encode()

@@ -1,0 +1,302 @@
+"""One request of an agent, passed on to the server of its model, and the reply on its way back.
+
+The engine decides when it goes out and whether it goes out again: only as long as nothing of a
+reply was passed on. Replies are read as fast as they come and wait here for the agent, so that a
+slow one holds up no call of others.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from ..._util.keys import without_keys
+from ...errors import ModelError
+from ...models import Model
+from ...models.rate_limits import quotas_of
+from ...models.reply_size import MOST_BYTES, TooLarge, check_values
+from ...models.sdk import Upstream, connection_error, not_a_reply, said_in, status_error
+from ...trials.answer import Answer, whole_number
+from .events import Event, Splitter, event_of
+from .protocols import Asked, Protocol, Reading, Said
+from .protocols.protocol import Body
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse, ClientSession
+
+_COUNT_SECONDS: Final = 20.0
+_EVENTS: Final = "text/event-stream"
+# An agent can do something about these, such as shorten its request; the rest is not its business.
+_FOR_THE_AGENT: Final = (400, 404, 405, 413, 415, 422)
+# Of a reply, that an agent gets to see.
+_KEPT_HEADERS: Final = ("content-type", "request-id", "x-request-id")
+# How a stream says what a status would have said.
+_LIKE_STATUS: Final = {
+    "overloaded_error": 529,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+}
+
+
+@dataclass(frozen=True)
+class Head:
+    """The start of a reply for the agent."""
+
+    status: int
+    headers: Mapping[str, str]
+
+
+Part = Head | bytes | None  # None: that is all
+
+
+class Exchange:
+    """A request and what comes of it. ``parts`` is the reply for the agent, as it arrives."""
+
+    def __init__(
+        self,
+        session: "ClientSession",
+        protocol: Protocol,
+        asked: Asked,
+        body: bytes,
+        headers: Mapping[str, str],
+        query: str = "",
+        *,
+        unchanged: bytes | None = None,
+    ) -> None:
+        """``unchanged``: the request without our wish for its usage, if we added that."""
+        self.asked = asked
+        self.upstream: Upstream | None = None
+        self.said: Said | None = None  # as much as arrived
+        self.broken = ""  # why a reply ended before its end
+        self.parts: asyncio.Queue[Part] = asyncio.Queue()
+        self.refusal: tuple[Head, bytes] | None = None  # of the last attempt
+        self._session = session
+        self._protocol = protocol
+        self._body = body
+        self._headers = headers
+        self._query = query
+        self._unchanged = unchanged
+        self._passed = False  # whether the agent got any of a reply
+        self._left = False
+        self._sending: asyncio.Task[Answer] | None = None
+
+    def leave(self) -> None:
+        """The agent hung up: so do we."""
+        self._left = True
+        if self._sending:
+            self._sending.cancel()
+
+    async def send(self, model: Model) -> Answer:
+        """Pass the request on; called by the engine when it is its turn."""
+        upstream = getattr(model, "upstream", None)
+        if not isinstance(upstream, Upstream):
+            raise ModelError("this model has no server that an agent's requests could go to")
+        self.upstream = upstream
+        if self._left:
+            raise ModelError("the agent hung up")
+        self._sending = asyncio.ensure_future(self._send(upstream))
+        try:
+            return await self._sending
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if self._left and not (task and task.cancelling()):
+                raise ModelError("the agent hung up", paid=()) from None
+            self.broken = self.broken or "the call was ended"
+            raise
+        finally:
+            self._sending.cancel()
+
+    async def _send(self, upstream: Upstream) -> Answer:
+        import aiohttp
+
+        self.refusal = None
+        try:
+            async with self._session.post(
+                f"{_base(upstream.url)}{self._protocol.path}{self._query}",
+                data=self._body,
+                headers={**self._headers, **upstream.headers},
+                allow_redirects=False,
+            ) as reply:
+                if reply.status != 200:
+                    error = await self._refused(reply, upstream)
+                    if not (self._unchanged and "stream_options" in error.problem):
+                        raise error
+                elif reply.content_type == _EVENTS:
+                    return await self._stream(reply, upstream)
+                else:
+                    return await self._whole(reply, upstream)
+            # An old server, which does not know the wish.
+            self._body, self._unchanged = self._unchanged, None
+            return await self._send(upstream)
+        except (aiohttp.ClientError, TooLarge) as error:
+            raise self._lost(connection_error(error, upstream.spec, upstream.secrets)) from None
+        except ModelError as error:
+            raise self._lost(error) from None
+
+    def _lost(self, error: ModelError) -> ModelError:
+        """What is left of a call once the agent has a part of the reply: no second attempt."""
+        if not self._passed:
+            return error
+        self.broken = error.problem
+        paid = astuple(self.said.usage) if self.said else ()
+        return ModelError(error.problem, paid=paid)
+
+    async def _refused(self, reply: "ClientResponse", upstream: Upstream) -> ModelError:
+        raw = await _read(reply)
+        text = raw.decode("utf-8", "replace")
+        body: object = _loaded(raw)
+        if reply.status in _FOR_THE_AGENT:
+            self.refusal = Head(reply.status, _kept(reply)), without_keys(text).encode()
+        said = said_in(body, text or reply.reason or "", upstream.secrets)
+        error = status_error(
+            reply.status, body, said, reply.headers, upstream.spec, upstream.secrets
+        )
+        if reply.status == 404:
+            error.fatal = False  # perhaps it is what this agent asked for, not the model
+        return error
+
+    async def _whole(self, reply: "ClientResponse", upstream: Upstream) -> Answer:
+        raw = await _read(reply)
+        check_values(raw)
+        body = _loaded(raw)
+        if body is None:
+            raise not_a_reply(upstream.spec, raw.decode("utf-8", "replace"))
+        self.said = self._protocol.said(body)
+        self._passed = True
+        self.parts.put_nowait(Head(200, _kept(reply)))
+        self.parts.put_nowait(_masked(raw))
+        return self._answer(reply)
+
+    async def _stream(self, reply: "ClientResponse", upstream: Upstream) -> Answer:
+        splitter, reading, size = Splitter(), self._protocol.reading(), 0
+        held = list[bytes]()  # until the first event shows that there is an answer
+        try:
+            async for part in reply.content.iter_any():
+                size += len(part)
+                if size > MOST_BYTES:
+                    raise TooLarge
+                for event in splitter.feed(part):
+                    self._pass(event, reading, held, reply, upstream)
+            if rest := splitter.rest:
+                self._pass(event_of(rest), reading, held, reply, upstream)
+        finally:
+            self.said = self._protocol.said(reading.body())
+        if not reading.ended:
+            raise ModelError(
+                f"the reply from {upstream.spec.address} broke off",
+                "Try again",
+                transient=True,
+                paid=astuple(self.said.usage),
+            )
+        return self._answer(reply)
+
+    def _pass(
+        self,
+        event: Event,
+        reading: Reading,
+        held: list[bytes],
+        reply: "ClientResponse",
+        upstream: Upstream,
+    ) -> None:
+        """Pass an event on and take note of it."""
+        if event.data is not None:
+            if event.is_error:
+                error = _told(event.data, upstream)
+                if not self._passed:
+                    raise error
+                self.parts.put_nowait(_masked(event.raw))
+                raise error
+            reading.add(event.data)
+        if self._unchanged and event.data and self._protocol.is_ours(event.data):
+            return
+        held.append(_masked(event.raw))
+        if event.data is None and not self._passed:
+            return  # a comment, such as "still at work"
+        if not self._passed:
+            self._passed = True
+            self.parts.put_nowait(Head(200, _kept(reply)))
+        self.parts.put_nowait(b"".join(held))
+        held.clear()
+
+    def _answer(self, reply: "ClientResponse") -> Answer:
+        assert self.said
+        told = {name.lower(): value for name, value in reply.headers.items()}
+        return Answer(
+            self.said.text,
+            self.said.usage,
+            self.said.stop,
+            calls=self.said.calls,
+            thinking=self.said.thinking,
+            quotas=quotas_of(told, datetime.now(UTC)),
+        )
+
+
+async def count(
+    session: "ClientSession", upstream: Upstream, path: str, body: bytes, headers: Mapping[str, str]
+) -> Body | None:
+    """What a server says of the size of a request; None if it does not."""
+    import aiohttp
+
+    url = f"{_base(upstream.url)}{path}"
+    try:
+        async with (
+            asyncio.timeout(_COUNT_SECONDS),
+            session.post(
+                url, data=body, headers={**headers, **upstream.headers}, allow_redirects=False
+            ) as reply,
+        ):
+            counted = _loaded(await _read(reply))
+            tokens = whole_number((counted or {}).get("input_tokens"))
+            return None if reply.status != 200 or tokens is None else {"input_tokens": tokens}
+    except (aiohttp.ClientError, TooLarge, TimeoutError):
+        return None
+
+
+def _base(url: str) -> str:
+    """Where a protocol's paths begin. Anthropic's SDK adds the version itself."""
+    return url if url.endswith("/v1") else f"{url}/v1"
+
+
+def _kept(reply: "ClientResponse") -> dict[str, str]:
+    return {
+        name: without_keys(reply.headers[name]) for name in _KEPT_HEADERS if name in reply.headers
+    }
+
+
+async def _read(reply: "ClientResponse") -> bytes:
+    parts, size = list[bytes](), 0
+    async for part in reply.content.iter_any():
+        parts.append(part)
+        size += len(part)
+        if size > MOST_BYTES:
+            raise TooLarge
+    return b"".join(parts)
+
+
+def _loaded(raw: bytes) -> Body | None:
+    try:
+        body = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    return body if isinstance(body, dict) else None
+
+
+def _masked(raw: bytes) -> bytes:
+    text = raw.decode("utf-8", "surrogateescape")
+    return without_keys(text).encode("utf-8", "surrogateescape")
+
+
+def _told(event: Body, upstream: Upstream) -> ModelError:
+    """The error that a stream tells in place of a status."""
+    response = event.get("response")
+    inner = response if isinstance(response, dict) else event
+    error = inner.get("error")
+    kinds = [error.get("type"), error.get("code")] if isinstance(error, dict) else []
+    kinds += [event.get("code")]
+    status = next((_LIKE_STATUS[one] for one in kinds if one in _LIKE_STATUS), 500)
+    said = said_in(inner, json.dumps(event)[:500], upstream.secrets)
+    return status_error(status, inner, said, {}, upstream.spec, upstream.secrets)

@@ -1,0 +1,145 @@
+"""OpenAI's Chat Completions, which most other servers speak too."""
+
+import json
+
+from ....models.openai_chat import STOPS, usage_of
+from ....models.sdk import stop_word
+from ....trials.tools import ToolCall
+from .protocol import (
+    Asked,
+    Body,
+    Item,
+    Protocol,
+    Reading,
+    Said,
+    as_object,
+    dicts,
+    limit_of,
+    text_of,
+    texts_in,
+    tool_of,
+)
+
+
+class Chat(Protocol):
+    path = "/chat/completions"
+
+    def asked(self, body: Body) -> Asked:
+        if not isinstance(body.get("messages"), list):
+            raise ValueError("messages: a list is required")
+        messages = dicts(body["messages"])
+        functions = [tool.get("function", tool) for tool in dicts(body.get("tools"))]
+        return Asked(
+            text_of(body.get("model")),
+            "\n\n".join(texts_in(one.get("content")) for one in messages if _is_system(one)),
+            tuple(item for one in messages if not _is_system(one) for item in _items(one)),
+            tuple(
+                tool_of(one.get("name"), one.get("description"), one.get("parameters"))
+                for one in dicts(functions)
+            ),
+            limit_of(body, "max_completion_tokens", "max_tokens"),
+            body.get("stream") is True,
+        )
+
+    def said(self, body: Body) -> Said:
+        choices = dicts(body.get("choices"))
+        choice = choices[0] if choices else {}
+        message = choice.get("message")
+        message = message if isinstance(message, dict) else {}
+        refusal = text_of(message.get("refusal"))
+        stop = stop_word(choice.get("finish_reason"), STOPS)
+        return Said(
+            texts_in(message.get("content")) or refusal,
+            text_of(message.get("reasoning_content")) or text_of(message.get("reasoning")),
+            tuple(map(_call, dicts(message.get("tool_calls")))),
+            usage_of(as_object({"usage": body.get("usage")})),
+            "refusal" if refusal else stop,
+            text_of(body.get("id")),
+        )
+
+    def reading(self) -> Reading:
+        return _Reading()
+
+    def prepare(self, body: Body, effort: str | None) -> None:
+        if effort:
+            body["reasoning_effort"] = effort
+        if body.get("stream") is True and "stream_options" not in body:
+            body["stream_options"] = {"include_usage": True}
+
+    def is_ours(self, event: Body) -> bool:
+        return event.get("choices") == [] and isinstance(event.get("usage"), dict)
+
+
+def _is_system(message: Body) -> bool:
+    return message.get("role") in ("system", "developer")
+
+
+def _items(message: Body) -> list[Item]:
+    said = texts_in(message.get("content"))
+    match message.get("role"):
+        case "tool":
+            return [Item("result", said, text_of(message.get("tool_call_id")))]
+        case "assistant":
+            calls = map(_call, dicts(message.get("tool_calls")))
+            items = [Item("assistant", said)] if said else []
+            return [*items, *(Item("call", call.arguments, call.id) for call in calls)]
+        case _:
+            return [Item("user", said)]
+
+
+def _call(tool: Body) -> ToolCall:
+    function = tool.get("function")
+    if not isinstance(function, dict):
+        function = tool.get("custom")  # a tool that takes a text
+    function = function if isinstance(function, dict) else {}
+    arguments = function.get("arguments", function.get("input"))
+    written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    return ToolCall(text_of(tool.get("id")), text_of(function.get("name")), written)
+
+
+class _Reading(Reading):
+    def __init__(self) -> None:
+        self._head: Body = {}
+        self._parts: dict[str, list[str]] = {}
+        self._calls: dict[int, Body] = {}
+        self._arguments: dict[int, list[str]] = {}
+        self._stop: object = None
+
+    def add(self, event: Body) -> None:
+        for name in ("id", "usage"):
+            if event.get(name):
+                self._head[name] = event[name]
+        for choice in dicts(event.get("choices")):
+            delta = choice.get("delta")
+            if choice.get("index", 0) != 0:
+                continue
+            if choice.get("finish_reason"):
+                self._stop, self.ended = choice["finish_reason"], True
+            if not isinstance(delta, dict):
+                continue
+            for name in ("content", "refusal", "reasoning_content", "reasoning"):
+                if part := text_of(delta.get(name)):
+                    self._parts.setdefault(name, []).append(part)
+            for tool in dicts(delta.get("tool_calls")):
+                self._add_call(tool)
+
+    def _add_call(self, tool: Body) -> None:
+        index = tool.get("index")
+        if not isinstance(index, int):  # some servers send each call whole, without one
+            index = len(self._calls)
+        call = self._calls.setdefault(index, {"function": {}})
+        function = tool.get("function")
+        function = function if isinstance(function, dict) else {}
+        if tool.get("id"):
+            call["id"] = tool["id"]
+        if function.get("name"):
+            call["function"]["name"] = function["name"]
+        if part := text_of(function.get("arguments")):
+            self._arguments.setdefault(index, []).append(part)
+
+    def body(self) -> Body:
+        for index, parts in self._arguments.items():
+            self._calls[index]["function"]["arguments"] = "".join(parts)
+        message: Body = {name: "".join(parts) for name, parts in self._parts.items()}
+        message["tool_calls"] = [call for _, call in sorted(self._calls.items())]
+        return {**self._head, "choices": [{"message": message, "finish_reason": self._stop}]}

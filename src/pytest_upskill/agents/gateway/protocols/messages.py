@@ -1,0 +1,144 @@
+"""Anthropic's Messages."""
+
+import json
+from typing import Final
+
+from ....models.anthropic_messages import STOPS, usage_of
+from ....models.sdk import stop_word
+from ....trials.tools import ToolCall
+from .protocol import (
+    Asked,
+    Body,
+    Item,
+    ItemKind,
+    Protocol,
+    Reading,
+    Said,
+    as_object,
+    dicts,
+    limit_of,
+    text_of,
+    texts_in,
+    tool_of,
+)
+
+_ERRORS: Final = {401: "authentication_error", 403: "permission_error", 404: "not_found_error"}
+
+
+class Messages(Protocol):
+    path = "/messages"
+
+    def asked(self, body: Body) -> Asked:
+        if not isinstance(body.get("messages"), list):
+            raise ValueError("messages: a list is required")
+        return Asked(
+            text_of(body.get("model")),
+            texts_in(body.get("system")),
+            tuple(item for message in dicts(body["messages"]) for item in _items(message)),
+            tuple(
+                tool_of(tool.get("name"), tool.get("description"), tool.get("input_schema"))
+                for tool in dicts(body.get("tools"))
+            ),
+            limit_of(body, "max_tokens"),
+            body.get("stream") is True,
+        )
+
+    def said(self, body: Body) -> Said:
+        blocks = dicts(body.get("content"))
+        return Said(
+            "".join(text_of(one.get("text")) for one in blocks if one.get("type") == "text"),
+            "\n".join(filter(None, (text_of(one.get("thinking")) for one in blocks))),
+            tuple(_call(one) for one in blocks if one.get("type") == "tool_use"),
+            usage_of(as_object({"usage": body.get("usage")})),
+            stop_word(body.get("stop_reason"), STOPS),
+            text_of(body.get("id")),
+        )
+
+    def reading(self) -> Reading:
+        return _Reading()
+
+    def error(self, status: int, message: str) -> Body:
+        kind = _ERRORS.get(status, "invalid_request_error")
+        return {"type": "error", "error": {"type": kind, "message": message}}
+
+
+def _items(message: Body) -> list[Item]:
+    role, content = message.get("role"), message.get("content")
+    kind: ItemKind = (
+        "assistant" if role == "assistant" else "system" if role == "system" else "user"
+    )
+    if isinstance(content, str):
+        return [Item(kind, content)] if content else []
+    items = list[Item]()
+    for block in dicts(content):
+        match block.get("type"):
+            case "text":
+                items.append(Item(kind, text_of(block.get("text"))))
+            case "thinking":
+                items.append(Item("thinking", text_of(block.get("thinking"))))
+            case "tool_use":
+                call = _call(block)
+                items.append(Item("call", call.arguments, call.id))
+            case "tool_result":
+                told, failed = texts_in(block.get("content")), block.get("is_error") is True
+                items.append(Item("result", told, text_of(block.get("tool_use_id")), failed))
+    return items
+
+
+def _call(block: Body) -> ToolCall:
+    arguments = block.get("input")
+    written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    return ToolCall(text_of(block.get("id")), text_of(block.get("name")), written)
+
+
+class _Reading(Reading):
+    """Blocks grow by deltas; the usage at the start is made exact at the end."""
+
+    def __init__(self) -> None:
+        self._message: Body = {}
+        self._blocks: dict[int, Body] = {}
+        self._parts: dict[tuple[int, str], list[str]] = {}
+
+    def add(self, event: Body) -> None:
+        index = event.get("index")
+        match event.get("type"):
+            case "message_start" if isinstance(event.get("message"), dict):
+                self._message = dict(event["message"])
+            case "content_block_start" if isinstance(index, int):
+                block = event.get("content_block")
+                self._blocks[index] = dict(block) if isinstance(block, dict) else {}
+            case "content_block_delta" if isinstance(index, int):
+                delta = event.get("delta")
+                for key, part in delta.items() if isinstance(delta, dict) else ():
+                    if key in _GROWING and isinstance(part, str):
+                        self._parts.setdefault((index, key), []).append(part)
+            case "message_delta":
+                delta, usage = event.get("delta"), event.get("usage")
+                if isinstance(delta, dict) and delta.get("stop_reason"):
+                    self._message["stop_reason"] = delta["stop_reason"]
+                if isinstance(usage, dict):
+                    before = self._message.get("usage")
+                    known = {name: one for name, one in usage.items() if one is not None}
+                    self._message["usage"] = {
+                        **(before if isinstance(before, dict) else {}),
+                        **known,
+                    }
+            case "message_stop":
+                self.ended = True
+
+    def body(self) -> Body:
+        content = list[Body]()
+        for index, block in sorted(self._blocks.items()):
+            whole = dict(block)
+            for key, name in _GROWING.items():
+                if parts := self._parts.get((index, key)):
+                    start = "" if key == "partial_json" else text_of(block.get(name))
+                    whole[name] = start + "".join(parts)
+            content.append(whole)
+        message = {**self._message, "content": content}
+        if not self.ended and isinstance(usage := message.get("usage"), dict):
+            message["usage"] = {**usage, "output_tokens": None}  # 1, or so, from the start
+        return message
+
+
+_GROWING: Final = {"text": "text", "thinking": "thinking", "partial_json": "input"}

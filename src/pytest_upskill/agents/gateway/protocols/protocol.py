@@ -1,0 +1,194 @@
+"""What the gateway must know of a protocol: what was asked, what was said, how errors look.
+
+Requests come from an agent and replies from a server: both may hold anything. What can't be
+understood is left out of the record; it is passed on all the same.
+"""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, Final, Literal
+
+from ....trials.answer import Usage, whole_number
+from ....trials.tools import Tool, ToolCall
+
+Body = dict[str, Any]  # a JSON object
+ItemKind = Literal["system", "user", "assistant", "thinking", "call", "result"]
+_MOST_OUTPUT: Final = 10_000_000  # tokens; more is nonsense
+
+
+@dataclass(frozen=True)
+class Item:
+    """A part of a conversation as a request repeats it."""
+
+    kind: ItemKind
+    text: str
+    call: str = ""  # the id of a call, or of what a result is the result of
+    failed: bool = False
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request."""
+
+    model: str
+    system: str
+    items: tuple[Item, ...]
+    tools: tuple[Tool, ...]
+    max_output: int | None
+    stream: bool
+    follows: str = ""  # the id of the reply that it goes on from, if the server keeps replies
+
+
+@dataclass(frozen=True)
+class Said:
+    """A reply, or as much of it as arrived."""
+
+    text: str = ""
+    thinking: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    stop: str = "end"
+    id: str = ""
+
+
+class Reading(ABC):
+    """Reads a stream, and makes the body of it that a plain reply would have had."""
+
+    ended = False  # whether the reply is whole
+
+    @abstractmethod
+    def add(self, event: Body) -> None: ...
+
+    @abstractmethod
+    def body(self) -> Body: ...
+
+
+class Protocol(ABC):
+    """One protocol. What it reads may be of any form: no method may raise but as it says."""
+
+    path: str  # below the address of a server, without the version
+
+    @abstractmethod
+    def asked(self, body: Body) -> Asked:
+        """What a request asks; ValueError if it is none."""
+
+    @abstractmethod
+    def said(self, body: Body) -> Said: ...
+
+    @abstractmethod
+    def reading(self) -> Reading: ...
+
+    def error(self, status: int, message: str) -> Body:
+        """An error in the form of OpenAI's protocols."""
+        kind = _OPENAI_ERRORS.get(status, "invalid_request_error")
+        code = "model_not_found" if status == 404 else None
+        return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+
+    def prepare(self, body: Body, effort: str | None) -> None:  # noqa: B027
+        """Ask for what the record needs, and as the model's name says."""
+
+    def is_ours(self, event: Body) -> bool:  # noqa: ARG002
+        """Whether an event came only because we asked for it."""
+        return False
+
+    def without_reach(self, body: Body) -> Iterator[str]:
+        """Take out of a request what a provider would do beyond answering; yields their names.
+
+        Agents have no network; nor may a provider search, fetch or run things for them, or
+        answer with another model.
+        """
+        for key in _REACHING_KEYS:
+            if body.pop(key, None):
+                yield key
+        tools = body.get("tools")
+        if not isinstance(tools, list):
+            return
+        reaching = [tool for tool in tools if _reaches(tool)]
+        if not reaching:
+            return
+        yield from {str(tool["type"]): None for tool in reaching}
+        body["tools"] = [tool for tool in tools if not _reaches(tool)]
+        choice = body.get("tool_choice")
+        if not body["tools"]:
+            del body["tools"]
+            body.pop("tool_choice", None)
+        elif isinstance(choice, dict) and _reaches(choice):
+            del body["tool_choice"]
+
+
+_OPENAI_ERRORS: Final = {401: "authentication_error", 403: "permission_error"}
+_REACHING_KEYS: Final = (
+    *("mcp_servers", "container", "web_search_options", "background", "models", "plugins"),
+    *("fallbacks", "conversation", "prompt"),
+)
+# Kinds of tools that the provider carries out itself; the agent carries out all others.
+_REACHING_TOOLS: Final = (
+    *("web_search", "web_fetch", "code_execution", "code_interpreter", "file_search", "mcp"),
+    *("image_generation", "openrouter:"),
+)
+
+
+def _reaches(tool: object) -> bool:
+    kind = tool.get("type") if isinstance(tool, dict) else None
+    return isinstance(kind, str) and kind.startswith(_REACHING_TOOLS)
+
+
+def fetched(body: Body) -> Iterator[str]:
+    """Addresses of images and files in a request, which the provider would fetch."""
+    waiting: list[object] = [body.get("messages"), body.get("input")]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, list):
+            waiting += one
+        elif isinstance(one, dict):
+            if one.get("type") in _WITH_ADDRESS:
+                yield from _addresses(one)
+            else:
+                waiting += [one.get("content"), one.get("output")]
+
+
+_WITH_ADDRESS: Final = ("image", "document", "image_url", "input_image", "input_file", "file")
+_ADDRESSES: Final = ("url", "image_url", "file_url", "file_data")
+
+
+def _addresses(block: Body) -> Iterator[str]:
+    for key, value in block.items():
+        if key in _ADDRESSES and isinstance(value, str) and "://" in value[:20]:
+            yield value
+        elif isinstance(value, dict):
+            yield from (one for one in _addresses(value))
+
+
+def limit_of(body: Body, *names: str) -> int | None:
+    found = (whole_number(body.get(name)) for name in names)
+    return next((one for one in found if one is not None and one <= _MOST_OUTPUT), None)
+
+
+def dicts(value: object) -> list[Body]:
+    """The objects in what should be a list of objects."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def text_of(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def texts_in(content: object) -> str:
+    """The text of a message: a string, or a list of blocks with texts."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(filter(None, (text_of(part.get("text")) for part in dicts(content))))
+
+
+def tool_of(name: object, description: object, schema: object) -> Tool:
+    return Tool(text_of(name), text_of(description), json.dumps(schema))
+
+
+def as_object(value: object) -> Any:
+    """JSON with attributes in place of keys, as the SDKs have it."""
+    if isinstance(value, dict):
+        return SimpleNamespace(**{str(key): as_object(one) for key, one in value.items()})
+    return value

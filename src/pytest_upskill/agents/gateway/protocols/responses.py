@@ -1,0 +1,162 @@
+"""OpenAI's Responses."""
+
+import json
+from typing import Final
+
+from ....models.sdk import stop_word
+from ....trials.answer import Usage
+from ....trials.tools import ToolCall
+from .protocol import (
+    Asked,
+    Body,
+    Item,
+    Protocol,
+    Reading,
+    Said,
+    dicts,
+    limit_of,
+    text_of,
+    texts_in,
+    tool_of,
+)
+
+_STOPS: Final = {"max_output_tokens": "length", "content_filter": "refusal"}
+_ENDS: Final = ("response.completed", "response.incomplete", "response.failed")
+
+
+class Responses(Protocol):
+    path = "/responses"
+
+    def asked(self, body: Body) -> Asked:
+        asked = body.get("input")
+        if not isinstance(asked, str | list):
+            raise ValueError("input: a text or a list is required")
+        if isinstance(asked, str):
+            asked = [{"role": "user", "content": asked}]
+        items = dicts(asked)
+        system = [text_of(body.get("instructions"))]
+        system += [texts_in(one.get("content")) for one in items if _is_system(one)]
+        return Asked(
+            text_of(body.get("model")),
+            "\n\n".join(filter(None, system)),
+            tuple(part for one in items if not _is_system(one) for part in _items(one)),
+            tuple(
+                tool_of(
+                    tool.get("name") or tool.get("type"),
+                    tool.get("description"),
+                    tool.get("parameters") or tool.get("tools") or tool.get("format"),
+                )
+                for tool in dicts(body.get("tools"))
+            ),
+            limit_of(body, "max_output_tokens"),
+            body.get("stream") is True,
+            text_of(body.get("previous_response_id")),
+        )
+
+    def said(self, body: Body) -> Said:
+        texts, thoughts, calls, refused = list[str](), list[str](), list[ToolCall](), False
+        for item in dicts(body.get("output")):
+            kind = text_of(item.get("type"))
+            if kind == "message":
+                for part in dicts(item.get("content")):
+                    texts.append(text_of(part.get("text")) or text_of(part.get("refusal")))
+                    refused = refused or part.get("type") == "refusal"
+            elif kind == "reasoning":
+                thoughts += [texts_in(item.get("summary")), texts_in(item.get("content"))]
+            elif kind.endswith("_call") and text_of(item.get("call_id")):
+                calls.append(_call(item))
+        details = body.get("incomplete_details")
+        reason = details.get("reason") if isinstance(details, dict) else None
+        if body.get("status") == "failed":
+            reason = "error"
+        stop = "tools" if calls else stop_word(reason, _STOPS)
+        return Said(
+            "".join(texts),
+            "\n".join(filter(None, thoughts)),
+            tuple(calls),
+            _usage(body.get("usage")),
+            "refusal" if refused else stop,
+            text_of(body.get("id")),
+        )
+
+    def reading(self) -> Reading:
+        return _Reading()
+
+    def prepare(self, body: Body, effort: str | None) -> None:
+        if effort:
+            reasoning = body.get("reasoning")
+            body["reasoning"] = {
+                **(reasoning if isinstance(reasoning, dict) else {}),
+                "effort": effort,
+            }
+
+
+def _usage(usage: object) -> Usage:
+    if not isinstance(usage, dict):
+        return Usage()
+    details = usage.get("input_tokens_details")
+    details = details if isinstance(details, dict) else {}
+    return Usage(
+        usage.get("input_tokens"),
+        usage.get("output_tokens"),
+        details.get("cached_tokens", 0),
+        details.get("cache_write_tokens") or 0,
+    )
+
+
+def _is_system(item: Body) -> bool:
+    return item.get("role") in ("system", "developer")
+
+
+def _items(item: Body) -> list[Item]:
+    kind = text_of(item.get("type"))
+    if kind.endswith("_call_output"):
+        output = item.get("output")
+        told = texts_in(output) if isinstance(output, str | list) else json.dumps(output)
+        return [Item("result", told, text_of(item.get("call_id")))]
+    if kind == "reasoning":
+        return [Item("thinking", texts_in(item.get("summary")))]
+    if kind.endswith("_call"):
+        call = _call(item)
+        return [Item("call", call.arguments, call.id)]
+    if item.get("role") == "assistant":
+        return [Item("assistant", texts_in(item.get("content")))]
+    return [Item("user", texts_in(item.get("content")))] if item.get("role") else []
+
+
+def _call(item: Body) -> ToolCall:
+    """A function's call has arguments, one of a free-form tool a text, others an action."""
+    name = text_of(item.get("name")) or text_of(item.get("type")).removesuffix("_call")
+    if space := text_of(item.get("namespace")):
+        name = f"{space}.{name}"
+    for key in ("arguments", "input"):
+        if isinstance(item.get(key), str):
+            return ToolCall(text_of(item.get("call_id")), name, item[key])
+    action = item.get("action") or item.get("operation")
+    return ToolCall(text_of(item.get("call_id")), name, json.dumps(action, ensure_ascii=False))
+
+
+class _Reading(Reading):
+    """The last event has all of it; until then there are whole items."""
+
+    def __init__(self) -> None:
+        self._response: Body = {}
+        self._items: list[Body] = []
+        self._text: list[str] = []  # of the item that is being written
+
+    def add(self, event: Body) -> None:
+        kind, response, item = event.get("type"), event.get("response"), event.get("item")
+        if isinstance(response, dict):
+            self._response = response
+            self.ended = kind in _ENDS
+        elif kind == "response.output_item.done" and isinstance(item, dict):
+            self._items.append(item)
+            self._text.clear()
+        elif kind == "response.output_text.delta":
+            self._text.append(text_of(event.get("delta")))
+
+    def body(self) -> Body:
+        if self.ended and self._response.get("output"):
+            return self._response
+        begun = [{"type": "message", "content": [{"text": "".join(self._text)}]}]
+        return {**self._response, "output": self._items + (begun if self._text else [])}

@@ -1,0 +1,187 @@
+"""What went through a door, as a transcript.
+
+Agents ask besides their conversation: for a title, a summary of what was said, a word that says
+whether a topic is new. Such requests offer no tools and go on from nothing that was said. Their
+tokens count, but they are no turns. When an agent makes a summary and goes on from that alone, the
+same conversation goes on.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from ..._util.texts import digest
+from ...trials.answer import Usage, total_usage
+from ...trials.tools import ToolCall
+from ..recorder import Recorder
+from .protocols import Asked, Item, Said
+
+_SUMMARY: Final = 40  # characters from which a text that comes back is no accident
+_MOST_KEPT: Final = 40_000_000  # characters of a trial; then each text keeps little
+_LITTLE: Final = 2_000
+_SHARED: Final = 500  # characters of a first message that tell conversations apart
+
+
+@dataclass(eq=False)
+class Kept:
+    """A request as far as it is news, and the reply."""
+
+    thread: str
+    system: str
+    news: tuple[Item, ...]
+    offers_tools: bool
+    helps: bool  # it is beside the conversation
+    after: float | None  # seconds since the reply before it
+    said: Said | None = None
+    seconds: float | None = None
+
+
+@dataclass(eq=False)
+class Record:
+    """The requests of a trial, in order."""
+
+    kept: list[Kept] = field(default_factory=list)
+    main: str = ""  # the thread that the answer is in
+    _with_tools: bool = False
+    _calls: dict[str, str] = field(default_factory=dict)  # from the id of a call to its thread
+    _ids: dict[str, str] = field(default_factory=dict)  # from the id of a reply to its thread
+    _begun: set[str] = field(default_factory=set)
+    _ended: dict[str, float] = field(default_factory=dict)  # when a thread had its last reply
+    _size: int = 0
+
+    @property
+    def turns(self) -> int:
+        """Requests of the conversation and of those that it started, answered or on their way."""
+        return sum(not one.helps for one in self.kept)
+
+    def is_turn(self, asked: Asked) -> bool:
+        """Whether a request is part of a conversation, not beside it."""
+        return bool(asked.tools) or not self._with_tools or self._goes_on(asked)
+
+    def begin(self, asked: Asked, now: float) -> Kept:
+        """Take note of a request."""
+        thread = self._thread_of(asked)
+        offers = bool(asked.tools)
+        if offers and not self._with_tools:  # all that came before was beside it
+            self._with_tools, self.main = True, thread
+            for one in self.kept:
+                one.helps = one.thread != thread
+        elif not self.main:
+            self.main = thread
+        helps = not self.is_turn(asked)
+        before = self._ended.get(thread)
+        kept = Kept(
+            thread,
+            self._cut(asked.system) if self._begins(thread, helps) else "",
+            () if helps else tuple(self._item(one) for one in _news(asked)),
+            offers,
+            helps,
+            None if before is None else max(0.0, now - before),
+        )
+        self.kept.append(kept)
+        return kept
+
+    def end(self, kept: Kept, said: Said | None, seconds: float, now: float) -> None:
+        """Take note of the reply; None if there is none, and the request will count for nothing."""
+        if said is None:
+            self.kept.remove(kept)
+            return
+        calls = tuple(
+            ToolCall(call.id, call.name, self._cut(call.arguments)) for call in said.calls
+        )
+        kept.said = Said(
+            self._cut(said.text),
+            self._cut(said.thinking),
+            calls,
+            said.usage,
+            said.stop,
+            said.id,
+        )
+        kept.seconds = seconds
+        self._ended[kept.thread] = now
+        if not kept.helps:
+            self._calls.update((call.id, kept.thread) for call in said.calls)
+            if said.id:
+                self._ids[said.id] = kept.thread
+
+    def tell(self, recorder: Recorder) -> str:
+        """Write all of it into a recorder; returns the final answer."""
+        final = ""
+        helpers = list[Usage]()
+        for one in self.kept:
+            if one.said is None:
+                continue  # it never ended
+            if one.helps:
+                helpers.append(one.said.usage)
+                continue
+            if one.system:
+                recorder.system(one.system)
+            results = [item for item in one.news if item.kind == "result"]
+            for item in one.news:
+                if item.kind == "result":
+                    alone = one.after if len(results) == 1 else None
+                    recorder.result(item.call, item.text, item.failed, alone)
+                elif item.kind == "system":
+                    recorder.system(item.text)
+                else:
+                    recorder.message("assistant" if item.kind == "assistant" else "user", item.text)
+            said = one.said
+            recorder.reply(said.thinking, said.text, said.calls, said.usage, one.seconds)
+            if one.thread == self.main and not said.calls:
+                final = said.text
+        if helpers:
+            recorder.besides(helpers)
+        return final
+
+    @property
+    def usage(self) -> Usage:
+        """Of all replies so far."""
+        return total_usage([one.said.usage for one in self.kept if one.said])
+
+    @property
+    def last(self) -> Said | None:
+        """The last reply of the conversation."""
+        said = [one.said for one in self.kept if one.said and one.thread == self.main]
+        return said[-1] if said else None
+
+    def _thread_of(self, asked: Asked) -> str:
+        """Which conversation a request belongs to."""
+        if asked.follows in self._ids:
+            return self._ids[asked.follows]
+        for item in reversed(asked.items):
+            if item.call in self._calls:
+                return self._calls[item.call]
+        first = next((item.text for item in asked.items if item.kind == "user"), "")
+        for one in reversed(self.kept):  # a summary that the conversation goes on from
+            if one.thread != self.main or one.said is None or one.said.calls:
+                continue
+            summary = one.said.text.strip()
+            if asked.tools and len(summary) >= _SUMMARY and summary in first:
+                one.helps = True
+                return self.main
+        return digest(first[:_SHARED], "tools" if asked.tools else "")[:16]
+
+    def _goes_on(self, asked: Asked) -> bool:
+        """Whether a request goes on from a reply of this trial."""
+        return asked.follows in self._ids or any(item.call in self._calls for item in asked.items)
+
+    def _begins(self, thread: str, helps: bool) -> bool:
+        """Some agents change a word of the system text in every request: the first counts."""
+        if helps or thread in self._begun:
+            return False
+        self._begun.add(thread)
+        return True
+
+    def _item(self, item: Item) -> Item:
+        return Item(item.kind, self._cut(item.text), item.call, item.failed)
+
+    def _cut(self, text: str) -> str:
+        kept = text if self._size < _MOST_KEPT else text[:_LITTLE]
+        self._size += len(kept)
+        return kept
+
+
+def _news(asked: Asked) -> list[Item]:
+    """What a request says after the last reply that it repeats."""
+    said = ("assistant", "thinking", "call")
+    places = [at for at, item in enumerate(asked.items) if item.kind in said]
+    return list(asked.items[places[-1] + 1 if places else 0 :])
