@@ -1,8 +1,9 @@
-"""A real HTTP/1.1 server on 127.0.0.1 that speaks two model protocols and misbehaves on demand.
+"""A real HTTP/1.1 server on 127.0.0.1 that speaks three model protocols and misbehaves on demand.
 
-It answers POST /v1/messages (Anthropic), POST /v1/chat/completions (OpenAI), both with any path
-prefix, and GET /v1/models. A script decides what it answers: a plain function that must not block,
-because it runs on the server's only thread (use Reply.delay to wait).
+It answers POST /v1/messages (Anthropic), POST /v1/chat/completions and /v1/responses (OpenAI), all
+with any path prefix, plain or as a stream, and GET /v1/models. A script decides what it answers: a
+plain function that must not block, because it runs on the server's only thread (use Reply.delay to
+wait).
 
     with LoopbackServer(lambda asked: Reply(asked.question.upper())) as server:
         client = AsyncAnthropic(base_url=server.url, api_key="none")
@@ -18,14 +19,29 @@ import sys
 import threading
 from asyncio import StreamReader, StreamWriter
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
-Protocol = Literal["anthropic", "openai"]
+from support.streams import error_event, events
+
+Protocol = Literal["anthropic", "openai", "responses"]
 Stop = Literal["end", "length", "refusal"]
-Kind = Literal["status", "reset", "hang", "trickle", "garbage", "empty_body", "wrong_type", "html"]
+Kind = Literal[
+    "status",
+    "reset",
+    "hang",
+    "trickle",
+    "garbage",
+    "empty_body",
+    "wrong_type",
+    "html",
+    "cut",
+    "stall",
+    "error_first",
+    "error_later",
+]
 
 ANTHROPIC_STOP = {"end": "end_turn", "length": "max_tokens", "refusal": "refusal"}
 # OpenAI reports a refusal in a field of the message, not in the finish reason.
@@ -79,6 +95,7 @@ class Reply:
     cache_read: int = 0
     cache_write: int = 0
     delay: float = 0.0
+    gate: threading.Event | None = None  # a stream waits for it in its middle
     calls: tuple[tuple[str, object], ...] = ()
     thinking: str = ""
     raw: Mapping[str, object] = field(default_factory=dict)
@@ -91,7 +108,9 @@ class Fault:
 
     status: an error in the protocol's own form. reset: half an answer, then RST. hang: no answer
     until the server closes. trickle: a good answer, one byte per second. garbage, empty_body,
-    wrong_type and html: see ODD_ANSWERS.
+    wrong_type and html: see ODD_ANSWERS. For streams also: cut: half of it, then the end of the
+    connection. stall: half of it, then nothing. error_first, error_later: an event that tells an
+    error, at the start or in the middle.
     """
 
     kind: Kind
@@ -121,8 +140,10 @@ def unreliable(asked: Asked) -> Reply | Fault:
 class _Answer:
     head: bytes
     body: bytes
-    way: str = "whole"  # or the kind of fault: "reset", "hang" or "trickle"
+    way: str = "whole"  # or the kind of fault
     delay: float = 0.0
+    parts: tuple[bytes, ...] = ()  # of a stream, in place of the body
+    gate: threading.Event | None = None
 
 
 class LoopbackServer:
@@ -195,10 +216,16 @@ class LoopbackServer:
 
     def _decide(self, first: str, headers: dict[str, str], content: bytes) -> _Answer:
         method, path = first.partition("?")[0].split(" ")[:2]
-        known = method == "POST" and path.endswith(("/v1/messages", "/v1/chat/completions"))
+        known = method == "POST" and path.endswith(
+            ("/v1/messages", "/v1/chat/completions", "/v1/responses")
+        )
         # Even on an unknown path, the client must be able to read the error.
         is_anthropic = path.endswith("/messages") if known else "anthropic-version" in headers
         protocol: Protocol = "anthropic" if is_anthropic else "openai"
+        if path.endswith("/responses"):
+            protocol = "responses"
+        if method == "POST" and path.endswith("/v1/messages/count_tokens"):
+            return _answer(json.dumps({"input_tokens": 4711}).encode())
         if method == "GET" and path.endswith("/v1/models"):
             model = {"id": "loopback", "object": "model", "created": 0, "owned_by": "loopback"}
             return _answer(json.dumps({"object": "list", "data": [model]}).encode())
@@ -211,9 +238,11 @@ class LoopbackServer:
         try:
             action = self._script(asked)
             if isinstance(action, Reply):
-                return replace(_reply(asked, action), delay=action.delay)
-            if action.kind in ("reset", "hang", "trickle"):
+                return replace(_reply(asked, action), delay=action.delay, gate=action.gate)
+            if action.kind in ("reset", "hang", "trickle", "cut", "stall"):
                 return replace(_reply(asked, Reply("never seen whole")), way=action.kind)
+            if action.kind in ("error_first", "error_later"):
+                return _broken(asked, action)
             if action.kind == "status":
                 told = dict(action.headers)
                 if action.retry_after:
@@ -227,13 +256,13 @@ class LoopbackServer:
 
     def _understand(self, protocol: Protocol, headers: dict[str, str], content: bytes) -> Asked:
         body = json.loads(content)
-        if body.get("stream"):
-            raise ValueError("the loopback server does not stream")
-        said = body["messages"]
+        said = _input(body) if protocol == "responses" else body["messages"]
         texts = [(message["role"], _text(message.get("content"))) for message in said]
         system = "\n".join(text for role, text in texts if role in ("system", "developer"))
         if protocol == "anthropic":
             system = _text(body.get("system"))
+        elif protocol == "responses":
+            system = "\n".join(filter(None, (body.get("instructions"), system)))
         of_user = (text for role, text in reversed(texts) if role == "user" and text)
         question = next(of_user, "")
         results = tuple(result for message in said for result in _results(message))
@@ -250,7 +279,10 @@ async def _send(answer: _Answer, reader: StreamReader, writer: StreamWriter) -> 
         await _client_left(reader, None)
         return False
     if answer.way == "reset":
-        writer.write(answer.head + answer.body[: len(answer.body) // 2])
+        writer.write(answer.head + answer.body[: len(answer.body) // 2] + _half(answer.parts))
+        if answer.parts:
+            await writer.drain()
+            await asyncio.sleep(0.05)  # an RST takes back what the client has not read yet
         # Without lingering, closing the socket sends RST instead of FIN.
         no_linger = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
         writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, no_linger)
@@ -258,7 +290,18 @@ async def _send(answer: _Answer, reader: StreamReader, writer: StreamWriter) -> 
         return False
     if answer.delay and await _client_left(reader, answer.delay):
         return False
-    if answer.way == "trickle":
+    if answer.parts:
+        writer.write(answer.head + _half(answer.parts))
+        await writer.drain()
+        if answer.way == "stall":
+            await _client_left(reader, None)
+        if answer.way in ("cut", "stall"):
+            return False
+        while answer.gate and not answer.gate.is_set():
+            if await _client_left(reader, 0.01):
+                return False
+        writer.write(b"".join(map(_chunk, answer.parts[len(answer.parts) // 2 :])) + b"0\r\n\r\n")
+    elif answer.way == "trickle":
         writer.write(answer.head)
         for byte in answer.body:
             writer.write(bytes([byte]))
@@ -268,6 +311,14 @@ async def _send(answer: _Answer, reader: StreamReader, writer: StreamWriter) -> 
         writer.write(answer.head + answer.body)
     await writer.drain()
     return True
+
+
+def _half(parts: tuple[bytes, ...]) -> bytes:
+    return b"".join(map(_chunk, parts[: len(parts) // 2]))
+
+
+def _chunk(part: bytes) -> bytes:
+    return f"{len(part):x}\r\n".encode() + part + b"\r\n"
 
 
 async def _client_left(reader: StreamReader, seconds: float | None) -> bool:
@@ -290,12 +341,25 @@ def _text(content: object) -> str:
 def _results(message: Mapping[str, Any]) -> Iterator[str]:
     """The texts of the tool results in a message."""
     content = message.get("content")
-    if message["role"] == "tool":
+    if message["role"] == "tool":  # in Responses, an output
         yield _text(content)
     elif isinstance(content, list):
         for block in content:
             if block.get("type") == "tool_result":
                 yield _text(block.get("content"))
+
+
+def _input(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The items of a request of Responses, as messages of Chat Completions."""
+    items = body["input"]
+    if isinstance(items, str):
+        return [{"role": "user", "content": items}]
+    return [
+        {"role": "tool", "content": item["output"]}
+        if item.get("type") == "function_call_output"
+        else {"role": item.get("role", "assistant"), "content": item.get("content")}
+        for item in items
+    ]
 
 
 def _content(asked: Asked, reply: Reply) -> list[dict[str, object]]:
@@ -352,6 +416,8 @@ def _reply(asked: Asked, reply: Reply) -> _Answer:
                 "cache_creation_input_tokens": reply.cache_write,
             },
         }
+    elif asked.protocol == "responses":
+        body |= _response(asked, reply)
     else:
         finish = "tool_calls" if calling else OPENAI_STOP[reply.stop]
         prompt_tokens = reply.input_tokens + reply.cache_read + reply.cache_write
@@ -367,7 +433,61 @@ def _reply(asked: Asked, reply: Reply) -> _Answer:
                 "prompt_tokens_details": cached,
             },
         }
-    return _answer(json.dumps({**body, **reply.raw}).encode(), more=_lines(reply.headers))
+    body |= reply.raw
+    if asked.body.get("stream"):
+        options = asked.body.get("stream_options") or {}
+        parts = events(asked.protocol, body, usage=bool(options.get("include_usage")))
+        return _stream(parts, _lines(reply.headers))
+    return _answer(json.dumps(body).encode(), more=_lines(reply.headers))
+
+
+def _response(asked: Asked, reply: Reply) -> dict[str, object]:
+    """What a reply of Responses has besides its id and model."""
+    output: list[dict[str, object]] = []
+    done = {"status": "completed"}
+    if reply.thinking:
+        summary = [{"type": "summary_text", "text": reply.thinking}]
+        output.append({"type": "reasoning", "id": "rs_1", "summary": summary})
+    if reply.text:
+        part: dict[str, object] = {"type": "output_text", "text": reply.text, "annotations": []}
+        message = {"type": "message", "id": "msg_1", "role": "assistant", "content": [part]}
+        output.append({**message, **done})
+    for number, (name, given) in enumerate(reply.calls, len(asked.results) + 1):
+        arguments = given if isinstance(given, str) else json.dumps(given)
+        call = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call-{number}"}
+        output.append({**call, "name": name, "arguments": arguments, **done})
+    asked_tokens = reply.input_tokens + reply.cache_read + reply.cache_write
+    cut = reply.stop == "length"
+    return {
+        "object": "response",
+        "created_at": 0,
+        "status": "incomplete" if cut else "completed",
+        "incomplete_details": {"reason": "max_output_tokens"} if cut else None,
+        "output": output,
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+        "usage": {
+            "input_tokens": asked_tokens,
+            "input_tokens_details": {"cached_tokens": reply.cache_read},
+            "output_tokens": reply.output_tokens,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": asked_tokens + reply.output_tokens,
+        },
+    }
+
+
+def _broken(asked: Asked, fault: Fault) -> _Answer:
+    """A stream that tells an error."""
+    whole = _reply(asked, Reply("never seen whole")).parts
+    told = error_event(asked.protocol, fault.message, fault.error_type)
+    before = whole[: len(whole) // 2] if fault.kind == "error_later" else ()
+    return _stream([*before, told], _lines(fault.headers))
+
+
+def _stream(parts: Sequence[bytes], more: str) -> _Answer:
+    head = f"HTTP/1.1 200 \r\ncontent-type: text/event-stream\r\n{more}"
+    return _Answer(f"{head}transfer-encoding: chunked\r\n\r\n".encode(), b"", parts=tuple(parts))
 
 
 def _lines(headers: Mapping[str, str]) -> str:
@@ -377,7 +497,7 @@ def _lines(headers: Mapping[str, str]) -> str:
 def _error(protocol: Protocol, status: int, message: str, kind: str, more: str = "") -> _Answer:
     error = {"type": kind, "message": message}
     body: dict[str, object] = {"type": "error", "error": error}
-    if protocol == "openai":
+    if protocol != "anthropic":
         # Some real errors set the type, some the code; set both.
         body = {"error": {**error, "param": None, "code": kind}}
     return _answer(json.dumps(body).encode(), JSON, status, more)

@@ -324,20 +324,79 @@ def test_path_prefix_and_unknown_path(protocol: Protocol) -> None:
     assert len(server.asked) == 1
 
 
-def test_models_and_refused_streams() -> None:
+def test_models() -> None:
     async def look(server: LoopbackServer) -> list[str]:
         async with openai.AsyncOpenAI(
             base_url=server.url + "/v1", api_key="none", max_retries=0
         ) as client:
-            with pytest.raises(openai.BadRequestError, match="does not stream"):
-                await client.chat.completions.create(
-                    model="m", messages=[{"role": "user", "content": "why?"}], stream=True
-                )
             return [model.id async for model in client.models.list()]
 
     with LoopbackServer(lambda _: Reply("")) as server:
         assert asyncio.run(look(server)) == ["loopback"]
     assert server.asked == []
+
+
+CALLING = Reply("Let me look.", calls=(("bash", {"command": "ls"}),), thinking="Hm.", cache_read=3)
+
+
+def test_messages_as_a_stream() -> None:
+    async def look(server: LoopbackServer) -> anthropic.types.Message:
+        async with (
+            anthropic.AsyncAnthropic(base_url=server.url, api_key="none") as client,
+            client.messages.stream(
+                model="m", max_tokens=9, messages=[{"role": "user", "content": "why?"}]
+            ) as stream,
+        ):
+            return await stream.get_final_message()
+
+    with LoopbackServer(lambda _: CALLING) as server:
+        message = asyncio.run(look(server))
+    assert [block.type for block in message.content] == ["thinking", "text", "tool_use"]
+    call = message.content[2]
+    assert call.type == "tool_use"
+    assert (call.name, call.input) == ("bash", {"command": "ls"})
+    assert message.stop_reason == "tool_use"
+    assert (message.usage.output_tokens, message.usage.cache_read_input_tokens) == (5, 3)
+
+
+def test_completions_as_a_stream() -> None:
+    async def look(server: LoopbackServer) -> Any:
+        async with (
+            openai.AsyncOpenAI(base_url=server.url + "/v1", api_key="none") as client,
+            client.chat.completions.stream(
+                model="m",
+                messages=[{"role": "user", "content": "why?"}],
+                stream_options={"include_usage": True},
+            ) as stream,
+        ):
+            return await stream.get_final_completion()
+
+    with LoopbackServer(lambda _: CALLING) as server:
+        completion = asyncio.run(look(server))
+    said = completion.choices[0].message
+    assert said.content == "Let me look."
+    assert said.tool_calls[0].function.arguments == '{"command": "ls"}'
+    assert completion.choices[0].finish_reason == "tool_calls"
+    assert completion.usage.prompt_tokens == 13
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_responses(streamed: bool) -> None:
+    async def look(server: LoopbackServer) -> Any:
+        async with openai.AsyncOpenAI(base_url=server.url + "/v1", api_key="none") as client:
+            if not streamed:
+                return await client.responses.create(model="m", input="why?", instructions="Hush.")
+            async with client.responses.stream(model="m", input="why?", instructions="Hush.") as on:
+                return await on.get_final_response()
+
+    with LoopbackServer(lambda _: CALLING) as server:
+        response = asyncio.run(look(server))
+    assert response.output_text == "Let me look."
+    assert [item.type for item in response.output] == ["reasoning", "message", "function_call"]
+    assert response.output[2].arguments == '{"command": "ls"}'
+    assert response.usage.input_tokens_details.cached_tokens == 3
+    asked = server.asked[0]
+    assert (asked.protocol, asked.system, asked.question) == ("responses", "Hush.", "why?")
 
 
 CLOSING = """
