@@ -71,7 +71,7 @@ class Exchange:
         self.asked = asked
         self.upstream: Upstream | None = None
         self.said: Said | None = None  # as much as arrived
-        self.broken = ""  # why a reply ended before its end
+        self.broken = False  # whether a reply ended before its end, without a word
         self.parts: asyncio.Queue[Part] = asyncio.Queue()
         self.refusal: tuple[Head, bytes] | None = None  # of the last attempt
         self._session = session
@@ -81,6 +81,7 @@ class Exchange:
         self._query = query
         self._unchanged = unchanged
         self._passed = False  # whether the agent got any of a reply
+        self._told = False  # whether the stream itself says what is wrong
         self._left = False
         self._sending: asyncio.Task[Answer] | None = None
 
@@ -105,7 +106,7 @@ class Exchange:
             task = asyncio.current_task()
             if self._left and not (task and task.cancelling()):
                 raise ModelError("the agent hung up", paid=()) from None
-            self.broken = self.broken or "the call was ended"
+            self.broken = True
             raise
         finally:
             self._sending.cancel()
@@ -141,7 +142,7 @@ class Exchange:
         """What is left of a call once the agent has a part of the reply: no second attempt."""
         if not self._passed:
             return error
-        self.broken = error.problem
+        self.broken = not self._told
         paid = astuple(self.said.usage) if self.said else ()
         return ModelError(error.problem, paid=paid)
 
@@ -208,6 +209,7 @@ class Exchange:
                 error = _told(event.data, upstream)
                 if not self._passed:
                     raise error
+                self._told = True
                 self.parts.put_nowait(_masked(event.raw))
                 raise error
             reading.add(event.data)

@@ -83,5 +83,5 @@ async def pass_on(
         async with asyncio.timeout(seconds):
             await reply.write(part)
     if exchange.broken and request.transport:
-        request.transport.abort()
+        request.transport.close()  # once what there is was sent; the end mark is not
     return reply
