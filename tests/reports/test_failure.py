@@ -1,12 +1,17 @@
 """What a failed case shows: question, expected, both answers."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pytest_upskill.reports.terminal.failure import expected_lines, failure_text
-from pytest_upskill.reports.terminal.layout import ASCII_MARKS, Look, text_width
+from pytest_upskill.reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS, Look, text_width
+from pytest_upskill.trials.activity import Activity
+from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.records import Grade, Record
+from pytest_upskill.trials.transcript import Turn
+from support.agent_runs import agent_run
 
 
 def record(arm: Any = "skill", run: int = 1, output: str = "No idea.", **more: Any) -> Record:
@@ -255,3 +260,76 @@ def test_the_names_of_checks_are_harmless_too() -> None:
 )
 def test_each_check_says_what_it_expects(expected: Any, shown: list[str]) -> None:
     assert list(expected_lines(expected)) == shown
+
+
+def agent_records(**more: Any) -> list[Record]:
+    failed = agent_run(cases=1, passes=lambda _case, _model, arm, _run: arm != "skill")
+    return [replace(one, **more) for one in failed.records]
+
+
+def test_what_an_agent_did_is_a_line_and_more_of_it_with_v() -> None:
+    shown = failure_text("How?", agent_records())
+    assert "  Agent: 5 turns, 4 tool calls, opened the skill\n  Answer (30" in shown
+    assert "  Agent: 4 turns, 3 tool calls\n" in shown
+    assert "report.md" not in shown
+    shown = failure_text("How?", agent_records(), look=Look(verbosity=1))
+    assert shown.count("The last 5 of 1") == 2  # both arms
+    assert shown.partition("Without it")[0].split("\n")[-12:-2] == [
+        "  | No idea.",
+        "  Files:",
+        "    made report.md (26 bytes)",
+        "    made data/out.bin (3 bytes)",
+        "  The last 5 of 12 steps:",
+        "    calls bash: python sum.py --try 0",
+        "    bash failed: sum.py: no such file exit status 2",
+        "    calls bash: python sum.py --try 1",
+        "    bash gave: total 1,234.50",
+        "    says: The report is in report.md.",
+    ]
+    most = failure_text("How?", agent_records(), look=Look(verbosity=2))
+    assert "  All 12 steps:" in most
+    assert "    skill gave:\n      | # pdf\n      | \n      | Run scripts/sum.py" in most
+    assert "      | Total: 1,234.50" in most
+
+
+def test_an_agent_that_did_not_open_the_skill_says_so() -> None:
+    failed = agent_run(cases=1, passes=lambda *_: False, opens=lambda *_: False)
+    assert "3 tool calls, did not open the skill" in failure_text("How?", failed.records)
+
+
+def test_files_tell_what_became_of_them() -> None:
+    files = (
+        AnswerFile("a.md", "x", 1, "", "changed"),
+        AnswerFile("b.md", None, 0, "", "deleted"),
+        *(AnswerFile.of(f"{n}.txt", b"x") for n in range(30)),
+    )
+    shown = failure_text("How?", agent_records(files=files), look=Look(verbosity=1))
+    assert "    changed a.md (1 byte)\n    deleted b.md\n    made 0.txt (1 byte)" in shown
+    assert "    and 12 more files" in shown
+
+
+def test_what_an_agent_said_can_do_no_harm() -> None:
+    bad = "\x1b]0;owned\x07 \u202e ::error::x\n::error::y " + "z" * 5_000_000
+    activity = Activity(2, 1, True, findings=(bad,))
+    turns = (Turn("call", bad, bad, reply=1), Turn("result", bad, bad, failed=True, reply=1))
+    files = (AnswerFile(bad, bad, 9, ""),)
+    records = agent_records(transcript=turns, files=files, activity=activity)
+    for verbosity in (1, 2):
+        for marks in (ASCII_MARKS, UNICODE_MARKS):
+            look = Look(80, marks, verbosity=verbosity)
+            shown = failure_text("How?", records, look=look)
+            assert not set("\x1b\x07\u202e") & set(shown)
+            assert "\n::error::" not in shown
+            assert len(shown) < 40_000
+            assert marks is UNICODE_MARKS or shown.isascii()
+            assert verbosity == 2 or max(map(text_width, shown.split("\n"))) <= 80
+
+
+def test_a_long_run_of_an_agent_shows_its_end() -> None:
+    turns = tuple(
+        Turn(kind, f"step {n}", "bash", reply=n) for n in range(500) for kind in ("call", "result")
+    )
+    shown = failure_text("How?", agent_records(transcript=turns), look=Look(verbosity=1))
+    assert "The last 6 of 1,000 steps:" in shown
+    assert "step 499" in shown
+    assert "step 496" not in shown

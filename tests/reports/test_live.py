@@ -4,7 +4,9 @@ from typing import Final
 
 import pytest
 
-from pytest_upskill.reports.terminal.live import Progress, progress_line
+from pytest_upskill.reports.terminal.layout import UNICODE_MARKS
+from pytest_upskill.reports.terminal.live import Progress, item_numbers, progress_line
+from support.agent_runs import agent_run
 
 HALF: Final = Progress(
     done=34, all=1200, in_flight=16, reused=12, tokens=41200, cost=0.123, seconds_left=100
@@ -39,3 +41,9 @@ def test_the_line_fits(width: int) -> None:
 def test_the_time_left_is_rounded_for_people(seconds: float, text: str) -> None:
     progress = Progress(1, 2, 1, 0, 0, None, seconds)
     assert f"about {text} left" in progress_line(progress, 120)
+
+
+def test_the_numbers_of_a_test_have_turns_and_whether_the_skill_was_opened() -> None:
+    results = agent_run(cases=1, runs=2, opens=lambda _case, run: run == 1)
+    shown = item_numbers(results.records, UNICODE_MARKS)
+    assert shown.endswith("50 → 150 tokens · 4 → 4.5 turns · opened 1/2")

@@ -11,6 +11,7 @@ from ...results.summary import checks_of
 from ...trials.records import Record
 from ...trials.trial import Arm
 from ..numbers import checks_words, short
+from .agent_lines import Line, activity_line, trial_lines
 from .layout import Look, Marks, side_by_side, wrapped
 
 _QUESTION: Final = 600  # characters shown without -v
@@ -22,7 +23,6 @@ _GRADES: Final = {True: "ok  ", False: "FAIL", None: "miss"}
 
 Span = tuple[int, int]
 Found = Callable[[str], Sequence[Span]]  # where in an answer checks found something
-_Line = tuple[str, str, str]  # a prefix, the text, the prefix of its other lines if it is wrapped
 
 
 def failure_text(
@@ -120,18 +120,19 @@ def _shown(records: Sequence[Record], look: Look) -> list[int]:
     return [*failed[:most_failed], *passed[:most_passed]]
 
 
-def _arm(title: str, record: Record, found: Found, look: Look) -> list[_Line]:
-    """The checks of an answer, then the answer."""
+def _arm(title: str, record: Record, found: Found, look: Look) -> list[Line]:
+    """The checks of an answer, then the answer; of an agent, also what it did."""
     lines = [("", f"{title}: {record.outcome}{checks_words([record], record.arm)}", "  ")]
     for grade in record.checks:
         mark = _GRADES[grade.passed or (False if grade.required else None)]
         reason = _one_line(grade.reason, _limit(2 * _LINE, look), look)
         lines.append((f"  {mark} ", f"{_one_line(grade.check, 60, look)}: {reason}", " " * 7))
+    lines += activity_line(record)
     lines.append(("  ", f"Answer{_details(record)}:", "  "))
     text = record.output or ""
     for line in quoted(text, _limit(_ANSWER, look), look.marks, found(text)):
         lines.append(("  | ", line, "  | "))
-    return lines
+    return [*lines, *trial_lines(record, look)]
 
 
 def _details(record: Record) -> str:
@@ -143,7 +144,7 @@ def _details(record: Record) -> str:
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def _laid_out(arms: Sequence[Sequence[_Line]], look: Look) -> list[list[str]]:
+def _laid_out(arms: Sequence[Sequence[Line]], look: Look) -> list[list[str]]:
     """Side by side if there is room, else (and with -vv) one below the other."""
     if look.verbosity >= 2 or look.width < _SIDE_BY_SIDE.get(len(arms), look.width + 1):
         return [_wrapped(lines, look) for lines in arms]
@@ -152,7 +153,7 @@ def _laid_out(arms: Sequence[Sequence[_Line]], look: Look) -> list[list[str]]:
     return [side_by_side([_wrapped(lines, look, room) for lines in arms], room, wall)]
 
 
-def _wrapped(lines: Iterable[_Line], look: Look, width: int | None = None) -> list[str]:
+def _wrapped(lines: Iterable[Line], look: Look, width: int | None = None) -> list[str]:
     """Lines that fit; with -vv they stay whole, so that they can be copied."""
     if look.verbosity >= 2:
         return [first + text for first, text, _ in lines]

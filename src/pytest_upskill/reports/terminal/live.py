@@ -54,7 +54,8 @@ def _time(seconds: float) -> str:
 def item_numbers(records: Sequence[Record], marks: Marks, against: str | None = None) -> str:
     """``5/5 · baseline 1/5 · 812 → 640 tokens``: passed runs of each arm, mean tokens.
 
-    Checks are shown where an answer passes some but not all.
+    Checks are shown where an answer passes some but not all, turns and whether the skill was
+    opened where agents answer.
     """
     ref = one_line(against or "", 20).replace("…", marks.cut)
     names: dict[Arm, str] = {"skill": "", "baseline": "baseline ", "previous": f"at {ref} "}
@@ -68,11 +69,22 @@ def item_numbers(records: Sequence[Record], marks: Marks, against: str | None = 
     means = [whole(mean) for mean in tokens if mean is not None]
     if means:
         parts.append(f"{f' {marks.arrow} '.join(means)} tokens")
+    turns = [_turns(arms["baseline"]), _turns(arms["skill"])]
+    if known := [short(mean) for mean in turns if mean is not None]:
+        parts.append(f"{f' {marks.arrow} '.join(known)} turns")
+    told = [r.activity.activated for r in arms["skill"] if r.activity]
+    if told and None not in told:
+        parts.append(f"opened {sum(map(bool, told))}/{len(told)}")
     return f" {marks.dot} ".join(parts)
 
 
 def _passed(records: Sequence[Record]) -> str:
     return f"{sum(record.outcome == 'passed' for record in records)}/{len(records)}"
+
+
+def _turns(records: Sequence[Record]) -> float | None:
+    known = [record.activity.turns for record in records if record.activity]
+    return fmean(known) if known and len(known) == len(records) else None
 
 
 def _tokens(records: Sequence[Record]) -> float | None:
