@@ -11,6 +11,7 @@ from pytest_upskill._util.texts import dollars
 from pytest_upskill.reports.html.case_data import anchor, rows_of
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.transcript import Turn
+from support.agent_runs import agent_run
 from support.browser import Page, chromium
 from support.made import made_run
 from support.pages import CASES, readable_run, write_page
@@ -76,23 +77,77 @@ def choose(page: Page, key: str, value: str) -> None:
     page.js(f"{found}.dispatchEvent(new Event('change'))")
 
 
-def test_an_opened_case_shows_files_and_transcript(page: Page, tmp_path: Path) -> None:
-    made = made_run(cases=2)
-    files = (AnswerFile.of("out/a.txt", b"one\ntwo"), AnswerFile.of("b.png", b"\0"))
+PNG = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR4nGP4z8AARAwQCgAf7gP9i18U1AAAAABJRU5E"
+    "rkJggg=="
+)
+
+
+def test_an_opened_case_shows_what_an_agent_did(page: Page, tmp_path: Path) -> None:
+    made = agent_run(cases=1)
+    files = (
+        AnswerFile.of("out/a.txt", b"one\ntwo"),
+        AnswerFile("b.png", None, 73, "1", "changed", PNG),
+        AnswerFile("c.bin", None, 1, "2", "made"),
+        AnswerFile("d.txt", None, 0, "", "deleted"),
+    )
+    first, second = made.records
+    page.open(write_page(replace(made, records=(first, replace(second, files=files))), tmp_path))
+    page.js("document.querySelectorAll('.open').forEach(button => button.click())")
+    assert page.texts(".card > .facts")[1::2] == [
+        "4 turns · 3 tool calls",
+        "5 turns · 4 tool calls · opened the skill · read references/layout.md · "
+        "ran scripts/sum.py",
+    ]
+    assert page.texts("details.files summary") == ["Files (2)", "Files (4)"]
+    assert page.texts("details.files .facts") == []
+    page.js("document.querySelectorAll('details.files').forEach(found => { found.open = true })")
+    assert page.texts("details.files .facts")[2:] == [
+        "made out/a.txt 7 bytes",
+        "changed b.png 73 bytes",
+        "made c.bin 1 byte",
+        "deleted d.txt",
+    ]
+    assert page.texts("details.files pre")[1:] == ["one\ntwo"]
+    assert page.texts("details.files .note")[1:] == ["not a text, or too large"]
+    page.wait("document.querySelector('details.files img').complete")
+    assert page.js("document.querySelector('details.files img').naturalWidth") == 2
+    assert page.texts(".transcript > summary") == ["Transcript (10 steps)", "Transcript (12 steps)"]
+    page.js("document.querySelectorAll('.transcript').forEach(found => { found.open = true })")
+    assert page.texts(".transcript .turn")[4:] == [
+        "Turn 1 · 1.5 s · 900 tokens in",
+        "Turn 2 · 0.8 s",
+        "Turn 3",
+        "Turn 4",
+        "Turn 5",
+    ]
+    calls = ".transcript .step > summary"
+    assert page.texts(calls)[5:] == [
+        "system You are an agent in /workspace.",
+        "thinking Let me see what is there.",
+        'calls list {"path": "."}',
+        'calls skill {"name": "pdf"}',
+        'calls bash {"command": "python sum.py --try 0"}',
+        'calls bash {"command": "python sum.py --try 1"}',
+    ]
+    assert page.texts(".step .result") == []  # folded
+    page.js("document.querySelectorAll('.step').forEach(found => { found.open = true })")
+    assert "bash failed · 0.2 s\n\nsum.py: no such file" in page.texts(".step.failed .result")[1]
+    # The pictures are data of the file: nothing is fetched.
+    page.requests = [url for url in page.requests if not url.startswith("data:")]
+    page.assert_quiet()
+
+
+def test_the_middle_of_a_long_transcript_is_left_out(page: Page, tmp_path: Path) -> None:
+    made = made_run(cases=1)
     turns = (Turn("call", "ls", "bash"), *[Turn("result", "no", "bash", failed=True)] * 150)
     first, *rest = made.records
-    whole = replace(first, files=files, transcript=turns)
-    page.open(write_page(replace(made, records=(whole, *rest)), tmp_path))
+    page.open(
+        write_page(replace(made, records=(replace(first, transcript=turns), *rest)), tmp_path)
+    )
     page.js("document.querySelectorAll('.open').forEach(button => button.click())")
-    assert page.texts("details.files summary") == ["Files (2)"]
-    assert page.texts("details.files .facts") == []
-    page.js("document.querySelectorAll('.card details').forEach(found => { found.open = true })")
-    assert page.texts("details.files .facts") == ["out/a.txt 7 bytes", "b.png 1 bytes"]
-    assert page.texts("details.files pre") == ["one\ntwo"]
-    assert page.texts("details.files .note") == ["not a text"]
-    assert page.texts("details.transcript summary") == ["Transcript (151 turns)"]
-    assert page.texts("details.transcript .facts")[:2] == ["call bash", "result bash failed"]
-    assert page.texts("details.transcript .note") == ["51 more turns are not shown."]
+    page.js("document.querySelectorAll('.transcript').forEach(found => { found.open = true })")
+    assert page.texts("details.transcript .note") == ["1 step not shown."]
     page.assert_quiet()
 
 

@@ -13,8 +13,10 @@ from pytest_upskill.results.regressions import could_flip
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.plan import Count
+from pytest_upskill.trials.records import Record
 from pytest_upskill.trials.transcript import Turn
 from pytest_upskill.trials.trial import Arm
+from support.agent_runs import agent_run
 from support.made import accepted_count, made_record, made_run
 from support.pages import data_of, large_run, readable_run
 
@@ -168,7 +170,7 @@ def test_files_and_transcripts_are_cut_like_answers() -> None:
     records = [replace(one, files=files, transcript=transcript) for one in made.records]
     page = html_report(replace(made, records=tuple(records)))
     assert 500_000 < len(page.encode()) < 950_000
-    (_, _, cut), *_ = data_of(page)["tests"][0]["trials"][0]["files"]
+    (_, _, cut, *_), *_ = data_of(page)["tests"][0]["trials"][0]["files"]
     assert cut[1] == len(words)
     assert "answers are cut" not in page
 
@@ -206,3 +208,58 @@ def test_huge_answers_and_questions_are_cut_to_fit() -> None:
     shown_lengths(results, page)
     (question, length) = data_of(page)["cases"][0]["question"]
     assert len(question) < length == 2_500_000
+
+
+def test_many_long_transcripts_keep_their_ends() -> None:
+    made = agent_run(cases=150)
+    turns = tuple(Turn("result", f"step {n} " * 50, "bash", reply=n) for n in range(400))
+    page = html_report(
+        replace(made, records=tuple(replace(one, transcript=turns) for one in made.records))
+    )
+    assert len(page.encode()) < 950_000
+    trial = data_of(page)["tests"][0]["trials"][0]
+    assert (trial["steps"], trial["cut_after"], len(trial["transcript"])) == (400, 10, 40)
+    assert [step[4] for step in trial["transcript"]] == [*range(10), *range(370, 400)]
+
+
+IMAGES = {"png": b"\x89PNG\r\n\x1a\n", "jpeg": b"\xff\xd8\xff\xe0", "gif": b"GIF89a"}
+
+
+@pytest.mark.parametrize("kind", IMAGES)
+def test_small_images_are_shown(kind: str) -> None:
+    assert list(images_of(IMAGES[kind] + b"\0" * 30)) == [f"data:image/{kind}"]
+
+
+@pytest.mark.parametrize("data", [b"<svg onload=alert(1)>", b"<script>", b"", b"%PDF-1.4"])
+def test_nothing_else_becomes_an_image(data: bytes) -> None:
+    assert list(images_of(data)) == []
+
+
+def test_images_have_a_limit_and_failed_cases_come_first() -> None:
+    made = agent_run(cases=4, passes=lambda case, *_: case != 3)
+    large = IMAGES["png"] + b"\0" * 150_000
+
+    def pictured(record: Record) -> Record:
+        data = base64.b64encode(large + record.case.encode()).decode()
+        return replace(record, files=(AnswerFile("a.png", None, 9, record.case, "made", data),))
+
+    results = replace(made, records=tuple(map(pictured, made.records)))
+    assert list(data_of(html_report(results))["images"]) == ["case-3"]
+
+
+@pytest.mark.parametrize("data", ["iVBORw0KGgo<script>", 'iVBORw0KGgo" onerror=x', "/9j/ x"])
+def test_an_image_that_is_not_base64_is_not_shown(data: str) -> None:
+    made = agent_run(cases=1)
+    files = (AnswerFile("a.png", None, 9, "1", "made", data),)
+    results = replace(made, records=tuple(replace(one, files=files) for one in made.records))
+    page = data_of(html_report(results))
+    assert page["images"] == {}
+    assert page["tests"][0]["trials"][0]["files"][0][4] is None
+
+
+def images_of(data: bytes) -> list[str]:
+    made = agent_run(cases=1)
+    files = (AnswerFile("a.png", None, len(data), "1", "made", base64.b64encode(data).decode()),)
+    results = replace(made, records=tuple(replace(one, files=files) for one in made.records))
+    images = data_of(html_report(results))["images"]
+    return [address.partition(";")[0] for address in images.values()]

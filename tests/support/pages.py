@@ -9,16 +9,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pytest_upskill._util.git import Commit
 from pytest_upskill.reports.html import html_report
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.settings import Gates
+from pytest_upskill.trials.activity import Activity
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.plan import PlannedCase
 from pytest_upskill.trials.records import Grade, Record
-from pytest_upskill.trials.transcript import Turn
+from pytest_upskill.trials.transcript import Turn, TurnKind
 from pytest_upskill.trials.trial import Arm
 from support.made import Passes, accepted_count, made_record, made_run
 
@@ -218,8 +219,9 @@ def hostile_run() -> RunResults:
         answer = f"{old.arm}\n{ALL_PAYLOADS}"
         new = replace(old, case=named(old.case), output=answer, checks=checks, error=error)
         files = (AnswerFile(PAYLOADS[0], ALL_PAYLOADS, 9, ""), AnswerFile(PAYLOADS[1], None, 9, ""))
-        transcript = (Turn("call", ALL_PAYLOADS, PAYLOADS[2]),)
-        return replace(new, outcome=outcome, files=files, transcript=transcript)
+        transcript = tuple(Turn(kind, ALL_PAYLOADS, PAYLOADS[2]) for kind in get_args(TurnKind))
+        done = Activity(1, 1, True, PAYLOADS, PAYLOADS, PAYLOADS, (ALL_PAYLOADS, *PAYLOADS))
+        return replace(new, outcome=outcome, files=files, transcript=transcript, activity=done)
 
     def test(old: PlannedCase) -> PlannedCase:
         return replace(

@@ -16,7 +16,7 @@ from .._util.json_forms import read_json_form
 from ..errors import ResultsError
 from ..settings import Gates, Score
 from ..skills.skill import UnseenFile
-from ..trials.answer import MOST
+from ..trials.answer import MOST, Change
 from ..trials.plan import Count, Expectation, PlannedCase, SkillInfo, Unmatched, Why
 from ..trials.records import Outcome, Record
 from ..trials.subject import CHAT, Subject
@@ -100,6 +100,7 @@ class _File(_Form):
     text: str | None
     size: Whole
     digest: str
+    change: Change = "made"
 
 
 class _Turn(_Form):

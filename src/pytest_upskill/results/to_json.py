@@ -71,8 +71,8 @@ def label_of(row: Mapping[str, Any]) -> str:
 
 
 def _record(record: Record) -> dict[str, Any]:
-    """Without the transcript, and with the beginnings of long files: transcripts are files of
-    their own, on request.
+    """Without transcript and images, and with the beginnings of long files: transcripts are files
+    of their own, on request.
     """
     data = replace(record, transcript=()).to_json()
     data |= {"model": _plain(record), "agent": record.agent}
@@ -92,7 +92,7 @@ def _with_room(files: Sequence[AnswerFile]) -> Iterator[tuple[AnswerFile, int]]:
 
 def _file(file: AnswerFile, room: int) -> dict[str, Any]:
     text = file.text and shortened(file.text, room, saving=1)
-    return replace(file, text=text).to_json()
+    return replace(file, text=text, data="").to_json()
 
 
 def _cases(results: RunResults) -> list[dict[str, Any]]:

@@ -83,7 +83,7 @@ class Record:
         """Without the transcript and the contents of files, which can be megabytes."""
         if not self.files and not self.transcript:
             return self
-        files = tuple(replace(file, text=None) for file in self.files)
+        files = tuple(replace(file, text=None, data="") for file in self.files)
         return replace(self, files=files, transcript=())
 
     @classmethod

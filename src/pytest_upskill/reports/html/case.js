@@ -160,30 +160,12 @@ function card(title, trial, whole) {
   const checks = trial.checks.map(([mark, name, reason]) => el("li", { class: mark.toLowerCase() },
     el("b", {}, mark), el("span", {}, el("code", {}, name), " ", reason)));
   return el("section", { class: "card" }, head, el("p", { class: "facts" }, spent(trial)),
+    ...activity(trial.activity),
     trial.error ? el("p", { class: "error" }, trial.error) : null,
     checks.length ? el("ul", { class: "checks" }, ...checks) : null,
     whole ? longText(trial.answer, "no answer") : null,
-    whole && trial.files ? files(trial.files) : null,
-    whole && trial.transcript ? transcript(trial.transcript, trial.turns) : null);
-}
-
-function files(all) {
-  const shown = all.flatMap(([path, size, text]) => [
-    el("p", { class: "facts" }, el("code", {}, path), ` ${number(size)} bytes`),
-    longText(text, "not a text"),
-  ]);
-  return el("details", { class: "files" }, el("summary", {}, `Files (${all.length})`), ...shown);
-}
-
-function transcript(turns, length) {
-  const shown = turns.flatMap(([kind, tool, failed, text]) => [
-    el("p", { class: "facts" }, el("b", {}, kind), tool && ` ${tool}`, failed ? " failed" : null),
-    longText(text, ""),
-  ]);
-  const rest = length - turns.length;
-  if (rest) shown.push(el("p", { class: "note" }, `${number(rest)} more turns are not shown.`));
-  return el("details", { class: "transcript" },
-    el("summary", {}, `Transcript (${number(length)} turns)`), ...shown);
+    whole && trial.files ? files(trial.files, trial.all_files) : null,
+    whole && trial.transcript ? transcript(trial.transcript, trial.steps, trial.cut_after) : null);
 }
 
 function spent(trial) {

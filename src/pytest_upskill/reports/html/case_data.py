@@ -1,5 +1,6 @@
 """The data of the table of cases as JSON, with answers cut evenly to fit the page."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +12,11 @@ from ...results.regressions import Standing, could_flip, reaches
 from ...results.run import Pair, RunResults
 from ...results.summary import CaseSummary
 from ...settings import Score
+from ...trials.activity import Activity
+from ...trials.answer import AnswerFile
 from ...trials.plan import Count, PlannedCase
 from ...trials.records import Record
+from ...trials.transcript import Transcript
 from ...trials.trial import Arm
 from .markup import packed
 
@@ -22,7 +26,14 @@ _NAME_LIMIT: Final = 200
 _REASON_LIMIT: Final = 1000
 _LEAST_REASON: Final = 120
 _MOST_FILES: Final = 50
-_MOST_TURNS: Final = 100
+_MOST_NAMED: Final = 20
+_STEPS: Final = (12, 150)  # of a transcript: at least and at most, depending on how many there are
+_ALL_STEPS: Final = 12_000
+_FIRST_STEPS: Final = 0.25  # of those that are shown; the end tells more
+_MOST_OF_IMAGES: Final = 250_000  # characters of all images
+# What a browser takes for a picture, by how it begins as base64.
+_IMAGES: Final = {"iVBORw0KGgo": "png", "/9j/": "jpeg", "R0lGOD": "gif", "UklGR": "webp"}
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 # Answers of cases in these states matter most, so they are cut last.
 _TELLING: Final = frozenset({"failed", "regressed", "worse", "errored"})
 
@@ -108,7 +119,9 @@ def page_data(results: RunResults, rows: Sequence[CaseRow], limits: Limits) -> d
     cases = list(dict.fromkeys((row.test.skill, row.test.case) for row in rows))
     number = {case: index for index, case in enumerate(cases)}
     infos = {(row.test.skill, row.test.case): row.test for row in rows}
+    beside = _Beside(rows)
     return {
+        "images": beside.images,
         "against": {_name(s.name): s.against and _name(s.against) for s in results.skills},
         "cases": [
             {
@@ -120,11 +133,55 @@ def page_data(results: RunResults, rows: Sequence[CaseRow], limits: Limits) -> d
             }
             for skill, case in cases
         ],
-        "tests": [_test(row, number, limits) for row in rows],
+        "tests": [_test(row, number, limits, beside) for row in rows],
     }
 
 
-def _test(row: CaseRow, cases: Mapping[tuple[str, str], int], limits: Limits) -> dict[str, Any]:
+class _Beside:
+    """How much of the transcripts and images of a page is shown, whatever its texts leave room
+    for: so many small things add up.
+    """
+
+    def __init__(self, rows: Sequence[CaseRow]) -> None:
+        transcripts = sum(bool(record.transcript) for row in rows for record in row.records)
+        least, most = _STEPS
+        self._steps = max(least, min(most, _ALL_STEPS // max(1, transcripts)))
+        self._first = int(self._steps * _FIRST_STEPS)
+        self.images = dict[str, str]()
+        room = _MOST_OF_IMAGES
+        for row in sorted(rows, key=lambda row: not row.is_telling):
+            for file in (file for record in row.records for file in record.files[:_MOST_FILES]):
+                picture = _picture(file)
+                if picture and file.digest not in self.images and len(picture) <= room:
+                    room -= len(picture)
+                    self.images[file.digest] = picture
+
+    def steps(self, transcript: Transcript) -> Transcript:
+        if len(transcript) <= self._steps:
+            return transcript
+        return transcript[: self._first] + transcript[self._first - self._steps :]
+
+    def cut_after(self, transcript: Transcript) -> int | None:
+        """How many steps stand before those that are left out."""
+        return self._first if len(transcript) > self._steps else None
+
+    def texts(self, record: Record) -> list[str]:
+        """The texts of a trial that are cut like its answer but not counted as answers."""
+        files = [file.text for file in record.files[:_MOST_FILES] if file.text]
+        return files + [turn.text for turn in self.steps(record.transcript)]
+
+
+def _picture(file: AnswerFile) -> str:
+    """An address that holds the image; empty if it is none that browsers show."""
+    kinds = [kind for start, kind in _IMAGES.items() if file.data.startswith(start)]
+    if not kinds or len(file.data) > _MOST_OF_IMAGES or not _BASE64.fullmatch(file.data):
+        return ""
+    return f"data:image/{kinds[0]};base64,{file.data}"
+
+
+def _test(
+    row: CaseRow, cases: Mapping[tuple[str, str], int], limits: Limits, beside: _Beside
+) -> dict[str, Any]:
     test, summary, accepted = row.test, row.summary, row.test.expected
     answers = limits.telling if row.is_telling else limits.ordinary
     reasons = min(_REASON_LIMIT, max(_LEAST_REASON, limits.telling))
@@ -139,11 +196,11 @@ def _test(row: CaseRow, cases: Mapping[tuple[str, str], int], limits: Limits) ->
         "accepted": accepted and f"{accepted.was} on {one_line(accepted.date, 20)}",
         "new": test.new,
         "standing": one_line(row.standing.reason, reasons) if row.standing else "",
-        "trials": [_trial(record, answers, reasons) for record in row.records],
+        "trials": [_trial(record, answers, reasons, beside) for record in row.records],
     }
 
 
-def _trial(record: Record, answers: int, reasons: int) -> dict[str, Any]:
+def _trial(record: Record, answers: int, reasons: int, beside: _Beside) -> dict[str, Any]:
     data: dict[str, Any] = {
         "arm": record.arm,
         "run": record.run,
@@ -164,24 +221,38 @@ def _trial(record: Record, answers: int, reasons: int) -> dict[str, Any]:
             for grade in record.checks
         ],
     }
+    if record.activity:
+        data["activity"] = _activity(record.activity)
     if record.files:
         data["files"] = [
-            [_name(file.path), file.size, _cut(file.text, answers)]
+            [
+                *(_name(file.path), file.size, _cut(file.text, answers), file.change),
+                file.digest if file.digest in beside.images else None,
+            ]
             for file in record.files[:_MOST_FILES]
         ]
+        data["all_files"] = len(record.files)
     if record.transcript:
         data["transcript"] = [
-            [turn.kind, _name(turn.tool), turn.failed, _cut(turn.text, answers)]
-            for turn in record.transcript[:_MOST_TURNS]
+            [
+                *(turn.kind, _name(turn.tool), turn.failed, _cut(turn.text, answers), turn.reply),
+                *(turn.seconds, turn.input_tokens, turn.output_tokens, turn.cost),
+            ]
+            for turn in beside.steps(record.transcript)
         ]
-        data["turns"] = len(record.transcript)
+        data["steps"] = len(record.transcript)
+        data["cut_after"] = beside.cut_after(record.transcript)
     return data
 
 
-def _beside_the_answer(record: Record) -> list[str]:
-    """The texts of a trial that are cut like its answer but not counted as answers."""
-    files = [file.text for file in record.files[:_MOST_FILES] if file.text]
-    return files + [turn.text for turn in record.transcript[:_MOST_TURNS]]
+def _activity(done: Activity) -> dict[str, Any]:
+    lists = {"read": done.read, "ran": done.scripts, "findings": done.findings}
+    return {
+        "turns": done.turns,
+        "calls": done.tool_calls,
+        "opened": done.activated,
+        **{name: [_name(one) for one in own[:_MOST_NAMED]] for name, own in lists.items()},
+    }
 
 
 def _cut(words: str | None, limit: int) -> list[Any] | None:
@@ -242,11 +313,12 @@ class _Lengths:
         # Texts that are cut too but don't count as answers.
         ordinary_beside: list[int] = []
         telling_beside = [len(question) for question in results.questions.values()]
+        beside_answers = _Beside(rows)
         for row in rows:
             answers = self._telling if row.is_telling else self._ordinary
             answers += [len(record.output) for record in row.records if record.output is not None]
             beside = telling_beside if row.is_telling else ordinary_beside
-            beside += [len(text) for record in row.records for text in _beside_the_answer(record)]
+            beside += [len(text) for record in row.records for text in beside_answers.texts(record)]
         self.answers = len(self._ordinary) + len(self._telling)
         self._all_ordinary = [*self._ordinary, *ordinary_beside]
         self._all_telling = [*self._telling, *telling_beside]

@@ -15,8 +15,12 @@ from .markup import Header, resource, shell, table, text
 from .plots import dumbbell, frontier, points_of, score_title
 
 _MOST: Final = 900_000  # characters of the file
-_SCRIPTS: Final = ("diff.js", "case.js", "table.js")
+_SCRIPTS: Final = ("diff.js", "agent.js", "case.js", "table.js")
 _UNKNOWN: Final = "–"
+_OF_AGENTS: Final = (
+    " Opened: the trials with the skill in which the agent opened it. That is the agent's choice, "
+    "so a lift where opened tells where to look, and no verdict goes by it."
+)
 
 
 def html_report(results: RunResults, notes: Sequence[str] = ()) -> str:
@@ -124,11 +128,12 @@ def _foot(results: RunResults, notes: Sequence[str]) -> str:
     items = "".join(f"<li>{text(note)}</li>" for note in notes)
     versions = " · ".join(f"{text(name)} {text(of)}" for name, of in results.versions.items())
     listed = f'<ul class="notes">{items}</ul>' if items else ""
+    agents = _OF_AGENTS if any(row.activation for row in results.summaries) else ""
     return (
         f"<footer>{listed}"
         "<p>Rates and shares of checks are means over cases; a lift is their difference in "
         "points, with its 95 % interval. If an answer is missing, the other arm's is not counted "
-        "either.</p>"
+        f"either.{agents}</p>"
         f"<p>{versions}</p></footer>"
     )
 
