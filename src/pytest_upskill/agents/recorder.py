@@ -83,7 +83,7 @@ class Recorder:
         entries += [_Entry(Turn("call", one.arguments, one.name), one) for one in calls]
         entries[0].turn = replace(
             entries[0].turn,
-            seconds=seconds,
+            seconds=_rounded(seconds),
             input_tokens=usage.input,
             output_tokens=usage.output,
             cost=self.price(usage),
@@ -105,7 +105,8 @@ class Recorder:
             return  # told again
         made = entry.call if entry else None
         self._watch.saw(text, made, failed=failed)
-        turn = Turn("result", text, made.name if made else "", failed, self.turns, seconds)
+        turn = Turn("result", text, made.name if made else "", failed, self.turns)
+        turn = replace(turn, seconds=_rounded(seconds))
         if entry is None:
             self._calls[key] = [orphan := _Entry(turn, result=turn)]
             self._add(orphan)
@@ -192,3 +193,7 @@ class Recorder:
         text = shortened(without_keys(turn.text), most, saving=0)
         self._size += len(text)
         return replace(turn, text=text, tool=shortened(without_keys(turn.tool), 200))
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 4)
