@@ -51,6 +51,9 @@ WHOLE = {
     "threshold": 0.5,
     "models": "claude-*",
     "validator": None,
+    "workspace": "w",
+    "setup": "make",
+    "sandbox": {"python": ["pypdf==5.*"], "paths": ["/opt/tool"], "network": False},
 }
 
 
@@ -107,6 +110,11 @@ def test_correct_cases_are_valid(data: Any) -> None:
                     {"threshold": 2},
                     {"models": 1},
                     {"validator": 1},
+                    {"workspace": ["w"]},
+                    {"setup": ""},
+                    {"sandbox": {"pyhton": []}},
+                    {"sandbox": {"python": "pypdf"}},
+                    {"sandbox": {"network": "yes"}},
                     {"expected": {"any_of": {"contains": "x"}}},
                     {"expected": [{"not": {"contains": 1}}]},
                 ]
@@ -127,6 +135,7 @@ def test_schema_has_every_check_and_key() -> None:
     assert {"contains", "not_contains"} <= set(schema["$defs"]["Expected"]["properties"])
     keys = schema["$defs"]["CaseForm"]["properties"]
     assert {*WHOLE, "output_file", "validator_config"} == set(keys)
+    assert "sandbox" in schema["properties"]
     assert all("description" in key for name, key in keys.items() if name != "expected")
 
 
@@ -149,6 +158,7 @@ def test_whatever_can_be_loaded_is_valid(
 ) -> None:
     (tmp_path / "b.txt").write_text("b")
     (tmp_path / "x").write_text("x")
+    (tmp_path / "w").mkdir(exist_ok=True)
     data = cases if bare else {"cases": cases, "defaults": defaults}
     file = tmp_path / "skill_meta.json"
     file.write_text(json.dumps(data))

@@ -98,7 +98,7 @@ ROWS = [
     Row("evals-keys", "cases-warning", tests="1=passed"),
     Row(
         "evals-files",
-        "cases-invalid cases-invalid",
+        "cases-invalid",
         tests="beside=passed object=passed binary=failed missing=failed",
     ),
     Row("evals-expected", tests="only=passed both=failed"),

@@ -76,3 +76,33 @@ def test_what_is_wrong_is_told_before_anything_is_asked(
     result = run_skills(pytester, model, "--skill-agent", "loop", *models, *args)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"*{told}"])
+
+
+def test_a_case_that_needs_an_agent_says_so_without_one(
+    pytester: pytest.Pytester, model: str
+) -> None:
+    files = {"id": "files", "input": "Write it.", "expected": {"files": {"a.md": {"exists": True}}}}
+    cases = [case("How?", "gate up", id="plain"), files]
+    write_skill(pytester.path / "skills/gate", cases)
+    result = run_skills(pytester, model)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        ['*skill_meta.json:1: cases?1?: "files" looks at what an agent does; *--skill-agent loop']
+    )
+    result = run_skills(pytester, model, "--collect-only")
+    result.stdout.fnmatch_lines(["upskill: 1 of these tests would need --skill-agent loop"])
+    both = ("--skill-agent", "chat", "--skill-agent", "loop", "--collect-only")
+    result = run_skills(pytester, model, *both)
+    result.stdout.fnmatch_lines(["upskill: gate: 1 case for agents, not for chat"])
+    assert f"files[{model}]" not in result.stdout.str()
+    assert f"files[loop/{model}]" in result.stdout.str()
+
+
+def test_a_file_of_cases_for_agents_alone_is_one_error(
+    pytester: pytest.Pytester, model: str
+) -> None:
+    cases = [case("How?", "x", id=name, context={"files": ["a.png"]}) for name in ("a", "b")]
+    (write_skill(pytester.path / "skills/gate", cases) / "a.png").write_bytes(b"\x89PNG\0")
+    result = run_skills(pytester, model)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*'a.png' is not UTF-8 text*; add --skill-agent loop"])

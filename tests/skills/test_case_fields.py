@@ -118,12 +118,9 @@ def test_files_are_relative_to_the_skill_wherever_the_cases_are(tmp_path: Path) 
         ("link.txt", "'link.txt' is outside the skill's folder"),
         ("round", "'round' "),
         ("folder", "'folder' is a folder"),
-        ("picture.png", "'picture.png' is not UTF-8 text (byte 0)"),
-        ("huge.txt", "'huge.txt' has 1,000,001 bytes"),
         (".env", "'.env' may hold secrets, so it is not read"),
         ("visible.txt", "'visible.txt' may hold secrets"),
         (".git/config", "'.git/config' may hold secrets"),
-        ("null.txt", "'null.txt' is not text (a null character)"),
         ("a\0b", "invalid file name 'a\\x00b'"),
         ("a" * 5000, "can't read 'aaa"),
     ],
@@ -134,13 +131,10 @@ def test_unusable_file_is_rejected(tmp_path: Path, name: str, problem: str) -> N
     (tmp_path / "secret.txt").write_text("secret")
     (skill / "link.txt").symlink_to(tmp_path / "secret.txt")
     (skill / "round").symlink_to(skill / "round")
-    (skill / "picture.png").write_bytes(b"\x89PNG")
-    (skill / "null.txt").write_text("a\0b")
     (skill / ".env").write_text("A=1")
     (skill / ".git").mkdir()
     (skill / ".git/config").write_text("")
     (skill / "visible.txt").symlink_to(".env")
-    (skill / "huge.txt").write_bytes(b"a" * 1_000_001)
     one = case("q", "x", context={"files": [name]})
     error = rejected(skill, [one])
     assert error.problem.startswith(f"[0].context.files[0]: {problem}")

@@ -9,6 +9,7 @@ import pytest
 from pytest_upskill.checks import load_checked_cases
 from pytest_upskill.errors import CasesError
 from pytest_upskill.skills.case import Case, load_cases
+from pytest_upskill.skills.workspace import WorkspaceFile
 
 
 def write_evals(skill: Path, evals: Any, **more: Any) -> Path:
@@ -319,14 +320,13 @@ def test_paths_from_the_root_of_a_repository_are_found(tmp_path: Path) -> None:
         assert load(skill, {**EVAL, "files": [name]})[0].files == ((name, "a"),)
 
 
-def test_a_case_with_a_binary_file_is_broken(tmp_path: Path) -> None:
-    (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n")
-    file = write_evals(tmp_path, [EVAL, {**EVAL, "id": 2, "files": ["a.png"]}])
-    loaded = load_cases(file, tmp_path)
-    assert [case.id for case in loaded.cases] == ["1"]
-    ((broken),) = loaded.broken
-    assert (broken.name, broken.line) == ("2", 10)
-    assert "evals[1].files[0]: 'a.png' is not text: a binary file can't be" in broken.message
+def test_a_case_with_a_binary_file_is_for_agents(tmp_path: Path) -> None:
+    (tmp_path / "evals").mkdir()
+    (tmp_path / "evals/a.png").write_bytes(b"\x89PNG\r\n")
+    plain, one = load(tmp_path, EVAL, {**EVAL, "id": 2, "files": ["a.png"]})
+    assert not plain.needs_agent
+    assert one.needs_agent.startswith("'evals/a.png' is not UTF-8 text (byte 0): a plain question")
+    assert one.exact == (WorkspaceFile("a.png", b"\x89PNG\r\n"),)
 
 
 def test_trigger_queries_among_cases_are_left_out(tmp_path: Path) -> None:

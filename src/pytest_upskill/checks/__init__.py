@@ -7,7 +7,15 @@ judging is for the judge alone.
 from .check import AnyCheck, Check, CheckContext, Combined, Kind, Span, spans, walk
 from .grading import grade
 from .judging import rubric_of
-from .parse import KINDS, TAKEN, CheckedCase, checks_of, load_checked_cases, parse_checks
+from .parse import (
+    KINDS,
+    TAKEN,
+    CheckedCase,
+    checks_of,
+    load_checked_cases,
+    parse_checks,
+    why_agent,
+)
 from .python_checks import CheckFunction, function_kind, python_kind
 
 __all__ = [
@@ -30,4 +38,5 @@ __all__ = [
     "rubric_of",
     "spans",
     "walk",
+    "why_agent",
 ]

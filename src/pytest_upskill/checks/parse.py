@@ -5,7 +5,7 @@ An object in ``expected`` is a group: its keys are checks, all of which must pas
 ``not``, and in a list.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -18,7 +18,7 @@ from ..settings import MOST_RUNS
 from ..skills.case import Case, broken_case, load_cases
 from ..skills.loaded import BrokenCase, LoadedCases
 from . import activity_checks, code_checks, data_checks, file_checks, judging, text_checks
-from .check import AnyCheck, Check, Combined, Kind, quoted
+from .check import AnyCheck, Check, Combined, Kind, quoted, walk
 from .file_checks import files_kind
 from .judging import JUDGE, ToJudge, rubric_of
 from .matching import folded
@@ -55,6 +55,12 @@ _GROUP: Final = TypeAdapter(GroupForm)
 RESERVED: Final = (*_COMBINING, *GroupForm.model_fields)  # keys of a group that are not kinds
 TAKEN: Final = (*KINDS, *RESERVED, "python")  # names that registered checks can't have
 CheckedCase = tuple[Case, tuple[AnyCheck, ...]]
+
+
+def why_agent(case: Case, checks: Iterable[AnyCheck]) -> str:
+    """Why a case can't be asked in a plain completion; empty if it can."""
+    name = next((check.name for check in walk(checks) if check.kind.needs_agent), "")
+    return case.needs_agent or (f'"{name}" looks at what an agent does' if name else "")
 
 
 def load_checked_cases(

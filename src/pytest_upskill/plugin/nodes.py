@@ -1,8 +1,9 @@
 """Skills and their cases as pytest nodes: file and item."""
 
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -17,6 +18,7 @@ from ..checks import (
     load_checked_cases,
     rubric_of,
     spans,
+    why_agent,
 )
 from ..checks.grading import ToGrade, records_of, rubric_for
 from ..checks.judging import Ask
@@ -31,10 +33,10 @@ from ..skills.context import load_for_run
 from ..skills.loaded import BrokenCase, LoadedCases
 from ..skills.skill import Skill
 from ..trials.answer import Reply
-from ..trials.outfit import Outfit
+from ..trials.outfit import Outfit, start_files
 from ..trials.plan import PlannedCase, SkillInfo, score_of
 from ..trials.records import Record, dump_records
-from ..trials.subject import Subject
+from ..trials.subject import CHAT, Subject
 from ..trials.trial import Arm, Prompt, Question, Trial, trials_of
 from .display import screen_of
 from .hooks import prompts, registered_checks
@@ -50,6 +52,8 @@ from .outcomes import (
 from .paths import SkillSource, relative
 
 _NO_JUDGE: Final = "this needs a judge; add --skill-judge MODEL"
+_NO_AGENT: Final = "add --skill-agent loop"
+_NO_NETWORK: Final = "this needs the network; add --skill-allow-network"
 _NAME_ONE: Final = "Name one: --skill-judge MODEL. To see the cases: --collect-only."
 
 
@@ -112,6 +116,7 @@ class SkillFile(pytest.File):
     runnable: dict[str, int]  # by label: the number of its cases that are not skipped
     collected = False  # --lf passes by files without failures
     unfit: str | None = None  # why no case can be asked
+    for_agents: Collection[str] = ()  # cases that are not for chat, if there are others
 
     @classmethod
     def make(cls, session: pytest.Session, source: SkillSource, run: Run) -> "SkillFile":
@@ -179,7 +184,10 @@ class SkillFile(pytest.File):
 
     def fits(self, case: Case, label: str) -> bool:
         """Whether a case is for an agent on a model."""
-        return case.is_for(label, self.run.subjects[label].model, self.run.model_ids[label])
+        agent, model = self.run.subjects[label]
+        if agent == CHAT and case.id in self.for_agents:
+            return False
+        return case.is_for(label, model, self.run.model_ids[label])
 
     @property
     def _cases_file(self) -> Path:
@@ -193,8 +201,12 @@ class SkillFile(pytest.File):
             allow_code=self.run.settings.allow_code,
             allowed_by=spell("allow_code"),
         )
-        judged = self.run.settings.judge or not self.run.asks
-        return loaded if judged else _without_judge(loaded)
+        agents = {subject.agent for subject in self.run.subjects.values()}
+        if agents != {CHAT}:
+            self.for_agents = {case.id for case, checks in loaded.cases if why_agent(case, checks)}
+        if not self.run.asks:
+            return loaded
+        return _without(loaded, partial(_why_not, settings=self.run.settings, agents=agents))
 
     def _warn(self, file: Path, found: Sequence[tuple[int, str]]) -> None:
         """Make one warning of all that is wrong with a file; lint shows everything."""
@@ -249,15 +261,39 @@ def _with_rubric(loaded: LoadedCases[CheckedCase]) -> list[Case]:
     return [case for case, checks in loaded.cases if rubric_of(checks).texts]
 
 
-def _without_judge(loaded: LoadedCases[CheckedCase]) -> LoadedCases[CheckedCase]:
-    """Cases with a rubric can't run; if no other can either, that is one error for the file."""
-    judged = _with_rubric(loaded)
-    if judged and len(judged) == len(loaded.cases):
-        raise cases_error(loaded.file, [(judged[0].place, _NO_JUDGE)])
-    broken = {case.place for case in judged}
+def _why_not(
+    case: Case, checks: Sequence[AnyCheck], settings: Settings, agents: Collection[str]
+) -> tuple[Location, str] | None:
+    """Why a case can't run with these settings and agents, and where that is written."""
+    if rubric_of(checks).texts and not settings.judge:
+        return case.place, _NO_JUDGE
+    if agents == {CHAT}:
+        why = why_agent(case, checks)
+        return (case.place, f"{why}; {_NO_AGENT}") if why else None
+    if case.sandbox.network and not settings.allow_network:
+        return case.place, _NO_NETWORK
+    try:
+        start_files(case)
+    except ValueError as error:
+        return case.place_of("context", "files"), str(error)
+    return None
+
+
+def _without(
+    loaded: LoadedCases[CheckedCase],
+    why_not: Callable[[Case, Sequence[AnyCheck]], tuple[Location, str] | None],
+) -> LoadedCases[CheckedCase]:
+    """Without cases that can't run; if no other can either, that is one error for the file."""
+    refused = {
+        case.place: (case, problem)
+        for case, checks in loaded.cases
+        if (problem := why_not(case, checks))
+    }
+    if refused and len(refused) == len(loaded.cases):
+        raise cases_error(loaded.file, [next(iter(refused.values()))[1]])
     return loaded.only(
-        [one for one in loaded.cases if one[0].place not in broken],
-        [broken_case(loaded.file, case, [(case.place, _NO_JUDGE)]) for case in judged],
+        [one for one in loaded.cases if one[0].place not in refused],
+        [broken_case(loaded.file, case, [problem]) for case, problem in refused.values()],
     )
 
 
@@ -461,6 +497,11 @@ class CaseItem(ItemOfFile):
     def lacks_judge(self) -> bool:
         """Only with --collect-only: in a run, such a case is broken."""
         return bool(rubric_of(self.checks).texts) and not self.parent.run.settings.judge
+
+    @property
+    def lacks_agent(self) -> bool:
+        """The same for a case that needs an agent."""
+        return self._planned.agent == CHAT and bool(why_agent(self.case, self.checks))
 
     @property
     def trials(self) -> tuple[Trial, ...]:

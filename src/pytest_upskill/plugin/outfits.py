@@ -1,7 +1,9 @@
 """What agents have in the trials of a run: their skills, and what these need."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from posixpath import normpath
+from typing import Any, Final
 
 from .._util.files import resolved
 from ..agents.names import agent_named
@@ -10,10 +12,14 @@ from ..settings import Settings
 from ..skills.case import Case
 from ..skills.search import find_skills
 from ..skills.skill import Skill, name_of
+from ..skills.workspace import is_path
 from ..trials.installing import installed
 from ..trials.outfit import Outfit
 from ..trials.subject import CHAT
 from ..trials.task import Installed
+
+FIXTURES: Final = "fixtures"  # in a skill's folder: what cases start from, by its name
+_DEEPEST: Final = 20  # that files are looked for in checks
 
 
 class Outfits:
@@ -68,7 +74,24 @@ class Outfits:
 
 def files_of_cases(cases: Iterable[Case]) -> tuple[str, ...]:
     """Paths in the skill's folder that belong to its cases, not to the skill."""
-    return tuple(sorted({case.workspace for case in cases if case.workspace}))
+    named = {path for case in cases for path in (case.workspace, *_answers(case.expected)) if path}
+    return tuple(sorted({FIXTURES, *map(normpath, named)}))
+
+
+def _answers(expected: Any, depth: int = 0) -> Iterator[str]:
+    """The files that checks compare with or add: an agent that reads them knows the answer."""
+    if depth > _DEEPEST:
+        return
+    if isinstance(expected, list):
+        for one in expected:
+            yield from _answers(one, depth + 1)
+    elif isinstance(expected, dict):
+        for name, value in expected.items():
+            if name in ("equals_file", "file") and isinstance(value, str):
+                yield value
+            elif name == "hidden_files" and isinstance(value, str | list):
+                yield from filter(is_path, [value] if isinstance(value, str) else map(str, value))
+            yield from _answers(value, depth + 1)
 
 
 def _others(paths: Iterable[Path]) -> tuple[Installed, ...]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .._util.texts import one_line
+from .._util.texts import counted, one_line
 from ..agents.names import require_agent, subject_of, subjects_of
 from ..engine import Engine
 from ..errors import InputError
@@ -306,8 +306,23 @@ class UpskillRun:
         judged = sum(isinstance(item, CaseItem) and item.lacks_judge for item in items)
         plan = plan_of(items)
         line = collected_line(plan, asks=self.asks)
-        needed = f"upskill: {judged:,} of these tests would need --skill-judge MODEL"
-        return [*([line] if line else []), *repeat_lines(plan), *([needed] if judged else [])]
+        agents = sum(isinstance(item, CaseItem) and item.lacks_agent for item in items)
+        needed = {"--skill-judge MODEL": judged, "--skill-agent loop": agents}
+        return [
+            *([line] if line else []),
+            *repeat_lines(plan),
+            *(
+                f"upskill: {number:,} of these tests would need {option}"
+                for option, number in needed.items()
+                if number
+            ),
+            *(
+                f"upskill: {file.source.label}: {counted(len(file.for_agents), 'case')} "
+                "for agents, not for chat"
+                for file in self._files
+                if file.for_agents and CHAT in {one.agent for one in self.subjects.values()}
+            ),
+        ]
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:

@@ -19,7 +19,7 @@ from ..skills.case import Case
 from ..skills.folder import read_skill_file
 from ..trials.plan import Count, Expectation, PlannedCase
 from ..trials.records import Record
-from ..trials.trial import Trial, sample_of, user_text
+from ..trials.trial import Trial, of_workspace, sample_of, user_text
 from .number_forms import Runs, Whole
 
 RESULTS_NAME: Final = "skill_results.json"
@@ -206,7 +206,8 @@ def case_digest(case: Case, folder: Path | None = None) -> str:
     turns = [text for message in case.earlier for text in message]
     expected = json.dumps([case.expected, case.validator], sort_keys=True, default=str)
     code = _code([case.expected], folder) if folder else ()
-    return short_digest(*turns, user_text(case), case.system or "", expected, *code)
+    asked = [*turns, user_text(case), case.system or "", *of_workspace(case)]
+    return short_digest(*asked, expected, *code)
 
 
 def _code(expected: Any, folder: Path, depth: int = 0) -> Iterator[str]:

@@ -5,9 +5,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from pydantic import TypeAdapter
 
@@ -33,6 +34,7 @@ from .case_forms import (
     MessageForm,
     Messages,
     MetaForm,
+    SandboxForm,
 )
 from .case_ids import automatic_ids, numbered
 from .evals import (
@@ -49,8 +51,15 @@ from .evals import (
     own_case,
     usable_id,
 )
-from .folder import cases_files, read_skill_file
+from .folder import (
+    NotTextError,
+    cases_files,
+    read_skill_bytes,
+    read_skill_file,
+    real_skill_file,
+)
 from .loaded import BrokenCase, LoadedCases, broken
+from .workspace import MOST_BYTES, WorkspaceFile, is_executable, workspace_files
 
 Role = Literal["user", "assistant"]
 
@@ -58,10 +67,26 @@ MAX_CASES_BYTES: Final = 50_000_000
 _MOST_IN_FILES: Final = 5_000_000  # characters of a case's files
 _MOST_KEYS: Final = 10  # named in a warning
 _NO_VALIDATOR: Final = "output_file and validator_config are ignored without a validator"
+_BINARY: Final = "a plain question can't have such a file, an agent can"
 _NO_REASON: Final = "no reason given"
 _HOW_TO_ADD_CASES: Final = (
     'Write {"cases": [{"input": "a question", "expected": {"contains": ["text"]}}]} to {file}.'
 )
+
+
+class SandboxNeeds(NamedTuple):
+    """What a skill's scripts need of a sandbox."""
+
+    python: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    network: bool = False
+
+    @classmethod
+    def of(cls, form: SandboxForm | None) -> "SandboxNeeds":
+        return cls(tuple(form.python), tuple(form.paths), form.network) if form else cls()
+
+
+NO_NEEDS: Final = SandboxNeeds()
 
 
 @dataclass(frozen=True)
@@ -73,8 +98,13 @@ class Case:
     expected: Any = None  # as written; checks/ parses it
     place: Location = ()  # its path in the file
     line: int = 1  # and its line
-    files: tuple[tuple[str, str], ...] = ()
-    workspace: str = ""  # a folder in that of the skill, which agents work on a copy of
+    files: tuple[tuple[str, str], ...] = ()  # texts, by name
+    # Agents get files as they are: those that are more than the text of that name, or none.
+    exact: tuple[WorkspaceFile, ...] = ()
+    workspace: str = ""  # a folder in that of the skill, whose files are among these
+    setup: str = ""  # a command that runs before an agent
+    sandbox: SandboxNeeds = NO_NEEDS
+    needs_agent: str = ""  # why a plain completion can't be asked
     tags: tuple[str, ...] = ()
     earlier: tuple[tuple[Role, str], ...] = ()  # turns before the question
     system: str | None = None
@@ -105,6 +135,7 @@ class Case:
 
 _MESSAGES: Final = TypeAdapter(Messages)
 _META: Final = TypeAdapter(MetaForm)
+_SANDBOX: Final = TypeAdapter(SandboxForm)
 _CASE: Final = TypeAdapter(CaseForm)
 
 
@@ -123,6 +154,7 @@ def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
         keys_of_file(data, others, unknown)
         warnings += _without_triggers(entries, lines)
     cases, bad, no_validator = list[Case](), list[BrokenCase](), list[tuple[int, str]]()
+    read = _Files(folder)
     for place, written in zip(*entries, strict=True):
         try:
             if others:
@@ -132,7 +164,7 @@ def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
             form: CaseForm = read_form(_CASE, _with_defaults(given, defaults), place)
             if (form.output_file or form.validator_config) and not form.validator:
                 no_validator.append((lines[place], _NO_VALIDATOR))
-            made = _case(place, lines[place], form, folder, _defaulted(given, defaults))
+            made = _case(place, lines[place], form, read, _defaulted(given, defaults))
             cases.append(replace(made, is_eval=others is not None))
         except FormError as error:
             name = usable_id(written, "id", "name") if isinstance(written, dict) else None
@@ -187,6 +219,9 @@ def _entries(
     """The cases as written, and the defaults; NoCasesError if there are none."""
     try:
         entries, defaults = (others, {}) if others else _own_entries(file, data, unknown)
+        if isinstance(data, dict) and data.get("sandbox") is not None:
+            read_form(_SANDBOX, data["sandbox"], ("sandbox",))
+            defaults = _with_defaults(dict(defaults), {"sandbox": data["sandbox"]})
     except FormError as error:
         raise cases_error(file, error.problems) from None
     if is_trigger_set(entries.written):
@@ -251,9 +286,11 @@ def _without_triggers(entries: Entries, lines: Mapping[Location, int]) -> Iterat
 
 
 def _with_defaults(case: dict[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """The case wins; tags are added, ``expected`` is filled in by key."""
+    """The case wins; tags are added, ``expected`` and ``sandbox`` are filled in by key."""
     merged = {**defaults, **case}
     tags, expected = case.get("tags"), case.get("expected")
+    if isinstance(case.get("sandbox"), dict):
+        merged["sandbox"] = {**(defaults.get("sandbox") or {}), **case["sandbox"]}
     if isinstance(tags, list):  # its own first, so a bad tag is reported at its own path
         merged["tags"] = [*tags, *(tag for tag in defaults.get("tags", ()) if tag not in tags)]
     if isinstance(expected, dict):
@@ -292,7 +329,7 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _case(
-    place: Location, line: int, form: CaseForm, folder: Path, defaulted: frozenset[Location]
+    place: Location, line: int, form: CaseForm, read: "_Files", defaulted: frozenset[Location]
 ) -> Case:
     turns: list[tuple[Role, str]] = (
         [("user", form.input)]
@@ -313,10 +350,13 @@ def _case(
         runs=form.runs,
         threshold=form.threshold,
         models=tuple(form.models or ()),
+        workspace=form.workspace or "",
+        setup=form.setup or "",
+        sandbox=SandboxNeeds.of(form.sandbox),
+        validator=_validator(form),
         defaulted=defaulted,
     )
-    files, validator = _files(case, form.context, folder), _validator(form)
-    return replace(case, files=files, validator=validator)
+    return read.add_to(case, form.context)
 
 
 def _validator(form: CaseForm) -> tuple[str, dict[str, Any]] | None:
@@ -335,28 +375,69 @@ def _reason(written: bool | str | None) -> str | None:
     return _NO_REASON if written is True else written or None
 
 
-def _files(case: Case, context: ContextForm | None, folder: Path) -> tuple[tuple[str, str], ...]:
-    """Names and texts of a case's files; reads those that are in the skill's folder."""
-    written = (context and context.files) or {}
-    named: list[tuple[str | int, str, str | FileOfSkill]]
-    if isinstance(written, dict):
-        named = [(name, name, content) for name, content in written.items()]
-    else:
-        named = [(step, name, FileOfSkill(file=name)) for step, name in enumerate(written)]
-    files, problems, size = list[tuple[str, str]](), list[Problem](), 0
-    for step, name, content in named:
-        try:
-            text = content if isinstance(content, str) else read_skill_file(folder, content.file)
-            files.append((name, text))
-            size += len(text)
+class _Files:
+    """Reads the files of cases; the folder of a workspace once, as many cases may share it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._workspace = cache(lambda name: workspace_files(folder, name))
+
+    def add_to(self, case: Case, context: ContextForm | None) -> Case:
+        """The case with its files; those of its own win over those of its workspace."""
+        texts, exact = dict[str, str](), dict[str, WorkspaceFile]()
+        problems, needs_agent, size = list[Problem](), "", 0
+        if case.workspace:
+            try:
+                for file in self._workspace(case.workspace):
+                    if file.text is None:
+                        needs_agent = f"{file.path!r} is not text: {_BINARY}"
+                    else:
+                        texts[file.path] = file.text
+                    if file.text is None or file.executable:
+                        exact[file.path] = file
+            except ValueError as error:
+                problems.append((case.place_of("workspace"), str(error)))
+        for step, name, content in _named(context):
+            texts.pop(name, None)
+            exact.pop(name, None)
+            try:
+                if isinstance(content, str):
+                    texts[name] = content
+                else:
+                    whole, text, why = self._file(name, content.file)
+                    needs_agent = why or needs_agent
+                    texts |= {} if text is None else {name: text}
+                    exact |= {name: whole} if whole else {}
+            except ValueError as error:
+                problems.append((case.place_of("context", "files", step), str(error)))
+            size += len(texts.get(name, ""))
             if size > _MOST_IN_FILES:  # the same large file may be named a million times
                 what = f"the files have more than {_MOST_IN_FILES:,} characters together"
                 raise FormError([(case.place_of("context", "files"), what)])
-        except ValueError as error:
-            problems.append((case.place_of("context", "files", step), str(error)))
-    if problems:
-        raise FormError(problems)
-    return tuple(files)
+        if problems:
+            raise FormError(problems)
+        own = tuple(exact.values())
+        return replace(case, files=tuple(texts.items()), exact=own, needs_agent=needs_agent)
+
+    def _file(self, name: str, written: str) -> tuple[WorkspaceFile | None, str | None, str]:
+        """A file if it is more than its text, that text, and why there is none."""
+        text, why = None, ""
+        try:
+            text = read_skill_file(self._folder, written)
+        except NotTextError as error:
+            why = f"{error}: {_BINARY}"
+        data = read_skill_bytes(self._folder, written, MOST_BYTES)
+        executable = is_executable(real_skill_file(self._folder, written))
+        plain = text is not None and data == text.encode() and not executable
+        return None if plain else WorkspaceFile(name, data, executable), text, why
+
+
+def _named(context: ContextForm | None) -> list[tuple[str | int, str, str | FileOfSkill]]:
+    """The files of a context: their places, names and contents."""
+    written = (context and context.files) or {}
+    if isinstance(written, dict):
+        return [(name, name, content) for name, content in written.items()]
+    return [(step, name, FileOfSkill(file=name)) for step, name in enumerate(written)]
 
 
 # Ids.

@@ -22,6 +22,10 @@ from ..settings import MOST_RUNS
 
 _GOOD_ID: Final = re.compile(r"\w[\w.+-]*")
 _GOOD_TAG: Final = re.compile(r"[^\W_][\w.-]*")
+_VERSION: Final = r"(?:[<>!=~]=|===|[<>])\s*[\w.*+!-]+"
+_REQUIREMENT: Final = re.compile(
+    r"[A-Za-z0-9][\w.-]*\s*(?:\[[\w.,\s-]+\])?\s*" rf"(?:{_VERSION}(?:\s*,\s*{_VERSION})*)?"
+)
 _PYTEST_MARKS: Final = frozenset(
     {"skip", "skipif", "xfail", "parametrize", "usefixtures", "filterwarnings"}
 )
@@ -145,8 +149,38 @@ Files = Annotated[
 class ContextForm(Strict):
     files: Files = Field(
         None,
-        description="Files to append to the question, each in a fence with its name: "
-        'name → text, or name → {"file": "path in the skill\'s folder"}, or a list of such paths.',
+        description="Files to append to the question, each in a fence with its name; for an agent, "
+        'files in its workspace: name → text, or name → {"file": "path in the skill\'s folder"}, '
+        "or a list of such paths.",
+    )
+
+
+def _requirement(value: str) -> str:
+    if not _REQUIREMENT.fullmatch(value):
+        raise ValueError(f"{value!r} is not a package like 'pypdf' or 'pypdf==5.*'")
+    return value
+
+
+def _host_path(value: str) -> str:
+    if not value.startswith("/") or ".." in value.split("/") or "\0" in value:
+        raise ValueError(f"{value!r} is not an absolute path")
+    return value
+
+
+class SandboxForm(Strict):
+    """What a skill's scripts need of the sandbox of an agent."""
+
+    python: list[Annotated[str, AfterValidator(_requirement)]] = Field(
+        default_factory=list,
+        description="Python packages, like 'pypdf==5.*'; installed only with --skill-allow-code.",
+    )
+    paths: list[Annotated[str, AfterValidator(_host_path)]] = Field(
+        default_factory=list,
+        description="Files or folders of this machine that can be read, like '/opt/tool'; those "
+        "outside of /opt and /usr only with --skill-allow-code.",
+    )
+    network: bool = Field(
+        False, description="Whether the network is needed; refused without --skill-allow-network."
     )
 
 
@@ -154,6 +188,19 @@ class SharedForm(Strict):
     """The keys that a case and the defaults of a file share."""
 
     context: ContextForm | None = Field(None, description="Files for the question.")
+    workspace: Text | None = Field(
+        None,
+        description="A folder in the skill's folder; an agent works on a copy of it. Without an "
+        "agent, its text files are appended to the question. It is not installed with the skill.",
+    )
+    setup: Text | None = Field(
+        None,
+        description="A command that runs in the workspace of an agent before the agent, in both "
+        "arms; if it fails, there is no answer.",
+    )
+    sandbox: SandboxForm | None = Field(
+        None, description="What this case needs of the sandbox, besides what the file says."
+    )
     system: Text | None = Field(
         None,
         description="The system prompt of both arms instead of 'You are a helpful assistant.'",
@@ -219,6 +266,9 @@ class MetaForm(Strict):
     defaults: DefaultsForm | None = Field(
         None,
         description="Defaults for every case; tags are added to a case's own.",
+    )
+    sandbox: SandboxForm | None = Field(
+        None, description="What the skill's scripts need of the sandbox of an agent."
     )
     # Validated after the defaults are merged in.
     cases: list[SkipValidation[CaseForm]] | None = Field(None, description="The cases.")

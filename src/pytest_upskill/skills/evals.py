@@ -21,7 +21,6 @@ TRIGGERS_ARE_NO_CASES: Final = (
     'write evals with a "prompt" and an "expected_output"'
 )
 _NOTHING_EXPECTED: Final = 'nothing expected; add "expected_output" or "assertions"'
-_BINARY: Final = "a binary file can't be part of a plain question"
 
 LISTS: Final = ("evals", "test_cases", "scenarios")  # where others keep their cases
 _QUESTIONS: Final = ("prompt", "question", "query", "user_prompt", "task", "messages")
@@ -43,7 +42,7 @@ _SILENT: Final = frozenset(
     {"category", "comment", "description", "metadata", "name", "note", "notes", "title"}
     | {"skill", "skill_name", "version"}
 )
-_OF_FILE: Final = _SILENT | {"schema", "updated", "date"}
+_OF_FILE: Final = _SILENT | {"schema", "updated", "date", "sandbox"}
 
 KEYS: Final = frozenset(
     {*_QUESTIONS, *_NAMES, *_EXPECTING, *_SILENT}
@@ -396,9 +395,9 @@ def _texts(value: Any) -> list[str]:
 # Files.
 
 
-def _files(written: Any, place: Location, folder: Path, problems: list[Problem]) -> dict[str, str]:
-    """Names and texts: a list of paths or of objects, or an object of texts."""
-    files = dict[str, str]()
+def _files(written: Any, place: Location, folder: Path, problems: list[Problem]) -> dict[str, Any]:
+    """Names and texts, or files that are none: a list of paths or objects, an object of texts."""
+    files = dict[str, Any]()
     if isinstance(written, dict):
         written = [{"path": name, "content": text} for name, text in written.items()]
     if not isinstance(written, list | None):
@@ -417,15 +416,15 @@ def _files(written: Any, place: Location, folder: Path, problems: list[Problem])
     return files
 
 
-def _read(folder: Path, name: str) -> str:
+def _read(folder: Path, name: str) -> str | dict[str, str]:
     """Paths are relative to the skill's folder, to evals/, or to the root of the repository."""
     inside = [f"/{name}".partition(f"/{step}/")[2] for step in (folder.name, "evals")]
     choices = [name, f"evals/{name}", inside[0] or name, f"evals/{inside[1] or name}"]
     found = next((choice for choice in choices if _exists(folder / choice)), name)
     try:
         return read_skill_file(folder, found)
-    except NotTextError:
-        raise ValueError(f"{name!r} is not text: {_BINARY}") from None
+    except NotTextError:  # for agents
+        return {"file": found}
 
 
 def _exists(path: Path) -> bool:

@@ -245,7 +245,7 @@ def read_text(file: Path) -> str:
 
 
 class NotTextError(ValueError):
-    """A file that should be a text is none."""
+    """A file that should be a text is none, or too large for one."""
 
 
 def read_skill_file(folder: Path, name: str) -> str:
@@ -259,8 +259,20 @@ def read_skill_file(folder: Path, name: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def read_skill_bytes(folder: Path, name: str) -> bytes:
+def read_skill_bytes(folder: Path, name: str, most: int = MAX_FILE_BYTES) -> bytes:
     """The content of a file in the skill's folder; ValueError says why it can't be used."""
+    real = real_skill_file(folder, name)
+    try:
+        size = real.stat().st_size
+        if size > most:
+            raise NotTextError(f"{name!r} has {size:,} bytes (limit {most:,})")
+        return read_file(real, most)
+    except OSError as error:
+        raise ValueError(f"can't read {name!r}: {reason_of(error)}") from None
+
+
+def real_skill_file(folder: Path, name: str) -> Path:
+    """Where a file in the skill's folder is; ValueError says why it can't be used."""
     if "\0" in name:
         raise ValueError(f"invalid file name {name!r}")
     try:
@@ -275,11 +287,8 @@ def read_skill_bytes(folder: Path, name: str) -> bytes:
             if real.exists():
                 what = "is a folder" if real.is_dir() else "is not a regular file"
             raise ValueError(f"{name!r} {what}; name a file, relative to the skill's folder")
-        size = real.stat().st_size
-        if size > MAX_FILE_BYTES:
-            raise ValueError(f"{name!r} has {size:,} bytes (limit {MAX_FILE_BYTES:,})")
-        return read_file(real, MAX_FILE_BYTES)
     except UnicodeEncodeError:
         raise ValueError(f"invalid file name {name!r}") from None
     except OSError as error:
         raise ValueError(f"can't read {name!r}: {reason_of(error)}") from None
+    return real

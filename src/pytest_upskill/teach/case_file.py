@@ -1,19 +1,21 @@
 """A skill's cases on disk: read, split into learning and held-out, written back."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from .._util.files import read_file
+from .._util.json_forms import cases_error
 from .._util.texts import digest
-from ..checks import load_checked_cases
+from ..checks import CheckedCase, load_checked_cases, why_agent
 from ..errors import CasesError
-from ..skills.case import find_cases, has_cases
+from ..skills.case import Case, find_cases, has_cases
 from ..skills.folder import CASES_NAME
 from .case_writing import HOLDOUT, LEARN, UsableCase
 
+_NO_AGENT: Final = "a skill is learned with plain questions"
 _TWO_HELD_OUT: Final = 6  # from this many cases on, at least two are held out
 
 
@@ -37,8 +39,17 @@ def read_case_file(folder: Path) -> CaseFile:
     if file is None or (file.name != CASES_NAME and not has_cases(file)):
         return CaseFile()
     loaded = load_checked_cases(file, folder=folder).whole() if has_cases(file) else []
+    for_agents = [(case.place, f"{why}; {_NO_AGENT}") for case, why in _for_agents(loaded)]
+    if for_agents:
+        raise cases_error(file, for_agents)
     data = json.loads(read_file(file).decode("utf-8-sig"))
     return CaseFile(file, data, tuple(UsableCase({}, case, checks) for case, checks in loaded))
+
+
+def _for_agents(cases: Iterable[CheckedCase]) -> Iterator[tuple[Case, str]]:
+    for case, checks in cases:
+        if why := why_agent(case, checks):
+            yield case, why
 
 
 def require_growable(cases: CaseFile) -> None:

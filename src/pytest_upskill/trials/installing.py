@@ -10,6 +10,7 @@ from .._util.texts import digest
 from ..errors import SkillError
 from ..skills.at_ref import files_at_ref
 from ..skills.folder import SKILL_NAMES, installed_files, is_installed, is_private, is_taught
+from ..skills.workspace import is_executable
 from .task import Installed, StartFile
 
 MOST_FILES: Final = 5_000
@@ -52,7 +53,7 @@ def _on_disk(folder: Path, without: Collection[str]) -> list[StartFile]:
             continue
         try:
             data = read_file(file, MOST_BYTES)
-            executable = bool(file.stat().st_mode & 0o111)
+            executable = is_executable(file)
         except OSError as error:
             raise SkillError(file, reason_of(error), "Check the file.") from None
         size += len(data)

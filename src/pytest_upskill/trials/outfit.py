@@ -1,17 +1,23 @@
 """What an agent has in the trials of a skill: the task of each arm of a case."""
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final
 
 from ..settings import Settings
 from ..skills.case import Case
 from ..skills.skill import Skill
+from ..skills.workspace import is_path
 from .installing import installed
-from .task import Installed, StartFile, Task
+from .task import Installed, Needs, StartFile, Task
 
 if TYPE_CHECKING:
     from .trial import Arm
+
+# Where skill-creator keeps the files of its cases; they ask for "data.csv", not for this path.
+_EVALS: Final = re.compile(r"(?:.*/)?evals/(?:files/)?")
 
 
 @dataclass(frozen=True)
@@ -46,16 +52,31 @@ class Outfit:
         return cls(agent, version, skills, settings.max_turns, settings.image or "")
 
     def task(self, arm: "Arm", case: Case) -> Task:
+        """ValueError if a file of the case can't be in a workspace."""
         return Task(
             self.agent,
             self.version,
             start_files(case),
-            skills=self.skills[arm],
-            max_turns=self.max_turns,
-            image=self.image,
+            case.setup,
+            self.skills[arm],
+            Needs(*case.sandbox),
+            self.max_turns,
+            self.image,
         )
 
 
 def start_files(case: Case) -> tuple[StartFile, ...]:
-    """The files of a case's workspace."""
-    return tuple(StartFile(path, text.encode("utf-8", "replace")) for path, text in case.files)
+    """The files of a case's workspace; ValueError if one can't be there."""
+    files = {name: StartFile(name, text.encode("utf-8", "replace")) for name, text in case.files}
+    files |= {file.path: StartFile(*file) for file in case.exact}
+    if case.is_eval:
+        paths = {name: _EVALS.sub("", name) for name in files}
+        if len(set(paths.values())) == len(paths):
+            files = {paths[name]: replace(file, path=paths[name]) for name, file in files.items()}
+    for name in files:
+        if not is_path(name):
+            raise ValueError(f"{name!r} can't be a file in a workspace; use a relative path")
+        above = next((str(one) for one in PurePosixPath(name).parents if str(one) in files), None)
+        if above:
+            raise ValueError(f"{name!r} can't be in {above!r}, which is a file")
+    return tuple(files[name] for name in sorted(files))

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from hashlib import sha256
 from typing import Final, Literal
 from unicodedata import category
 
@@ -208,7 +209,13 @@ def sample_of(case: Case) -> str:
     """
     texts = [text for message in case.earlier for text in message]
     texts += [user_text(case), case.system or ""]
-    return digest(*map(_as_read, texts))[:16]
+    return digest(*map(_as_read, texts), *of_workspace(case))[:16]
+
+
+def of_workspace(case: Case) -> list[str]:
+    """What a case starts from besides texts; nothing for most."""
+    files = [digest(one.path, sha256(one.data).hexdigest(), str(one[2])) for one in case.exact]
+    return [*files, case.setup] if files or case.setup else []
 
 
 def _as_read(text: str) -> str:
