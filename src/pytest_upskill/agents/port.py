@@ -127,7 +127,7 @@ class Sandbox(ABC):
 
     @abstractmethod
     async def listen(self, port: int) -> socket.socket:
-        """A socket that listens on 127.0.0.1 inside, to be served outside."""
+        """A socket that listens on 127.0.0.1 inside, to be served outside; 0 is any free port."""
 
     @abstractmethod
     async def close(self) -> None:

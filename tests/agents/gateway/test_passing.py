@@ -149,8 +149,10 @@ def test_a_stream_is_passed_on_as_it_comes(way: str) -> None:
 @each
 @pytest.mark.parametrize(
     ("streamed", "kind"),
-    [(False, "status"), (False, "reset"), (False, "garbage"), (True, "status"), (True, "garbage")]
-    + [(True, "error_first")],
+    [
+        *((False, kind) for kind in ("status", "reset", "garbage")),
+        *((True, kind) for kind in ("status", "error_first", "garbage")),
+    ],
 )
 def test_what_failed_before_its_first_byte_is_asked_again(
     way: str, streamed: bool, kind: Any

@@ -120,7 +120,8 @@ class ServedSandbox(Sandbox):
         door.setblocking(False)
         try:
             listens = door.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
-            right = door.family == socket.AF_INET and door.getsockname() == ("127.0.0.1", port)
+            right = door.family == socket.AF_INET and door.getsockname()[0] == "127.0.0.1"
+            right = right and port in (0, door.getsockname()[1])
         except OSError:
             listens = right = False
         if not (listens and right):
