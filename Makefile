@@ -16,7 +16,7 @@ UNIT := _util checks engine lint measure models reports results skills stats tri
 # The tests start Python many times, which is faster with compiled modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo quick test format lint types layers browser tests wheel corpus bench pictures clean
+.PHONY: demo quick test format lint types layers programs tests wheel corpus bench pictures clean
 
 demo: $(VENV)/.user
 	$(BIN)/pytest --skill $(DEMO_SKILL) --model local --skill-max-output 120
@@ -40,16 +40,20 @@ types: $(VENV)/.dev
 layers: $(VENV)/.dev
 	$(BIN)/lint-imports
 
-# The tests of the HTML report need a browser. CI installs one; elsewhere they are skipped without.
-browser:
-	@if [ -n "$$CI" ] && ! command -v chromium >/dev/null && command -v apt-get >/dev/null; then \
+# The tests of the HTML report need a browser, those of agents bubblewrap. CI installs both;
+# elsewhere they are skipped without.
+programs:
+	@missing=; \
+	command -v chromium >/dev/null || missing="chromium fonts-dejavu-core"; \
+	command -v bwrap >/dev/null || missing="$$missing bubblewrap"; \
+	if [ -n "$$CI" ] && [ -n "$$missing" ] && command -v apt-get >/dev/null; then \
 	  as_root=$$([ "$$(id -u)" = 0 ] || command -v sudo || true); \
 	  $$as_root apt-get update -qq && \
 	  $$as_root env DEBIAN_FRONTEND=noninteractive \
-	    apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; \
+	    apt-get install -y -qq --no-install-recommends $$missing; \
 	fi
 
-tests: $(VENV)/.dev browser
+tests: $(VENV)/.dev programs
 	$(BIN)/python -m coverage erase
 	$(BIN)/python -m coverage run -m pytest -n 3 --dist loadgroup
 	$(BIN)/python -m coverage combine --quiet

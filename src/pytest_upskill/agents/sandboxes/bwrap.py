@@ -36,6 +36,7 @@ _ETC: Final = {
     "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
 }
 _NETWORK: Final = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf")
+_HIDDEN: Final = ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/kpageflags")
 # Who gets which part of the disk: a limit that the kernel holds, not we.
 _SHARES: Final = {WORKSPACE: 8, "/tmp": 4, HOME: 3, "/dev/shm": 1}
 _NAMESPACES: Final = (
@@ -69,7 +70,7 @@ class Bwrap(SandboxKind):
             helper = (python(), "-I", "-S", "-c", _BOOT, str(theirs.fileno()), str(len(code)))
             # In the thread of the loop: whoever dies with its parent dies with that thread.
             process = subprocess.Popen(
-                [*arguments, "--", *helper],
+                [*_FIRST_TO_GO, *arguments, "--", *helper],
                 pass_fds=passed,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -100,6 +101,10 @@ class Bwrap(SandboxKind):
         return sandbox
 
 
+# If the machine's memory ends, processes of a sandbox go before all others.
+_FIRST_TO_GO: Final = (
+    *("/bin/sh", "-c", '{ echo 1000 > /proc/self/oom_score_adj; } 2>/dev/null; exec "$@"', "sh"),
+)
 # The code comes through the socket, compiled once: reading and compiling it takes longer than
 # all the rest of a start.
 _BOOT: Final = (
@@ -170,6 +175,11 @@ def _files(room: Room, passed: list[int]) -> Iterator[list[str]]:
         yield ["--perms", "0755", "--size", str(size), "--tmpfs", folder]
     for mount in room.mounts:
         yield ["--ro-bind", mount.host, mount.inside]
+    # To root's sandboxes the kernel's files would belong, to change settings and to read secrets.
+    for name in _HIDDEN:
+        if Path(name).exists():
+            yield ["--ro-bind", "/dev/null", name]
+    yield ["--remount-ro", "/proc"]
     yield ["--remount-ro", "/dev"]
     yield ["--remount-ro", "/"]
     yield ["--chdir", WORKSPACE]

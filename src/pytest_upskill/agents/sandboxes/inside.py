@@ -48,7 +48,7 @@ class Limits:
         numbers = [int(field) for field in fields[:6]]
         self.memory, self.processes, self.disk, self.files, self.file_size, self.output = numbers
         self.page = os.sysconf("SC_PAGE_SIZE")
-        total = _machine_memory(b"MemTotal:")
+        total, _, self.shared_at_start = _machine_memory()
         self.scarce = min(int(total * _SCARCE[0]), _SCARCE[1])
         self.folders = [os.fsdecode(field) for field in fields[6:]]
         self.files_before = self.files_at_start = self._files()
@@ -63,9 +63,11 @@ class Limits:
                 memory += int(found[21]) * self.page
         if tasks > self.processes:
             return f"it had more than {self.processes} processes and threads", True
-        if memory > self.memory and self._precise(pids) > self.memory:
+        _, available, shared = _machine_memory()
+        suspect = shared - self.shared_at_start > self.memory and self._shared(pids) > self.memory
+        if suspect or (memory > self.memory and self._precise(pids) > self.memory):
             return f"it used more than {_size(self.memory)} of memory", True
-        if pids and 0 <= _machine_memory(b"MemAvailable:") < self.scarce:
+        if pids and 0 <= available < self.scarce:
             return "this machine has almost no memory left", True
         files, before = self._files() - self.files_at_start, self.files_before
         self.files_before = files
@@ -83,10 +85,22 @@ class Limits:
                 total += int(shares[0].split()[1]) * 1024
             elif found := _status_of(pid):  # it hides its maps
                 total += int(found[21]) * self.page
-        for row in _read("/proc/sysvipc/shm").split(b"\n")[1:]:
-            if columns := row.split():
-                total += int(columns[14])
         return total
+
+    def _shared(self, pids: list[int]) -> int:
+        """Memory that is shared, and so may be no process's own: as much as it can be."""
+        sizes = dict[bytes, int]()
+        for pid in pids:
+            maps = _read(f"/proc/{pid}/maps")
+            if not maps and (found := _status_of(pid)):  # it hides them
+                sizes[b"%d" % pid] = int(found[20])
+            for row in maps.split(b"\n"):
+                columns = row.split(None, 5)
+                if len(columns) == 6 and columns[5].startswith((b"/dev/zero", b"/SYSV")):
+                    start, end = (int(one, 16) for one in columns[0].split(b"-"))
+                    sizes[columns[4]] = max(sizes.get(columns[4], 0), end - start)
+        segments = [row.split() for row in _read("/proc/sysvipc/shm").split(b"\n")[1:]]
+        return sum(sizes.values()) + sum(int(row[14]) for row in segments if len(row) > 14)
 
     def _files(self) -> int:
         rooms = [os.statvfs(folder) for folder in self.folders]
@@ -402,13 +416,17 @@ class Helper:
 
     def _drain(self, pipe: int) -> bool:
         """Whether the pipe may have more."""
-        try:
-            data = os.read(pipe, 2**16)
-        except BlockingIOError:
-            return True
-        if data and (command := self.pipes[pipe]):
-            command.kept.add(data)
-        return bool(data)
+        command = self.pipes[pipe]
+        for _ in range(8):  # then it is the turn of others
+            try:
+                data = os.read(pipe, 2**16)
+            except BlockingIOError:
+                return True
+            if not data:
+                return False
+            if command:
+                command.kept.add(data)
+        return True
 
     def _reap(self) -> None:
         while True:
@@ -424,7 +442,7 @@ class Helper:
     def _finish(self, command: Command, status: int) -> None:
         """Its processes in the background may live on, and go on to write."""
         if command.pipe in self.pipes:
-            for _ in range(32):  # all that a pipe holds; someone else may write for ever
+            for _ in range(4):  # all that a pipe holds; someone else may write for ever
                 before = command.kept.total
                 if not self._drain(command.pipe) or command.kept.total == before:
                     break
@@ -489,17 +507,19 @@ def _status_of(pid: int) -> list[bytes]:
 def _read(path: str) -> bytes:
     try:
         with open(path, "rb", buffering=0) as file:
-            return file.read(2**16) or b""
+            return file.read(2**20) or b""
     except OSError:
         return b""
 
 
-def _machine_memory(name: bytes) -> int:
-    """Bytes by /proc/meminfo; -1 if it doesn't say."""
-    for row in _read("/proc/meminfo").split(b"\n"):
-        if row.startswith(name):
-            return int(row.split()[1]) * 1024
-    return -1
+def _machine_memory() -> tuple[int, int, int]:
+    """Bytes in all, available and shared, by /proc/meminfo; -1 for what it doesn't say."""
+    rows = dict(row.split(b":", 1) for row in _read("/proc/meminfo").split(b"\n") if b":" in row)
+    names = (b"MemTotal", b"MemAvailable", b"Shmem")
+    total, available, shared = (
+        int(rows[name].split()[0]) * 1024 if name in rows else -1 for name in names
+    )
+    return total, available, shared
 
 
 def _counts_by_namespace() -> bool:
@@ -608,8 +628,6 @@ def _shut() -> None:
     """Keep the processes of the sandbox out of this one: its memory, its files, its signals."""
     import ctypes
 
-    with open("/proc/self/oom_score_adj", "w") as score:
-        score.write("1000")  # of commands too: if the machine's memory ends, they are to go
     dumpable, ptracer = 4, 0x59616D61
     prctl = ctypes.CDLL(None).prctl
     prctl(dumpable, 0, 0, 0, 0)

@@ -38,21 +38,25 @@ _FORBIDDEN: Final = {
     "kexec_load": (246, 104),
     "swapon": (167, 224),
     "quotactl": (179, 60),
-    "sched_setscheduler": (144, 119),
-    "sched_setparam": (142, 118),
-    "sched_setattr": (314, 274),
     "ioprio_set": (251, 30),
     "migrate_pages": (256, 238),
     "move_pages": (279, 239),
 }
 _ABSENT: Final = ("memfd_create", "memfd_secret", "io_uring_setup")  # programs do without
-# Allowed for the caller itself, which is process 0 to them: name → numbers, argument.
-_OWN: Final = {
-    "prlimit64": ((302, 261), 0),
-    "sched_setaffinity": ((203, 122), 0),
-    "setpriority": ((141, 140), 1),
+# Calls that are allowed for some values of an argument: name → numbers, argument, values, error.
+_LIMITED: Final = {
+    # Process 0 is the caller itself; another could be the helper.
+    "prlimit64": ((302, 261), 0, (0,), errno.EPERM),
+    "sched_setaffinity": ((203, 122), 0, (0,), errno.EPERM),
+    "sched_setscheduler": ((144, 119), 0, (0,), errno.EPERM),
+    "sched_setparam": ((142, 118), 0, (0,), errno.EPERM),
+    "sched_setattr": ((314, 274), 0, (0,), errno.EPERM),
+    # Unix, IPv4, IPv6, netlink: others, as that to the host of a virtual machine, know no
+    # namespaces.
+    "socket": ((41, 198), 0, (1, 2, 10, 16), errno.EAFNOSUPPORT),
 }
-_TIOCSTI: Final = ("ioctl", (16, 29), (0x5412, 0x541C))  # typing into a terminal, TIOCLINUX
+_PRIORITY: Final = (141, 140)  # setpriority: of the caller or its group, which the helper isn't in
+_TYPING: Final = ((16, 29), (0x5412, 0x541C))  # ioctl TIOCSTI and TIOCLINUX: into a terminal
 _ARCHITECTURES: Final = {  # how the kernel calls them, and which column of numbers is theirs
     "x86_64": (0xC000003E, 0),
     "aarch64": (0xC00000B7, 1),
@@ -77,20 +81,27 @@ def rules(machine: str | None = None) -> bytes:
     for call, numbers in _FORBIDDEN.items():
         number = errno.ENOSYS if call in _ABSENT else errno.EPERM
         steps += [_step(_EQUAL, numbers[column], 0, 1), _refuse(number)]
-    for numbers, argument in _OWN.values():
+    for numbers, argument, values, number in _LIMITED.values():
+        # One argument is looked at, so the number is lost: each branch ends here.
         steps += [
-            _step(_EQUAL, numbers[column], 0, 4),
+            _step(_EQUAL, numbers[column], 0, len(values) + 3),
             _step(_LOAD, _ARGUMENTS + 8 * argument),
-            _step(_EQUAL, 0, 1, 0),
-            _refuse(errno.EPERM),
+            *(_step(_EQUAL, value, len(values) - index, 0) for index, value in enumerate(values)),
+            _refuse(number),
             _step(_RETURN, _ALLOW),
         ]
-    _, numbers, requests = _TIOCSTI
     steps += [
-        _step(_EQUAL, numbers[column], 0, 4),
+        _step(_EQUAL, _PRIORITY[column], 0, 6),
+        _step(_LOAD, _ARGUMENTS),
+        _step(_AT_LEAST, 2, 2, 0),
         _step(_LOAD, _ARGUMENTS + 8),
-        _step(_EQUAL, requests[0], 1, 0),
-        _step(_EQUAL, requests[1], 0, 1),
+        _step(_EQUAL, 0, 1, 0),
+        _refuse(errno.EPERM),
+        _step(_RETURN, _ALLOW),
+        _step(_EQUAL, _TYPING[0][column], 0, 4),
+        _step(_LOAD, _ARGUMENTS + 8),
+        _step(_EQUAL, _TYPING[1][0], 1, 0),
+        _step(_EQUAL, _TYPING[1][1], 0, 1),
         _refuse(errno.EPERM),
         _step(_RETURN, _ALLOW),
     ]

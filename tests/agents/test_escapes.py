@@ -1,0 +1,60 @@
+"""Nothing gets out of a sandbox, whoever runs pytest."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from support import escapes
+from support.escapes import ATTEMPTS, Attempt, host
+from support.sandboxes import needs_bwrap
+
+pytestmark = [needs_bwrap, pytest.mark.xdist_group("escapes")]
+NAMES = [attempt.name for attempt in ATTEMPTS]
+STRANGER = 54_321  # a user that has nothing
+
+
+@pytest.mark.parametrize("attempt", ATTEMPTS, ids=NAMES)
+def test_it_fails_and_the_run_goes_on(attempt: Attempt) -> None:
+    with host() as target:
+        assert asyncio.run(attempt.make(target)) == ""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize("name", NAMES)
+def test_it_fails_for_a_user_without_rights_too(name: str) -> None:
+    assert _as_stranger()[name] == ""
+
+
+@cache
+def _as_stranger() -> dict[str, str]:
+    """What came of all attempts, made by a user without rights."""
+    folders = [escapes.__file__, *_imported("pytest_upskill"), sysconfig.get_path("purelib")]
+    path = [str(Path(folders[0]).parents[1]), *folders[1:]]
+    for python in (sys.executable, f"/usr/bin/python3.{sys.version_info.minor}"):
+        env = {"PATH": os.environ["PATH"], "PYTHONPATH": ":".join(path), "HOME": "/"}
+        ran = subprocess.run(
+            [python, "-B", escapes.__file__],
+            capture_output=True,
+            text=True,
+            user=STRANGER,
+            group=STRANGER,
+            extra_groups=[],
+            env=env,
+            check=False,
+            cwd="/",
+        )
+        if ran.returncode == 0:
+            results: dict[str, str] = json.loads(ran.stdout)
+            return results
+    pytest.skip(f"no Python that another user can start: {ran.stderr.strip()[-300:]}")
+
+
+def _imported(package: str) -> list[str]:
+    return [str(Path(file).parents[1]) for file in [sys.modules[package].__file__] if file]
