@@ -15,9 +15,10 @@ from .._util.texts import one_line
 from ..models.prices import Price, cost
 from ..trials.activity import Activity
 from ..trials.answer import Answer, NoAnswer, Reply
-from ..trials.task import Task
+from ..trials.task import Needs, Task
 from ..trials.trial import Question
 from .left_behind import Left, left_behind
+from .needs import mounts_for
 from .port import (
     Agent,
     Call,
@@ -88,17 +89,20 @@ class Workshop:
         self.timeout = timeout
         self._folder = Path(mkdtemp(dir=run_folder()))
         self.staging = Staging(self._folder)
-        self.setups = Setups(kind, self._folder, timeout, room_of)
+        self.setups = Setups(kind, self._folder, timeout, self.room_of)
+        self._mounts: dict[Needs, asyncio.Future[tuple[Mount, ...]]] = {}
+
+    async def room_of(self, task: Task) -> Room:
+        """A sandbox as a task needs it, without a skill. SandboxError if that can't be had."""
+        needs = task.needs
+        if needs not in self._mounts:
+            self._mounts[needs] = asyncio.ensure_future(mounts_for(needs))
+        mounts = await asyncio.shield(self._mounts[needs])
+        return Room(mounts, network=needs.network, image=task.image)
 
     async def close(self) -> None:
         await self.setups.close()
         remove(self._folder)
-
-
-async def room_of(task: Task) -> Room:
-    """A sandbox as a task needs it, without a skill."""
-    mounts = tuple(Mount(path, path) for path in task.needs.paths)
-    return Room(mounts, network=task.needs.network, image=task.image)
 
 
 async def run_trial(
@@ -138,7 +142,7 @@ async def _in_sandbox(
     recorder: Recorder,
     start: Start,
 ) -> Answer:
-    room = await room_of(task)
+    room = await workshop.room_of(task)
     mounts = (*room.mounts, *(Mount(skill.host, skill.inside) for skill in recorder.skills))
     sandbox = await workshop.kind.open(replace(room, mounts=mounts))
     try:
