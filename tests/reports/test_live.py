@@ -8,6 +8,14 @@ from pytest_upskill.reports.terminal.layout import UNICODE_MARKS
 from pytest_upskill.reports.terminal.live import Progress, item_numbers, progress_line
 from support.agent_runs import agent_run
 
+
+def test_agents_at_work_are_told_with_their_turns() -> None:
+    progress = Progress(4, 12, 2, 0, 900, None, None, agents=3, turns=12)
+    assert progress_line(progress, 79) == (
+        "upskill: 4 of 12 answers, 3 agents at work (12 turns), 900 tokens"
+    )
+
+
 HALF: Final = Progress(
     done=34, all=1200, in_flight=16, reused=12, tokens=41200, cost=0.123, seconds_left=100
 )

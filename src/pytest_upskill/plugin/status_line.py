@@ -64,6 +64,7 @@ class Tally:
             self._cost or None,  # not shown for local models
             left,
             self._engine.pausing,
+            *self._engine.agents_at_work,
         )
 
 

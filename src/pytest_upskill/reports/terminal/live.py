@@ -24,13 +24,19 @@ class Progress:
     cost: float | None
     seconds_left: float | None
     pausing: int = 0
+    agents: int = 0  # at work
+    turns: int = 0  # of these
 
 
 def progress_line(progress: Progress, width: int) -> str:
     """``upskill: 34 of 120 answers, 16 in flight, …``: the least important parts come last and
     are dropped first."""
     parts = [f"upskill: {progress.done:,} of {counted(progress.all, 'answer')}"]
-    parts.append(f"{progress.in_flight:,} in flight")
+    if progress.agents:  # whose calls are in flight now and then
+        turns = counted(progress.turns, "turn")
+        parts.append(f"{counted(progress.agents, 'agent')} at work ({turns})")
+    else:
+        parts.append(f"{progress.in_flight:,} in flight")
     if progress.pausing:  # else a run that waits for a server looks as if it hung
         parts.append(f"{progress.pausing:,} waiting to retry")
     if progress.seconds_left is not None:
