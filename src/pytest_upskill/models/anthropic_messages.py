@@ -10,19 +10,18 @@ from ..trials.answer import Answer, Usage, whole_number
 from ..trials.tools import Step, ToolCall
 from ..trials.trial import Question
 from .port import ModelSpec
-from .rate_limits import heard_quotas
 from .sdk import (
     NO_KEY,
     Upstream,
+    answer_of,
     client_options,
-    empty_reply,
     keep_to_its_provider,
     not_a_reply,
     secrets_of,
     stop_word,
     translated_errors,
 )
-from .tool_turns import calls_from, dumped, loaded, name_of, object_of, stop_with
+from .tool_turns import ToolTurn, calls_from, dumped, loaded, name_of, object_of
 
 if TYPE_CHECKING:
     from anthropic.types import Message
@@ -69,20 +68,8 @@ class AnthropicModel:
                 raise not_a_reply(self._spec, message)
             text = "".join(block.text for block in message.content if block.type == "text")
             stop = stop_word(message.stop_reason, STOPS)
-            calls, thinking, raw = _turn(message, question) if question.tools else ((), "", "")
-            if stop == "refusal":
-                calls = ()
-            elif not (text.strip() or question.tools):  # an agent may end without a word
-                raise empty_reply(stop)
-            return Answer(
-                text,
-                usage,
-                stop_with(stop, calls),
-                calls=calls,
-                thinking=thinking,
-                raw=raw,
-                quotas=heard_quotas(),
-            )
+            turn = _turn(message, question) if tools else None
+            return answer_of(text, usage, stop, turn)
 
     async def _create(self, question: Question) -> "Message":
         """If a server refuses the schema or the marks of its cache, ask without, now and later."""
@@ -188,7 +175,7 @@ def _mark(body: dict[str, Any]) -> None:
     last["content"][-1] |= _CACHED
 
 
-def _turn(message: "Message", question: Question) -> tuple[tuple[ToolCall, ...], str, str]:
+def _turn(message: "Message", question: Question) -> ToolTurn:
     """Calls, thinking, and the blocks as they must go back; no server takes a blank text."""
     content = message.to_dict(warnings=False)["content"]
     assert isinstance(content, list)
@@ -199,11 +186,8 @@ def _turn(message: "Message", question: Question) -> tuple[tuple[ToolCall, ...],
     for block, call in zip(uses, calls, strict=True):
         block |= _tool_use(call)
     thoughts = [one.get("thinking") for one in blocks if one.get("type") == "thinking"]
-    return (
-        tuple(calls),
-        "\n\n".join(one for one in thoughts if isinstance(one, str)),
-        dumped(blocks),
-    )
+    thinking = "\n\n".join(one for one in thoughts if isinstance(one, str))
+    return ToolTurn(tuple(calls), thinking, dumped(blocks))
 
 
 def _is_blank(block: dict[str, Any]) -> bool:

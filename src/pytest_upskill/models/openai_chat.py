@@ -7,16 +7,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from .._util.texts import digest
+from ..errors import ModelError
 from ..trials.answer import Answer, Usage, whole_number
 from ..trials.tools import Step, Tool, ToolCall, ToolResult
 from ..trials.trial import Question
+from . import openai_responses
 from .port import ModelSpec
-from .rate_limits import heard_quotas
 from .sdk import (
     NO_KEY,
     Upstream,
+    answer_of,
+    clean,
     client_options,
-    empty_reply,
     error_text,
     keep_to_its_provider,
     not_a_reply,
@@ -24,7 +26,7 @@ from .sdk import (
     stop_word,
     translated_errors,
 )
-from .tool_turns import calls_from, dumped, loaded, name_of, object_text, stop_with
+from .tool_turns import ToolTurn, calls_from, dumped, loaded, name_of, object_text
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion
@@ -62,6 +64,7 @@ class OpenAIModel:
         self._refused_limits = set[str]()
         self._secrets = secrets_of(spec, self._key)
         self._takes_schemas = True
+        self._by_responses = False
         self._thoughts: Literal["as they came", "never", "always"] = "as they came"
         self._client = openai.AsyncOpenAI(
             api_key=self._key or NO_KEY, **client_options(openai, spec, timeout)
@@ -71,7 +74,15 @@ class OpenAIModel:
     async def ask(self, question: Question) -> Answer:
         tools = bool(question.tools)
         with translated_errors(self._sdk, self._spec, self._secrets, tools=tools) as paid:
-            completion = await self._create(question)
+            if tools and self._by_responses:
+                return await self._respond(question, paid)
+            try:
+                completion = await self._create(question)
+            except (self._sdk.BadRequestError, self._sdk.NotFoundError) as error:
+                if not tools or openai_responses.PATH not in error_text(error, self._secrets):
+                    raise
+                self._by_responses = True  # the server says that it wants tools there
+                return await self._respond(question, paid)
             paid.append(usage := usage_of(completion))
             if not getattr(completion, "choices", None):
                 raise not_a_reply(self._spec, completion)
@@ -79,22 +90,20 @@ class OpenAIModel:
             text = _text_of(choice.message.content) or choice.message.refusal or ""
             refused = bool(choice.message.refusal)
             stop = "refusal" if refused else stop_word(choice.finish_reason, STOPS)
-            calls, thinking, raw = (
-                _turn(choice.message, question) if question.tools else ((), "", "")
-            )
-            if stop == "refusal":
-                calls = ()
-            elif not (text.strip() or question.tools):  # an agent may end without a word
-                raise empty_reply(stop)
-            return Answer(
-                text,
-                usage,
-                stop_with(stop, calls),
-                calls=calls,
-                thinking=thinking,
-                raw=raw,
-                quotas=heard_quotas(),
-            )
+            turn = _turn(choice.message, question) if tools else None
+            return answer_of(text, usage, stop, turn)
+
+    async def _respond(self, question: Question, paid: list[Usage]) -> Answer:
+        body = openai_responses.request_for(question, self._spec)
+        reply: Any = await self._client.post(openai_responses.PATH, body=body, cast_to=object)
+        if not isinstance(reply, dict):
+            raise not_a_reply(self._spec, reply)
+        paid.append(usage := openai_responses.usage_in(reply))
+        if error := openai_responses.failure_in(reply):
+            raise ModelError(f"the server failed: {clean(error, self._secrets)}", transient=True)
+        if not isinstance(reply.get("output"), list):
+            raise not_a_reply(self._spec)
+        return openai_responses.answer_in(reply, usage, question)
 
     async def _create(self, question: Question) -> "ChatCompletion":
         """Servers differ in what they accept: drop what one refuses, now and later."""
@@ -189,7 +198,7 @@ def _tool_call(call: ToolCall) -> dict[str, Any]:
     return {"id": call.id, "type": "function", "function": function}
 
 
-def _turn(message: Any, question: Question) -> tuple[tuple[ToolCall, ...], str, str]:
+def _turn(message: Any, question: Question) -> ToolTurn:
     """Calls, thinking, and the message as it must go back."""
     said: dict[str, Any] = message.to_dict(warnings=False)
     given = said.get("tool_calls")
@@ -205,7 +214,8 @@ def _turn(message: Any, question: Question) -> tuple[tuple[ToolCall, ...], str, 
     thoughts = {key: said[key] for key in said if _THOUGHTS.match(key) and said[key] is not None}
     turn = {"role": "assistant", "content": said.get("content"), **thoughts, "tool_calls": forms}
     told = [thoughts[key] for key in _THINKING if isinstance(thoughts.get(key), str)]
-    return tuple(calls), next(iter(told), _text_of(said.get("content"), "thinking")), dumped(turn)
+    thinking = next(iter(told), _text_of(said.get("content"), "thinking"))
+    return ToolTurn(tuple(calls), thinking, dumped(turn))
 
 
 def _text_of(content: Any, kind: str = "text") -> Any:

@@ -20,11 +20,12 @@ from .._util.credentials import without_credentials
 from .._util.keys import HIDDEN, know, password_of
 from .._util.texts import one_line
 from ..errors import ModelError, Setting
-from ..trials.answer import Usage
+from ..trials.answer import Answer, Usage
 from .port import ModelSpec, shown_address
-from .rate_limits import note_reply, note_start, retry_after
+from .rate_limits import heard_quotas, note_reply, note_start, retry_after
 from .reply_size import MOST_BYTES, MOST_VALUES, TooLarge, limit_size
 from .tool_support import hint_without_tools
+from .tool_turns import ToolTurn, stop_with
 
 _SHOWN: Final = 200
 # A proxy may quote its own key, which is unknown here.
@@ -191,6 +192,24 @@ def empty_reply(stop: str, usage: Usage | None = None) -> ModelError:
         return ModelError(problem, ("Raise ", Setting("max_output")), paid=paid)
     hint = "Try again, or use another model"
     return ModelError("empty reply", hint, transient=True, paid=paid)
+
+
+def answer_of(text: str, usage: Usage, stop: str, turn: ToolTurn | None = None) -> Answer:
+    """The answer of a reply. Only the turn of an agent may be empty; a refusal calls nothing."""
+    if turn is None and not text.strip() and stop != "refusal":
+        raise empty_reply(stop)
+    calls, thinking, raw = turn or ToolTurn()
+    if stop == "refusal":
+        calls = ()
+    return Answer(
+        text,
+        usage,
+        stop_with(stop, calls),
+        calls=calls,
+        thinking=thinking,
+        raw=raw,
+        quotas=heard_quotas(),
+    )
 
 
 def stop_word(reason: object, words: Mapping[str, str]) -> str:

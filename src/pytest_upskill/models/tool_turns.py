@@ -7,7 +7,7 @@ they come back: names it would not allow for a tool, arguments that are no JSON 
 import json
 import re
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ..trials.tools import Step, ToolCall
 
@@ -15,6 +15,15 @@ _MOST_NAME: Final = 128
 _ID: Final = re.compile(r"[!-~]{1,256}")
 _UNREADABLE: Final = "unreadable_arguments"
 _NO_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
+
+
+class ToolTurn(NamedTuple):
+    """What a turn has besides its text."""
+
+    calls: tuple[ToolCall, ...] = ()
+    thinking: str = ""
+    raw: str = ""
+
 
 Found = tuple[object, object, object]  # id, name and arguments, as a server sent them
 

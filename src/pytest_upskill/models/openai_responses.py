@@ -1,0 +1,126 @@
+"""The turns of an agent in OpenAI's Responses: newer models call tools only there, if they think.
+
+Nothing is kept on the server: what a model thought comes back encrypted, and goes out again.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ..trials.answer import Answer, Usage
+from ..trials.tools import Step, ToolCall
+from ..trials.trial import Question
+from .port import ModelSpec
+from .sdk import answer_of
+from .tool_turns import ToolTurn, calls_from, dumped, loaded, name_of, object_text
+
+PATH: Final = "/responses"
+_STOPS: Final = {"max_output_tokens": "length", "content_filter": "refusal"}
+
+
+def request_for(question: Question, spec: ModelSpec) -> dict[str, Any]:
+    items: list[dict[str, Any]] = [
+        {"role": role, "content": text} for role, text in question.messages
+    ]
+    for step in question.steps:
+        items += _items(step)
+        items += (
+            {"type": "function_call_output", "call_id": result.call, "output": result.text}
+            for result in step.results
+        )
+    tools = [
+        {
+            "type": "function",
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": json.loads(tool.schema),
+            "strict": False,
+        }
+        for tool in question.tools
+    ]
+    return {
+        "model": spec.model_id,
+        "instructions": question.system,
+        "input": items,
+        "tools": tools,
+        "max_output_tokens": question.max_output,
+        "store": False,
+        "include": ["reasoning.encrypted_content"],
+        **({"reasoning": {"effort": spec.effort}} if spec.effort else {}),
+    }
+
+
+def _items(step: Step) -> list[dict[str, Any]]:
+    """A turn as it came; else made of text and calls."""
+    items = [one for one in loaded(step, list) or () if isinstance(one, dict)]
+    ids = [call.id for call in step.calls]
+    if items and ids == [one.get("call_id") for one in items if _is_call(one)]:
+        return items
+    text = [{"role": "assistant", "content": step.text}] if step.text.strip() else []
+    return [*text, *({"type": "function_call", **_call(call)} for call in step.calls)]
+
+
+def _call(call: ToolCall) -> dict[str, str]:
+    return {
+        "call_id": call.id,
+        "name": name_of(call),
+        "arguments": object_text(call.arguments),
+    }
+
+
+def answer_in(reply: dict[str, Any], usage: Usage, question: Question) -> Answer:
+    """The answer in a reply, which may be anything with a list of outputs."""
+    items = [one for one in reply["output"] if isinstance(one, dict) and _can_go_back(one)]
+    uses = list(filter(_is_call, items))
+    found = [(one.get("call_id"), one.get("name"), one.get("arguments")) for one in uses]
+    calls = calls_from(found, question.steps)
+    for item, call in zip(uses, calls, strict=True):
+        item |= _call(call)
+    text = "".join(_texts(items, "message", "content", "text"))
+    refusal = "".join(_texts(items, "message", "content", "refusal"))
+    thinking = "\n\n".join(_texts(reply["output"], "reasoning", "summary", "text"))
+    details = reply.get("incomplete_details")
+    reason = details.get("reason") if isinstance(details, dict) else None
+    stop = "refusal" if refusal else _STOPS.get(str(reason), "end")
+    return answer_of(text or refusal, usage, stop, ToolTurn(tuple(calls), thinking, dumped(items)))
+
+
+def failure_in(reply: dict[str, Any]) -> str:
+    """Why a reply has no answer, though its status is that of one; mostly nothing."""
+    if reply.get("status") not in ("failed", "cancelled"):
+        return ""
+    error = reply.get("error")
+    message = error.get("message") if isinstance(error, dict) else error
+    return str(message or reply["status"])
+
+
+def _is_call(item: dict[str, Any]) -> bool:
+    return item.get("type") == "function_call"
+
+
+def _can_go_back(item: dict[str, Any]) -> bool:
+    """A thought is only known by its encrypted form, as the server keeps nothing."""
+    return item.get("type") != "reasoning" or bool(item.get("encrypted_content"))
+
+
+def _texts(items: list[Any], kind: str, inside: str, key: str) -> Iterator[str]:
+    for item in items:
+        parts = item.get(inside) if isinstance(item, dict) and item.get("type") == kind else None
+        for part in parts if isinstance(parts, list) else ():
+            if isinstance(part, dict) and isinstance(part.get(key), str):
+                yield part[key]
+
+
+def usage_in(reply: dict[str, Any]) -> Usage:
+    """What the server counted; Usage keeps only counts."""
+    usage = reply.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
+    details = usage.get("input_tokens_details")
+    details = details if isinstance(details, dict) else {}
+    cached = details.get("cached_tokens")
+    return Usage(
+        usage.get("input_tokens"),
+        usage.get("output_tokens"),
+        0 if usage and cached is None else cached,
+        details.get("cache_write_tokens") or 0,
+    )
