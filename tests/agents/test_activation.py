@@ -50,6 +50,7 @@ FORMS: dict[str, Callable[[str], str]] = {
     "bars": numbered(" | ", 4),
     "codex": lambda text: "\n".join(f"L{n}: {line}" for n, line in enumerate(text.splitlines(), 1)),
     "grep": lambda text: "\n".join(f"a/SKILL.md:{n}:{x}" for n, x in enumerate(text.splitlines())),
+    "grep -r": lambda text: "\n".join(f"./x-y/SKILL.md:{line}" for line in text.splitlines()),
     "json": json.dumps,
     "json in json": lambda text: json.dumps({"content": [{"text": json.dumps(text)}]}),
     "xml": escape,
@@ -275,11 +276,42 @@ def test_a_command_may_be_a_list(tmp_path: Path) -> None:
     assert recorder.activity.scripts == ("scripts/open.sh",)
 
 
-def test_a_script_that_could_not_be_started_did_not_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("output", "ran"),
+    [
+        ("bash: line 1: /skills/gate/scripts/open.sh: Permission denied", ""),
+        ("bash: line 1: ./scripts/open.sh: No such file or directory", ""),
+        ("sh: 1: /skills/gate/scripts/open.sh: not found", ""),
+        ("bash: line 1: cd: /skills/gate: No such file or directory", ""),
+        ("bash: line 1: python3: command not found", ""),
+        ("python3: can't open file '/skills/gate/scripts/open.sh': [Errno 2]", ""),
+        ("usage: open.sh CODE", "scripts/open.sh"),
+        ("FileNotFoundError: [Errno 2] No such file or directory: 'in.pdf'", "scripts/open.sh"),
+        ("bash: line 1: jq: command not found", "scripts/open.sh"),
+        ("/skills/gate/scripts/open.sh: line 3: foo: command not found", "scripts/open.sh"),
+        ("/skills/gate/scripts/open.sh: 3: python3: command not found", "scripts/open.sh"),
+        ("cat: in.txt: No such file or directory", "scripts/open.sh"),
+    ],
+)
+def test_a_script_that_could_not_be_started_did_not_run(
+    output: str, ran: str, tmp_path: Path
+) -> None:
     skill = installed(tmp_path)
-    command = "/skills/gate/scripts/open.sh"
-    assert run_by(skill, command, "bash: Permission denied", failed=True) == ""
-    assert run_by(skill, command, "usage: open.sh CODE", failed=True) == "scripts/open.sh"
+    command = "cd /skills/gate && ./scripts/open.sh Walrus | jq"
+    assert run_by(skill, command, output, failed=True) == ran
+
+
+def test_a_line_of_a_long_file_that_was_asked_for_is_reading(tmp_path: Path) -> None:
+    skill = installed(tmp_path, files={"references/wheels.md": LONG, "scripts/open.sh": SCRIPT})
+    line = LONG.splitlines()[150]
+    asked = json.dumps({"command": "grep -n 150 /skills/gate/references/wheels.md"})
+    assert shown(recorder_for(skill), line, arguments=asked).activity.read == (
+        "references/wheels.md",
+    )
+    assert shown(recorder_for(skill), line).activity.read == ()
+    asked = json.dumps({"command": "/skills/gate/scripts/open.sh 1"})
+    ran = shown(recorder_for(skill), SCRIPT.splitlines()[1][:9], arguments=asked).activity
+    assert (ran.read, ran.scripts) == ((), ("scripts/open.sh",))
 
 
 def test_a_call_that_never_came_back_ran_nothing(tmp_path: Path) -> None:

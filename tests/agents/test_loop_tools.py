@@ -11,7 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_upskill.agents.loop_tools import (
+    LITTLE,
     LONGEST_RESULT,
+    LONGEST_TRIAL,
+    LONGEST_TURN,
     MOST_BYTES,
     MOST_LISTED,
     Toolbox,
@@ -66,6 +69,22 @@ def test_long_output_is_cut_in_the_middle() -> None:
     assert text.endswith("last\n[exit status 0]")
     assert "\n[… 9,070,2" in text
     assert " characters left out …]\n" in text
+
+
+def test_results_fit_into_a_context_together() -> None:
+    async def command(_: str) -> Ran:
+        return Ran(0, b"x" * 100_000)
+
+    async def lengths(beside: int, times: int) -> list[int]:
+        box = Toolbox(MemorySandbox(command=command), ())
+        call = ToolCall("c", "bash", '{"command": "x"}')
+        return [len((await box.run(call, beside)).text) for _ in range(times)]
+
+    assert asyncio.run(lengths(1, 1)) > [29_000]
+    assert sum(asyncio.run(lengths(32, 32))) < LONGEST_TURN
+    long = asyncio.run(lengths(1, 40))
+    assert sum(long[:14]) > LONGEST_TRIAL
+    assert max(long[14:]) <= LITTLE
 
 
 @given(st.text(max_size=200), st.integers(0, 100))

@@ -4,8 +4,9 @@ Told by the text that its model got to see after the first request, never by the
 """
 
 import html
+import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -26,7 +27,7 @@ _DEEPEST: Final = 4  # a text as it is, as JSON, as JSON in JSON, …
 _MOST_FILES: Final = 500  # of a skill
 # What agents put before a line: "12→", "12\t", "12:", "L12: ", "SKILL.md:12:". The start of a
 # line without its number, list mark or heading mark is dropped on both sides.
-_PLACE: Final = re.compile(r"^[\W\d_]*(?:L\d+:|\S{1,200}?[:-]\d+[:-])")
+_PLACE: Final = re.compile(r"^[\W\d_]*(?:\S{1,200}?-\d+-|\S{1,200}:)")
 _START: Final = re.compile(r"^[\W\d_]+")
 _NOT_WORD: Final = re.compile(r"[\W_]+")
 _ESCAPE: Final = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
@@ -44,17 +45,14 @@ class _File:
     text: str  # of a file without words, where only all of it tells
 
 
-@dataclass
-class _Seen:
-    """How much of a text an agent saw."""
+def _enough(keys: Keys, seen: Collection[str]) -> bool:
+    """Whether so much of a text was seen that it was opened."""
+    got = _letters(keys.intersection(seen))
+    return got > 0 and (got >= ENOUGH * _letters(keys) or got >= PLENTY)
 
-    keys: Keys  # that tell this text from all others
-    seen: set[str]
 
-    @property
-    def enough(self) -> bool:
-        got = sum(map(len, self.seen))
-        return got > 0 and (got >= ENOUGH * sum(map(len, self.keys)) or got >= PLENTY)
+def _letters(keys: Iterable[str]) -> int:
+    return sum(map(len, keys))
 
 
 def keys_of(text: str) -> Keys:
@@ -74,13 +72,13 @@ class Watch:
         self._given: set[str] = set()  # lines that the agent has without opening a skill
         self._seen: set[str] = set()  # lines of any skill
         self._named: dict[str, set[str]] = {}  # lines seen by a call that names the skill
-        self._whole: set[str] = set()  # files without words
+        self._asked: set[str] = set()  # files that a call names and whose text came back
         self._tested = next((skill for skill in skills if skill.installed.tested), None)
         self._files = _files_of(self._tested) if self._tested else ()
         self._commands = Commands(self._tested) if self._tested else None
-        self._known = frozenset[str]().union(
-            *(keys_of(skill.body) for skill in skills), *(file.keys for file in self._files)
-        )
+        self._bodies = {skill.installed.name: keys_of(skill.body) for skill in skills}
+        self._all = [*self._bodies.items(), *((file.path, file.keys) for file in self._files)]
+        self._known = frozenset[str]().union(*(keys for _, keys in self._all))
         if self._known:
             for data in start:
                 self.given(data.decode("utf-8", "replace"))
@@ -101,11 +99,13 @@ class Watch:
         for skill in self._skills:
             if re.search(rf"(?<![\w-]){re.escape(skill.installed.name)}(?![\w-])", call.arguments):
                 self._named.setdefault(skill.installed.name, set()).update(found)
+        ran = self._commands.saw(call, text, failed=failed) if self._commands else ()
         for file in self._files:
-            if not file.keys and file.path in call.arguments and file.text in _squeezed(text):
-                self._whole.add(file.path)
-        if self._commands:
-            self._commands.saw(call, text, failed=failed)
+            if file.path in ran or posixpath.basename(file.path) not in call.arguments:
+                continue  # what a script prints may well stand in it
+            own = self._own(file.path, file.keys)
+            if found & own if own else file.text and file.text in _squeezed(text):
+                self._asked.add(file.path)
 
     @property
     def opened(self) -> tuple[str, ...]:
@@ -119,17 +119,11 @@ class Watch:
     @property
     def read(self) -> tuple[str, ...]:
         """Files of the tested skill besides SKILL.md that the model saw."""
-        if self._tested is None:
-            return ()
-        body = keys_of(self._tested.body)
-        found = list[str]()
-        for file in self._files:
-            others = [other.keys for other in self._files if other is not file]
-            keys = file.keys - body - self._given
-            keys = keys.difference(*others) or keys
-            if file.path in self._whole or _Seen(keys, self._seen & keys).enough:
-                found.append(file.path)
-        return tuple(found)
+        return tuple(
+            file.path
+            for file in self._files
+            if file.path in self._asked or _enough(self._own(file.path, file.keys), self._seen)
+        )
 
     @property
     def scripts(self) -> tuple[str, ...]:
@@ -137,14 +131,16 @@ class Watch:
         return tuple(self._commands.ran) if self._commands else ()
 
     def _opened(self, skill: InstalledSkill) -> bool:
-        body = keys_of(skill.body)
-        others = [keys_of(other.body) for other in self._skills if other is not skill]
-        own = body.difference(*others, *(file.keys for file in self._files)) - self._given
-        if sum(map(len, own)) >= ENOUGH * sum(map(len, body)):
-            return _Seen(own, self._seen & own).enough
+        name = skill.installed.name
+        own, body = self._own(name, self._bodies[name]), self._bodies[name]
+        if _letters(own) >= ENOUGH * _letters(body):
+            return _enough(own, self._seen)
         # Nearly all of it was there from the start, so only who asked for it can tell.
-        named = self._named.get(skill.installed.name, set())
-        return _Seen(body, named & body).enough
+        return _enough(body, self._named.get(name, set()))
+
+    def _own(self, name: str, keys: Keys) -> Keys:
+        """The lines that tell a text from all others that the agent may see."""
+        return keys.difference(self._given, *(other for at, other in self._all if at != name))
 
 
 def _keys_seen(text: str) -> Iterator[str]:

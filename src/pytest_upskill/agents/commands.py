@@ -37,9 +37,14 @@ _INTERPRETER: Final = re.compile(
 _CODE: Final = ("-c", "-e", "--eval", "-p", "-")  # the program follows, or comes on standard input
 _ONLY_CHECKED: Final = ("-n", "--check", "-l", "--version", "--help")
 _WITH_VALUE: Final = ("-W", "-X", "-O", "-r", "--require", "--import", "--loader", "--env-file")
-_NEVER_RAN: Final = re.compile(
-    r"not found\s*$|No such file or directory|[Pp]ermission denied|cannot execute", re.M
+# What a shell, or an interpreter, says of a program that it could not start.
+_NOT_STARTED: Final = re.compile(
+    r"^(?:/\S*/)?(?:ba|da|z)?sh: (?:line )?(?:\d+: )?(?:\d+: )?(\S+): "
+    r".*(?:not found|denied|No such file|cannot|bad int)"
+    r"|can't open file '([^']+)'|Cannot find module '([^']+)'",
+    re.M,
 )
+_SHELL_TOOL: Final = re.compile(r"bash|shell|exec|terminal|command|run", re.I)
 _HEREDOC: Final = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1")
 _SINGLE_QUOTED: Final = re.compile(r"'[^']*'")
 
@@ -58,15 +63,20 @@ class Commands:
         self._folder = WORKSPACE  # that the last call ended in: some agents keep their shell
         self.ran: dict[str, None] = {}  # as an ordered set
 
-    def saw(self, call: ToolCall, output: str, *, failed: bool) -> None:
-        """A call that came back."""
-        if failed and len(output) < 2_000 and _NEVER_RAN.search(output):
-            return
+    def saw(self, call: ToolCall, output: str, *, failed: bool) -> list[str]:
+        """The files that were run by a call, which came back."""
+        found = list[str]()
+        blamed = _not_started(output[:_LONGEST]) if failed else set()
         for folder, command in _commands_of(call):
             self._last = folder
             for path in self._run_by(command[:_LONGEST], _DEEPEST):
-                self.ran[path] = None
+                if not blamed & {posixpath.basename(path), "cd"} and not any(
+                    _INTERPRETER.fullmatch(name) for name in blamed
+                ):
+                    found.append(path)
             self._folder = self._last
+        self.ran |= dict.fromkeys(found)
+        return found
 
     def _run_by(self, command: str, deep: int) -> Iterator[str]:
         yield from self._imported_by(command)
@@ -195,8 +205,15 @@ def _commands_of(call: ToolCall) -> list[tuple[str, str]]:
         return []
     given = next((arguments[key] for key in _FOLDER_KEYS if key in arguments), None)
     folder = posixpath.join(WORKSPACE, given) if isinstance(given, str) else WORKSPACE
-    lines = (_line(arguments.get(key)) for key in _COMMAND_KEYS)
+    keys = arguments if _SHELL_TOOL.search(call.name) else _COMMAND_KEYS
+    lines = (_line(arguments.get(key)) for key in keys)
     return [(folder, line) for line in lines if line]
+
+
+def _not_started(output: str) -> set[str]:
+    """The names of programs that could not be started."""
+    found = (next(filter(None, match)) for match in _NOT_STARTED.findall(output))
+    return {posixpath.basename(name.strip("'`:")) for name in found}
 
 
 def _line(value: Any) -> str:

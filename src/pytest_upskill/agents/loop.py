@@ -118,7 +118,7 @@ async def _results(box: Toolbox, reply: Answer, recorder: Recorder) -> tuple[Too
         if earlier:
             await asyncio.wait(earlier)
         begun = clock()
-        result = await box.run(call)
+        result = await box.run(call, min(len(reply.calls), MOST_CALLS))
         recorder.result(call, result.text, result.failed, clock() - begun)
         return result
 

@@ -12,7 +12,13 @@ from ..skills.folder import SKILL_NAMES
 from ..trials.tools import Tool, ToolCall, ToolResult
 from .port import WORKSPACE, Entry, InstalledSkill, Sandbox
 
-LONGEST_RESULT: Final = 30_000  # characters that a model is given
+# Characters that a model is given: of one result, of all of a turn, and of all of a trial before
+# each is cut to little, since a conversation has to fit into the model's context.
+LONGEST_RESULT: Final = 30_000
+LONGEST_TURN: Final = 100_000
+LONGEST_TRIAL: Final = 400_000
+LITTLE: Final = 2_000
+_STATUS: Final = 200  # for what is told of a result besides its text
 LONGEST_SKILL: Final = 200_000
 DEFAULT_TIMEOUT: Final = 120
 LONGEST_TIMEOUT: Final = 600
@@ -67,7 +73,8 @@ TOOLS: Final = (
     _tool("list", "List all files below a folder, with their sizes in bytes.", {}, path=_TEXT),
 )
 
-Run = Callable[[dict[str, Any]], Awaitable[tuple[str, bool]]]  # a text, and whether it failed
+# From arguments, and the most characters of a text, to the text and whether it failed.
+Run = Callable[[dict[str, Any], int], Awaitable[tuple[str, bool]]]
 
 
 class Toolbox:
@@ -75,6 +82,7 @@ class Toolbox:
 
     def __init__(self, sandbox: Sandbox, skills: Sequence[InstalledSkill]) -> None:
         self._sandbox = sandbox
+        self._given = 0  # characters so far
         self._skills = {skill.installed.name: skill for skill in skills}
         self._tools: dict[str, Run] = {
             "bash": self._bash,
@@ -92,30 +100,36 @@ class Toolbox:
         """Whether later calls of the same turn should see what it does."""
         return call.name in ("write", "edit")
 
-    async def run(self, call: ToolCall) -> ToolResult:
-        """The result of a call. Only a broken sandbox is an exception."""
+    async def run(self, call: ToolCall, beside: int = 1) -> ToolResult:
+        """The result of one of several calls. Only a broken sandbox is an exception."""
+        longest = max(LITTLE, min(LONGEST_RESULT, LONGEST_TURN // beside))
+        if call.name == "skill":
+            longest = LONGEST_SKILL
+        elif self._given > LONGEST_TRIAL:
+            longest = LITTLE
         try:
             tool = self._tools.get(call.name)
             if tool is None:
                 name = cut(call.name, 100)
                 raise _Failure(f"No such tool: {name!r}. There are {', '.join(self._tools)}.")
-            text, failed = await tool(_arguments(call, self._schemas[call.name]))
+            text, failed = await tool(_arguments(call, self._schemas[call.name]), longest - _STATUS)
         except _Failure as failure:
             text, failed = str(failure), True
         # Servers reject null characters, and half characters can't be sent at all.
         text = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
-        longest = LONGEST_SKILL if call.name == "skill" else LONGEST_RESULT
-        return ToolResult(call.id, cut(text, longest), failed)
+        text = cut(text, longest)
+        self._given += len(text)
+        return ToolResult(call.id, text, failed)
 
-    async def _bash(self, args: dict[str, Any]) -> tuple[str, bool]:
+    async def _bash(self, args: dict[str, Any], longest: int) -> tuple[str, bool]:
         seconds = min(args.get("timeout", DEFAULT_TIMEOUT), LONGEST_TIMEOUT)
         ran = await self._sandbox.run(args["command"], timeout=seconds)
-        text = cut(ran.output.decode("utf-8", "replace"), LONGEST_RESULT - 200, ran.cut).rstrip()
+        text = cut(ran.output.decode("utf-8", "replace"), longest, ran.cut).rstrip()
         if ran.timed_out:
             return text, True  # the sandbox says so
         return f"{text}\n{_status(ran.exit)}".lstrip("\n"), ran.exit != 0
 
-    async def _read(self, args: dict[str, Any]) -> tuple[str, bool]:
+    async def _read(self, args: dict[str, Any], longest: int) -> tuple[str, bool]:
         path = args["path"]
         data = await self._data(path)
         if b"\0" in data:
@@ -125,7 +139,7 @@ class Toolbox:
         if first > max(1, len(lines)):
             raise _Failure(f"{path}: has only {counted(len(lines), 'line')}")
         shown = lines[first - 1 : first - 1 + args.get("limit", MOST_LINES)]
-        text = cut("".join(shown), LONGEST_RESULT - 200)
+        text = cut("".join(shown), longest)
         last = first - 1 + len(shown)
         if len(data) > MOST_BYTES:
             text += (
@@ -135,7 +149,7 @@ class Toolbox:
             text += f"\n[lines {first:,} to {last:,} of {len(lines):,}]"
         return text or "[an empty file]", False
 
-    async def _write(self, args: dict[str, Any]) -> tuple[str, bool]:
+    async def _write(self, args: dict[str, Any], _: int) -> tuple[str, bool]:
         data = args["content"].encode("utf-8", "replace")
         try:
             await self._sandbox.write(args["path"], data)
@@ -143,7 +157,7 @@ class Toolbox:
             raise _failure(args["path"], error) from None
         return f"Wrote {counted(len(data), 'byte')} to {args['path']}.", False
 
-    async def _edit(self, args: dict[str, Any]) -> tuple[str, bool]:
+    async def _edit(self, args: dict[str, Any], _: int) -> tuple[str, bool]:
         path, old, new = args["path"], args["old"], args["new"]
         if not old:
             raise _Failure("The old text is empty.")
@@ -163,7 +177,7 @@ class Toolbox:
             raise _failure(path, error) from None
         return f"Edited {path}.", False
 
-    async def _list(self, args: dict[str, Any]) -> tuple[str, bool]:
+    async def _list(self, args: dict[str, Any], _: int) -> tuple[str, bool]:
         path = args.get("path", WORKSPACE)
         try:
             entries = await self._sandbox.tree(path)
@@ -174,7 +188,7 @@ class Toolbox:
             lines.append(f"[… {len(entries) - MOST_LISTED:,} more …]")
         return "\n".join(lines) or "[no files]", False
 
-    async def _skill(self, args: dict[str, Any]) -> tuple[str, bool]:
+    async def _skill(self, args: dict[str, Any], _: int) -> tuple[str, bool]:
         skill = self._skills.get(args["name"])
         if skill is None:
             name = cut(args["name"], 100)

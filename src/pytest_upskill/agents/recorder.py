@@ -10,7 +10,7 @@ from ..skills.case import Role
 from ..trials.activity import Activity
 from ..trials.answer import Answer, Usage, total_usage
 from ..trials.tools import ToolCall
-from ..trials.transcript import Transcript, Turn
+from ..trials.transcript import Transcript, Turn, TurnKind
 from ..trials.trial import Question
 from .activation import Watch
 from .port import InstalledSkill
@@ -166,7 +166,7 @@ class Recorder:
             activity=self.activity,
         )
 
-    def _say(self, kind: str, text: str) -> None:
+    def _say(self, kind: TurnKind, text: str) -> None:
         key = digest(kind, text)
         if key in self._said:
             return
@@ -176,7 +176,7 @@ class Recorder:
                 self._watch.saw(text)
             else:
                 self._watch.given(text)
-        self._add(_Entry(Turn(kind, text)))  # type: ignore[arg-type]
+        self._add(_Entry(Turn(kind, text)))
 
     def _add(self, entry: _Entry) -> None:
         if entry.call:
