@@ -6,7 +6,8 @@ Told by the text that its model got to see after the first request, never by the
 import html
 import posixpath
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -74,14 +75,14 @@ class Watch:
         self._named: dict[str, set[str]] = {}  # lines seen by a call that names the skill
         self._asked: set[str] = set()  # files that a call names and whose text came back
         self._tested = next((skill for skill in skills if skill.installed.tested), None)
-        self._files = _files_of(self._tested) if self._tested else ()
         self._commands = Commands(self._tested) if self._tested else None
-        self._bodies = {skill.installed.name: keys_of(skill.body) for skill in skills}
-        self._all = [*self._bodies.items(), *((file.path, file.keys) for file in self._files)]
-        self._known = frozenset[str]().union(*(keys for _, keys in self._all))
+        texts = _texts_of(tuple(skills))
+        self._files, self._bodies = texts.files, texts.bodies
+        self._known, self._shared = texts.known, texts.shared
         if self._known:
             for data in start:
-                self.given(data.decode("utf-8", "replace"))
+                if b"\0" not in data:
+                    self.given(data[:_LONGEST_SEEN].decode("utf-8", "replace"))
 
     def given(self, text: str) -> None:
         """What stands in the first request, or in the workspace at the start."""
@@ -103,7 +104,7 @@ class Watch:
         for file in self._files:
             if file.path in ran or posixpath.basename(file.path) not in call.arguments:
                 continue  # what a script prints may well stand in it
-            own = self._own(file.path, file.keys)
+            own = self._own(file.keys)
             if found & own if own else file.text and file.text in _squeezed(text):
                 self._asked.add(file.path)
 
@@ -122,7 +123,7 @@ class Watch:
         return tuple(
             file.path
             for file in self._files
-            if file.path in self._asked or _enough(self._own(file.path, file.keys), self._seen)
+            if file.path in self._asked or _enough(self._own(file.keys), self._seen)
         )
 
     @property
@@ -132,15 +133,16 @@ class Watch:
 
     def _opened(self, skill: InstalledSkill) -> bool:
         name = skill.installed.name
-        own, body = self._own(name, self._bodies[name]), self._bodies[name]
+        body = self._bodies[name]
+        own = self._own(body)
         if _letters(own) >= ENOUGH * _letters(body):
             return _enough(own, self._seen)
         # Nearly all of it was there from the start, so only who asked for it can tell.
         return _enough(body, self._named.get(name, set()))
 
-    def _own(self, name: str, keys: Keys) -> Keys:
-        """The lines that tell a text from all others that the agent may see."""
-        return keys.difference(self._given, *(other for at, other in self._all if at != name))
+    def _own(self, keys: Keys) -> Keys:
+        """The lines of a text that no other has, nor the agent from the start."""
+        return keys.difference(self._shared, self._given)
 
 
 def _keys_seen(text: str) -> Iterator[str]:
@@ -172,10 +174,29 @@ def _unescaped(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # halves joined
 
 
+@dataclass(frozen=True)
+class _Texts:
+    """The texts of the skills of a trial, which other trials have as well."""
+
+    bodies: Mapping[str, Keys]  # by the name of the skill
+    files: tuple[_File, ...]  # of the tested skill, besides SKILL.md
+    known: Keys  # all lines
+    shared: Keys  # lines that stand in several texts
+
+
 @lru_cache(maxsize=64)
-def _files_of(skill: InstalledSkill) -> tuple[_File, ...]:
+def _texts_of(skills: tuple[InstalledSkill, ...]) -> _Texts:
+    bodies = {skill.installed.name: keys_of(skill.body) for skill in skills}
+    files = tuple(file for skill in skills if skill.installed.tested for file in _files_of(skill))
+    times = Counter(
+        key for keys in (*bodies.values(), *(file.keys for file in files)) for key in keys
+    )
+    shared = frozenset(key for key, number in times.items() if number > 1)
+    return _Texts(bodies, files, frozenset(times), shared)
+
+
+def _files_of(skill: InstalledSkill) -> Iterator[_File]:
     """The text files of a skill besides its SKILL.md."""
-    found = list[_File]()
     for path in skill.files[:_MOST_FILES]:
         if path in SKILL_NAMES:
             continue
@@ -186,5 +207,4 @@ def _files_of(skill: InstalledSkill) -> tuple[_File, ...]:
         keys = keys_of(text)
         squeezed = "" if keys else _squeezed(text)
         if keys or squeezed:
-            found.append(_File(path, keys, squeezed))
-    return tuple(found)
+            yield _File(path, keys, squeezed)

@@ -15,6 +15,7 @@ from .port import WORKSPACE, InstalledSkill
 _LONGEST: Final = 20_000  # characters of a command that are looked at
 _DEEPEST: Final = 5  # commands in commands
 _MOST_FILES: Final = 1_000  # of a skill
+_MOST_INNER: Final = 30  # commands in one line
 _COMMAND_KEYS: Final = ("command", "cmd", "script", "code", "commands", "args", "input")
 _FOLDER_KEYS: Final = ("workdir", "cwd", "dir_path", "directory", "working_directory")
 _SEPARATORS: Final = ";&|()"
@@ -250,7 +251,7 @@ def _without_substitutions(line: str) -> tuple[str, list[str]]:
     """A line with a word in place of each ``$(…)`` outside of single quotes, and what they run."""
     inner, quoted = list[str](), [found.span() for found in _SINGLE_QUOTED.finditer(line)]
     start = 0
-    while (at := line.find("$(", start)) >= 0 and len(inner) < 30:
+    while (at := line.find("$(", start)) >= 0 and len(inner) < _MOST_INNER:
         start = at + 2
         if any(begin < at < end for begin, end in quoted) or line[start : start + 1] == "(":
             continue
@@ -263,7 +264,7 @@ def _without_substitutions(line: str) -> tuple[str, list[str]]:
         quoted = [found.span() for found in _SINGLE_QUOTED.finditer(line)]
         start = at
     ticks = re.findall(r"`([^`]*)`", line)
-    return re.sub(r"`[^`]*`", "$x", line), [*inner, *ticks]
+    return re.sub(r"`[^`]*`", "$x", line), [*inner, *ticks[:_MOST_INNER]]
 
 
 def _simple_commands(line: str) -> Iterator[list[str]]:
