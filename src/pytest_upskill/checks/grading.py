@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from ..errors import CheckError
 from ..skills.case import Case
+from ..skills.skill import Skill
 from ..trials.answer import Answer, NoAnswer, Reply
 from ..trials.records import Grade, Record, errored_record, graded_record, with_judge
-from ..trials.trial import Rubric, Trial
+from ..trials.trial import Hidden, Rubric, Trial
 from .check import AnyCheck, CheckContext, Result, walk, wants_refusal
 from .judging import JUDGE_MAX_OUTPUT, Ask, Rulings, judge, rubric_of
 from .time_budget import time_budget
@@ -51,12 +53,28 @@ class ToGrade:
     checks: tuple[AnyCheck, ...]
 
 
-def rubric_for(checks: Sequence[AnyCheck], judge_name: str | None) -> Rubric | None:
-    """What a judge is asked about the answers to a case, if it is needed and there is one."""
-    texts, votes = rubric_of(checks)
+def rubric_for(
+    checks: Sequence[AnyCheck], judge_name: str | None, skill: Skill | None = None
+) -> Rubric | None:
+    """What a judge is asked about the answers to a case, if it is needed and there is one.
+
+    It is told nothing of the ``skill``.
+    """
+    texts, votes, files = rubric_of(checks)
     if not texts or not judge_name:
         return None
-    return Rubric(judge_name, texts, votes, JUDGE_MAX_OUTPUT, wants_refusal(walk(checks)))
+    refusals = wants_refusal(walk(checks))
+    hidden = Hidden()
+    if skill:
+        texts_of_skill = (skill.description, skill.body, skill.previous or "")
+        hidden = _hidden(skill.name, skill.file.parent.name, texts_of_skill)
+    return Rubric(judge_name, texts, votes, JUDGE_MAX_OUTPUT, refusals, files, hidden)
+
+
+@lru_cache(maxsize=64)  # so that all rubrics of a skill share one
+def _hidden(name: str, folder: str, texts: tuple[str, ...]) -> Hidden:
+    names = dict.fromkeys([name, folder])
+    return Hidden(tuple(filter(None, names)), tuple(filter(None, texts)))
 
 
 def records_of(to_grade: Sequence[ToGrade], ask: Ask) -> list[Record]:

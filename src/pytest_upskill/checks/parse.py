@@ -5,7 +5,7 @@ An object in ``expected`` is a group: its keys are checks, all of which must pas
 ``not``, and in a list.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -18,7 +18,7 @@ from ..settings import MOST_RUNS
 from ..skills.case import Case, broken_case, load_cases
 from ..skills.loaded import BrokenCase, LoadedCases
 from . import activity_checks, code_checks, data_checks, file_checks, judging, text_checks
-from .check import AnyCheck, Check, Combined, Kind, quoted, walk
+from .check import AnyCheck, Check, Combined, Kind, Text, quoted, walk
 from .file_checks import files_kind
 from .judging import JUDGE, ToJudge, rubric_of
 from .matching import folded
@@ -37,6 +37,7 @@ KINDS: Final[Mapping[str, Kind]] = {
 _DEEPEST: Final = 10
 _COMBINING: Final = ("all_of", "any_of", "not")
 _NO_CHECK: Final = 'no checks, so every answer would pass; add one, such as "contains": ["text"]'
+_OF_JUDGE: Final = {"judge_votes": "to vote on", "judge_files": "to show files to"}
 _NONE_REQUIRED: Final = (
     'no check is required, so every answer would pass; remove "required": false from one'
 )
@@ -49,6 +50,9 @@ class GroupForm(Strict):
     weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     required: bool | None = None
     judge_votes: Annotated[int, Field(ge=1, le=MOST_RUNS)] | None = None
+    judge_files: list[Text] | None = Field(
+        None, description="Files of an agent that the judge sees whole; patterns may be used."
+    )
 
 
 _GROUP: Final = TypeAdapter(GroupForm)
@@ -126,6 +130,7 @@ class _Around:
     weight: float = 1.0
     required: bool = True
     judge_votes: int = 1
+    judge_files: Sequence[str] = ()
     inside: Literal["any_of", "not"] | None = None
     depth: int = 0
 
@@ -135,8 +140,10 @@ def parse_checks(expected: Any, kinds: Mapping[str, Kind], loc: Location) -> tup
     checks = _groups(expected, _Around(kinds), loc)
     if not any(check.required for check in checks):
         raise FormError([(loc, _NONE_REQUIRED)])
-    if isinstance(expected, dict) and "judge_votes" in expected and not rubric_of(checks).texts:
-        raise FormError([((*loc, "judge_votes"), 'there is no "judge" check to vote on')])
+    if isinstance(expected, dict) and not rubric_of(checks).texts:
+        for setting, why in _OF_JUDGE.items():
+            if setting in expected:
+                raise FormError([((*loc, setting), f'there is no "judge" check {why}')])
     return checks
 
 
@@ -234,6 +241,6 @@ def _named(name: str, argument: Any, around: _Around, loc: Location) -> tuple[An
     kind = around.kinds[name]
     value = read_form(kind.argument, argument, loc)
     if kind is JUDGE:
-        value = ToJudge(tuple(value), around.judge_votes)
+        value = ToJudge(tuple(value), around.judge_votes, tuple(around.judge_files))
     settings = (around.case_sensitive, around.weight, around.required)
     return (Check(kind, value, *settings, written=argument),)

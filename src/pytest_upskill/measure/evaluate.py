@@ -38,7 +38,7 @@ def evaluate_cases(
     tests, to_grade = list[PlannedCase](), list[ToGrade]()
     info = _info(skill, score_of(settings.score, (case for case, _ in cases)))
     for case, checks in cases:
-        rubric = rubric_for(checks, settings.judge)
+        rubric = rubric_for(checks, settings.judge, skill)
         for model, model_id in models.items():
             if case.skip or not case.is_for(model, model_id):
                 continue

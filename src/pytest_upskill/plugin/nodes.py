@@ -416,7 +416,7 @@ class CaseItem(ItemOfFile):
         item.case, item.checks = case, checks
         item.place, item.line = case.place, case.line
         label, settings = parent.source.label, parent.run.settings
-        rubric = rubric_for(checks, settings.judge)
+        rubric = rubric_for(checks, settings.judge, skill)
         item._planned = planned_case(
             item.nodeid,
             case,

@@ -76,6 +76,14 @@ class Question:
 
 
 @dataclass(frozen=True)
+class Hidden:
+    """What a judge must not see of a skill, so that it can't tell the arms apart."""
+
+    names: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Rubric:
     """Texts that a judge checks an answer against."""
 
@@ -84,6 +92,8 @@ class Rubric:
     votes: int
     max_output: int
     refusals: bool = False  # whether a refusal is judged, too
+    files: tuple[str, ...] = ()  # paths and patterns of an agent's files that it sees whole
+    hidden: Hidden = Hidden()
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,172 @@
+"""What a judge sees of an agent's work, blind to the arm.
+
+It sees the final text, which files there are, some of them whole, and what the agent did, in short.
+Nothing of it names the skill, its folder, its description or its text: a step in which the agent
+looks at the skill is left out, and what is left is reworded alike in both arms.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from .._util.texts import one_line, shortened
+from .._util.tokens import without_tokens
+from ..agents.activation import keys_of
+from ..trials.answer import Answer, AnswerFile
+from ..trials.transcript import Transcript, Turn
+from ..trials.trial import Hidden, Question, Rubric
+from .workspace import Workspace, matches
+
+_MAX_TEXT: Final = 100_000  # characters of the final text, and as many of files that are named
+_MAX_UNNAMED: Final = 20_000  # of files that nobody names
+_MAX_FILES: Final = 50
+_MOST_LISTED: Final = 200
+_MAX_STEPS: Final = 60
+_MAX_CALL: Final = 300  # characters of a call, and as many of its result
+_MAX_READ: Final = 10 * _MAX_CALL
+_LONG_LINE: Final = 20  # letters: a line of a skill that is as long is not there by chance
+_GUIDE: Final = "guide"  # what the skill is called here
+_FOLDER: Final = "tools/"  # and its folder
+_WORDS: Final = ("skill", "skills", "SKILL.md")
+
+
+class View(NamedTuple):
+    """The parts of an agent's answer, as a judge sees them."""
+
+    text: str
+    files: str
+    work: str
+
+
+def view_of(rubric: Rubric, question: Question, answer: Answer) -> View:
+    start = question.task.files if question.task else ()
+    spoken = [*rubric.texts, *(text for _, text in question.messages)]
+    spoken += [file.path for file in start]
+    blind = _Blind(rubric.hidden, "\n".join(spoken))
+    return View(
+        shortened(blind.reworded(without_tokens(answer.text)), _MAX_TEXT),
+        _files(rubric, Workspace(answer, start), blind),
+        _work(answer, blind),
+    )
+
+
+class _Blind:
+    """Rewords whatever would tell the arm. Words that the question uses tell nothing."""
+
+    def __init__(self, hidden: Hidden, spoken: str) -> None:
+        folded = spoken.casefold()
+        name = "|".join(map(re.escape, hidden.names)) or r"(?!)"
+        # At the start of a word only, or a long one would take quadratic time.
+        folder = rf"(?<![\w./~$-])[\w./~$-]*\bskills/(?:{name})\b/?|(?<![\w.])/skills\b/?"
+        self._folder = re.compile(folder, re.I)
+        self._looks = re.compile(rf"{folder}|\bSKILL\.md\b", re.I)
+        quoted = rf"[\"'`]?\b(?:{name})\b[\"'`]?"
+        own = [word for word in (*hidden.names, *_WORDS) if not _has_word(folded, word)]
+        words = [rf"(?<![\w-]){re.escape(word)}(?![\w-])" for word in own]
+        beside = [rf"{quoted}\s+skills?\b", rf"\bskill:?\s+{quoted}"]
+        self._words = re.compile("|".join([*beside, *words]), re.I)
+        keys = (key for text in hidden.texts for key in keys_of(text))
+        self._lines = frozenset(key for key in keys if len(key) >= _LONG_LINE)
+
+    def is_about_skill(self, call: Turn, result: Turn | None, scripts: Sequence[str]) -> bool:
+        """Whether a step only looks at the skill; one that runs its scripts is part of the work."""
+        if "skill" in call.tool.casefold():
+            return True
+        if self._looks.search(call.text):
+            return not any(script in call.text for script in scripts)
+        lines = [line for line in _lines(result.text if result else "") if keys_of(line)]
+        return sum(map(self._is_of_skill, lines)) > len(lines) / 2
+
+    def reworded(self, text: str) -> str:
+        """Without the names and folders of the skill."""
+        return self._words.sub(_GUIDE, self._folder.sub(_FOLDER, text))
+
+    def result(self, text: str) -> str:
+        """What a tool replied, without lines of the skill."""
+        kept = [line for line in _lines(text) if not self._is_of_skill(line)]
+        return self.reworded("\n".join(kept))
+
+    def _is_of_skill(self, line: str) -> bool:
+        return not self._lines.isdisjoint(keys_of(line))
+
+
+def _lines(text: str) -> list[str]:
+    """Also of a text inside of JSON."""
+    return text.replace("\\n", "\n").splitlines()
+
+
+def _has_word(folded: str, word: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(word.casefold())}(?!\w)", folded) is not None
+
+
+def _files(rubric: Rubric, workspace: Workspace, blind: _Blind) -> str:
+    """Which files the agent made, changed or deleted, then those that are named."""
+    touched = workspace.touched
+    listed = [
+        f"- {file.change}: {blind.reworded(one_line(file.path, 200))}"
+        + ("" if file.change == "deleted" else f" ({file.size:,} bytes)")
+        for file in touched[:_MOST_LISTED]
+    ]
+    if len(touched) > len(listed):
+        listed.append(f"- and {len(touched) - len(listed):,} more")
+    named = [file for file in workspace.files.values() if _is_named(rubric, file.path)]
+    room = _MAX_TEXT
+    if not named:
+        named, room = [file for file in touched if file.text], _MAX_UNNAMED
+    shown = named[:_MAX_FILES]
+    texts = [
+        f"{blind.reworded(one_line(file.path, 200))} ({file.size:,} bytes):\n"
+        + _content(file, room // len(shown), blind)
+        for file in shown
+    ]
+    if len(named) > len(shown):
+        texts.append(f"[… {len(named) - len(shown):,} more files left out …]")
+    return "\n\n".join(["\n".join(listed) or "- none", *texts])
+
+
+def _is_named(rubric: Rubric, path: str) -> bool:
+    if any(matches(path, pattern) for pattern in rubric.files):
+        return True
+    name = path.rpartition("/")[2]
+    return any(_has_word(text.casefold(), name) for text in rubric.texts)
+
+
+def _content(file: AnswerFile, room: int, blind: _Blind) -> str:
+    if file.text is None:
+        return "[not a text]"
+    return shortened(blind.reworded(without_tokens(file.text)), room)
+
+
+def _work(answer: Answer, blind: _Blind) -> str:
+    """Calls of tools and their results, each cut short."""
+    scripts = answer.activity.scripts if answer.activity else ()
+    calls = [
+        (call, result)
+        for call, result in _calls(answer.transcript)
+        if not blind.is_about_skill(call, result, scripts)
+    ]
+    left_out = max(0, len(calls) - _MAX_STEPS)
+    head = calls[: _MAX_STEPS * 3 // 4] if left_out else calls
+    tail = calls[len(head) + left_out :]
+    steps = [_step(*each, blind) for each in head]
+    steps += [f"[… {left_out:,} calls left out …]"] if left_out else []
+    steps += [_step(*each, blind) for each in tail]
+    return "\n".join(steps) or "[no tools were called]"
+
+
+def _calls(transcript: Transcript) -> Iterator[tuple[Turn, Turn | None]]:
+    """Each call with its result, which follows it."""
+    for number, turn in enumerate(transcript):
+        if turn.kind == "call":
+            after = transcript[number + 1] if number + 1 < len(transcript) else None
+            yield turn, after if after and after.kind == "result" else None
+
+
+def _step(call: Turn, result: Turn | None, blind: _Blind) -> str:
+    # What is read is cut first, generously, so that neither a name nor a key is shown in part.
+    asked = blind.reworded(without_tokens(call.text[:_MAX_READ]))
+    shown = f"- {one_line(call.tool, 60)} {one_line(asked, _MAX_CALL)}"
+    if result is None:
+        return shown
+    told = one_line(blind.result(without_tokens(result.text[:_MAX_READ])), _MAX_CALL)
+    return f"{shown}\n  {'failed' if result.failed else 'gave'}: {told or '[nothing]'}"
