@@ -1,7 +1,9 @@
 """The store: kept, shared, pruned; damaged, locked, full, read-only."""
 
+import json
 import sqlite3
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,8 @@ from hypothesis import given
 
 from pytest_upskill.engine import database
 from pytest_upskill.engine.store import Store
-from pytest_upskill.trials.answer import Answer, AnswerFile, Usage
+from pytest_upskill.trials.activity import Activity
+from pytest_upskill.trials.answer import Answer, AnswerFile, Usage, extras_to_json
 from pytest_upskill.trials.transcript import Turn
 from support.kit import write_damaged_store
 from support.strategies import ANSWERS
@@ -22,6 +25,12 @@ WHOLE = replace(
     ANSWER,
     files=(AnswerFile.of("a.txt", b"one"), AnswerFile.of("b.png", b"\0")),
     transcript=(Turn("call", "ls", "bash"), Turn("result", "", "bash", failed=True)),
+)
+TRIAL = replace(
+    WHOLE,
+    transcript=(Turn("result", "a line of output\n" * 10_000, "bash", reply=2, seconds=0.5),),
+    activity=Activity(3, 2, True, ("gate",), ("references/a.md",), ("run.sh",), ("cut",)),
+    workspace=bytes(range(256)) * 40,
 )
 
 # What version 0.1 made and wrote.
@@ -42,6 +51,40 @@ OLD_PUT = "INSERT OR REPLACE INTO answers VALUES (?,?,?,?,?,?,?,?,?)"
 OLD_GET = "SELECT text, input, output, cached, stop, seconds FROM answers WHERE key=?"
 
 OLD_ROW = ("gate up", 10, 5, None, "end", 1.5)
+
+
+def test_a_trial_of_an_agent_is_stored_compressed(tmp_path: Path) -> None:
+    store = Store(tmp_path / "answers.sqlite")
+    store.put("k", "m", TRIAL)
+    store.close()
+    store = Store(tmp_path / "answers.sqlite")
+    assert store.get("k") == stored(TRIAL)
+    assert store.size().size < 40_000
+    store.close()
+
+
+def test_extras_of_an_older_version_are_read(tmp_path: Path) -> None:
+    store = Store(tmp_path / "answers.sqlite")
+    store.put("k", "m", WHOLE)
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "answers.sqlite")) as connection, connection:
+        text = json.dumps(extras_to_json(WHOLE.files, WHOLE.transcript))
+        connection.execute("UPDATE extras SET data=?", (text,))
+    store = Store(tmp_path / "answers.sqlite")
+    assert store.get("k") == stored(WHOLE)
+    store.close()
+
+
+@pytest.mark.parametrize("damage", [b"", b"\0" * 8, b"\0" * 7 + b"\x09" + b"not zlib!"])
+def test_damaged_extras_are_asked_again(tmp_path: Path, damage: bytes) -> None:
+    store = Store(tmp_path / "answers.sqlite")
+    store.put("k", "m", TRIAL)
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "answers.sqlite")) as connection, connection:
+        connection.execute("UPDATE extras SET data=?", (damage,))
+    store = Store(tmp_path / "answers.sqlite")
+    assert store.get("k") is None
+    store.close()
 
 
 def stored(answer: Answer) -> Answer:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pytest_upskill.skills import evals
 from pytest_upskill.skills.case_forms import CaseForm, DefaultsForm, MetaForm
 from pytest_upskill.trials.activity import Activity
-from pytest_upskill.trials.answer import MOST, Answer, AnswerFile, Usage
+from pytest_upskill.trials.answer import MOST, Answer, AnswerFile, Change, Usage
 from pytest_upskill.trials.transcript import Turn, TurnKind
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters())
@@ -67,7 +67,15 @@ TURNS = st.builds(
 )
 TRANSCRIPTS = st.lists(TURNS, max_size=3).map(tuple)
 ANSWER_FILES = st.lists(
-    st.builds(AnswerFile, ANY_TEXT, st.none() | ANY_TEXT, st.integers(0, MOST), ANY_TEXT)
+    st.builds(
+        AnswerFile,
+        ANY_TEXT,
+        st.none() | ANY_TEXT,
+        st.integers(0, MOST),
+        ANY_TEXT,
+        st.sampled_from(get_args(Change)),
+        st.sampled_from(["", "aGk="]),
+    )
     | st.builds(AnswerFile.of, ANY_TEXT, st.binary() | st.text().map(str.encode)),
     max_size=3,
 ).map(tuple)
@@ -91,4 +99,6 @@ ANSWERS = st.builds(
     seconds=st.floats(0, 1e6),
     files=ANSWER_FILES,
     transcript=TRANSCRIPTS,
+    activity=st.none() | ACTIVITIES,
+    workspace=st.binary(max_size=9),
 )

@@ -2,12 +2,14 @@
 
 import hashlib
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_upskill.trials.activity import Activity
 from pytest_upskill.trials.answer import MAX_FILE_BYTES, Answer, AnswerFile, Usage, joined
 from pytest_upskill.trials.transcript import Turn
 from support.strategies import ANSWERS
@@ -51,6 +53,57 @@ def test_answers_of_a_trial_are_joined() -> None:
     assert joined([first, second]) == Answer(
         "one\n\ntwo", Usage(11, None, 0), "end", 1.5, files=(new, other), transcript=(turn,)
     )
+
+
+def test_joined_answers_of_agents_keep_what_they_did() -> None:
+    first = Activity(2, 1, False, (), ("a.md",), (), ("cut",))
+    second = Activity(3, 4, True, ("gate",), ("a.md", "b.md"), ("run.sh",), ("cut",))
+    answers = [
+        Answer("one", activity=first, workspace=b"1"),
+        Answer("two", activity=second, workspace=b"2"),
+    ]
+    whole = joined(answers)
+    lists = ("gate",), ("a.md", "b.md"), ("run.sh",), ("cut",)
+    assert whole.activity == Activity(5, 5, True, *lists)
+    assert whole.workspace == b"2"
+    assert joined([Answer("one")]).activity is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (Answer("Half done.", stop="max_turns"), "the agent stopped at its limit of 7 turns"),
+        (
+            Answer("", stop="time", seconds=600.0),
+            "the agent stopped at its time limit of 600 seconds",
+        ),
+        (Answer("No.", stop="refusal"), "the model refused to go on"),
+        (Answer(" \n"), "the agent's final answer is empty"),
+        (
+            Answer("<think>hm", stop="length"),
+            "the agent's final answer is empty, cut off by the output limit",
+        ),
+        (Answer("Done."), ""),
+    ],
+)
+def test_an_agent_that_reached_a_limit_or_said_nothing_has_failed(
+    answer: Answer, reason: str
+) -> None:
+    # Also if it left files.
+    files = (AnswerFile.of("out.txt", b"made"),)
+    assert replace(answer, activity=Activity(7, 3), files=files).nothing == reason
+
+
+def test_keys_are_masked_in_all_of_an_agents_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "sk-ant-0123456789abcdefghij"
+    monkeypatch.setenv("ANTHROPIC_API_KEY", key)
+    answer = Answer(
+        key,
+        files=(AnswerFile(key, key, 1, "0"),),
+        transcript=(Turn("result", key),),
+        activity=Activity(1, 1, True, (key,), (key,), (key,), (key,)),
+    )
+    assert key not in repr(answer.without_keys())
 
 
 @given(st.integers() | st.floats() | st.text() | st.lists(st.integers()) | st.none())

@@ -129,6 +129,8 @@ def unpack(data: bytes) -> Workspace:
         whole = unpacking.decompress(data, MOST_BYTES * 2)
         if unpacking.unconsumed_tail:
             raise ValueError("too large")
+        if not unpacking.eof:
+            raise EOFError("cut off")
         with tarfile.open(fileobj=io.BytesIO(whole), mode="r:") as tar:
             for info in tar:
                 path = PurePosixPath(info.name).as_posix()

@@ -1,0 +1,160 @@
+"""What is kept of a workspace, whatever an agent put there."""
+
+import asyncio
+import base64
+import io
+import tarfile
+import zlib
+from collections.abc import Sequence
+
+import pytest
+
+from pytest_upskill.agents import left_behind as kept
+from pytest_upskill.agents import snapshot
+from pytest_upskill.agents.left_behind import Left, left_behind
+from pytest_upskill.agents.port import WORKSPACE, Entry
+from pytest_upskill.agents.snapshot import Link, Workspace, contents, fill, packed, unpack
+from pytest_upskill.trials.answer import MAX_FILE_BYTES, AnswerFile
+from pytest_upskill.trials.task import StartFile
+from support.agents import MemorySandbox
+from support.sandboxes import needs_bwrap, opened
+
+PNG = b"\x89PNG\r\n\x1a\n\0\0"
+
+
+def left(sandbox: MemorySandbox, before: Sequence[Entry] = ()) -> Left:
+    return asyncio.run(left_behind(sandbox, before))
+
+
+def made(**files: bytes) -> dict[str, AnswerFile]:
+    sandbox = MemorySandbox({name.replace("_", "."): data for name, data in files.items()})
+    return {file.path: file for file in left(sandbox).files}
+
+
+def test_small_images_are_kept_whole_and_other_binaries_by_digest() -> None:
+    files = made(a_png=PNG, b_bin=PNG, c_svg=b"<svg/>", d_jpeg=PNG * 30_000, e_txt=b"text")
+    whole = base64.b64encode(PNG).decode()
+    assert [(file.text, file.data, file.size) for file in files.values()] == [
+        (None, whole, 10),
+        (None, "", 10),
+        ("<svg/>", "", 6),
+        (None, "", 300_000),
+        ("text", "", 4),
+    ]
+
+
+def test_large_texts_are_kept_by_digest() -> None:
+    (file,) = made(a_txt=b"x" * (MAX_FILE_BYTES + 1)).values()
+    assert (file.text, file.size) == (None, MAX_FILE_BYTES + 1)
+
+
+def test_what_is_beyond_the_limits_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "MOST_TEXT", 25)
+    names = [*(f"{number:03}.txt" for number in range(199)), ".git/a", "node_modules/b", "z.txt"]
+    found = left(MemorySandbox(dict.fromkeys(names, b"0123456789")))
+    assert len(found.files) == 200
+    # What tools leave goes first.
+    assert "z.txt" in {file.path for file in found.files}
+    assert sum(file.text is not None for file in found.files) == 2
+    assert found.findings == (
+        "2 changed files not kept (limit 200)",
+        "the text of 198 files not kept (limit 25 bytes in all)",
+    )
+
+
+def test_a_workspace_that_is_too_large_is_told_and_its_files_are_still_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(snapshot, "MOST_BYTES", 100)
+    found = left(MemorySandbox({"a.txt": b"x" * 60, "b.txt": b"x" * 60}))
+    assert found.workspace == b""
+    assert found.findings == (
+        "the workspace is too large for checks by a command: 120 bytes (limit 100)",
+    )
+    assert [file.text for file in found.files] == ["x" * 60] * 2
+
+
+class Lying(MemorySandbox):
+    """A sandbox whose inside tells lies."""
+
+    def __init__(self, *entries: Entry) -> None:
+        super().__init__({"a.txt": b"x" * 1000})
+        self._entries = entries
+
+    async def tree(self, path: str = WORKSPACE) -> list[Entry]:  # noqa: ARG002
+        return list(self._entries)
+
+
+@pytest.mark.parametrize(
+    "path", ["../a", "/etc/passwd", "a/../../b", "a//b", "./a", "a\udc80", "x" * 5000, "a\0b", ""]
+)
+def test_paths_that_lead_out_or_are_no_text_are_not_kept(path: str) -> None:
+    found = left(Lying(Entry(path, 3, "0" * 64)))
+    assert found.files == ()
+    assert unpack(found.workspace) == Workspace()
+    assert found.findings == ("1 file not kept: their names can't be used",)
+
+
+def test_names_can_not_act_on_a_terminal() -> None:
+    (file,) = made(**{"a\x1b[2Jb": b""}).values()
+    assert "\x1b" not in file.path
+
+
+def test_a_file_may_grow_vanish_or_be_a_link() -> None:
+    sandbox = Lying(
+        Entry("a.txt", 1, "0" * 64),
+        Entry("gone.txt", 5, "1" * 64),
+        Entry("link", 11, "2" * 64, link="/etc/passwd"),
+    )
+    found = left(sandbox)
+    assert [(file.path, file.size, file.text and len(file.text)) for file in found.files] == [
+        ("a.txt", 1000, 1000),
+        ("gone.txt", 5, None),
+        ("link", 11, None),
+    ]
+    assert unpack(found.workspace).links == (Link("link", "/etc/passwd"),)
+
+
+WHOLE = Workspace(
+    (StartFile("a/run.sh", b"#!/bin/sh\n", executable=True), StartFile("über.txt", b"\0\xff")),
+    (Link("a/link", "../über.txt"), Link("odd $(name)", "no 'where'")),
+    ("empty/folder",),
+)
+
+
+def test_a_workspace_is_packed_and_unpacked() -> None:
+    assert unpack(packed(WHOLE)) == WHOLE
+    assert unpack(b"") == Workspace()
+
+
+@needs_bwrap
+def test_a_workspace_goes_through_a_sandbox() -> None:
+    async def run() -> Workspace:
+        async with opened() as sandbox:
+            await fill(sandbox, WHOLE)
+            return await contents(sandbox, await sandbox.tree())
+
+    assert asyncio.run(run()) == WHOLE
+
+
+def test_a_hostile_archive_gives_nothing_outside() -> None:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for name in ("../up.txt", "/abs.txt", "good.txt"):
+            tar.addfile(tarfile.TarInfo(name))
+        device = tarfile.TarInfo("device")
+        device.type = tarfile.CHRTYPE
+        tar.addfile(device)
+    assert [file.path for file in unpack(zlib.compress(out.getvalue())).files] == ["good.txt"]
+
+
+@pytest.mark.parametrize("data", [b"x", zlib.compress(b"no tar"), packed(WHOLE)[:-20]])
+def test_what_is_no_workspace_is_an_error(data: bytes) -> None:
+    with pytest.raises(ValueError, match="not a workspace"):
+        unpack(data)
+
+
+def test_an_archive_that_unpacks_to_too_much_is_an_error() -> None:
+    bomb = zlib.compress(bytes(snapshot.MOST_BYTES * 2 + 1))
+    with pytest.raises(ValueError, match="too large"):
+        unpack(bomb)
