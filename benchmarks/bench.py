@@ -1,6 +1,6 @@
 """Run all benchmarks, or the named ones; see README.md.
 
-python benchmarks/bench.py [calls] [busy] [startup] [scale]
+python benchmarks/bench.py [calls] [busy] [agents] [startup] [scale]
 """
 
 import os
@@ -13,6 +13,7 @@ from typing import Final
 
 from tabulate import tabulate
 
+from agents import served
 from material import MODEL, write_empty_test, write_scripted, write_skill
 from measure import HERE, Measured, difference, measure, middle, pytest_command, side_by_side
 from serve import ANSWER, Rules, busy, busy_server, server
@@ -26,6 +27,10 @@ IN_FLIGHT: Final = 50
 IDEAL: Final = CALLS * LATENCY / IN_FLIGHT
 WORKERS: Final = (0, 2, 8)
 ROUNDS: Final = 3
+TRIALS: Final = 200
+TURNS: Final = 6  # of a trial; all but the last run a command
+AGENTS_AT_ONCE: Final = 8
+AGENT_LATENCY: Final = 0.1
 STARTUP_ROUNDS: Final = 15
 SCALES: Final = (2_500, 10_000)
 # Cases (with two arms), latency, and the rules of the server.
@@ -139,6 +144,41 @@ def busy_servers(folder: Path) -> None:
     show("Limits: seconds by ideal", limits)
 
 
+def agents(folder: Path) -> None:
+    """Agents in sandboxes compared with a bare loop on the same SDK, without one."""
+    skill = write_skill(folder / "lamp", TRIALS // 2)
+    commands = TRIALS * (TURNS - 1)
+    with served(AGENT_LATENCY, TURNS - 1) as url:
+        words = ["bare", url, str(TRIALS), str(AGENTS_AT_ONCE)]
+        options = ["--skill", str(skill), "--model", MODEL, "--skill-base-url", url]
+        options += ["--skill-agent", "loop", "--skill-agents-at-once", str(AGENTS_AT_ONCE)]
+        runs = side_by_side(
+            {
+                "bare loop, no sandbox": partial(
+                    measure, [sys.executable, str(HERE / "agents.py"), *words], folder
+                ),
+                "plugin": partial(measure, pytest_command(*options, "--skill-fresh"), folder),
+            },
+            ROUNDS,
+        )
+    one, other = (middle(measured) for measured in runs.values())
+    more = difference(runs["plugin"], runs["bare loop, no sandbox"])
+    rows = [
+        [name, f"{m.wall:.2f}", f"{m.wall / one.wall:.2f}", f"{m.cpu:.1f}", f"{m.peak:.0f}"]
+        for name, m in zip(runs, (one, other), strict=True)
+    ]
+    ideal = TRIALS * TURNS * AGENT_LATENCY / AGENTS_AT_ONCE
+    title = f"{TRIALS} trials of {TURNS} turns, {AGENTS_AT_ONCE} at once: ideal {ideal:.1f} s"
+    show(title, rows, ["", "wall s", "wall/bare", "CPU s", "peak MB"])
+    allowed = 1.25 * one.wall + 0.008 * commands
+    limits = [
+        ["wall, 1.25 × bare + 8 ms per command", *limited(other.wall, allowed, " s")],
+        ["above bare, per command", *limited(1000 * more / commands, 8, " ms")],
+        ["controller", *limited(other.peak, 150, " MB")],
+    ]
+    show("Limits", limits)
+
+
 def startup(folder: Path) -> None:
     """The cost of a run before its first call."""
     empty = write_empty_test(folder / "empty")
@@ -223,7 +263,13 @@ def show(title: str, rows: list[Row], head: Row | None = None) -> None:
     print(f"\n{title}\n\n{table}", flush=True)
 
 
-BENCHMARKS: Final = {"calls": calls, "busy": busy_servers, "startup": startup, "scale": scale}
+BENCHMARKS: Final = {
+    "calls": calls,
+    "busy": busy_servers,
+    "agents": agents,
+    "startup": startup,
+    "scale": scale,
+}
 
 
 def main(names: list[str]) -> None:
