@@ -309,9 +309,21 @@ def test_a_line_of_a_long_file_that_was_asked_for_is_reading(tmp_path: Path) -> 
         "references/wheels.md",
     )
     assert shown(recorder_for(skill), line).activity.read == ()
-    asked = json.dumps({"command": "/skills/gate/scripts/open.sh 1"})
-    ran = shown(recorder_for(skill), SCRIPT.splitlines()[1][:9], arguments=asked).activity
-    assert (ran.read, ran.scripts) == ((), ("scripts/open.sh",))
+
+
+def test_what_a_script_prints_is_not_reading_it(tmp_path: Path) -> None:
+    line = "The motor hums along, and the gate is open."
+    script = "\n".join(["cat <<EOF", line, "EOF", *(f"sleep_for_a_while {n}" for n in range(9))])
+    skill = installed(tmp_path, files={"scripts/open.sh": script})
+    asked = json.dumps({"command": "bash /skills/gate/scripts/open.sh 1"})
+    did = shown(recorder_for(skill), line, arguments=asked).activity
+    assert (did.read, did.scripts) == ((), ("scripts/open.sh",))
+
+
+def test_marked_up_lines_are_known_where_markup_is_escaped(tmp_path: Path) -> None:
+    body = 'Write <gate>open</gate> && wait.\nThen say "It\'s open" to <keeper>.\n'
+    recorder = shown(recorder_for(installed(tmp_path, body=body)), escape(body))
+    assert recorder.activity.activated is True
 
 
 def test_a_call_that_never_came_back_ran_nothing(tmp_path: Path) -> None:

@@ -218,12 +218,15 @@ def test_calls_of_a_turn_run_side_by_side_and_keep_their_order() -> None:
 
 
 def test_what_a_turn_writes_is_there_for_its_later_calls() -> None:
-    sandbox = MemorySandbox()
+    class Slow(MemorySandbox):
+        async def write(self, path: str, data: bytes, *, executable: bool = False) -> None:
+            await asyncio.sleep(0.01)
+            await super().write(path, data, executable=executable)
 
     async def cat(_: str) -> Ran:
         return Ran(0, sandbox.files["/workspace/a.txt"])
 
-    sandbox = MemorySandbox(command=cat)
+    sandbox = Slow(command=cat)
     model = ScriptedCall(
         calls(
             ("write", {"path": "a.txt", "content": "one two"}),
