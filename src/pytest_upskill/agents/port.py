@@ -198,6 +198,10 @@ class Agent(ABC):
         NoAnswerError with the reason if its model gave no answer, SandboxError if that broke.
         """
 
+    async def close(self) -> None:
+        """Free what it holds, at the end of the run."""
+        return  # or linters would take the method for an abstract one
+
 
 class NoAnswerError(Exception):
     """The model of an agent could not be asked: the trial is errored."""

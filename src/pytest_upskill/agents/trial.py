@@ -72,6 +72,9 @@ class AgentTrials:
         return await run_trial(agent, question, call, self._workshop, price)
 
     async def close(self) -> None:
+        for agent in self._agents.values():
+            with suppress(Exception):  # an agent that can't close must not lose the run
+                await agent.close()
         if self._workshop:
             await self._workshop.close()
 

@@ -1,0 +1,275 @@
+"""A tiny but real agent, as a command in a sandbox: from its question to its answer."""
+
+import json
+import os
+import sys
+import sysconfig
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill.agents.command_agent import Command, CommandAgent
+from pytest_upskill.agents.gateway import Door
+from pytest_upskill.agents.port import Sandbox
+from pytest_upskill.agents.recorder import Recorder
+from pytest_upskill.agents.sandboxes.choice import kind_of
+from pytest_upskill.agents.trial import AgentTrials
+from pytest_upskill.engine.budget import Budget
+from pytest_upskill.engine.engine import Engine
+from pytest_upskill.models import Model, ModelSpec
+from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
+from pytest_upskill.trials.installing import installed
+from pytest_upskill.trials.task import Needs, Task
+from pytest_upskill.trials.trial import Question
+from support import loopback
+from support.doors import KEY, spec_of
+from support.kit import write_skill
+from support.loopback import Asked, Fault, LoopbackServer
+from support.sandboxes import needs_bwrap
+
+BODY = "# Gates\n\nPush the gate, wait for the click of its latch, then pull.\n"
+PACKAGES = sysconfig.get_path("purelib")
+PYTHON = f"{sys.base_prefix}/bin/python{sys.version_info[0]}.{sys.version_info[1]}"
+WAYS = {"messages": "anthropic", "chat": "openai", "responses": "openai"}
+each = pytest.mark.parametrize("way", list(WAYS))
+TINY = Path(__file__).parent.parent / "support/tiny_agent.py"
+
+# The same without an SDK, which takes seconds to import.
+BARE = b"""
+import json, os, subprocess, sys, urllib.request
+said = [{"role": "user", "content": sys.argv[3]}]
+calls = [None]
+while calls:
+    body = {"model": sys.argv[2], "max_tokens": 1000, "messages": said, "tools": [{"name": "bash"}]}
+    request = urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages",
+        json.dumps(body).encode(), {"x-api-key": os.environ["ANTHROPIC_API_KEY"]})
+    content = json.load(urllib.request.urlopen(request))["content"]
+    calls = [one for one in content if one["type"] == "tool_use"]
+    results = [{"type": "tool_result", "tool_use_id": one["id"], "content":
+        subprocess.getoutput(one["input"]["command"])} for one in calls]
+    said += {"role": "assistant", "content": content}, {"role": "user", "content": results}
+"""
+
+
+class TinyAgent(CommandAgent):
+    name = "tiny"
+
+    def __init__(
+        self, spec_of: Callable[[str], ModelSpec], way: str, script: bytes | None = None
+    ) -> None:
+        super().__init__(spec_of)
+        self._way = way
+        self._script = script or TINY.read_bytes()
+
+    def version(self) -> str:
+        return "1"
+
+    async def prepare(self, sandbox: Sandbox, door: Door, recorder: Recorder) -> Command:
+        await sandbox.write("/home/agent/tiny.py", self._script)
+        prompt = recorder.question.messages[-1][1]
+        return Command(
+            [PYTHON, sandbox.path("/home/agent/tiny.py"), self._way, door.model, prompt],
+            {
+                "PYTHONPATH": PACKAGES,
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "ANTHROPIC_BASE_URL": door.url,
+                "ANTHROPIC_API_KEY": door.token,
+                "OPENAI_BASE_URL": f"{door.url}/v1",
+                "OPENAI_API_KEY": door.token,
+            },
+        )
+
+
+@pytest.fixture(autouse=True)
+def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.setenv(name, KEY)
+
+
+def carried_out(
+    url: str,
+    way: str,
+    *,
+    script: bytes | None = None,
+    sandbox: str = "bwrap",
+    budget: Budget | None = None,
+    timeout: float = 60,
+    **task: object,
+) -> Reply:
+    """The reply to a trial of the tiny agent, through the engine."""
+    spec = spec_of(WAYS[way], url)
+
+    async def open_model(_: str) -> Model:
+        return await spec.provider.open(spec, 30)
+
+    trials = AgentTrials(
+        lambda _: TinyAgent(lambda _: spec, way, script), lambda: kind_of(sandbox), timeout
+    )
+    engine = Engine(
+        open_model, concurrency=4, timeout=30, open_trials=lambda: trials, budget=budget
+    )
+    paths = tuple(path for path in (sys.base_prefix, PACKAGES) if not path.startswith("/usr"))
+    needs = Needs(paths=paths)
+    question = Question(
+        *("m", "", (("user", "Open the gate."),), 1000, 1),
+        task=Task("tiny", needs=needs, **task),  # type: ignore[arg-type]
+    )
+    try:
+        return engine.ask([question])[0]
+    finally:
+        engine.close()
+
+
+def steps(*commands: str, final: str = "The gate is open.") -> Callable[[Asked], loopback.Reply]:
+    """A model that has these commands run, one by one."""
+
+    def script(asked: Asked) -> loopback.Reply:
+        if not asked.tools:
+            return loopback.Reply("A title", input_tokens=100, output_tokens=3)
+        done = len(asked.results)
+        if done == len(commands):
+            return loopback.Reply(final)
+        call = ("bash", {"command": commands[done]})
+        return loopback.Reply("", calls=(call,), thinking=f"Step {done + 1}.")
+
+    return script
+
+
+@needs_bwrap
+@each
+def test_a_trial_from_question_to_answer(tmp_path: Path, way: str) -> None:
+    folder = write_skill(tmp_path / "gate", body=BODY)
+    skill = installed("gate", folder, tested=True)
+    script = steps("cat /skills/gate/SKILL.md", "echo open > gate.txt; env; ls -a ~ /")
+    with LoopbackServer(script) as server:
+        answer = carried_out(server.url, way, skills=(skill,))
+    assert isinstance(answer, Answer)
+    assert (answer.text, answer.stop) == ("The gate is open.", "end")
+    assert answer.usage == Usage(130, 18, 0)
+    kinds = [turn.kind for turn in answer.transcript]
+    assert kinds == [
+        *("system", "user", "thinking", "call", "result", "thinking", "call", "result"),
+        "assistant",
+    ]
+    assert [(file.path, file.text) for file in answer.files] == [("gate.txt", "open\n")]
+    activity = answer.activity
+    assert activity is not None
+    assert activity.activated is True
+    assert (activity.turns, activity.tool_calls) == (3, 2)
+    assert activity.findings == ("model calls beside the conversation: 1 (103 tokens)",)
+    told = "\n".join(turn.text for turn in answer.transcript)
+    assert "then pull" in told
+    assert KEY not in told
+    assert "door-" in told or "***" in told  # it saw its token, and nothing else
+    assert all(asked.headers["authorization"] == f"Bearer {KEY}" for asked in server.asked)
+
+
+def test_without_a_sandbox() -> None:
+    with LoopbackServer(steps("echo open > gate.txt")) as server:
+        answer = carried_out(server.url, "messages", script=BARE, sandbox="none")
+    assert isinstance(answer, Answer)
+    assert answer.text == "The gate is open."
+    assert [file.path for file in answer.files] == ["gate.txt"]
+
+
+@needs_bwrap
+def test_inside_there_is_no_key_and_no_other_host() -> None:
+    with LoopbackServer(lambda _: loopback.Reply("Done.")) as server:
+        port = server.url.rpartition(":")[2]
+        script = f"""
+import json, os, pathlib, socket, urllib.request
+found = dict(os.environ)
+for path in pathlib.Path("/proc").glob("*/environ"):
+    try: found[str(path)] = path.read_bytes().decode("latin-1")
+    except OSError: pass
+for host in (("127.0.0.1", {port}), ("192.0.2.1", 443), ("api.anthropic.com", 443)):
+    try:
+        socket.create_connection(host, 3).close()
+        found["reached"] = host
+    except OSError: pass
+body = {{"model": "model-1", "max_tokens": 9, "messages": [{{"role": "user", "content": "hi"}}]}}
+request = urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages",
+    json.dumps(body).encode(), {{"x-api-key": os.environ["ANTHROPIC_API_KEY"]}})
+with urllib.request.urlopen(request) as reply:
+    found["headers"], found["reply"] = str(reply.headers), reply.read().decode()
+pathlib.Path("found.json").write_text(json.dumps(found))
+"""
+        answer = carried_out(server.url, "messages", script=script.encode())
+    assert isinstance(answer, Answer)
+    found = json.loads(answer.files[0].text or "")
+    assert "Done." in found["reply"]
+    assert KEY not in json.dumps(found)
+    assert "reached" not in found
+    assert not [name for name in found if name in os.environ and found[name] == KEY]
+
+
+@needs_bwrap
+def test_an_agent_that_never_ends_has_a_turn_limit() -> None:
+    with LoopbackServer(steps(*["true"] * 9)) as server:
+        answer = carried_out(server.url, "messages", script=BARE, max_turns=3)
+    assert isinstance(answer, Answer)
+    assert answer.stop == "max_turns"
+    assert answer.activity is not None
+    assert (answer.activity.turns, answer.activity.tool_calls) == (3, 3)
+
+
+@needs_bwrap
+def test_when_its_time_is_up_there_is_what_it_did() -> None:
+    with LoopbackServer(steps("echo begun > gate.txt", "sleep 600")) as server:
+        answer = carried_out(server.url, "messages", script=BARE, timeout=4)
+    assert isinstance(answer, Answer)
+    assert answer.stop == "time"
+    assert [file.path for file in answer.files] == ["gate.txt"]
+    assert "call" in [turn.kind for turn in answer.transcript]
+
+
+@needs_bwrap
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [(401, "Check ANTHROPIC_API_KEY"), (400, "told to fail")],
+)
+def test_a_model_that_gives_no_answer_is_an_error(status: int, reason: str) -> None:
+    with LoopbackServer(lambda _: Fault("status", status)) as server:
+        reply = carried_out(server.url, "messages", script=BARE)
+    assert isinstance(reply, NoAnswer)
+    assert reason in reply.reason
+
+
+@needs_bwrap
+def test_the_budget_of_the_run_holds() -> None:
+    def script(asked: Asked) -> loopback.Reply:
+        return replace(steps(*["true"] * 20)(asked), input_tokens=600, output_tokens=400)
+
+    with LoopbackServer(script) as server:
+        budget = Budget(most_tokens=6000)
+        reply = carried_out(server.url, "messages", script=BARE, budget=budget)
+    assert isinstance(reply, NoAnswer)
+    assert "budget" in reply.reason
+    assert 0 < len(server.asked) < 20
+
+
+@needs_bwrap
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        (b"print('no key'); raise SystemExit(0)", "asked its model nothing (exit 0: no key)"),
+        (b"import os; os.kill(os.getpid(), 9)", "asked its model nothing (signal 9)"),
+        (b"import nothing_like_it", "exit 1: ModuleNotFoundError"),
+    ],
+)
+def test_an_agent_that_breaks_is_an_error(script: bytes, reason: str) -> None:
+    with LoopbackServer(lambda _: loopback.Reply("Done.")) as server:
+        reply = carried_out(server.url, "messages", script=script)
+    assert isinstance(reply, NoAnswer)
+    assert reason in reply.reason
+
+
+@needs_bwrap
+def test_an_agent_that_breaks_off_is_an_error() -> None:
+    script = BARE.replace(b'subprocess.getoutput(one["input"]["command"])', b"sys.exit(7)")
+    with LoopbackServer(steps("true")) as server:
+        reply = carried_out(server.url, "messages", script=script)
+    assert isinstance(reply, NoAnswer)
+    assert reply.reason == "tiny broke off after a tool call (exit 7)"
