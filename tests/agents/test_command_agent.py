@@ -162,7 +162,7 @@ def test_a_trial_from_question_to_answer(tmp_path: Path, way: str) -> None:
     told = "\n".join(turn.text for turn in answer.transcript)
     assert "then pull" in told
     assert KEY not in told
-    assert "door-" in told or "***" in told  # it saw its token, and nothing else
+    assert "ANTHROPIC_API_KEY=***" in told  # the token of its door
     assert all(asked.headers["authorization"] == f"Bearer {KEY}" for asked in server.asked)
 
 

@@ -266,6 +266,12 @@ def test_garbage_is_no_request(garbage: bytes) -> None:
     assert len(at_a_door(test).asked) == 1
 
 
+def _deep(levels: int) -> bytes:
+    """As deep as can still be read, but not walked through."""
+    said = b'{"type": "image", "source": ' * levels + b"1" + b"}" * levels
+    return b'{"model": "model-1", "messages": [{"role": "user", "content": [%s]}]}' % said
+
+
 @pytest.mark.parametrize(
     ("body", "status"),
     [
@@ -281,6 +287,7 @@ def test_garbage_is_no_request(garbage: bytes) -> None:
         (b'{"model": "model-1", "messages": [{"role": [], "content": [[], {"type": {}}]}]}', -400),
         (b'{"model": "model-1", "messages": [], "tools": [1, {"type": 5}], "system": 7}', 200),
         (b'{"a": [' + b"[]," * 600_000 + b"[]]}", 413),
+        (_deep(900), 400),
     ],
 )
 def test_odd_bodies(body: bytes, status: int) -> None:

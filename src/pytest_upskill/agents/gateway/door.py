@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from ..._util.keys import without_keys
+from ..._util.keys import HIDDEN, without_keys
 from ..._util.texts import one_line
 from ...models import ModelSpec
 from ...models.hosted import MessagesProvider
@@ -75,7 +75,7 @@ class Door:
         self.model = spec.model_id or spec.name  # what the agent must ask for
         self.stop = ""  # the limit that was reached: max_turns, tokens or time
         self.no_answer = ""  # why the last request of the conversation has no answer
-        self.record = Record()
+        self.record = Record(self.token)
         self._question = question
         self._spec = spec
         self._call = call
@@ -99,7 +99,7 @@ class Door:
         final = self.record.tell(recorder)
         for finding, times in self._findings.items():
             recorder.found(finding if times == 1 else f"{finding} ({times:,} times)")
-        return final.replace(self.token, "***")
+        return final
 
     async def close(self) -> None:
         """End the calls that are on their way."""
@@ -179,12 +179,12 @@ class Door:
             body = _loaded(raw)
             try:
                 asked = protocol.asked(body)
-            except ValueError as error:
+                self._check_body(body, asked)
+                if path.endswith(_COUNT):
+                    return await self._count(request, body, len(raw))
+                exchange = self._exchange(request, protocol, body, asked)
+            except (ValueError, RecursionError) as error:
                 raise Refusal(400, str(error), "sent a request of a wrong form") from None
-            self._check_body(body, asked)
-            if path.endswith(_COUNT):
-                return await self._count(request, body, len(raw))
-            exchange = self._exchange(request, protocol, body, asked)
             del raw, body
             self._check_limits(asked)
             return await self._pass_on(request, exchange)
@@ -300,7 +300,7 @@ class Door:
         )
 
     def _found(self, finding: str) -> None:
-        finding = without_keys(finding.replace(self.token, "***"))
+        finding = without_keys(finding.replace(self.token, HIDDEN))
         if finding in self._findings or len(self._findings) < _MOST_FINDINGS:
             self._findings[finding] += 1
 

@@ -299,6 +299,7 @@ def _told(event: Body, upstream: Upstream) -> ModelError:
     error = inner.get("error")
     kinds = [error.get("type"), error.get("code")] if isinstance(error, dict) else []
     kinds += [event.get("code")]
-    status = next((_LIKE_STATUS[one] for one in kinds if one in _LIKE_STATUS), 500)
+    known = (_LIKE_STATUS.get(one) for one in kinds if isinstance(one, str))
+    status = next(filter(None, known), 500)
     said = said_in(inner, json.dumps(event)[:500], upstream.secrets)
     return status_error(status, inner, said, {}, upstream.spec, upstream.secrets)

@@ -9,6 +9,7 @@ same conversation goes on.
 from dataclasses import dataclass, field
 from typing import Final
 
+from ..._util.keys import HIDDEN
 from ..._util.texts import digest
 from ...trials.answer import Usage, total_usage
 from ...trials.tools import ToolCall
@@ -39,6 +40,7 @@ class Kept:
 class Record:
     """The requests of a trial, in order."""
 
+    token: str = ""  # of the door, which is nobody's business
     kept: list[Kept] = field(default_factory=list)
     main: str = ""  # the thread that the answer is in
     _with_tools: bool = False
@@ -84,6 +86,8 @@ class Record:
         """Take note of the reply; None if there is none, and the request will count for nothing."""
         if said is None:
             self.kept.remove(kept)
+            if kept.system:
+                self._begun.discard(kept.thread)
             return
         calls = tuple(
             ToolCall(call.id, call.name, self._cut(call.arguments)) for call in said.calls
@@ -176,6 +180,8 @@ class Record:
 
     def _cut(self, text: str) -> str:
         kept = text if self._size < _MOST_KEPT else text[:_LITTLE]
+        if self.token:
+            kept = kept.replace(self.token, HIDDEN)
         self._size += len(kept)
         return kept
 

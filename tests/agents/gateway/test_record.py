@@ -1,0 +1,227 @@
+"""What counts as the conversation, and what is beside it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from pytest_upskill.agents.gateway.protocols import CHAT, MESSAGES, RESPONSES, Asked, Item, Said
+from pytest_upskill.agents.gateway.record import Record
+from pytest_upskill.agents.recorder import Recorder
+from pytest_upskill.trials.answer import Answer, Usage
+from pytest_upskill.trials.tools import Tool, ToolCall
+from pytest_upskill.trials.trial import Question
+
+BASH = (Tool("bash", "", "{}"),)
+QUESTION = Question("m", "", (("user", "Open the gate."),), 1000, 1)
+SUMMARY = "So far: the gate was pushed, its latch has clicked, and now it must be pulled."
+
+
+def ask(*said: Item, tools: Sequence[Tool] = BASH, system: str = "S", follows: str = "") -> Asked:
+    return Asked("m", system, said, tuple(tools), 100, False, follows)
+
+
+def user(text: str) -> Item:
+    return Item("user", text)
+
+
+def called(call: str, text: str = "{}") -> Item:
+    return Item("call", text, call)
+
+
+def result(call: str, text: str) -> Item:
+    return Item("result", text, call)
+
+
+def calls(*ids: str) -> Said:
+    return Said(calls=tuple(ToolCall(one, "bash", "{}") for one in ids), usage=Usage(10, 1, 0))
+
+
+def says(text: str, key: str = "") -> Said:
+    return Said(text, usage=Usage(10, 1, 0), id=key)
+
+
+def kept(*exchanges: tuple[Asked, Said | None]) -> tuple[Answer, list[str]]:
+    """The answer of a trial with these exchanges, and its turns in short."""
+    record, recorder = Record(), Recorder(QUESTION)
+    for second, (asked, said) in enumerate(exchanges):
+        record.end(record.begin(asked, second), said, 0.5, second + 0.5)
+    answer = recorder.answer("end", record.tell(recorder))
+    return answer, [f"{turn.kind}: {turn.text}" for turn in answer.transcript]
+
+
+def test_a_conversation_is_told_once_though_each_request_repeats_it() -> None:
+    go = user("Go.")
+    answer, turns = kept(
+        (ask(go), calls("1", "2")),
+        (ask(go, called("1"), called("2"), result("1", "a"), result("2", "b")), calls("3")),
+        (
+            ask(
+                *(go, called("1"), called("2"), result("1", "a"), result("2", "b")),
+                *(called("3"), result("3", "c"), user("Hurry.")),
+            ),
+            says("Done."),
+        ),
+    )
+    assert turns == [
+        *("system: S", "user: Go.", "call: {}", "result: a", "call: {}", "result: b"),
+        *("call: {}", "result: c", "user: Hurry.", "assistant: Done."),
+    ]
+    assert answer.text == "Done."
+    assert answer.usage == Usage(30, 3, 0)
+    seconds = [turn.seconds for turn in answer.transcript if turn.kind == "result"]
+    assert seconds == [None, None, 0.5]  # of two at once nobody knows
+
+
+def test_a_system_text_that_changes_is_told_once() -> None:
+    _, turns = kept(
+        (ask(user("Go."), system="It is 10:00."), calls("1")),
+        (ask(user("Go."), called("1"), result("1", "a"), system="It is 10:01."), says("Done.")),
+    )
+    assert turns[0] == "system: It is 10:00."
+    assert [turn for turn in turns if turn.startswith("system")] == turns[:1]
+
+
+@pytest.mark.parametrize("before", [False, True], ids=["after", "before"])
+def test_a_title_is_beside_the_conversation(before: bool) -> None:
+    title = (ask(user("Go."), tools=(), system="Write a title."), says("A gate"))
+    work = (ask(user("Go.")), says("Done."))
+    answer, turns = kept(*((title, work) if before else (work, title)))
+    assert turns == ["system: S", "user: Go.", "assistant: Done."]
+    assert answer.text == "Done."
+    assert answer.usage == Usage(20, 2, 0)
+    assert answer.activity is not None
+    assert answer.activity.turns == 1
+    assert answer.activity.findings == ("model calls beside the conversation: 1 (11 tokens)",)
+
+
+def test_an_agent_without_tools_has_a_conversation_too() -> None:
+    said = Item("assistant", "What for?")
+    answer, turns = kept(
+        (ask(user("Go."), tools=()), says("What for?")),
+        (ask(user("Go."), said, user("For me."), tools=()), says("Done.")),
+    )
+    assert turns == [
+        *("system: S", "user: Go.", "assistant: What for?", "user: For me.", "assistant: Done.")
+    ]
+    assert answer.text == "Done."
+
+
+def test_a_last_turn_without_tools_belongs_to_the_conversation() -> None:
+    """Some agents take the tools away at their limit."""
+    answer, _ = kept(
+        (ask(user("Go.")), calls("1")),
+        (ask(user("Go."), called("1"), result("1", "a"), tools=()), says("That is all.")),
+    )
+    assert answer.text == "That is all."
+
+
+def test_an_agent_of_an_agent_has_turns_but_not_the_answer() -> None:
+    answer, turns = kept(
+        (ask(user("Go.")), calls("1")),
+        (ask(user("Look for the latch."), system="You help."), calls("2")),
+        (ask(user("Look for the latch."), called("2"), result("2", "left")), says("It is left.")),
+        (ask(user("Go."), called("1"), result("1", "It is left.")), says("Done.")),
+        (ask(user("Look again."), system="You help."), says("Nothing new.")),
+    )
+    assert answer.text == "Done."
+    assert "user: Look for the latch." in turns
+    assert "result: left" in turns
+    assert answer.activity is not None
+    assert answer.activity.turns == 5
+
+
+def test_a_summary_is_beside_the_conversation_that_goes_on_from_it() -> None:
+    answer, turns = kept(
+        (ask(user("Go.")), calls("1")),
+        (ask(user("Go."), called("1"), result("1", "a"), user("Sum it up.")), says(SUMMARY)),
+        (ask(user(f"<summary>{SUMMARY}</summary> Go on.")), calls("2")),
+        (
+            ask(user(f"<summary>{SUMMARY}</summary> Go on."), called("2"), result("2", "b")),
+            says("!"),
+        ),
+    )
+    assert answer.text == "!"
+    assert answer.activity is not None
+    assert answer.activity.turns == 3
+    assert "model calls beside the conversation: 1 (11 tokens)" in answer.activity.findings
+    assert not [turn for turn in turns if turn.startswith("assistant: So far")]
+
+
+def test_a_reply_that_the_server_keeps_is_gone_on_from() -> None:
+    answer, turns = kept(
+        (ask(user("Go.")), says("Which gate?", "r1")),
+        (ask(user("The left one."), follows="r1"), says("Done.", "r2")),
+    )
+    assert answer.text == "Done."
+    assert turns[1:] == [
+        *("user: Go.", "assistant: Which gate?", "user: The left one.", "assistant: Done.")
+    ]
+
+
+def test_what_was_asked_again_is_told_once() -> None:
+    answer, turns = kept((ask(user("Go.")), None), (ask(user("Go.")), says("Done.")))
+    assert turns == ["system: S", "user: Go.", "assistant: Done."]
+    assert answer.activity is not None
+    assert answer.activity.turns == 1
+
+
+def test_a_record_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pytest_upskill.agents.gateway.record._MOST_KEPT", 10_000)
+    record = Record()
+    for number in range(50):
+        asked = ask(user("Go."), called(str(number)), result(str(number), "x" * 8_000))
+        record.end(record.begin(asked, 0), calls(str(number + 1)), 0, 0)
+    assert sum(len(item.text) for one in record.kept for item in one.news) < 150_000
+
+
+ODD: list[Any] = [None, 5, "a", [], {}, [[]], [{}], [None], {"a": []}, [{"type": []}], True]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=str)
+@pytest.mark.parametrize("protocol", [MESSAGES, CHAT, RESPONSES])
+def test_nothing_that_a_server_sends_breaks_the_record(protocol: Any, odd: Any) -> None:
+    names = ("content", "choices", "output", "usage", "id", "stop_reason", "incomplete_details")
+    for name in names:
+        assert isinstance(protocol.said({name: odd}), Said)
+    for inner in ("message", "tool_calls", "content", "function", "summary", "input", "delta"):
+        for outer in ("content", "choices", "output"):
+            kinds = ("tool_use", "message", "reasoning", "function_call")
+            for kind in kinds:
+                body = {
+                    outer: [{"type": kind, "call_id": "1", inner: odd, "message": {inner: odd}}]
+                }
+                assert isinstance(protocol.said(body), Said)
+
+
+@pytest.mark.parametrize("odd", ODD, ids=str)
+@pytest.mark.parametrize("protocol", [MESSAGES, CHAT, RESPONSES])
+def test_nothing_that_a_stream_holds_breaks_the_record(protocol: Any, odd: Any) -> None:
+    kinds = (
+        *("message_start", "content_block_start", "content_block_delta", "message_delta", None),
+        *("response.completed", "response.output_item.done", "response.output_text.delta"),
+    )
+    names = ("message", "delta", "index", "content_block", "usage", "choices", "response", "item")
+    reading = protocol.reading()
+    for kind in kinds:
+        for name in names:
+            reading.add({"type": kind, "index": 0, name: odd})
+            reading.add({"type": kind, "index": 0, "choices": [{"delta": {"tool_calls": odd}}]})
+            reading.add({"choices": [{"delta": {"tool_calls": [{"index": odd, "function": odd}]}}]})
+            assert isinstance(protocol.said(reading.body()), Said)
+
+
+@pytest.mark.parametrize("odd", ODD, ids=str)
+@pytest.mark.parametrize("protocol", [MESSAGES, CHAT, RESPONSES])
+def test_nothing_that_an_agent_asks_breaks_the_record(protocol: Any, odd: Any) -> None:
+    roles = ("user", "assistant", "tool", "system", odd)
+    for role in roles:
+        for kind in ("text", "tool_use", "tool_result", "function_call", "x_call_output", odd):
+            block = {"type": kind, "text": odd, "content": odd, "input": odd, "output": odd}
+            said = [{"role": role, "type": kind, "content": [block], **block}, odd]
+            said += [{"role": role, "content": odd, "tool_calls": odd}]
+            body = {"messages": said, "input": said, "tools": [odd, {"function": odd}]}
+            body |= {"system": odd, "instructions": odd, "max_tokens": odd}
+            asked = protocol.asked(body)
+            Record().begin(asked, 0)
+            list(protocol.without_reach({**body, "tool_choice": odd}))
