@@ -102,6 +102,9 @@ def test_parts_of_a_body_add_up(tmp_path: Path) -> None:
     lines = LONG.splitlines()
     parts = ["\n".join(lines[at : at + 20]) for at in range(0, 400, 20)]
     assert shown(recorder_for(skill), "\n".join(lines[:10])).activity.activated is False
+    head = json.dumps({"command": "head -60 /x/skills/gate/SKILL.md"})
+    assert shown(recorder_for(skill), *parts[:3], arguments=head).activity.activated is True
+    assert shown(recorder_for(skill), parts[0], arguments=head).activity.activated is False
     assert shown(recorder_for(skill), *parts[:6]).activity.activated is True
     assert shown(recorder_for(skill), "\n".join(lines[200:320])).activity.activated is True
 

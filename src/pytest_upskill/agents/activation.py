@@ -21,7 +21,8 @@ from .port import InstalledSkill
 
 # Of the letters of a text's own lines. Agents read long files in parts, and skills share lines.
 ENOUGH: Final = 0.25
-PLENTY: Final = 2_000  # letters; so many in equal lines are no accident, whatever the share
+ENOUGH_ASKED: Final = 0.1  # in results of calls that name the skill
+PLENTY: Final = 1_000  # letters; so many in equal lines are no accident, whatever the share
 _LONGEST_LINE: Final = 200  # characters that are compared: some agents cut long lines
 _LONGEST_SEEN: Final = 1_000_000  # characters of one result that are looked at
 _DEEPEST: Final = 4  # a text as it is, as JSON, as JSON in JSON, …
@@ -46,10 +47,10 @@ class _File:
     text: str  # of a file without words, where only all of it tells
 
 
-def _enough(keys: Keys, seen: Collection[str]) -> bool:
+def _enough(keys: Keys, seen: Collection[str], share: float = ENOUGH) -> bool:
     """Whether so much of a text was seen that it was opened."""
     got = _letters(keys.intersection(seen))
-    return got > 0 and (got >= ENOUGH * _letters(keys) or got >= PLENTY)
+    return got > 0 and (got >= share * _letters(keys) or got >= PLENTY)
 
 
 def _letters(keys: Iterable[str]) -> int:
@@ -135,10 +136,11 @@ class Watch:
         name = skill.installed.name
         body = self._bodies[name]
         own = self._own(body)
+        asked = self._named.get(name, set())
         if _letters(own) >= ENOUGH * _letters(body):
-            return _enough(own, self._seen)
+            return _enough(own, self._seen) or _enough(own, asked, ENOUGH_ASKED)
         # Nearly all of it was there from the start, so only who asked for it can tell.
-        return _enough(body, self._named.get(name, set()))
+        return _enough(body, asked)
 
     def _own(self, keys: Keys) -> Keys:
         """The lines of a text that no other has, nor the agent from the start."""
