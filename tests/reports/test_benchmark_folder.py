@@ -20,7 +20,9 @@ from hypothesis import strategies as st
 from pytest_upskill.reports.export.benchmark_folder import benchmark_places, folder_names
 from pytest_upskill.reports.writers import add_benchmark
 from pytest_upskill.results.run import RunResults
+from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.records import Grade
+from support.agent_runs import agent_run
 from support.made import helps, made_record, made_run
 
 METRICS = ("pass_rate", "time_seconds", "tokens")
@@ -301,3 +303,26 @@ def test_any_text_makes_files_that_can_be_read(name: str, answer: str, reason: s
             json.loads(text)
     html: str = cmarkgfm.github_flavored_markdown_to_html(place.files["benchmark.md"])
     assert html.count("<table>") == 1
+
+
+def test_an_agent_leaves_its_files_and_its_transcript(tmp_path: Path) -> None:
+    made = agent_run(cases=1)
+    files = (
+        AnswerFile.of("answer.md", b"not the answer"),
+        AnswerFile.of("../../up.md", b"up"),
+        AnswerFile.of("data/out.bin", b"\0"),
+    )
+    made = replace(made, records=tuple(replace(one, files=files) for one in made.records))
+    run = written(made, tmp_path) / "eval-case-0/with_skill/run-1"
+    texts = {file.name: file.read_text() for file in (run / "outputs").iterdir()}
+    assert texts == {
+        "answer.md": "Type gate up.",
+        "answer.md-2": "not the answer",
+        "-..-up.md": "up",
+    }
+    lines = (run / "transcript.jsonl").read_text().splitlines()
+    assert json.loads(lines[0])["arm"] == "skill"
+    assert len(lines) == 1 + 12
+    metrics = read(run / "grading.json")["execution_metrics"]
+    assert metrics["tool_calls"] == {"list": 1, "skill": 1, "bash": 2}
+    assert (metrics["total_tool_calls"], metrics["total_steps"]) == (4, 5)

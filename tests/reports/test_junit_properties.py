@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from pytest_upskill.reports.export.junit_properties import case_properties, suite_properties
 from pytest_upskill.settings import Gates
+from support.agent_runs import agent_run
 from support.made import accepted_count, made_record, made_run
 
 
@@ -33,6 +34,19 @@ def test_an_unknown_cost_is_left_out() -> None:
     unknown = made_record("gate", "a", "haiku", "skill", 2, cost=None)
     assert dict(case_properties([known]))["upskill_cost"] == "0.0015"
     assert "upskill_cost" not in dict(case_properties([known, unknown]))
+
+
+def test_what_agents_did_is_there_and_not_for_plain_completions() -> None:
+    agents = agent_run(cases=10, opens=lambda case, _: case < 9)
+    own = dict(case_properties(agents.records[:2]))
+    assert (own["upskill_agent"], own["upskill_model"]) == ("loop", "loop/haiku")
+    assert (own["upskill_skill_turns"], own["upskill_activated"]) == ("5", "1")
+    suite = dict(suite_properties(agents))
+    assert suite["upskill:gate:loop/haiku:skill_tool_calls"] == "3.9"
+    assert suite["upskill:gate:loop/haiku:activated"] == "9"
+    assert suite["upskill:gate:loop/haiku:activated_trials"] == "10"
+    plain = [*case_properties(made_run().records[:2]), *suite_properties(made_run())]
+    assert not [name for name, _ in plain if "agent" in name or "turns" in name]
 
 
 @settings(deadline=None)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pytest_upskill.reports.export.record_csv import COLUMNS, csv_text
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.trials.records import Grade, Record
+from support.agent_runs import agent_run
 from support.made import made_record, made_run
 
 
@@ -54,7 +55,18 @@ def test_a_row_has_all_fields_of_a_record() -> None:
         "judge_calls": "2",
         "error": "",
         "answer": "No idea.",
+        "agent": "chat",
+        "turns": "",
+        "tool_calls": "",
+        "activated": "",
     }
+
+
+def test_rows_of_agents_tell_what_they_did() -> None:
+    baseline, skill = rows(csv_text(agent_run(cases=1)))
+    assert (skill["agent"], skill["model"], skill["model_id"]) == ("loop", "haiku", "id-of-haiku")
+    assert (skill["turns"], skill["tool_calls"], skill["activated"]) == ("5", "4", "true")
+    assert (baseline["turns"], baseline["activated"]) == ("4", "")
 
 
 def test_a_cost_has_no_exponent_and_no_float_noise() -> None:
@@ -89,8 +101,9 @@ def test_a_formula_behind_what_nobody_sees_is_none(hidden: str) -> None:
 
 @pytest.mark.parametrize("bad", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1"])
 def test_no_column_holds_a_formula(bad: str) -> None:
+    others = ("checks", "cost", "activity")
     texts: dict[str, Any] = {
-        field.name: bad for field in fields(Record) if field.name not in ("checks", "cost")
+        field.name: bad for field in fields(Record) if field.name not in others
     }
     record = made_record("gate", "case-0", "haiku", "skill", 1)
     record = replace(record, **texts, checks=(Grade(bad, False, bad),))

@@ -12,6 +12,7 @@ from pytest_upskill.reports.export.spans import Known, TrialKey, run_span, trial
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.records import Grade
+from support.agent_runs import agent_run
 from support.made import STARTED, made_record, made_run
 
 ADDRESS = "https://user:secret@api.example/v1"
@@ -55,6 +56,23 @@ def test_a_span_has_the_names_of_the_conventions() -> None:
             "gen_ai.evaluation.score.label": "pass",
         },
     )
+
+
+def test_a_trial_of_an_agent_is_a_span_of_an_agent() -> None:
+    _, span = trial_spans(agent_run(cases=1), Known({"loop/haiku": SPEC}))
+    assert span.name == "invoke_agent loop"
+    expected = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": "loop",
+        "gen_ai.request.model": "id-of-haiku",
+        "gen_ai.provider.name": "anthropic",
+        "upskill.agent": "loop",
+        "upskill.model": "haiku",
+        "upskill.turns": 5,
+        "upskill.tool_calls": 4,
+        "upskill.activated": True,
+    }
+    assert {name: span.attributes.get(name) for name in expected} == expected
 
 
 def test_several_questions_of_a_trial_are_one_span_from_the_first_to_the_last() -> None:

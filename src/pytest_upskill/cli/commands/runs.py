@@ -24,6 +24,7 @@ from ...results.from_json import read_run, unpacked
 from ...results.history import KeptRun, find, short_ids
 from ...results.run_comparison import RunComparison, compare_runs
 from ...results.upskill_runs import UpskillRun, all_runs, upskill_runs
+from ...trials.subject import Subject
 from ..command_table import USAGE, Command, add_command
 from ..output import stdout_look
 from ..project import runs_folder
@@ -119,12 +120,15 @@ def _entries(
             damaged.append(one_line(f"{error.where}: {error.problem}", 200))
             continue
         for row in head.rows:
-            if _is_wanted(row.skill, given.skill) and _is_wanted(row.model, given.model):
+            names = (row.model, Subject.of(row.agent, row.model).model)
+            if _is_wanted([row.skill], given.skill) and _is_wanted(names, given.model):
                 yield Entry(kept_run.id, short[kept_run.id], head.started, head.commit, row)
 
 
-def _is_wanted(name: str, patterns: Sequence[str] | None) -> bool:
-    return not patterns or any(name == one or fnmatchcase(name, one) for one in patterns)
+def _is_wanted(names: Sequence[str], patterns: Sequence[str] | None) -> bool:
+    """By any of its names: an agent on a model is found by its label, or by its model."""
+    pairs = [(name, pattern) for name in names for pattern in patterns or ()]
+    return not patterns or any(name == one or fnmatchcase(name, one) for name, one in pairs)
 
 
 def _written(given: argparse.Namespace, entries: Sequence[Entry]) -> list[str]:

@@ -6,6 +6,7 @@
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
@@ -18,6 +19,7 @@ from ...results.verdict import Verdict, signal_lines
 from ...trials.records import Record
 from ...trials.trial import Arm
 from ..markdown import escaped
+from .transcripts import safe_names, transcript_text
 
 # Their viewer compares the first with the second.
 CONFIGURATIONS: Final[Mapping[Arm, str]] = {
@@ -104,11 +106,17 @@ def _run_files(record: Record) -> Iterable[tuple[str, str]]:
     """A trial without a grade has no grading.json, so that their aggregator skips it."""
     if record.output is not None:
         yield "outputs/answer.md", record.output
+    yield from _left_behind(record)
     if record.outcome == "errored":
         yield "outputs/error.txt", record.error or ""
         return
-    results = _expectations(record)
-    metrics: dict[str, Any] = {"tool_calls": {}, "total_tool_calls": 0, "total_steps": 1}
+    results, done = _expectations(record), record.activity
+    calls = Counter(turn.tool for turn in record.transcript if turn.kind == "call")
+    metrics: dict[str, Any] = {
+        "tool_calls": dict(calls),
+        "total_tool_calls": done.tool_calls if done else 0,
+        "total_steps": done.turns if done else 1,
+    }
     if record.tokens is not None:  # else their aggregator counts these as tokens
         metrics["output_chars"] = len(record.output or "")
     grading = {
@@ -120,6 +128,15 @@ def _run_files(record: Record) -> Iterable[tuple[str, str]]:
     }
     yield "grading.json", _json(grading)
     yield "timing.json", _json(_timing(record))
+
+
+def _left_behind(record: Record) -> Iterable[tuple[str, str]]:
+    """The texts that an agent wrote, side by side, as their viewer wants it, and its transcript."""
+    texts = {file.path: file.text for file in record.files if file.text is not None}
+    names = safe_names(texts, besides=("answer.md", "error.txt"))
+    yield from ((f"outputs/{names[path]}", text) for path, text in texts.items())
+    if record.transcript:
+        yield "transcript.jsonl", transcript_text(record)
 
 
 def _timing(record: Record) -> dict[str, Any]:

@@ -6,10 +6,11 @@ from typing import Final
 
 from ..._util.texts import one_line, plain
 from ...results.run import RunResults
-from ...results.summary import summarize
+from ...results.summary import Summary, summarize
 from ...results.verdict import Verdict
 from ...settings import Score
 from ...trials.records import Record
+from ...trials.subject import CHAT
 
 Property = tuple[str, str]
 _LONGEST_NAME: Final = 200
@@ -22,9 +23,12 @@ def case_properties(records: Sequence[Record], score: Score = "pass") -> Iterato
     row = summarize(records, first.skill, first.model, model_id="", not_run=0, score=score)
     yield "upskill_skill", first.skill
     yield "upskill_model", first.model
+    if first.agent != CHAT:
+        yield "upskill_agent", first.agent
     yield from _known(
         "upskill_",
         {
+            **_of_agents(row),
             "baseline_rate": row.arm("baseline").rate,
             "skill_rate": row.arm("skill").rate,
             "lift": row.lift,
@@ -72,8 +76,21 @@ def _of_pair(results: RunResults, verdict: Verdict) -> Iterator[Property]:
             "baseline_score": row.arm("baseline").score,
             "skill_score": row.arm("skill").score,
             **_lifts(verdict),
+            **_of_agents(row),
         },
     )
+
+
+def _of_agents(row: Summary) -> dict[str, float | None]:
+    used = row.activation
+    return {
+        "baseline_turns": row.arm("baseline").turns,
+        "skill_turns": row.arm("skill").turns,
+        "baseline_tool_calls": row.arm("baseline").tool_calls,
+        "skill_tool_calls": row.arm("skill").tool_calls,
+        "activated": used.count if used else None,
+        "activated_trials": used.trials if used else None,
+    }
 
 
 def _lifts(verdict: Verdict) -> dict[str, float | None]:

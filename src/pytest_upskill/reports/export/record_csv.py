@@ -8,6 +8,7 @@ from typing import Final
 from ..._util.texts import plain
 from ...results.run import RunResults
 from ...trials.records import Record
+from ...trials.subject import Subject
 
 COLUMNS: Final = (
     "skill",
@@ -30,6 +31,10 @@ COLUMNS: Final = (
     "judge_calls",
     "error",
     "answer",
+    "agent",
+    "turns",
+    "tool_calls",
+    "activated",
 )
 _LONGEST: Final = 32_000  # a spreadsheet's cell holds 32,767 units of UTF-16
 # Not expected by programs that read CSV: controls but tab and newlines, lone surrogates.
@@ -53,10 +58,11 @@ def csv_text(results: RunResults) -> str:
 
 def _row(record: Record, model_id: str) -> list[str | int | float | None]:
     failed = [grade.check for grade in record.checks if not grade.passed]
+    done = record.activity
     return [
         record.skill,
         record.case,
-        record.model,
+        Subject.of(record.agent, record.model).model,
         model_id,
         record.arm,
         record.run,
@@ -74,6 +80,10 @@ def _row(record: Record, model_id: str) -> list[str | int | float | None]:
         record.judge_calls,
         record.error or "",
         record.output or "",
+        record.agent,
+        done.turns if done else None,
+        done.tool_calls if done else None,
+        None if done is None or done.activated is None else str(done.activated).lower(),
     ]
 
 

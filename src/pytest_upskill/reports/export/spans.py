@@ -14,6 +14,7 @@ from ...models import ModelSpec
 from ...results.run import RunResults
 from ...trials.answer import Answer
 from ...trials.records import Record
+from ...trials.subject import CHAT, Subject
 from ...trials.trial import Arm, Trial
 
 Value = str | bool | int | float | list[str]
@@ -85,12 +86,13 @@ def trial_spans(results: RunResults, known: Known) -> Iterator[SpanData]:
         model_id = results.model_ids.get(record.model, record.model)
         start, end = _times(results, answers)
         yield SpanData(
-            f"chat {one_line(model_id, 100)}",
+            _name(record, model_id),
             start,
             end,
             _valid(
                 {
                     **_model(model_id, known.specs.get(record.model)),
+                    **_agent(record),
                     **_usage(record, answers),
                     **_trial(record),
                     **(_content(results, record) if known.content else {}),
@@ -99,6 +101,28 @@ def trial_spans(results: RunResults, known: Known) -> Iterator[SpanData]:
             tuple(map(_valid, _evaluations(record, with_reasons=known.content))),
             one_line(record.error or "", 500) if record.outcome == "errored" else None,
         )
+
+
+def _name(record: Record, model_id: str) -> str:
+    if record.agent == CHAT:
+        return f"chat {one_line(model_id, 100)}"
+    return f"invoke_agent {one_line(record.agent, 100)}"
+
+
+def _agent(record: Record) -> dict[str, Value]:
+    """The conventions' names for an agent; nothing for a plain completion."""
+    if record.agent == CHAT:
+        return {}
+    attributes: dict[str, Value] = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": record.agent,
+        "upskill.agent": record.agent,
+    }
+    if done := record.activity:
+        attributes |= {"upskill.turns": done.turns, "upskill.tool_calls": done.tool_calls}
+        if done.activated is not None:
+            attributes["upskill.activated"] = done.activated
+    return attributes
 
 
 def _times(results: RunResults, answers: list[Answer]) -> tuple[int, int]:
@@ -147,7 +171,7 @@ def _trial(record: Record) -> dict[str, Value]:
     attributes: dict[str, Value] = {
         "upskill.skill": record.skill,
         "upskill.case": record.case,
-        "upskill.model": record.model,
+        "upskill.model": Subject.of(record.agent, record.model).model,
         "upskill.arm": record.arm,
         "upskill.run": record.run,
         "upskill.outcome": record.outcome,

@@ -28,9 +28,13 @@ def transcript_files(results: RunResults) -> Iterator[tuple[str, str]]:
     }
     for record in known:
         folder = f"{skills[record.skill]}/{tests[record.skill][_test(record)]}"
-        lines = [_head(record), *(turn.to_json() for turn in record.transcript)]
-        text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
-        yield f"{folder}/{record.arm}-{record.run}.jsonl", text
+        yield f"{folder}/{record.arm}-{record.run}.jsonl", transcript_text(record)
+
+
+def transcript_text(record: Record) -> str:
+    """Which trial it is, then a line for each turn."""
+    lines = [_head(record), *(turn.to_json() for turn in record.transcript)]
+    return "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
 
 
 def _test(record: Record) -> str:
@@ -52,10 +56,12 @@ def _head(record: Record) -> dict[str, Any]:
     }
 
 
-def safe_names(names: Iterable[str]) -> dict[str, str]:
-    """A name for each that any file system takes, and none the same if letter case is ignored."""
+def safe_names(names: Iterable[str], besides: Iterable[str] = ()) -> dict[str, str]:
+    """A name for each that any file system takes, and none the same if letter case is ignored,
+    nor one of those that are there ``besides``.
+    """
     found: dict[str, str] = {}
-    taken: set[str] = set()
+    taken = {name.casefold() for name in besides}
     for name in dict.fromkeys(names):
         base = _UNSAFE.sub("-", name)[:_LONGEST].strip(" .") or "unnamed"
         base = safe = f"_{base}" if _DEVICES.match(base) else base

@@ -11,6 +11,7 @@ from typing import Any, Final
 from ..._util.git import Commit
 from ..._util.texts import harmless, one_line
 from ...results.history import Row
+from ...trials.subject import Subject
 from ..export.record_csv import safe_cell
 from ..numbers import Measured, Number, key_numbers
 
@@ -59,6 +60,7 @@ def entry_data(entry: Entry) -> dict[str, Any]:
         "commit": entry.commit and entry.commit.id,
         "dirty": entry.commit and entry.commit.dirty,
         **asdict(entry.row),
+        "model": Subject.of(entry.row.agent, entry.row.model).model,
     }
     for number in key_numbers():
         data |= {key: v for key, v in number.values(entry.measured).items() if key not in data}
