@@ -104,6 +104,13 @@ def test_a_new_kind_of_report_is_one_entry(
     assert Path("notes.txt").read_text() == "[]"
 
 
+def test_transcripts_are_not_in_the_files_of_a_run(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["report", "--help"])
+    assert "--benchmark" in (shown := capsys.readouterr().out)
+    assert "transcripts" not in shown
+
+
 def test_pytest_has_an_option_for_every_report() -> None:
     assert set(REPORTS) <= FLAGS.keys()
     assert not any(report_paths(Settings()).values())

@@ -17,6 +17,7 @@ from pytest_upskill.results.history import keep, runs
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.to_json import results_bytes
 from pytest_upskill.settings import Gates
+from support.agent_runs import agent_run
 from support.kit import write_script, write_skill
 from support.made import STARTED, helps, made_record, made_run
 from support.terminal import run_on_terminal, seen
@@ -391,3 +392,18 @@ def test_two_real_runs_are_compared(
     text = shown(capsys, "compare", order[0].id, order[1].id)
     assert "1 fell: open-gate (100% → 0%)" in text
     assert "no change shown" in text
+
+
+def test_agents_are_listed_by_their_label_and_found_by_their_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    keep(agent_run(cases=12, also=("haiku", "opus")), tmp_path / ".upskill/runs", BIG)
+    _, *lines = shown(capsys, "-m", "haiku").splitlines()[:3]
+    assert [("loop/haiku" in line) for line in lines] in ([True, False], [False, True])
+    assert "opus" not in "".join(lines)
+    only = shown(capsys, "-m", "loop/*", "--json")
+    (entry,) = json.loads(only)["rows"]
+    assert (entry["agent"], entry["model"], entry["activated"]) == ("loop", "haiku", 12)
+    assert "loop/haiku" in shown(capsys, "show", "last")
+    assert "tool calls of an agent" in shown(capsys, "--plot", "--metric", "tool-calls")

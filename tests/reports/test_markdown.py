@@ -22,6 +22,7 @@ from pytest_upskill.reports.markdown import (
 )
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.trials.records import Grade
+from support.agent_runs import agent_run
 from support.made import accepted_count, helps, made_record, made_run
 
 HOSTILE = (
@@ -291,3 +292,8 @@ def test_an_interrupted_run_did_not_pass() -> None:
     assert f"**Interrupted:**\n\n{text}" in markdown_summary(run)
     failed = markdown_summary(run, failed=1)
     assert f"**Failed:**\n\n- 1 test failed or had errors\n{text}" in failed
+
+
+def test_a_failed_case_of_an_agent_tells_what_it_did() -> None:
+    text = markdown_summary(agent_run(cases=1, passes=lambda *_: False))
+    assert "5 turns, 4 tool calls, opened the skill." in text

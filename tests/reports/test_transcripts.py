@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.reports.export.transcripts import safe_names, transcript_files
-from pytest_upskill.reports.writers import RUN_REPORTS, Finished, write_all
+from pytest_upskill.reports.writers import REPORTS, Finished, write_all
 from pytest_upskill.trials.transcript import Turn
 from support.agent_runs import agent_run
 from support.made import made_run
@@ -40,7 +40,7 @@ def test_any_text_is_one_line_and_reads_back(tmp_path: Path) -> None:
     made = replace(
         results, records=tuple(replace(one, transcript=turns) for one in results.records)
     )
-    report = RUN_REPORTS["transcripts_folder"]
+    report = REPORTS["transcripts_folder"]
     (path,) = report.write(tmp_path / "t", Finished(made, "", ()))
     assert path == tmp_path / "t"
     (file, _) = sorted(path.rglob("*.jsonl"))
@@ -51,7 +51,7 @@ def test_any_text_is_one_line_and_reads_back(tmp_path: Path) -> None:
 def test_nothing_is_written_without_agents(tmp_path: Path) -> None:
     folder = tmp_path / "t"
     run = Finished(made_run(), "", ())
-    done = write_all([("x", lambda: RUN_REPORTS["transcripts_folder"].write(folder, run))])
+    done = write_all([("x", lambda: REPORTS["transcripts_folder"].write(folder, run))])
     assert done.paths == []
     assert not folder.exists()
 

@@ -1,10 +1,15 @@
 """The note about files of a skill that no model saw."""
 
+from dataclasses import replace
+
 import pytest
 
+from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.unseen import unseen_notes
 from pytest_upskill.skills.skill import UnseenFile
 from pytest_upskill.trials.plan import SkillInfo
+from support.agent_runs import agent_run
+from support.made import made_run
 
 BIG = "no room in 20,000 tokens"
 
@@ -52,3 +57,14 @@ def test_names_are_safe_to_print() -> None:
     assert "\x1b" not in note
     assert "\n" not in note
     assert len(note) < 300
+
+
+def test_agents_have_all_files_of_a_skill() -> None:
+    def notes(results: RunResults) -> list[str]:
+        lacking = replace(results.skills[0], unseen_files=(UnseenFile("a.md"),))
+        return replace(results, skills=(lacking,)).notes()
+
+    assert notes(agent_run()) == []
+    (note,) = notes(agent_run(also=("haiku",)))
+    assert note == "gate: 1 file of this skill was not available to plain completions: a.md."
+    assert "to the model: a.md" in notes(made_run())[0]

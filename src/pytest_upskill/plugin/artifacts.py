@@ -20,7 +20,7 @@ from ..errors import Setting, SettingsError, shown
 from ..reports import writers
 from ..reports.export.junit_properties import case_properties, suite_properties
 from ..reports.markdown import annotations
-from ..reports.writers import RUN_REPORTS, Writer, report_paths
+from ..reports.writers import REPORTS, Writer, report_paths
 from ..results import history
 from ..results.accepted import RESULTS_NAME
 from ..results.regressions import AcceptedComparison, Compared
@@ -51,7 +51,7 @@ _WHERE: Final = (
 
 def require_apart(settings: Settings, skills: Iterable[SkillSource], config: pytest.Config) -> None:
     """Every file of a run has a path of its own."""
-    outputs = report_paths(settings, RUN_REPORTS) | {"record_file": settings.record_file}
+    outputs = report_paths(settings) | {"record_file": settings.record_file}
     others = list[tuple[str, Path]]()
     for setting in ("replay_file", "tests_file", "runs_folder"):
         if path := getattr(settings, setting):
@@ -80,9 +80,9 @@ def _require_outside(transcripts: Path | None, skill: SkillSource) -> None:
 
 def require_outputs(settings: Settings) -> None:
     """Find out before the run, not after it, that a file can't be written."""
-    files = report_paths(settings, RUN_REPORTS) | {"record_file": settings.record_file}
+    files = report_paths(settings) | {"record_file": settings.record_file}
     for setting, file in files.items():
-        folder = setting in RUN_REPORTS and RUN_REPORTS[setting].is_folder
+        folder = setting in REPORTS and REPORTS[setting].is_folder
         if file and (problem := why_unwritable(file, folder=folder)):
             raise SettingsError(setting, problem, "Check the path.", value=shown(file))
     if settings.record_file and settings.record_file.is_file():

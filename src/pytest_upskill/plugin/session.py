@@ -19,7 +19,6 @@ from ..models.names import PROVIDERS
 from ..models.prices import parse_prices
 from ..reports.markdown import markdown_summary
 from ..reports.writers import (
-    RUN_REPORTS,
     Finished,
     report_paths,
     report_writers,
@@ -458,7 +457,7 @@ class UpskillRun:
         failed = self._session.testsfailed if self._session else 0
         text = markdown_summary(results, notes, failed)
         run = Finished(results, text, self._notes(results, ledger, engine))
-        done.append(write_all(report_writers(run, report_paths(self.settings, RUN_REPORTS))))
+        done.append(write_all(report_writers(run, report_paths(self.settings))))
         done.append(
             write_all(artifacts.recording(self.settings, ledger, engine, self._config.rootpath))
         )

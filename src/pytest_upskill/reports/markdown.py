@@ -16,7 +16,7 @@ from ..results.verdict import Verdict, signal_lines, sweet_spot
 from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
 from ..trials.trial import Arm
-from .numbers import Measured, Number, checks_words, shown_numbers
+from .numbers import Measured, Number, activity_words, checks_words, shown_numbers
 
 MARKER: Final = "<!-- pytest-upskill -->"  # by which a job finds its own comment
 LIMIT: Final = 60_000  # GitHub refuses comments of more than 65,536 characters
@@ -230,6 +230,8 @@ def _answer(records: list[Record]) -> Iterator[str]:
     if first.output is not None:
         yield f"Answer {_ARMS[first.arm]}, run {first.run}:"
         yield fenced(shortened(first.output, _ANSWER_LIMIT))
+    if first.activity:
+        yield f"{activity_words(first.activity).capitalize()}."
     reasons = [first.error] if first.error else []
     reasons += [f"{grade.check}: {grade.reason}" for grade in first.checks if not grade.passed]
     if reasons:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Final
 
 from .._util.texts import (
+    counted,
     dollars,
     percent,
     points,
@@ -19,6 +20,7 @@ from .._util.texts import (
 from ..results.summary import ArmSummary, checks_of
 from ..results.verdict import Verdict
 from ..settings import Score
+from ..trials.activity import Activity
 from ..trials.records import Record
 from ..trials.trial import Arm
 
@@ -256,6 +258,14 @@ def checks_words(records: Iterable[Record], arm: Arm) -> str:
     if not found or found[1] < _MANY:
         return ""
     return f", {short(found[0])} of {short(found[1])} checks"
+
+
+def activity_words(done: Activity) -> str:
+    """``5 turns, 4 tool calls, opened the skill``: what an agent did in a trial."""
+    parts = [counted(done.turns, "turn"), counted(done.tool_calls, "tool call")]
+    if done.activated is not None:
+        parts.append("opened the skill" if done.activated else "did not open the skill")
+    return ", ".join(parts)
 
 
 def growth(change: float, times: str = "×") -> str:

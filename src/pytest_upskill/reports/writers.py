@@ -103,6 +103,7 @@ class Report:
     what: str
     write: Callable[[Path, Finished], Sequence[Path]]
     is_folder: bool = False
+    of_run: bool = False  # only a run can write it: its files lack what is needed
 
 
 def _page(run: Finished) -> str:
@@ -111,7 +112,7 @@ def _page(run: Finished) -> str:
     return html_report(run.results, run.notes)
 
 
-# Kinds that pytest and `report` both write, by the setting that says where.
+# All kinds, by the setting that says where to write one. pytest and `report` both use this.
 REPORTS: Final[Mapping[str, Report]] = {
     "json_file": Report(
         "all results as JSON", lambda file, run: write_report(file, results_bytes(run.results))
@@ -130,28 +131,25 @@ REPORTS: Final[Mapping[str, Report]] = {
         lambda folder, run: add_benchmark(folder, run.results),
         is_folder=True,
     ),
-}
-# Those that only a run can write: its files lack what they need.
-RUN_REPORTS: Final[Mapping[str, Report]] = {
-    **REPORTS,
     "transcripts_folder": Report(
         "the transcripts of agents, a file of JSON lines for each trial",
         lambda folder, run: write_transcripts(folder, run.results),
         is_folder=True,
+        of_run=True,
     ),
 }
 
 
-def report_paths(settings: object, kinds: Mapping[str, Report] = REPORTS) -> dict[str, Path | None]:
-    """Where each report goes, by its setting: an attribute of ``settings``."""
-    return {setting: getattr(settings, setting) for setting in kinds}
+def report_paths(settings: object) -> dict[str, Path | None]:
+    """Where each report goes, by its setting: an attribute of ``settings``, if it can be wanted."""
+    return {setting: getattr(settings, setting, None) for setting in REPORTS}
 
 
 def report_writers(run: Finished, wanted: Mapping[str, Path | None]) -> Iterator[Writer]:
     """``wanted`` is where each report goes, by its setting."""
     for setting, path in wanted.items():
         if path is not None:
-            yield setting, partial(RUN_REPORTS[setting].write, path, run)
+            yield setting, partial(REPORTS[setting].write, path, run)
 
 
 def write_report(file: Path, content: str | bytes) -> list[Path]:

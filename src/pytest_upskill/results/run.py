@@ -16,6 +16,7 @@ from ..settings import Gates
 from ..stats import LEVEL, plan_level
 from ..trials.plan import PlannedCase, SkillInfo, Unmatched
 from ..trials.records import Record
+from ..trials.subject import CHAT
 from .regressions import AcceptedComparison, Standing, compare_all, compared
 from .summary import Summary, repeat_notes, summarize
 from .unmatched import unmatched_reasons
@@ -239,8 +240,15 @@ class RunResults:
             *self.untested_notes,
             *self.subset_notes,
             *repeat_notes(self.summaries),
-            *unseen_notes(self.skills, spell),
+            *self._unseen_notes(spell),
         ]
+
+    def _unseen_notes(self, spell: Spell | None) -> list[str]:
+        """An agent has all files of a skill."""
+        plain = {test.skill for test in self.tests if test.agent == CHAT}
+        skills = [skill for skill in self.skills if skill.name in plain]
+        mixed = any(test.agent != CHAT for test in self.tests)
+        return unseen_notes(skills, spell, "plain completions" if mixed else "the model")
 
     def _is_failed(self, test: PlannedCase) -> bool:
         if any(record.outcome == "errored" for record in self.records_of(test)):

@@ -14,7 +14,9 @@ _LONGEST_NAME: Final = 100
 _MOST_SKILLS: Final = 3  # more of them share one note
 
 
-def unseen_notes(skills: Sequence[SkillInfo], spell: Spell | None = None) -> list[str]:
+def unseen_notes(
+    skills: Sequence[SkillInfo], spell: Spell | None = None, whom: str = "the model"
+) -> list[str]:
     """Without these files a skill was not measured as an agent would use it.
 
     With ``spell``, the notes name the setting that helps.
@@ -22,15 +24,15 @@ def unseen_notes(skills: Sequence[SkillInfo], spell: Spell | None = None) -> lis
     lacking = [skill for skill in skills if skill.unseen_files]
     if len(lacking) > _MOST_SKILLS:
         files = [(f"{skill.name}/", file) for skill in lacking for file in skill.unseen_files]
-        return [_note(f"of {len(lacking)} skills", files, spell)]
+        return [_note(f"of {len(lacking)} skills", files, spell, whom)]
     return [
         f"{one_line(skill.name, _LONGEST_NAME)}: "
-        + _note("of this skill", [("", file) for file in skill.unseen_files], spell)
+        + _note("of this skill", [("", file) for file in skill.unseen_files], spell, whom)
         for skill in lacking
     ]
 
 
-def _note(of: str, files: Sequence[tuple[str, UnseenFile]], spell: Spell | None) -> str:
+def _note(of: str, files: Sequence[tuple[str, UnseenFile]], spell: Spell | None, whom: str) -> str:
     were, them = ("was", "it") if len(files) == 1 else ("were", "them")
     shown = files[:_MOST_NAMES]
     groups = [
@@ -41,7 +43,7 @@ def _note(of: str, files: Sequence[tuple[str, UnseenFile]], spell: Spell | None)
     how = ""
     if spell and any(file.reason is None for _, file in files):
         how = f"; {spell('references')} puts {them} in context"
-    what = f"{counted(len(files), 'file')} {of} {were} not available to the model"
+    what = f"{counted(len(files), 'file')} {of} {were} not available to {whom}"
     return f"{what}: {', '.join([*groups, *more])}{how}."
 
 

@@ -48,6 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="results of pytest --skill-json, or kept runs",
     )
     for setting, report in REPORTS.items():
+        if report.of_run:
+            continue
         parser.add_argument(
             f"--{setting.partition('_')[0]}",
             dest=setting,

@@ -9,6 +9,7 @@ from ..._util.texts import counted, one_line, shortened, visible
 from ...trials.answer import AnswerFile
 from ...trials.records import Record
 from ...trials.transcript import Transcript, Turn
+from ..numbers import activity_words
 from .layout import Look
 
 Line = tuple[str, str, str]  # a prefix, the text, the prefix of its other lines if it is wrapped
@@ -31,12 +32,8 @@ _ROOM: Final = {1: _Room(3, 12, 300, 20, whole=False), 2: _Room(30, 100, 1500, 5
 
 
 def activity_line(record: Record) -> Iterator[Line]:
-    """``5 turns, 4 tool calls, opened the skill``."""
-    if done := record.activity:
-        parts = [counted(done.turns, "turn"), counted(done.tool_calls, "tool call")]
-        if done.activated is not None:
-            parts.append("opened the skill" if done.activated else "did not open the skill")
-        yield "  ", f"Agent: {', '.join(parts)}", "    "
+    if record.activity:
+        yield "  ", f"Agent: {activity_words(record.activity)}", "    "
 
 
 def trial_lines(record: Record, look: Look) -> Iterator[Line]:
@@ -68,6 +65,8 @@ def _files(files: Sequence[AnswerFile], room: _Room) -> Iterator[Line]:
 
 def _turns(record: Record, room: _Room) -> Iterator[Line]:
     turns = _without_answer(record)
+    if not room.whole:  # what it was told and asked is known
+        turns = tuple(turn for turn in turns if turn.kind not in ("system", "user"))
     last = max((turn.reply for turn in turns), default=0)
     shown = [turn for turn in turns if turn.reply > last - room.replies][-room.turns :]
     if not shown:

@@ -1,0 +1,95 @@
+"""An agent on a model goes by its label through history, merging, comparing and accepting."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from pytest_upskill.results.accepted import (
+    ModelResults,
+    case_result,
+    read_results,
+    updated,
+    write_results,
+)
+from pytest_upskill.results.from_json import read_run
+from pytest_upskill.results.history import keep, newest, read_head
+from pytest_upskill.results.merging import Source, merged
+from pytest_upskill.results.regressions import compare_all
+from pytest_upskill.results.run import RunResults
+from pytest_upskill.results.run_comparison import compare_runs
+from pytest_upskill.results.verdict import sweet_spot
+from pytest_upskill.trials.plan import Count, Expectation
+from support.agent_runs import agent_run
+
+BIG = 10**9
+BOTH = agent_run(cases=6, opens=lambda case, _: case < 5, also=("haiku",))
+
+
+def test_the_history_keeps_agents_apart(tmp_path: Path) -> None:
+    file = keep(BOTH, tmp_path, BIG)
+    loop, chat = read_head(file).rows
+    assert (loop.agent, loop.model, loop.model_id) == ("loop", "loop/haiku", "id-of-haiku")
+    assert (chat.agent, chat.model) == ("chat", "haiku")
+    assert (loop.activated, loop.activated_trials, loop.skill_turns) == (5, 6, 4 + 5 / 6)
+    assert (chat.activated, chat.skill_turns) == (None, None)
+    assert loop.of == chat.of == 6
+    assert list(newest(tmp_path)["gate"]) == ["loop/haiku", "haiku"]
+    assert all(not record.transcript for record in read_run(file).records)
+
+
+def test_shards_of_agents_are_merged() -> None:
+    def shard(model: str) -> Source:
+        own = replace(
+            BOTH,
+            tests=tuple(test for test in BOTH.tests if test.model == model),
+            records=tuple(one for one in BOTH.records if one.model == model),
+        )
+        return Source(f"{model}.json", own)
+
+    whole, _ = merged([shard("loop/haiku"), shard("haiku")])
+    assert whole.verdicts == BOTH.verdicts
+
+
+def test_runs_of_agents_are_compared_by_their_label() -> None:
+    worse = agent_run(cases=6, passes=lambda *_: False, also=("haiku",))
+    pairs = compare_runs(BOTH, worse).pairs
+    assert [pair.model for pair in pairs] == ["loop/haiku", "haiku"]
+    assert compare_runs(agent_run(agent="codex"), agent_run()).pairs == ()
+
+
+def accepted(results: RunResults, folder: Path) -> dict[str, ModelResults]:
+    for label in ("loop/haiku", "haiku"):
+        cases = {
+            test.case: found
+            for test in results.tests
+            if test.model == label and (found := case_result(results.records_of(test), test.digest))
+        }
+        now = ModelResults("id", "2026-01-01", "0" * 12, cases)
+        write_results(folder, updated(read_results(folder), label, now, set(cases)))
+    return dict(read_results(folder))
+
+
+def test_accepted_results_of_an_agent_are_its_own(tmp_path: Path) -> None:
+    found = accepted(BOTH, tmp_path)
+    assert list(found) == ["haiku", "loop/haiku"]
+    assert '"loop/haiku": {' in (tmp_path / "skill_results.json").read_text()
+
+
+def test_only_the_agent_that_got_worse_regressed() -> None:
+    def passes(_case: int, model: str, arm: str, _run: int) -> bool:
+        return arm == "skill" and model == "haiku"
+
+    results = agent_run(cases=6, passes=passes, also=("haiku",))
+    was = Expectation(Count(1, 1), "2026-01-01", 6)
+    tests = [replace(test, expected=was) for test in results.tests]
+    found = {one.model: one for one in compare_all(tests, results.records_of)}
+    assert len(found["loop/haiku"].regressed) == 6
+    assert not found["haiku"].regressed
+
+
+def test_the_sweet_spot_names_the_agent() -> None:
+    records = tuple(
+        replace(one, cost=0.001 if one.agent == "loop" else 0.1) for one in BOTH.records
+    )
+    assert sweet_spot(replace(BOTH, records=records).verdicts) == (
+        "loop/haiku with the skill (83%) is the best and the cheapest."
+    )
