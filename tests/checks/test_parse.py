@@ -202,6 +202,7 @@ EACH: dict[str, Any] = {
     "stop": "end",
     "files": {"a.md": {"contains": ["a"], "json": True}, "*.txt": "absent"},
     "unchanged": "b.md",
+    "command": ["make", {"run": "make test", "contains": "ok", "hidden_files": {"a": "b"}}],
     "tools_used": "bash",
     "tools_not_used": "web",
     "tool_order": ["read", "write"],

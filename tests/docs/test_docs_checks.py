@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pytest_upskill.agents.port import Ran
 from pytest_upskill.checks import KINDS, grade, load_checked_cases, parse_checks
 from pytest_upskill.checks.parse import RESERVED, GroupForm
 from pytest_upskill.checks.workspace import Workspace
@@ -38,6 +39,8 @@ def agent_of(cell: str) -> Answer | None:
             turns = tuple(Turn("call", "{}", tool) for tool in named)
         case "ran":
             turns = (Turn("call", json.dumps({"cmd": named}), "shell"),)
+        case "prints":
+            return Answer(named[0], workspace=b"kept", activity=activity)
         case "opened" | "not":
             activity = Activity(activated=what == "opened")
         case "read":
@@ -85,7 +88,9 @@ def test_example_passes_and_fails_as_the_table_says(
     checks = parse_checks(expected, KINDS, ())
     for cell, good in ((right, True), (wrong, False)):
         answer = answer_of(cell)
-        grades = grade(checks, answer, workspace=Workspace(answer, START))
+        ran = Ran(0, answer.text.encode())
+        left = Workspace(answer, START, run=lambda *_, ran=ran: ran)
+        grades = grade(checks, answer, workspace=left)
         assert all(one.passed for one in grades) is good
 
 

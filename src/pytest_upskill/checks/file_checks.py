@@ -7,24 +7,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
-from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, create_model
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
 
-from .._util.json_forms import Strict
 from .._util.texts import one_line
 from ..skills.folder import decoded, read_skill_bytes
-from ..trials.answer import Answer, AnswerFile
-from . import data_checks, text_checks
+from ..trials.answer import AnswerFile
 from .check import CheckContext, Kind, Result, Text, quoted
+from .conditions import Condition, ConditionsForm, conditions_in, results_in
 from .workspace import matches, relative
 
-_NOT_OF_FILES: Final = ("max_output_tokens", "max_seconds", "refused", "stop")
-_KINDS: Final[Mapping[str, Kind]] = {
-    kind.name: kind
-    for kind in (*text_checks.KINDS, *data_checks.KINDS)
-    if kind.name not in _NOT_OF_FILES
-}
 # What forbids or limits something holds for every file that a pattern matches; anything else for
 # at least one of them.
 _OF_ALL: Final = ("not_contains", "not_regex", "max_words", "max_chars", "max_bytes")
@@ -35,16 +28,6 @@ _SHORT_FORMS: Final = {True: {"exists": True}, "exists": {"exists": True}} | {
 _BOTH: Final = "a file can't be absent and have something in it, so no answer would pass"
 
 
-class _Argument:
-    """The argument of a kind as the type of a form's field."""
-
-    def __init__(self, kind: Kind) -> None:
-        self._kind = kind
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        return self._kind.argument.core_schema
-
-
 class Expected(NamedTuple):
     """A file to be compared with."""
 
@@ -52,8 +35,8 @@ class Expected(NamedTuple):
     data: bytes
 
 
-class _Whole(Strict):
-    """What may be asked of a file as a whole."""
+class FileForm(ConditionsForm):
+    """What is asked of a file. Its text is checked as that of an answer is."""
 
     exists: bool | None = Field(None, description="Whether it is there.")
     absent: bool | None = Field(None, description="Whether it is not there.")
@@ -63,31 +46,12 @@ class _Whole(Strict):
     max_bytes: Annotated[int, Field(ge=1)] | None = None
 
 
-def _field(name: str) -> str:
-    """Forms have methods of their own, such as ``json``."""
-    return f"text_{name}"
-
-
-if TYPE_CHECKING:
-    FileForm = _Whole
-else:
-    FileForm = create_model(
-        "FileForm",
-        __base__=_Whole,
-        __doc__="What is asked of a file. Its text is checked as that of an answer is.",
-        **{
-            _field(name): (Annotated[Any, _Argument(kind)] | None, Field(None, alias=name))
-            for name, kind in _KINDS.items()
-        },
-    )
-
-
 class Asked(NamedTuple):
     """What is asked of the files that a path or pattern matches."""
 
     path: str
     absent: bool
-    texts: tuple[tuple[Kind, Any], ...] = ()
+    texts: tuple[Condition, ...] = ()
     equals: Expected | None = None
     max_bytes: int | None = None
 
@@ -134,12 +98,8 @@ def _as_form(path: str, form: Any) -> Any:
     return form
 
 
-def _asked(path: str, form: Any, folder: Path | None) -> Asked:
-    texts = tuple(
-        (kind, value)
-        for name, kind in _KINDS.items()
-        if (value := getattr(form, _field(name))) is not None
-    )
+def _asked(path: str, form: FileForm, folder: Path | None) -> Asked:
+    texts = conditions_in(form)
     absent = form.absent is True or form.exists is False
     present = form.absent is False or form.exists is True or form.equals_file or form.max_bytes
     if absent and (present or texts):
@@ -199,18 +159,16 @@ Look = Callable[[AnswerFile], list[Result]]
 
 def _conditions(asked: Asked, context: CheckContext) -> Iterator[tuple[bool, Look]]:
     """What is asked of a file, and whether every match must meet it."""
-    for kind, value in asked.texts:
-        yield kind.name in _OF_ALL, partial(_of_text, context, kind, value)
+    for condition in asked.texts:
+        yield condition[0].name in _OF_ALL, partial(_of_text, context, condition)
     if expected := asked.equals:
         yield False, lambda file: [_equal(file, expected)]
     if most := asked.max_bytes:
         yield True, lambda file: [(file.size <= most, f"{file.size:,} bytes (limit {most:,})")]
 
 
-def _of_text(context: CheckContext, kind: Kind, value: Any, file: AnswerFile) -> list[Result]:
-    answer = Answer(file.text or "")
-    inside = CheckContext(answer, context.case, value, context.case_sensitive, where="the file")
-    results = list(kind.evaluate(inside))
+def _of_text(context: CheckContext, condition: Condition, file: AnswerFile) -> list[Result]:
+    results = results_in(file.text or "", "the file", condition, context)
     if file.text is None:
         why = f"not a text, or too large for one ({file.size:,} bytes), so it can't be searched"
         return [(None, why) for _ in results]
@@ -260,12 +218,12 @@ _PATHS: TypeAdapter[Any] = TypeAdapter(
 
 def _unchanged(context: CheckContext) -> Iterator[Result]:
     workspace = context.workspace
+    made = {file.path for file in workspace.touched if file.change == "made"}
     for pattern in context.value:
-        own = [file for file in workspace.touched if matches(file.path, pattern)]
-        touched = [file for file in own if file.change != "made"]
-        if touched:
-            yield False, f"{_name(touched[0])}: {touched[0].change}"
-        elif any(file not in own for file in workspace.matching(pattern)):
+        changed = [one for one in workspace.changed if matches(one.path, pattern)]
+        if changed:
+            yield False, f"{_name(changed[0])}: {changed[0].change}"
+        elif any(file.path not in made for file in workspace.matching(pattern)):
             yield True, f"{pattern}: unchanged"
         else:
             yield None, f"{pattern}: no such file at the start"

@@ -10,8 +10,10 @@ from ..skills.case import Case
 from ..skills.skill import Skill
 from ..trials.answer import Answer, NoAnswer, Reply
 from ..trials.records import Grade, Record, errored_record, graded_record, with_judge
+from ..trials.task import Task
 from ..trials.trial import Hidden, Rubric, Trial
 from .check import AnyCheck, CheckContext, Result, walk, wants_refusal
+from .command_check import commands_in
 from .judging import JUDGE_MAX_OUTPUT, Ask, Rulings, judge, rubric_of
 from .time_budget import time_budget
 from .workspace import Workspace
@@ -77,12 +79,16 @@ def _hidden(name: str, folder: str, texts: tuple[str, ...]) -> Hidden:
     return Hidden(tuple(filter(None, names)), tuple(filter(None, texts)))
 
 
-def records_of(to_grade: Sequence[ToGrade], ask: Ask) -> list[Record]:
-    """The record of each trial. All models are asked at once, then the judge about all answers."""
+def records_of(to_grade: Sequence[ToGrade], ask: Ask, sandbox: str = "auto") -> list[Record]:
+    """The record of each trial. All models are asked at once, then the judge about all answers.
+
+    Commands that check what an agent left behind run in the kind of ``sandbox`` that it had.
+    """
     trials = [one.trial for one in to_grade]
     replies = ask([trial.question for trial in trials])
     ruled = _judged(ask, trials, replies)
-    return [_record(*each) for each in zip(to_grade, replies, ruled, strict=True)]
+    each = zip(to_grade, replies, ruled, strict=True)
+    return [_record(one, reply, rulings, sandbox) for one, reply, rulings in each]
 
 
 def _judged(ask: Ask, trials: Sequence[Trial], replies: Sequence[Reply]) -> list[Rulings | None]:
@@ -96,20 +102,26 @@ def _judged(ask: Ask, trials: Sequence[Trial], replies: Sequence[Reply]) -> list
     return [ruled.get(number) for number in range(len(trials))]
 
 
-def _record(one: ToGrade, reply: Reply, ruled: Rulings | None) -> Record:
+def _record(one: ToGrade, reply: Reply, ruled: Rulings | None, sandbox: str) -> Record:
     if isinstance(reply, NoAnswer):
         return errored_record(one.trial, reply.reason)
-    record = _graded(one, reply, ruled)
+    record = _graded(one, reply, ruled, sandbox)
     return with_judge(record, ruled.calls, ruled.usage) if ruled else record
 
 
-def _graded(one: ToGrade, answer: Answer, ruled: Rulings | None) -> Record:
+def _graded(one: ToGrade, answer: Answer, ruled: Rulings | None, sandbox: str) -> Record:
     if ruled and ruled.problem:
         return errored_record(one.trial, ruled.problem, answer)
     try:
-        task = one.trial.question.task
-        workspace = Workspace(answer, task.files if task else ())
+        workspace = _workspace(answer, one.trial.question.task, sandbox)
         grades = grade(one.checks, answer, ruled.by_text if ruled else {}, one.case, workspace)
     except CheckError as error:
         return errored_record(one.trial, str(error), answer)
     return graded_record(one.trial, answer, grades)
+
+
+def _workspace(answer: Answer, task: Task | None, sandbox: str) -> Workspace:
+    if task is None:
+        return Workspace(answer)
+    run = commands_in(sandbox, task.image, task.needs)
+    return Workspace(answer, task.files, has_setup=bool(task.setup), run=run)

@@ -17,8 +17,17 @@ from .._util.texts import guess
 from ..settings import MOST_RUNS
 from ..skills.case import Case, broken_case, load_cases
 from ..skills.loaded import BrokenCase, LoadedCases
-from . import activity_checks, code_checks, data_checks, file_checks, judging, text_checks
+from . import (
+    activity_checks,
+    code_checks,
+    command_check,
+    data_checks,
+    file_checks,
+    judging,
+    text_checks,
+)
 from .check import AnyCheck, Check, Combined, Kind, Text, quoted, walk
+from .command_check import command_kind
 from .file_checks import files_kind
 from .judging import JUDGE, ToJudge, rubric_of
 from .matching import folded
@@ -28,7 +37,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     kind.name: kind
     for module in (
         *(text_checks, data_checks, code_checks),
-        *(file_checks, activity_checks),
+        *(file_checks, command_check, activity_checks),
         judging,
     )
     for kind in module.KINDS
@@ -87,7 +96,7 @@ def load_checked_cases(
 
 def kinds_of_skill(folder: Path) -> dict[str, Kind]:
     """Kinds whose arguments may name files in the skill's folder."""
-    return {kind.name: kind for kind in (files_kind(folder),)}
+    return {kind.name: kind for kind in (files_kind(folder), command_kind(folder))}
 
 
 def with_checks(

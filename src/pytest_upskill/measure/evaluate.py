@@ -47,7 +47,7 @@ def evaluate_cases(
             planned = planned_case(nodeid, case, trials, settings, compared=case.xfail is None)
             tests.append(replace(planned, trials=()))
             to_grade += [ToGrade(trial, case, checks) for trial in trials if trial.arm in arms]
-    records = records_of(to_grade, ask)
+    records = records_of(to_grade, ask, settings.sandbox)
     prices = {model: price_of(model) for model in models}
     return RunResults(
         started=started,

@@ -523,7 +523,9 @@ def records_of_items(items: Sequence[CaseItem], runs: int, ask: Ask) -> list[lis
         for trial in trials
         if (trial.arm, trial.run) not in item._graded
     ]
-    records = records_of([ToGrade(trial, item.case, item.checks) for item, trial in new], ask)
+    to_grade = [ToGrade(trial, item.case, item.checks) for item, trial in new]
+    sandbox = items[0].parent.run.settings.sandbox if items else "auto"
+    records = records_of(to_grade, ask, sandbox)
     for (item, trial), record in zip(new, records, strict=True):
         item._graded[trial.arm, trial.run] = record
     return [

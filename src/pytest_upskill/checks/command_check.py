@@ -1,0 +1,190 @@
+"""``command``: run after the agent, in a copy of its workspace, in a sandbox of its own.
+
+There is what the skill's scripts need, but neither the skill nor a network: both arms are graded in
+the same place.
+"""
+
+import asyncio
+import os
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Final, NamedTuple
+
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
+
+from .._util.texts import one_line, plain
+from ..agents.needs import mounts_for
+from ..agents.port import Ran, Room, SandboxError, SandboxKind
+from ..agents.snapshot import Workspace as Kept
+from ..agents.snapshot import fill, unpack
+from ..errors import CheckError, SettingsError
+from ..skills.case_forms import FileOfSkill, TextOrFile
+from ..skills.folder import read_skill_bytes
+from ..trials.task import Needs, StartFile
+from .check import CheckContext, Kind, Result, Text, quoted
+from .conditions import Condition, ConditionsForm, conditions_in, results_in
+from .time_budget import not_counted
+from .workspace import Command, Run, relative
+
+_DEFAULT_SECONDS: Final = 60.0
+_MOST_SECONDS: Final = 3600.0
+_FURNISHING: Final = 120.0  # seconds
+_SHOWN: Final = 160  # characters of the output
+
+
+class CommandForm(ConditionsForm):
+    """A command that is run in a copy of the workspace. Its output is checked like an answer."""
+
+    run: Text = Field(description="A command line for the shell.")
+    exit: int | None = Field(0, description="The exit status it must have; null for any.")
+    timeout: Annotated[float, Field(gt=0, le=_MOST_SECONDS, description="In seconds.")] = (
+        _DEFAULT_SECONDS
+    )
+    hidden_files: dict[Annotated[Text, AfterValidator(relative)], TextOrFile] | None = Field(
+        None,
+        description="Files that the agent must not see, added first: path → text, or path → "
+        '{"file": "path in the skill\'s folder"}.',
+    )
+
+
+class Asked(NamedTuple):
+    """A command, and what is asked of its exit status and output."""
+
+    command: Command
+    exit: int | None
+    output: tuple[Condition, ...]
+
+
+def command_kind(folder: Path | None = None) -> Kind:
+    """``command`` of a skill in ``folder``, whose files may be added."""
+
+    def asked(forms: list[CommandForm]) -> list[Asked]:
+        return [_asked(form, folder) for form in forms]
+
+    argument: TypeAdapter[Any] = TypeAdapter(
+        Annotated[
+            list[CommandForm],
+            Field(min_length=1),
+            BeforeValidator(
+                _as_forms, json_schema_input_type=Text | CommandForm | list[Text | CommandForm]
+            ),
+            AfterValidator(asked),
+        ]
+    )
+    return Kind("command", argument, _command, needs_agent=True)
+
+
+def _as_forms(value: Any) -> Any:
+    many = value if isinstance(value, list) else [value]
+    return [{"run": one} if isinstance(one, str) else one for one in many]
+
+
+def _asked(form: CommandForm, folder: Path | None) -> Asked:
+    output = conditions_in(form)
+    if form.exit is None and not output:
+        raise ValueError(f"{quoted(form.run)}: with any exit status, every answer would pass")
+    given = (form.hidden_files or {}).items()
+    hidden = tuple(_hidden(path, text, folder) for path, text in given)
+    return Asked(Command(form.run, form.timeout, hidden), form.exit, output)
+
+
+def _hidden(path: str, given: str | FileOfSkill, folder: Path | None) -> StartFile:
+    if isinstance(given, str):
+        return StartFile(path, given.encode("utf-8", "replace"))
+    if folder is None:
+        raise ValueError(f"{quoted(given.file)} is in no skill's folder")
+    data = read_skill_bytes(folder, given.file)
+    return StartFile(path, data, os.access(folder / given.file, os.X_OK))
+
+
+def _command(context: CheckContext) -> Iterator[Result]:
+    for asked in context.value:
+        name = one_line(asked.command.run, 60)
+        if context.nothing:
+            ran = Ran(0, b"")
+        else:
+            with not_counted():
+                ran = context.workspace.run(asked.command)
+        text = ran.output.decode("utf-8", "replace")
+        if asked.exit is not None:
+            passed, why = _ended(ran, asked)
+            said = one_line(text[-10 * _SHOWN :], None)[-_SHOWN:] if not passed else ""
+            yield passed, f"{name}: {why}{f'; it said: …{said}' if said else ''}"
+        for condition in asked.output:
+            for passed, why in results_in(text, "its output", condition, context):
+                yield passed, f"{name}: {why}"
+
+
+def _ended(ran: Ran, asked: Asked) -> Result:
+    if ran.timed_out:
+        return False, f"no end within {plain(asked.command.timeout)} s"
+    how = f"signal {-ran.exit}" if ran.exit < 0 else f"exit {ran.exit}"
+    passed = ran.exit == asked.exit
+    return passed, how if passed else f"{how}, not {asked.exit}"
+
+
+# How commands run.
+
+
+def commands_in(sandbox: str, image: str, needs: Needs) -> Run:
+    """Runs commands in sandboxes of a kind, by its name, with what a skill's scripts need."""
+
+    def run(packed: bytes, command: Command) -> Ran:
+        try:
+            kind = _kind(sandbox, image)
+            return _wait_for(_ran(kind, image, needs, packed, command))
+        except (SandboxError, SettingsError, ValueError) as error:
+            raise CheckError(f"the command can't be run: {one_line(str(error), 300)}") from None
+        except TimeoutError:
+            raise CheckError("the sandbox of a command was not ready in time") from None
+
+    return run
+
+
+@lru_cache(maxsize=4)
+def _kind(name: str, image: str) -> SandboxKind:
+    from ..agents.sandboxes.choice import kind_of
+
+    return kind_of(name, image)
+
+
+async def _ran(kind: SandboxKind, image: str, needs: Needs, packed: bytes, command: Command) -> Ran:
+    async with asyncio.timeout(command.timeout + _FURNISHING):
+        room = Room(await mounts_for(needs), image=image)
+        sandbox = await kind.open(room)
+        try:
+            await fill(sandbox, _with_hidden(unpack(packed), command.hidden))
+            return await sandbox.run(command.run, timeout=command.timeout)
+        finally:
+            await sandbox.close()
+
+
+def _with_hidden(kept: Kept, hidden: tuple[StartFile, ...]) -> Kept:
+    """Hidden files are there as they are, whatever the agent left in their place."""
+    taken = {file.path for file in hidden}
+    above = {path[:at] for path in taken for at, letter in enumerate(path) if letter == "/"}
+
+    def is_free(path: str, *, folder: bool = False) -> bool:
+        below = any(path.startswith(f"{one}/") for one in taken)
+        return path not in taken and not below and (folder or path not in above)
+
+    return Kept(
+        (*(file for file in kept.files if is_free(file.path)), *hidden),
+        tuple(link for link in kept.links if is_free(link.path)),
+        tuple(path for path in kept.folders if is_free(path, folder=True)),
+    )
+
+
+def _wait_for(running: Coroutine[Any, Any, Ran]) -> Ran:
+    """Grading waits; where a loop is running, as in a notebook, another thread does."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(running)
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, running).result()
+
+
+KINDS: Final = (command_kind(),)
