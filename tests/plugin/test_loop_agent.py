@@ -1,0 +1,98 @@
+"""Our own agent in a whole run: a skill of several files, both arms, in a real sandbox."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.agents import BODY, CODES, SCRIPT, write_files
+from support.kit import write_skill
+from support.loopback import Asked, LoopbackServer, Reply
+from support.sandboxes import needs_bwrap
+
+pytestmark = needs_bwrap
+
+CASE = {
+    "id": "open",
+    "input": "Open the gate.",
+    "context": {"files": {"notes.txt": "The keeper is out."}},
+    "expected": {
+        "contains": ["is open"],
+        "files": {"gate.txt": {"contains": "said the motor to Walrus-4711"}},
+        "skill_activated": True,
+        "references_read": ["references/codes.md"],
+        "scripts_run": ["scripts/open.sh"],
+        "unchanged": ["notes.txt"],
+    },
+}
+
+
+def keeper(asked: Asked) -> Reply:
+    """Can't open the gate without the code in the reference and the script of the skill."""
+    step = len(asked.results)
+    if "<name>gate</name>" not in asked.system:
+        return Reply("No idea.") if step else Reply(calls=(("read", {"path": "notes.txt"}),))
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("skill", {"name": "gate"}),
+        ("bash", {"command": "cat -n /skills/gate/references/codes.md"}),
+    ]
+    if step < 2:
+        return Reply(calls=(calls[step],))
+    if step == 2:
+        code = asked.results[-1].partition("is ")[2].partition(",")[0]
+        command = f"cd /skills/gate && ./scripts/open.sh {code} > /workspace/gate.txt"
+        return Reply(calls=(("bash", {"command": command}),))
+    return Reply("The gate is open.")
+
+
+def write_gate(folder: Path, codes: str = CODES) -> None:
+    write_skill(folder, [CASE], body=BODY)
+    write_files(folder, {"references/codes.md": codes, "scripts/open.sh": SCRIPT})
+    (folder / "scripts/open.sh").chmod(0o755)
+
+
+def run(pytester: pytest.Pytester, server: LoopbackServer, *args: str) -> dict[str, dict[str, Any]]:
+    """The records by their arms."""
+    options = ["--skill", "skills", "--skill-agent", "loop", "--model", "m", *args]
+    options += ["--skill-base-url", f"{server.url}/v1", "--skill-json", "out.json"]
+    result = pytester.runpytest_inprocess(*options)
+    result.assert_outcomes(passed=1)
+    records = json.loads((pytester.path / "out.json").read_text(encoding="utf-8"))["records"]
+    return {record["arm"]: record for record in records}
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_both_arms_of_a_skill_of_several_files(pytester: pytest.Pytester, workers: str) -> None:
+    write_gate(pytester.path / "skills/gate")
+    write_skill(pytester.path / "other/boat", [], body="How to row.")
+    with LoopbackServer(keeper) as server:
+        arms = run(pytester, server, "-n", workers, "--skill-with", "other/boat")
+    skill, baseline = arms["skill"], arms["baseline"]
+    assert (skill["outcome"], baseline["outcome"]) == ("passed", "failed")
+    assert (skill["agent"], skill["model"]) == ("loop", "m")
+    assert (skill["turns"], skill["tool_calls"]) == (4, 3)
+    assert (skill["activated"], skill["opened"]) == (True, ["gate"])
+    assert skill["read"] == ["references/codes.md"]
+    assert skill["scripts"] == ["scripts/open.sh"]
+    assert (baseline["activated"], baseline["opened"]) == (None, [])
+    first = {("<name>gate</name>" in one.system): one for one in server.asked if not one.results}
+    without, with_it = first[False], first[True]
+    start = with_it.system.index("  <skill>\n    <name>gate</name>")
+    end = with_it.system.index("</skill>\n", start) + len("</skill>\n")
+    assert with_it.system[:start] + with_it.system[end:] == without.system
+    assert "<name>boat</name>" in without.system
+    assert with_it.body["messages"][1:] == without.body["messages"][1:]
+
+
+def test_an_edited_reference_asks_the_skill_arm_again(pytester: pytest.Pytester) -> None:
+    write_gate(pytester.path / "skills/gate")
+    with LoopbackServer(keeper) as server:
+        run(pytester, server)
+        assert len(server.asked) == 6
+        run(pytester, server)
+        assert len(server.asked) == 6
+        write_gate(pytester.path / "skills/gate", CODES + "It is a good code.\n")
+        arms = run(pytester, server)
+        assert len(server.asked) == 10
+    assert (arms["skill"]["stored"], arms["baseline"]["stored"]) == (False, True)
