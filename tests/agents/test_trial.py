@@ -170,7 +170,7 @@ def test_at_the_time_limit_the_answer_is_what_there_is() -> None:
     answer = carried_out(never_ends, timeout=0.2)
     assert isinstance(answer, Answer)
     assert (answer.stop, answer.text) == ("time", "Done.")
-    assert answer.nothing == "the agent stopped at its time limit of 0.2 seconds"
+    assert answer.nothing == "the agent stopped at its time limit of 0.2 s"
     assert [file.path for file in answer.files] == ["half.txt"]
     assert answer.usage == DONE.usage
 

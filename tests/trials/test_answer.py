@@ -75,7 +75,7 @@ def test_joined_answers_of_agents_keep_what_they_did() -> None:
         (Answer("Half done.", stop="max_turns"), "the agent stopped at its limit of 7 turns"),
         (
             Answer("", stop="time", seconds=600.0),
-            "the agent stopped at its time limit of 600 seconds",
+            "the agent stopped at its time limit of 600 s",
         ),
         (Answer("No.", stop="refusal"), "the model refused to go on"),
         (Answer(" \n"), "the agent's final answer is empty"),

@@ -408,9 +408,11 @@ class UpskillRun:
         if self._session and (self._session.shouldfail or self._session.shouldstop):
             self._asking.stop()
 
+    @pytest.hookimpl(tryfirst=True)  # before pytest takes its time to describe the interrupt
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Ctrl-C, pytest.exit, or a stop by pytest or a plugin."""
         self._stopped = str(excinfo.value) or excinfo.typename
+        self._asking.stop()
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         self._stopped = f"internal error: {excinfo.exconly()}"

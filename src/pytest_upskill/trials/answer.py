@@ -203,7 +203,7 @@ class Answer:
         if self.stop == "max_turns":
             return f"the agent stopped at its limit of {counted(activity.turns, 'turn')}"
         if self.stop == "time":
-            limit = f" of {plain(round(self.seconds, 1))} seconds" if self.seconds else ""
+            limit = f" of {plain(round(self.seconds, 1))} s" if self.seconds else ""
             return f"the agent stopped at its time limit{limit}"
         if self.refused:
             return "the model refused to go on"
