@@ -19,15 +19,15 @@ from ...models import ModelSpec
 from ...models.hosted import MessagesProvider
 from ...models.reply_size import TooLarge, check_values
 from ...models.sdk import Upstream
-from ...skills.case import Role
 from ...trials.answer import NoAnswer, Reply
 from ...trials.trial import Question
 from ..port import Call
 from ..recorder import Recorder
 from . import http
+from .asking import question_of
 from .exchange import Exchange, Head, count
 from .http import Refusal
-from .protocols import CHAT, MESSAGES, RESPONSES, Asked, Item, Protocol
+from .protocols import CHAT, MESSAGES, RESPONSES, Asked, Protocol
 from .protocols.protocol import Body, fetched
 from .record import Record
 
@@ -216,6 +216,7 @@ class Door:
             self._session,
             protocol,
             asked,
+            question_of(asked, self._question),
             prepared,
             self._headers(request),
             query,
@@ -257,8 +258,7 @@ class Door:
     async def _pass_on(self, request: "BaseRequest", exchange: Exchange) -> "StreamResponse":
         began = self._loop.time()
         kept = self.record.begin(exchange.asked, began)
-        question = self._as_question(exchange.asked)
-        task = asyncio.ensure_future(self._call(question, exchange.send))
+        task = asyncio.ensure_future(self._call(exchange.question, exchange.send))
         self._calls.add(task)
 
         def ended(task: "asyncio.Task[Reply]") -> None:
@@ -286,27 +286,10 @@ class Door:
         finally:
             exchange.leave()
 
-    def _as_question(self, asked: Asked) -> Question:
-        """A request as the engine counts it."""
-        messages = tuple((_role(item), item.text) for item in asked.items)
-        most = asked.max_output or self._question.max_output
-        return Question(
-            self._question.model,
-            asked.system,
-            messages,
-            most,
-            self._question.run,
-            tools=asked.tools,
-        )
-
     def _found(self, finding: str) -> None:
         finding = without_keys(finding.replace(self.token, HIDDEN))
         if finding in self._findings or len(self._findings) < _MOST_FINDINGS:
             self._findings[finding] += 1
-
-
-def _role(item: Item) -> Role:
-    return "user" if item.kind in ("user", "result", "system") else "assistant"
 
 
 def _loaded(raw: bytes) -> Body:

@@ -19,6 +19,7 @@ from ...models.rate_limits import quotas_of
 from ...models.reply_size import MOST_BYTES, TooLarge, check_values
 from ...models.sdk import Upstream, connection_error, not_a_reply, said_in, status_error
 from ...trials.answer import Answer, whole_number
+from ...trials.trial import Question
 from .events import Event, Splitter, event_of
 from .protocols import Asked, Protocol, Reading, Said
 from .protocols.protocol import Body
@@ -61,6 +62,7 @@ class Exchange:
         session: "ClientSession",
         protocol: Protocol,
         asked: Asked,
+        question: Question,
         body: bytes,
         headers: Mapping[str, str],
         query: str = "",
@@ -69,6 +71,7 @@ class Exchange:
     ) -> None:
         """``unchanged``: the request without our wish for its usage, if we added that."""
         self.asked = asked
+        self.question = question  # the same for the engine
         self.upstream: Upstream | None = None
         self.said: Said | None = None  # as much as arrived
         self.broken = False  # whether a reply ended before its end, without a word
@@ -94,12 +97,13 @@ class Exchange:
     async def send(self, model: Model) -> Answer:
         """Pass the request on; called by the engine when it is its turn."""
         upstream = getattr(model, "upstream", None)
-        if not isinstance(upstream, Upstream):
-            raise ModelError("this model has no server that an agent's requests could go to")
-        self.upstream = upstream
         if self._left:
             raise ModelError("the agent hung up")
-        self._sending = asyncio.ensure_future(self._send(upstream))
+        if isinstance(upstream, Upstream):
+            self.upstream = upstream
+            self._sending = asyncio.ensure_future(self._send(upstream))
+        else:
+            self._sending = asyncio.ensure_future(self._ask(model))
         try:
             return await self._sending
         except asyncio.CancelledError:
@@ -110,6 +114,23 @@ class Exchange:
             raise
         finally:
             self._sending.cancel()
+
+    async def _ask(self, model: Model) -> Answer:
+        """Ask a model that has no server, such as a script, and write what its server would."""
+        answer = await model.ask(self.question.without_keys())
+        body = self._protocol.written(answer, self.asked.model)
+        self.said = self._protocol.said(body)
+        if self.asked.stream:
+            self.parts.put_nowait(Head(200, {"content-type": _EVENTS}))
+            for event in self._protocol.events(body):
+                name = f"event: {event['type']}\n" if "type" in event else ""
+                self.parts.put_nowait(f"{name}data: {json.dumps(event)}\n\n".encode())
+            if self._protocol.last_event:
+                self.parts.put_nowait(self._protocol.last_event)
+        else:
+            self.parts.put_nowait(Head(200, {"content-type": "application/json"}))
+            self.parts.put_nowait(json.dumps(body).encode())
+        return answer
 
     async def _send(self, upstream: Upstream) -> Answer:
         import aiohttp

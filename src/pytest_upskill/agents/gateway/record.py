@@ -6,7 +6,7 @@ tokens count, but they are no turns. When an agent makes a summary and goes on f
 same conversation goes on.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ..._util.keys import HIDDEN
@@ -176,7 +176,7 @@ class Record:
         return True
 
     def _item(self, item: Item) -> Item:
-        return Item(item.kind, self._cut(item.text), item.call, item.failed)
+        return replace(item, text=self._cut(item.text))
 
     def _cut(self, text: str) -> str:
         kept = text if self._size < _MOST_KEPT else text[:_LITTLE]

@@ -1,9 +1,13 @@
 """OpenAI's Chat Completions, which most other servers speak too."""
 
 import json
+from collections.abc import Iterator
+from secrets import token_hex
+from typing import Final
 
 from ....models.openai_chat import STOPS, usage_of
 from ....models.sdk import stop_word
+from ....trials.answer import Answer
 from ....trials.tools import ToolCall
 from .protocol import (
     Asked,
@@ -20,9 +24,12 @@ from .protocol import (
     tool_of,
 )
 
+_STOPPED: Final = {"length": "length", "refusal": "content_filter"}
+
 
 class Chat(Protocol):
     path = "/chat/completions"
+    last_event = b"data: [DONE]\n\n"
 
     def asked(self, body: Body) -> Asked:
         if not isinstance(body.get("messages"), list):
@@ -60,6 +67,46 @@ class Chat(Protocol):
     def reading(self) -> Reading:
         return _Reading()
 
+    def written(self, answer: Answer, model: str) -> Body:
+        message: Body = {"role": "assistant", "content": answer.text or None}
+        if answer.calls:
+            message["tool_calls"] = [
+                {
+                    "id": call.id,
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": call.arguments},
+                }
+                for call in answer.calls
+            ]
+        stop = "tool_calls" if answer.calls else _STOPPED.get(answer.stop, "stop")
+        asked, said = answer.usage.input or 0, answer.usage.output or 0
+        return {
+            "id": f"chatcmpl-{token_hex(8)}",
+            "object": "chat.completion",
+            "created": 0,
+            "model": model,
+            "choices": [{"index": 0, "message": message, "finish_reason": stop}],
+            "usage": {
+                "prompt_tokens": asked,
+                "completion_tokens": said,
+                "total_tokens": asked + said,
+                "prompt_tokens_details": {"cached_tokens": answer.usage.cached or 0},
+            },
+        }
+
+    def events(self, body: Body) -> Iterator[Body]:
+        (choice,) = body["choices"]
+        message = choice["message"]
+        calls = [{**call, "index": at} for at, call in enumerate(message.get("tool_calls", ()))]
+        said = {**message, "content": message["content"] or ""}
+        if calls:
+            said["tool_calls"] = calls
+        head = {**body, "object": "chat.completion.chunk"}
+        usage = head.pop("usage")
+        for delta, stop in ((said, None), ({}, choice["finish_reason"])):
+            told = {"usage": usage} if stop else {}
+            yield {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": stop}], **told}
+
     def prepare(self, body: Body, effort: str | None) -> None:
         if effort:
             body["reasoning_effort"] = effort
@@ -82,7 +129,7 @@ def _items(message: Body) -> list[Item]:
         case "assistant":
             calls = map(_call, dicts(message.get("tool_calls")))
             items = [Item("assistant", said)] if said else []
-            return [*items, *(Item("call", call.arguments, call.id) for call in calls)]
+            return [*items, *(Item("call", call.arguments, call.id, call.name) for call in calls)]
         case _:
             return [Item("user", said)]
 

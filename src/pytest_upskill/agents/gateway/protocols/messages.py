@@ -1,10 +1,14 @@
 """Anthropic's Messages."""
 
 import json
+from collections.abc import Iterator
+from secrets import token_hex
 from typing import Final
 
 from ....models.anthropic_messages import STOPS, usage_of
 from ....models.sdk import stop_word
+from ....models.tool_turns import object_of
+from ....trials.answer import Answer
 from ....trials.tools import ToolCall
 from .protocol import (
     Asked,
@@ -22,6 +26,7 @@ from .protocol import (
     tool_of,
 )
 
+_STOPPED: Final = {"length": "max_tokens", "refusal": "refusal"}
 _ERRORS: Final = {401: "authentication_error", 403: "permission_error", 404: "not_found_error"}
 
 
@@ -57,6 +62,52 @@ class Messages(Protocol):
     def reading(self) -> Reading:
         return _Reading()
 
+    def written(self, answer: Answer, model: str) -> Body:
+        blocks: list[Body] = [{"type": "text", "text": answer.text}] if answer.text else []
+        blocks += [
+            {
+                "type": "tool_use",
+                "id": call.id,
+                "name": call.name,
+                "input": object_of(call.arguments),
+            }
+            for call in answer.calls
+        ]
+        usage = answer.usage
+        asked = (usage.input or 0) - (usage.cached or 0) - (usage.written or 0)
+        return {
+            "id": f"msg_{token_hex(8)}",
+            "type": "message",
+            "role": "assistant",
+            "model": model,
+            "content": blocks,
+            "stop_reason": "tool_use" if answer.calls else _STOPPED.get(answer.stop, "end_turn"),
+            "stop_sequence": None,
+            "usage": {
+                "input_tokens": max(0, asked),
+                "cache_read_input_tokens": usage.cached or 0,
+                "cache_creation_input_tokens": usage.written or 0,
+                "output_tokens": usage.output or 0,
+            },
+        }
+
+    def events(self, body: Body) -> Iterator[Body]:
+        yield {"type": "message_start", "message": {**body, "content": [], "stop_reason": None}}
+        for index, block in enumerate(body["content"]):
+            if block["type"] == "text":
+                start, delta = {**block, "text": ""}, {"type": "text_delta", "text": block["text"]}
+            else:
+                start = {**block, "input": {}}
+                written = json.dumps(block["input"])
+                delta = {"type": "input_json_delta", "partial_json": written}
+            yield {"type": "content_block_start", "index": index, "content_block": start}
+            yield {"type": "content_block_delta", "index": index, "delta": delta}
+            yield {"type": "content_block_stop", "index": index}
+        stop = {"stop_reason": body["stop_reason"], "stop_sequence": None}
+        usage = {"output_tokens": body["usage"]["output_tokens"]}
+        yield {"type": "message_delta", "delta": stop, "usage": usage}
+        yield {"type": "message_stop"}
+
     def error(self, status: int, message: str) -> Body:
         kind = _ERRORS.get(status, "invalid_request_error")
         return {"type": "error", "error": {"type": kind, "message": message}}
@@ -78,10 +129,11 @@ def _items(message: Body) -> list[Item]:
                 items.append(Item("thinking", text_of(block.get("thinking"))))
             case "tool_use":
                 call = _call(block)
-                items.append(Item("call", call.arguments, call.id))
+                items.append(Item("call", call.arguments, call.id, call.name))
             case "tool_result":
                 told, failed = texts_in(block.get("content")), block.get("is_error") is True
-                items.append(Item("result", told, text_of(block.get("tool_use_id")), failed))
+                key = text_of(block.get("tool_use_id"))
+                items.append(Item("result", told, key, failed=failed))
     return items
 
 

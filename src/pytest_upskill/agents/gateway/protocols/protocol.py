@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, Final, Literal
 
-from ....trials.answer import Usage, whole_number
+from ....trials.answer import Answer, Usage, whole_number
 from ....trials.tools import Tool, ToolCall
 
 Body = dict[str, Any]  # a JSON object
@@ -26,6 +26,7 @@ class Item:
     kind: ItemKind
     text: str
     call: str = ""  # the id of a call, or of what a result is the result of
+    tool: str = ""  # the name of a called tool
     failed: bool = False
 
 
@@ -70,6 +71,7 @@ class Protocol(ABC):
     """One protocol. What it reads may be of any form: no method may raise but as it says."""
 
     path: str  # below the address of a server, without the version
+    last_event = b""  # what ends every stream
 
     @abstractmethod
     def asked(self, body: Body) -> Asked:
@@ -80,6 +82,14 @@ class Protocol(ABC):
 
     @abstractmethod
     def reading(self) -> Reading: ...
+
+    @abstractmethod
+    def written(self, answer: Answer, model: str) -> Body:
+        """The reply that a server would send with this answer."""
+
+    @abstractmethod
+    def events(self, body: Body) -> Iterator[Body]:
+        """The same as a stream."""
 
     def error(self, status: int, message: str) -> Body:
         """An error in the form of OpenAI's protocols."""

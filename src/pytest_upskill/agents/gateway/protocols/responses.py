@@ -1,10 +1,12 @@
 """OpenAI's Responses."""
 
 import json
+from collections.abc import Iterator
+from secrets import token_hex
 from typing import Final
 
 from ....models.sdk import stop_word
-from ....trials.answer import Usage
+from ....trials.answer import Answer, Usage
 from ....trials.tools import ToolCall
 from .protocol import (
     Asked,
@@ -82,6 +84,41 @@ class Responses(Protocol):
     def reading(self) -> Reading:
         return _Reading()
 
+    def written(self, answer: Answer, model: str) -> Body:
+        output = list[Body]()
+        if answer.text:
+            part: Body = {"type": "output_text", "text": answer.text, "annotations": []}
+            message = {"type": "message", "id": f"msg_{token_hex(8)}", "role": "assistant"}
+            output.append({**message, "status": "completed", "content": [part]})
+        for call in answer.calls:
+            made = {"type": "function_call", "id": f"fc_{token_hex(8)}", "call_id": call.id}
+            made |= {"name": call.name, "arguments": call.arguments, "status": "completed"}
+            output.append(made)
+        usage, cut = answer.usage, answer.stop == "length"
+        return {
+            "id": f"resp_{token_hex(8)}",
+            "object": "response",
+            "created_at": 0,
+            "status": "incomplete" if cut else "completed",
+            "incomplete_details": {"reason": "max_output_tokens"} if cut else None,
+            "error": None,
+            "model": model,
+            "output": output,
+            "parallel_tool_calls": True,
+            "tool_choice": "auto",
+            "tools": [],
+            "usage": {
+                "input_tokens": usage.input or 0,
+                "input_tokens_details": {"cached_tokens": usage.cached or 0},
+                "output_tokens": usage.output or 0,
+                "output_tokens_details": {"reasoning_tokens": 0},
+                "total_tokens": (usage.input or 0) + (usage.output or 0),
+            },
+        }
+
+    def events(self, body: Body) -> Iterator[Body]:
+        return ({**one, "sequence_number": at} for at, one in enumerate(_events(body)))
+
     def prepare(self, body: Body, effort: str | None) -> None:
         if effort:
             reasoning = body.get("reasoning")
@@ -89,6 +126,32 @@ class Responses(Protocol):
                 **(reasoning if isinstance(reasoning, dict) else {}),
                 "effort": effort,
             }
+
+
+def _events(body: Body) -> Iterator[Body]:
+    begun = {**body, "status": "in_progress", "output": [], "usage": None}
+    yield {"type": "response.created", "response": begun}
+    for index, item in enumerate(body["output"]):
+        place = {"output_index": index, "item_id": item["id"]}
+        empty: Body = {"content": []} if item["type"] == "message" else {"arguments": ""}
+        added = {**item, "status": "in_progress", **empty}
+        yield {"type": "response.output_item.added", "output_index": index, "item": added}
+        if item["type"] == "message":
+            (part,) = item["content"]
+            place["content_index"] = 0
+            started = {**part, "text": ""}
+            yield {"type": "response.content_part.added", **place, "part": started}
+            told = {**place, "logprobs": []}
+            yield {"type": "response.output_text.delta", **told, "delta": part["text"]}
+            yield {"type": "response.output_text.done", **told, "text": part["text"]}
+            yield {"type": "response.content_part.done", **place, "part": part}
+        else:
+            written = item["arguments"]
+            yield {"type": "response.function_call_arguments.delta", **place, "delta": written}
+            done = {**place, "name": item["name"], "arguments": written}
+            yield {"type": "response.function_call_arguments.done", **done}
+        yield {"type": "response.output_item.done", "output_index": index, "item": item}
+    yield {"type": f"response.{body['status']}", "response": body}
 
 
 def _usage(usage: object) -> Usage:
@@ -118,7 +181,7 @@ def _items(item: Body) -> list[Item]:
         return [Item("thinking", texts_in(item.get("summary")))]
     if kind.endswith("_call"):
         call = _call(item)
-        return [Item("call", call.arguments, call.id)]
+        return [Item("call", call.arguments, call.id, call.name)]
     if item.get("role") == "assistant":
         return [Item("assistant", texts_in(item.get("content")))]
     return [Item("user", texts_in(item.get("content")))] if item.get("role") else []
