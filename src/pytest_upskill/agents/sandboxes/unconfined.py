@@ -63,6 +63,8 @@ class UnconfinedSandbox(Sandbox):
 
     def path(self, path: str) -> str:
         path = os.path.normpath(os.path.join(WORKSPACE, path))  # noqa: PTH118
+        if any(Path(path).is_relative_to(place) for place in self._places.values()):
+            return path  # as commands call it: these folders may be below the host's /tmp
         for inside in sorted(self._places, key=len, reverse=True):
             if path == inside or path.startswith(f"{inside}/"):
                 return str(self._places[inside]) + path[len(inside) :]

@@ -1,0 +1,51 @@
+"""Our own agent without a sandbox: paths are those of the host, for files and for commands."""
+
+import asyncio
+import re
+from pathlib import Path
+
+from pytest_upskill.agents.loop import AGENT
+from pytest_upskill.agents.sandboxes.unconfined import Unconfined
+from pytest_upskill.agents.trial import AgentTrials
+from pytest_upskill.trials.answer import Answer, Reply
+from pytest_upskill.trials.installing import installed
+from pytest_upskill.trials.task import Task
+from pytest_upskill.trials.trial import Question
+from support.agents import BODY, CODES, SCRIPT, ScriptedCall, calls, write_files
+
+
+def test_a_skill_is_where_the_list_says(tmp_path: Path) -> None:
+    files = {"SKILL.md": BODY, "references/codes.md": CODES, "scripts/open.sh": SCRIPT}
+    write_files(tmp_path / "gate", files)
+    (tmp_path / "gate/scripts/open.sh").chmod(0o755)
+
+    def first(question: Question) -> Reply:
+        found = re.search("<location>(.*)/SKILL.md</location>", question.system)
+        assert found
+        folder = found[1]
+        return calls(
+            ("skill", {"name": "gate"}),
+            ("read", {"path": f"{folder}/references/codes.md"}),
+            ("bash", {"command": f"{folder}/scripts/open.sh 4 | tee gate.txt"}),
+            ("list", {"path": folder}),
+        )
+
+    model = ScriptedCall(first, calls(("read", {"path": "gate.txt"})), Answer("Done."))
+
+    async def run() -> Reply:
+        trials = AgentTrials(lambda _: AGENT, Unconfined, 60)
+        gate = installed("gate", tmp_path / "gate", tested=True)
+        task = Task("loop", "1", skills=(gate,))
+        try:
+            return await trials.run(Question("m", "", (("user", "Go."),), 9, 1, task=task), model)
+        finally:
+            await trials.close()
+
+    answer = asyncio.run(run())
+    assert isinstance(answer, Answer), answer
+    assert answer.activity is not None
+    assert answer.activity.activated is True
+    assert answer.activity.read == ("references/codes.md",)
+    assert answer.activity.scripts == ("scripts/open.sh",)
+    assert model.results[-1] == ("The gate is open, said the motor to 4.\n", False)
+    assert model.results[3][0].startswith("SKILL.md (")
