@@ -21,14 +21,23 @@ def folder(tmp_path: Path) -> Path:
         file.write_bytes(b"\x00\xff" + name.encode())
     (folder / "scripts/run.sh").chmod(0o755)
     (folder / "link.md").symlink_to("references/a.md")
+    (folder / "link2.md").symlink_to("./assets/../link.md")
+    (folder / "docs").symlink_to("references")
+    (folder / "by-folder.md").symlink_to("docs/a.md")
     (folder / "out.md").symlink_to("/etc/hostname")
+    (folder / "up.md").symlink_to("../../gate/../x")
+    (folder / "round.md").symlink_to("round.md")
+    (folder / "told.json").symlink_to("secrets.json")
+    (folder / "case.csv").symlink_to("fixtures/in/a.csv")
+    (folder / "cases.json").symlink_to("evals/evals.json")
     return folder
 
 
 def test_a_copy_is_the_skill_without_its_cases(folder: Path) -> None:
     copy = skill_files(folder, without=("fixtures/in",))
-    paths = ["SKILL.md", "assets/logo.png", "link.md", "references/a.md", "scripts/run.sh"]
-    assert [file.path for file in copy] == paths
+    paths = ["SKILL.md", "assets/logo.png", "by-folder.md", "link.md", "link2.md"]
+    assert [file.path for file in copy] == [*paths, "references/a.md", "scripts/run.sh"]
+    assert {file.data for file in copy[2:6]} == {b"\x00\xffreferences/a.md"}
     assert [file.path for file in copy if file.executable] == ["scripts/run.sh"]
     assert copy[1].data == b"\x00\xffassets/logo.png"
 

@@ -4,12 +4,14 @@ import posixpath
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from .._util.git import repository_of, run_git
 from .._util.texts import one_line
 from ..errors import SettingsError
 from .folder import MAX_FILE_BYTES, text_of, why_not_sent
+
+_MOST_LINKS: Final = 40  # as Linux follows
 
 
 class _Blob(NamedTuple):
@@ -56,11 +58,24 @@ class FilesAtRef:
         """The file that a path leads to; ValueError if that is not in the folder."""
         if not self._blobs[path].is_link:
             return path
-        target = self.data(path).decode("utf-8", "surrogateescape")
-        real = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
-        if real not in self._blobs or self._blobs[real].is_link:
+        links, at, steps = 0, "", path.split("/")
+        while steps:
+            step = steps.pop(0)
+            if step == ".." and at:
+                at = posixpath.dirname(at)
+                continue
+            here = at if step in ("", ".") else posixpath.join(at, step)
+            if here in self._blobs and self._blobs[here].is_link:
+                links += 1
+                target = self.data(here).decode("utf-8", "surrogateescape")
+                steps = [*target.split("/"), *steps]
+                if links > _MOST_LINKS or target.startswith("/"):
+                    break
+            else:
+                at = here
+        if at not in self._blobs or steps:
             raise ValueError("a link out of the skill's folder")
-        return real
+        return at
 
     def text(self, path: str) -> str:
         """The text of a file; ValueError says why it has none."""

@@ -47,9 +47,10 @@ def installed(
 
 
 def _on_disk(folder: Path, without: Collection[str]) -> list[StartFile]:
-    files, size = list[StartFile](), 0
+    files, size, root = list[StartFile](), 0, Path(os.path.realpath(folder))
     for path, file in installed_files(folder).items():
-        if not _belongs(path, without):
+        real = Path(os.path.realpath(file)).relative_to(root).as_posix()
+        if not all(_belongs(one, without) for one in (path, real)):
             continue
         try:
             data = read_file(file, MOST_BYTES)
@@ -78,7 +79,7 @@ def _at_ref(folder: Path, ref: str, without: Collection[str]) -> list[StartFile]
             continue  # a link out of the skill, as on disk
         if not is_installed(one) or not is_installed(PurePosixPath(real)):
             continue
-        if not _belongs(path, without):
+        if not all(_belongs(one, without) for one in (path, real)):
             continue
         size += found.size(real)
         _require_room(folder, len(files) + 1, size)
@@ -88,7 +89,8 @@ def _at_ref(folder: Path, ref: str, without: Collection[str]) -> list[StartFile]
 
 def _belongs(path: str, without: Collection[str]) -> bool:
     pure = PurePosixPath(path)
-    return not is_private(pure) and not any(pure.is_relative_to(one) for one in without)
+    named = is_taught(pure) and not is_private(pure)
+    return named and not any(pure.is_relative_to(one) for one in without)
 
 
 def _require_room(folder: Path, files: int, size: int) -> None:

@@ -3,13 +3,14 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from ..settings import Settings
 from ..skills.case import Case
 from ..skills.skill import Skill
-from ..skills.workspace import is_path
+from ..skills.workspace import WorkspaceFile, is_path
 from .installing import installed
 from .task import Installed, Needs, StartFile, Task
 
@@ -67,9 +68,16 @@ class Outfit:
 
 def start_files(case: Case) -> tuple[StartFile, ...]:
     """The files of a case's workspace; ValueError if one can't be there."""
-    files = {name: StartFile(name, text.encode("utf-8", "replace")) for name, text in case.files}
-    files |= {file.path: StartFile(*file) for file in case.exact}
-    if case.is_eval:
+    return _start_files(case.files, case.exact, case.is_eval)
+
+
+@lru_cache(maxsize=64)  # the arms of a case share them, also on their way to another process
+def _start_files(
+    texts: tuple[tuple[str, str], ...], exact: tuple[WorkspaceFile, ...], is_eval: bool
+) -> tuple[StartFile, ...]:
+    files = {name: StartFile(name, text.encode("utf-8", "replace")) for name, text in texts}
+    files |= {file.path: StartFile(*file) for file in exact}
+    if is_eval:
         paths = {name: _EVALS.sub("", name) for name in files}
         if len(set(paths.values())) == len(paths):
             files = {paths[name]: replace(file, path=paths[name]) for name, file in files.items()}
