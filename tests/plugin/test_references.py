@@ -21,7 +21,7 @@ SYSTEMS = """
 """
 NOTE = (
     "gate: 2 files of this skill were not available to the model: references/key.md, more.md; "
-    "--skill-references puts them in context."
+    "--skill-references puts them in context, --skill-agent loop reads them."
 )
 workers = pytest.mark.parametrize("workers", ["0", "2"])
 

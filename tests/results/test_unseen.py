@@ -14,6 +14,9 @@ from support.made import made_run
 BIG = "no room in 20,000 tokens"
 
 
+SPELL = {"references": "--refs", "agents": "--agent"}.__getitem__
+
+
 def info(*files: UnseenFile, name: str = "pdf") -> SkillInfo:
     return SkillInfo(name, f"skills/{name}", "0" * 64, 10, unseen_files=files)
 
@@ -24,12 +27,12 @@ def info(*files: UnseenFile, name: str = "pdf") -> SkillInfo:
         (
             [UnseenFile("forms.md")],
             "1 file of this skill was not available to the model: forms.md; "
-            "--refs puts it in context.",
+            "--refs puts it in context, --agent loop reads it.",
         ),
         (
             [UnseenFile(f"{letter}.md") for letter in "abcdefg"],
             "7 files of this skill were not available to the model: a.md, b.md, c.md, d.md, e.md, "
-            "2 more; --refs puts them in context.",
+            "2 more; --refs puts them in context, --agent loop reads them.",
         ),
         (
             [UnseenFile("a.md", BIG), UnseenFile("b.md", BIG), UnseenFile("c.png", "not a text")],
@@ -39,7 +42,7 @@ def info(*files: UnseenFile, name: str = "pdf") -> SkillInfo:
     ],
 )
 def test_the_first_files_are_named(files: list[UnseenFile], note: str) -> None:
-    assert unseen_notes([info(*files)], {"references": "--refs"}.__getitem__) == [f"pdf: {note}"]
+    assert unseen_notes([info(*files)], SPELL) == [f"pdf: {note}"]
 
 
 def test_without_an_edge_no_option_is_named() -> None:

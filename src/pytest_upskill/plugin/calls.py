@@ -9,6 +9,7 @@ import pytest
 from .._util.texts import counted, harmless
 from ..results.accepted import Results
 from ..trials.plan import Plan, PlannedCase, SkillInfo
+from ..trials.subject import CHAT
 from .functions import asker_of
 from .nodes import CaseItem, ItemOfFile
 from .outcomes import is_passed_by
@@ -95,17 +96,22 @@ def accepted_of(item: pytest.Item) -> Results:
     return item.parent.accepted if isinstance(item, CaseItem) else asker.accepted if asker else {}
 
 
-def collected_line(plan: Plan, *, asks: bool) -> str | None:
-    """How many calls a run makes; fewer if some answers are stored."""
-    cases = [test for test in plan.tests if not test.trials[0].is_open]
-    parts = [_sizes(cases)] if cases else []
-    if in_python := len(plan.tests) - len(cases):
+def collected_lines(plan: Plan, *, asks: bool) -> list[str]:
+    """How many calls a run makes, and trials of agents; fewer if some answers are stored."""
+    cases: dict[str, list[PlannedCase]] = {}
+    for test in plan.tests:
+        if not test.trials[0].is_open:
+            cases.setdefault(test.agent, []).append(test)
+    sizes = {agent: _sizes(agent, tests) for agent, tests in cases.items()}
+    parts = [sizes.pop(CHAT)] if CHAT in sizes else []
+    if in_python := sum(test.trials[0].is_open for test in plan.tests):
         parts.append(f"the calls of {counted(in_python, 'test')} in Python")
-    text = ", and ".join(parts)
-    return f"upskill: {'' if asks else 'a run would make '}{text}" if text else None
+    lines = [", and ".join(parts)] if parts else []
+    made = "" if asks else "a run would make "
+    return [f"upskill: {made}{line}" for line in [*lines, *sizes.values()]]
 
 
-def _sizes(tests: Sequence[PlannedCase]) -> str:
+def _sizes(agent: str, tests: Sequence[PlannedCase]) -> str:
     trials = [trial for test in tests for trial in test.trials]
     # A judge is asked once about each answer for every vote; replies to repair come on top.
     judged = sum(trial.rubric.votes for trial in trials if trial.rubric)
@@ -114,7 +120,12 @@ def _sizes(tests: Sequence[PlannedCase]) -> str:
     runs = first | {test.trials[-1].run for test in tests}
     sizes = [counted(len(tests), "test"), _range(arms, "arm"), _range(runs, "run")]
     judge = f", and {judged:,} by the judge" if judged else ""
-    return f"up to {counted(len(trials) + judged, 'call')}: {' × '.join(sizes)}{judge}"
+    most = counted(len(trials) + judged, "call")
+    if agent != CHAT:
+        turns = max(trial.question.task.max_turns for trial in trials if trial.question.task)
+        most = f"{counted(len(trials), 'trial')} by {agent}, each of up to {counted(turns, 'turn')}"
+        judge = f", and {counted(judged, 'call')} by the judge" if judged else ""
+    return f"up to {most}: {' × '.join(sizes)}{judge}"
 
 
 def _range(numbers: Collection[int], word: str) -> str:

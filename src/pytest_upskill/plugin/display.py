@@ -32,7 +32,6 @@ from ..skills.search import left_out_lines
 from ..skills.skill import estimated_tokens
 from ..trials.plan import SkillInfo
 from ..trials.records import load_records
-from ..trials.subject import Subject
 from .outcomes import RECORDS_PROPERTY
 from .paths import COMMAND_FOR_CASES, Selected, SkillSource
 
@@ -127,15 +126,12 @@ def header_lines(
     return [*lines, *(f"upskill: {line}" for line in left_out_lines(selected.left_out))]
 
 
-def agent_lines(
-    subjects: Iterable[Subject], others: Sequence[str], settings: Settings
-) -> list[str]:
+def agent_lines(agents: Sequence[str], sandbox: str, others: Sequence[str]) -> list[str]:
     """Who carries out the cases, where, and with which other skills."""
-    agents = ", ".join(dict.fromkeys(subject.agent for subject in subjects))
-    lines = [f"upskill: by {agents}; sandbox: {settings.sandbox}"]
-    if settings.sandbox == "none":
-        lines.append(_NO_SANDBOX)
-    return [*lines, *([f"upskill: other skills: {_few(others, verbose=True)}"] if others else [])]
+    where = f", sandbox: {sandbox}" if sandbox else ""
+    lines = [f"upskill: carried out by {', '.join(agents)}{where}"]
+    lines += [_NO_SANDBOX] if sandbox == "none" else []
+    return [*lines, *([f"upskill: with other skills: {', '.join(others)}"] if others else [])]
 
 
 def _skills(selected: Selected, verbose: bool) -> str:

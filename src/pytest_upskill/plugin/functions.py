@@ -15,18 +15,30 @@ import pytest
 
 from .._util.json_forms import FormError
 from .._util.texts import harmless, one_line
+from ..agents.names import require_agent
 from ..errors import InputError
 from ..results.accepted import Results, planned_case, read_results, short_digest
 from ..settings import Settings
-from ..skills.case import Case, Role, read_messages
+from ..skills.case import Case, Role, SandboxNeeds, find_cases, read_messages, sandbox_of
 from ..skills.context import load_for_run
 from ..skills.folder import is_skill, skill_file
 from ..skills.search import find_skills
 from ..skills.skill import Skill
-from ..trials.answer import Answer, NoAnswer, joined
+from ..skills.workspace import WorkspaceFile
+from ..trials.activity import Activity
+from ..trials.answer import Answer, AnswerFile, NoAnswer, joined
 from ..trials.plan import Count, PlannedCase, SkillInfo
 from ..trials.records import Grade, Record, dump_records, errored_record, graded_record
-from ..trials.trial import Prompt, Question, Trial, open_trials
+from ..trials.subject import CHAT, Subject
+from ..trials.transcript import Transcript
+from ..trials.trial import (
+    Prompt,
+    Question,
+    Trial,
+    agent_question,
+    open_trials,
+    user_text,
+)
 from .hooks import prompts
 from .nodes import Run, info_of
 from .options import message_of
@@ -38,6 +50,7 @@ from .outcomes import (
     judge_present,
 )
 from .paths import relative
+from .sandboxing import require_allowed
 
 Messages = tuple[tuple[Role, str], ...]
 
@@ -55,15 +68,39 @@ class AnswerText(str):
     __slots__ = ("answer",)
     answer: Answer
 
+    @property
+    def files(self) -> dict[str, AnswerFile]:
+        """The files that an agent made or changed, by path."""
+        left = (file for file in self.answer.files if file.change != "deleted")
+        return {file.path: file for file in left}
+
+    @property
+    def transcript(self) -> Transcript:
+        """The turns of an agent."""
+        return self.answer.transcript
+
+    @property
+    def activity(self) -> Activity | None:
+        """What an agent did, counted."""
+        return self.answer.activity
+
 
 class Unanswered(BaseException):
     """No answer. Not an Exception, so that no ``except`` of a test catches it."""
 
 
 class Asker:
-    """What the fixture ``ask`` gives to a test: it asks the model of the item."""
+    """What the fixture ``ask`` gives to a test: it asks the agent and model of the item."""
 
-    def __init__(self, run: Run, known: "_Known", planned: PlannedCase, prompt: Prompt) -> None:
+    def __init__(
+        self,
+        run: Run,
+        known: "_Known",
+        planned: PlannedCase,
+        prompt: Prompt,
+        config: pytest.Config,
+    ) -> None:
+        self._config = config
         self.info = known.info
         self.accepted = known.accepted
         self.planned = planned
@@ -71,6 +108,7 @@ class Asker:
         self._run = run
         self._skill = known.skill
         self._prompt = prompt
+        self._needs = known.needs
         self._trial = planned.trials[0]
         self._failure: BaseException | None = None
 
@@ -79,17 +117,32 @@ class Asker:
         question: str | Sequence[Mapping[str, str]],
         *,
         system: str | None = None,
+        agent: str | None = None,
+        files: Mapping[str, str | bytes] | None = None,
+        setup: str = "",
         allow_empty: bool = False,
     ) -> AnswerText:
         """The answer to a question, or to a list of messages (role and content).
 
+        ``agent`` is who answers, in place of that of the run. It finds the ``files`` in its
+        workspace, where ``setup`` is a command that runs first; a plain completion is shown them.
         An empty answer or a refusal fails the test, unless ``allow_empty`` is set.
         """
         __tracebackhide__ = True
-        messages = _messages(question)
         trial = self._trial
-        text = self._system(messages, system)
-        asked = Question(trial.model, text, messages, self._run.settings.max_output, trial.run)
+        *earlier, (_, last) = _messages(question)
+        texts, exact = _split(files or {})
+        case = Case(
+            trial.case,
+            last,
+            earlier=tuple(earlier),
+            system=system,
+            files=texts,
+            exact=exact,
+            setup=setup,
+            sandbox=self._needs,
+        )
+        asked = self._question(case, agent or trial.agent)
         (reply,) = self._run.ask([asked])
         if isinstance(reply, NoAnswer):
             raise Unanswered(reply.reason)
@@ -101,14 +154,26 @@ class Asker:
         said.answer = reply
         return said
 
-    def _system(self, messages: Messages, system: str | None) -> str:
+    def _question(self, case: Case, agent: str) -> Question:
         __tracebackhide__ = True
-        *earlier, (_, last) = messages
-        case = Case(self._trial.case, last, earlier=tuple(earlier), system=system)
+        trial, settings = self._trial, self._run.settings
+        model = Subject.of(trial.agent, trial.model).model
         try:
-            return self._prompt(self._skill, self._trial.arm, case)
+            require_agent(agent)
+            outfit = self._run.outfit_of(agent, self._skill)
+            if outfit:
+                require_allowed({self.info.name: [self._needs]}, settings)
+                return agent_question(outfit, case, model, trial.arm, settings, trial.run)
+            if case.exact:
+                problem = f"{case.exact[0].path!r} is not text, so it needs an agent"
+                raise InputError("ask", problem, 'Add agent="loop".')
+            text = self._prompt(self._skill, trial.arm, case)
         except InputError as error:
+            raise Unanswered(message_of(error, self._config)) from None
+        except ValueError as error:
             raise Unanswered(str(error)) from None
+        turns = (*case.earlier, ("user", user_text(case)))
+        return Question(model, text, turns, settings.max_output, trial.run)
 
     def __repr__(self) -> str:
         return f"<ask {self._trial.model}, {self._trial.arm} arm of {self._trial.skill}>"
@@ -133,6 +198,18 @@ class Asker:
         return graded_record(trial, joined(answers), (Grade("assert", failure is None, reason),))
 
 
+def _split(
+    files: Mapping[str, str | bytes],
+) -> tuple[tuple[tuple[str, str], ...], tuple[WorkspaceFile, ...]]:
+    """Texts by name, and files that are none."""
+    given = [
+        WorkspaceFile(name, data.encode() if isinstance(data, str) else data)
+        for name, data in files.items()
+    ]
+    texts = tuple((file.path, file.text) for file in given if file.text is not None)
+    return texts, tuple(file for file in given if file.text is None)
+
+
 def _messages(question: Any) -> Messages:
     __tracebackhide__ = True
     turns = [{"role": "user", "content": question}] if isinstance(question, str) else question
@@ -154,6 +231,7 @@ class _Known(NamedTuple):
     folder: Path
     info: SkillInfo
     accepted: Results
+    needs: SandboxNeeds
 
 
 class MarkedTests:
@@ -174,8 +252,10 @@ class MarkedTests:
         spec = getattr(item, "callspec", None)
         if isinstance(item, pytest.Function) and spec and _MODEL in spec.params:
             known = self._skill_of(item)
-            planned = _planned(item, known, spec.params[_MODEL], self._run.settings)
-            item.stash[_ASKER] = Asker(self._run, known, planned, prompts(item.ihook, item.config))
+            subject = self._run.subjects[spec.params[_MODEL]]
+            planned = _planned(item, known, subject, self._run.settings)
+            prompt = prompts(item.ihook, item.config)
+            item.stash[_ASKER] = Asker(self._run, known, planned, prompt, item.config)
 
     @pytest.hookimpl(trylast=True)  # after its fixtures
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
@@ -202,12 +282,15 @@ class MarkedTests:
                 file = _one_skill(folder, path)
                 skill = load_for_run(file, self._run.settings)
                 accepted = read_results(file.parent)
+                needs = sandbox_of(find_cases(file.parent))
             except InputError as error:
                 reason = f"{node.nodeid}: {message_of(error, node.config)}"
                 raise pytest.Collector.CollectError(reason) from None
             shown = relative(file.parent, node.config.rootpath)
-            info = info_of(skill, self._label_of(file.parent), shown, self._run.settings)
-            self._skills[folder] = _Known(skill, file.parent, info, accepted)
+            chat = any(subject.agent == CHAT for subject in self._run.subjects.values())
+            label = self._label_of(file.parent)
+            info = info_of(skill, label, shown, self._run.settings, chat=chat)
+            self._skills[folder] = _Known(skill, file.parent, info, accepted, needs)
         return self._skills[folder]
 
 
@@ -231,22 +314,24 @@ def _path_in(node: pytest.Item) -> str | None:
     return str(mark.args[0]) if mark and mark.args else None
 
 
-def _case_of(item: pytest.Function, model: str) -> str:
-    """The name of a test without its model."""
-    other = [part for part in (item.callspec.id.replace(model, "", 1).strip("-"),) if part]
+def _case_of(item: pytest.Function, label: str) -> str:
+    """The name of a test without its agent and model."""
+    other = [part for part in (item.callspec.id.replace(label, "", 1).strip("-"),) if part]
     outer = [node.name for node in item.listchain() if isinstance(node, pytest.Class)]
     name = "::".join([item.path.stem, *outer, item.originalname])
     return f"{name}[{other[0]}]" if other else name
 
 
-def _planned(item: pytest.Function, known: _Known, model: str, settings: Settings) -> PlannedCase:
+def _planned(
+    item: pytest.Function, known: _Known, subject: Subject, settings: Settings
+) -> PlannedCase:
     """A test changes when its source does."""
     path, line, _ = item.reportinfo()
-    case = Case(_case_of(item, model), "", line=(line or 0) + 1)
+    case = Case(_case_of(item, subject.label), "", line=(line or 0) + 1)
     return planned_case(
         item.nodeid,
         case,
-        open_trials(known.info.name, known.skill, case.id, model, settings),
+        open_trials(known.info.name, known.skill, case.id, subject.model, settings, subject.agent),
         settings,
         digest=short_digest(inspect.getsource(item.function)),
         folder=known.folder,

@@ -66,7 +66,9 @@ class Run(Protocol):
     usual: Collection[str]  # labels, without those that only node ids name
     asks: bool  # False with --collect-only and the like
 
-    def outfit_of(self, agent: str, skill: Skill, cases: Sequence[Case]) -> Outfit | None:
+    def outfit_of(
+        self, agent: str, skill: Skill, cases: Sequence[Case] | None = None
+    ) -> Outfit | None:
         """What an agent has in the trials of a skill; None for a plain completion."""
         ...
 
@@ -88,10 +90,18 @@ class SkillWarning(pytest.PytestWarning):
 
 
 def info_of(
-    skill: Skill, label: str, path: str, settings: Settings, cases: Iterable[Case] = ()
+    skill: Skill,
+    label: str,
+    path: str,
+    settings: Settings,
+    cases: Iterable[Case] = (),
+    *,
+    chat: bool = True,
 ) -> SkillInfo:
     against = settings.against if skill.previous is not None else None
-    return SkillInfo.of(skill, label, path, against, score_of(settings.score, cases))
+    info = SkillInfo.of(skill, label, path, against, score_of(settings.score, cases))
+    # Agents see all files of a skill.
+    return info if chat else replace(info, seen_files=(), unseen_files=())
 
 
 def hooks_of_parent(node: Any) -> Any:
@@ -150,7 +160,8 @@ class SkillFile(pytest.File):
         root = self.config.rootpath
         path = relative(self.source.folder, root)
         asked = [case for case, _ in cases]
-        self.info = info_of(skill, self.source.label, path, self.run.settings, asked)
+        chat = any(subject.agent == CHAT for subject in self.run.subjects.values())
+        self.info = info_of(skill, self.source.label, path, self.run.settings, asked, chat=chat)
         self.cases = tuple(asked)
         self.cases_path = relative(self._cases_file, root)
         ids = [*(case.id for case, _ in cases), *(broken.name for broken in loaded.broken)]
@@ -164,8 +175,10 @@ class SkillFile(pytest.File):
         for tag in sorted({tag for case, _ in cases for tag in case.tags}):
             self.config.addinivalue_line("markers", f"{tag}: tag of skill cases.")
         prompt = prompts(self.ihook, self.config)
+        agents = {subject.agent for subject in self.run.subjects.values()}
+        outfits = {agent: self.run.outfit_of(agent, skill, self.cases) for agent in agents}
         items: list[CaseItem | BrokenCaseItem] = [
-            CaseItem.make(self, skill, case, checks, subject, prompt)
+            CaseItem.make(self, skill, case, checks, subject, prompt, outfits[subject.agent])
             for case, checks in cases
             for label, subject in self.run.subjects.items()
             if self.fits(case, label) and self.source.wants(case.id, label, self.run.usual)
@@ -204,9 +217,8 @@ class SkillFile(pytest.File):
         agents = {subject.agent for subject in self.run.subjects.values()}
         if agents != {CHAT}:
             self.for_agents = {case.id for case, checks in loaded.cases if why_agent(case, checks)}
-        if not self.run.asks:
-            return loaded
-        return _without(loaded, partial(_why_not, settings=self.run.settings, agents=agents))
+        settings, asks = self.run.settings, self.run.asks
+        return _without(loaded, partial(_why_not, settings=settings, agents=agents, asks=asks))
 
     def _warn(self, file: Path, found: Sequence[tuple[int, str]]) -> None:
         """Make one warning of all that is wrong with a file; lint shows everything."""
@@ -262,15 +274,20 @@ def _with_rubric(loaded: LoadedCases[CheckedCase]) -> list[Case]:
 
 
 def _why_not(
-    case: Case, checks: Sequence[AnyCheck], settings: Settings, agents: Collection[str]
+    case: Case,
+    checks: Sequence[AnyCheck],
+    *,
+    settings: Settings,
+    agents: Collection[str],
+    asks: bool,
 ) -> tuple[Location, str] | None:
     """Why a case can't run with these settings and agents, and where that is written."""
-    if rubric_of(checks).texts and not settings.judge:
+    if asks and rubric_of(checks).texts and not settings.judge:
         return case.place, _NO_JUDGE
     if agents == {CHAT}:
-        why = why_agent(case, checks)
+        why = why_agent(case, checks) if asks else ""
         return (case.place, f"{why}; {_NO_AGENT}") if why else None
-    if case.sandbox.network and not settings.allow_network:
+    if asks and case.sandbox.network and not settings.allow_network:
         return case.place, _NO_NETWORK
     try:
         start_files(case)
@@ -409,6 +426,7 @@ class CaseItem(ItemOfFile):
         checks: tuple[AnyCheck, ...],
         subject: Subject,
         prompt: Prompt,
+        outfit: Outfit | None,
     ) -> "CaseItem":
         name = f"{case.id}[{subject.label}]"
         # From a whole node id pytest parses the parameter in brackets, which --lf needs.
@@ -428,7 +446,7 @@ class CaseItem(ItemOfFile):
                 settings,
                 rubric,
                 prompt,
-                parent.run.outfit_of(subject.agent, skill, parent.cases),
+                outfit,
             ),
             settings,
             folder=parent.source.folder,

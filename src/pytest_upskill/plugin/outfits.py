@@ -1,15 +1,16 @@
 """What agents have in the trials of a run: their skills, and what these need."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from posixpath import normpath
 from typing import Any, Final
 
 from .._util.files import resolved
 from ..agents.names import agent_named
-from ..errors import Setting, SettingsError, SkillError, shown
+from ..errors import InputError, Setting, SettingsError, SkillError, shown
 from ..settings import Settings
-from ..skills.case import Case
+from ..skills.case import Case, find_cases, load_cases
 from ..skills.search import find_skills
 from ..skills.skill import Skill, name_of
 from ..skills.workspace import is_path
@@ -25,30 +26,30 @@ _DEEPEST: Final = 20  # that files are looked for in checks
 class Outfits:
     """The outfits of a run, each made once."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Callable[[], Settings]) -> None:
         self._settings = settings
-        self._others = _others(settings.with_skills)
-        self._made: dict[tuple[str, Path], Outfit] = {}
+        self._made: dict[tuple[str, Path, tuple[str, ...]], Outfit] = {}
+
+    @cached_property
+    def _others(self) -> tuple[Installed, ...]:
+        return _others(self._settings().with_skills)
 
     @property
     def others(self) -> list[str]:
         """The names of the skills that are installed in all arms."""
         return [skill.name for skill in self._others]
 
-    def of(self, agent: str, skill: Skill, cases: Sequence[Case] = ()) -> Outfit | None:
-        """None for a plain completion."""
+    def of(self, agent: str, skill: Skill, cases: Sequence[Case] | None = None) -> Outfit | None:
+        """None for a plain completion. The default are the skill's own cases."""
         if agent == CHAT:
             return None
-        key = agent, skill.file
+        without = files_of_cases(_own_cases(skill) if cases is None else cases)
+        key = agent, skill.file, without
         if key not in self._made:
             self.require_apart([skill.file])
+            version = agent_named(agent).version()
             self._made[key] = Outfit.of(
-                agent,
-                agent_named(agent).version(),
-                skill,
-                self._settings,
-                self._others,
-                files_of_cases(cases),
+                agent, version, skill, self._settings(), self._others, without
             )
         return self._made[key]
 
@@ -76,6 +77,16 @@ def files_of_cases(cases: Iterable[Case]) -> tuple[str, ...]:
     """Paths in the skill's folder that belong to its cases, not to the skill."""
     named = {path for case in cases for path in (case.workspace, *_answers(case.expected)) if path}
     return tuple(sorted({FIXTURES, *map(normpath, named)}))
+
+
+def _own_cases(skill: Skill) -> Sequence[Case]:
+    """Those of a skill's own file; none if it can't be read, which its own tests tell."""
+    folder = skill.file.parent
+    try:
+        file = find_cases(folder)
+        return load_cases(file, folder).cases if file else ()
+    except InputError:
+        return ()
 
 
 def _answers(expected: Any, depth: int = 0) -> Iterator[str]:

@@ -41,7 +41,7 @@ from ..trials.subject import CHAT, Subject
 from ..trials.trial import Question
 from . import accepting, artifacts, display, hooks, paths
 from .asking import Asking
-from .calls import all_skipped, collected_line, plan_of, repeat_lines, without_cases
+from .calls import all_skipped, collected_lines, plan_of, repeat_lines, without_cases
 from .functions import MarkedTests
 from .groups import Groups, looks_of
 from .ledger import Ledger
@@ -59,6 +59,7 @@ from .otel import OtelExport
 from .outcomes import NotAnswered
 from .outfits import Outfits
 from .paths import Selected
+from .sandboxing import prepare
 from .skill_code import SkillCode, code_kept_out
 from .status_line import Tally
 
@@ -94,7 +95,8 @@ class UpskillRun:
         self.subjects = {}
         self.model_ids = {}
         self.usual = ()
-        self._outfits = Outfits(Settings())
+        self._outfits = Outfits(lambda: self.settings)
+        self._sandbox = ""  # its name, if agents will run
         self._asking = Asking(config, None, self._begin)
         self._ledger: Ledger | None = None
         self._groups: Groups | None = None
@@ -166,7 +168,6 @@ class UpskillRun:
         }
         self.usual = tuple(usual)
         if any(subject.agent != CHAT for subject in self.subjects.values()):
-            self._outfits = Outfits(self.settings)
             self._outfits.require_apart(source.skill_file for source in selected.all)
 
     def _prepare_models(self) -> None:
@@ -196,11 +197,17 @@ class UpskillRun:
     def _require_models(self) -> None:
         artifacts.require_outputs(self.settings)
         if self.settings.replay_file is None:  # a replay asks nobody, and needs no key
-            subjects = self.subjects.values()
-            self._models.require_tools(one.model for one in subjects if one.agent != CHAT)
+            with_agents = [one.model for one in self.subjects.values() if one.agent != CHAT]
+            self._models.require_tools(with_agents)
             self._models.require(display.download_bar(self._config))
+            if with_agents:
+                self._sandbox = prepare(self._selected.sources, self.settings, self._tell)
         self._models.require_prices(self.settings.max_cost)
         self._required = True
+
+    def _tell(self, line: str) -> None:
+        if reporter := self._config.pluginmanager.get_plugin("terminalreporter"):
+            reporter.write_line(line)
 
     def _label_of(self, folder: Path) -> str:
         """The label of a skill that a test in Python names: the same as for --skill."""
@@ -214,10 +221,9 @@ class UpskillRun:
         lines = display.header_lines(
             self._selected, self._specs, self._judges, self.settings, verbose=verbose
         )
-        if any(subject.agent != CHAT for subject in self.subjects.values()):
-            lines += display.agent_lines(
-                self.subjects.values(), self._outfits.others, self.settings
-            )
+        agents = {subject.agent: None for subject in self.subjects.values()}
+        if agents.keys() != {CHAT}:
+            lines += display.agent_lines(list(agents), self._sandbox, self._outfits.others)
         if sources:
             lines += display.score_lines(sources, self.settings.score)
             lines += display.reference_lines(sources, self.settings)
@@ -304,11 +310,10 @@ class UpskillRun:
             return []
         judged = sum(isinstance(item, CaseItem) and item.lacks_judge for item in items)
         plan = plan_of(items)
-        line = collected_line(plan, asks=self.asks)
         agents = sum(isinstance(item, CaseItem) and item.lacks_agent for item in items)
         needed = {"--skill-judge MODEL": judged, "--skill-agent loop": agents}
         return [
-            *([line] if line else []),
+            *collected_lines(plan, asks=self.asks),
             *repeat_lines(plan),
             *(
                 f"upskill: {number:,} of these tests would need {option}"
@@ -367,7 +372,9 @@ class UpskillRun:
         except InputError as error:
             self._asking.stop(f"not asked: {message_of(error, self._config)}")
 
-    def outfit_of(self, agent: str, skill: Skill, cases: Sequence[Case] = ()) -> Outfit | None:
+    def outfit_of(
+        self, agent: str, skill: Skill, cases: Sequence[Case] | None = None
+    ) -> Outfit | None:
         return self._outfits.of(agent, skill, cases)
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:

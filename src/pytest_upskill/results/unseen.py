@@ -42,7 +42,7 @@ def _note(of: str, files: Sequence[tuple[str, UnseenFile]], spell: Spell | None,
     more = [f"{len(files) - len(shown):,} more"] if len(files) > len(shown) else []
     how = ""
     if spell and any(file.reason is None for _, file in files):
-        how = f"; {spell('references')} puts {them} in context"
+        how = f"; {spell('references')} puts {them} in context, {spell('agents')} loop reads {them}"
     what = f"{counted(len(files), 'file')} {of} {were} not available to {whom}"
     return f"{what}: {', '.join([*groups, *more])}{how}."
 

@@ -194,6 +194,23 @@ def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
     return LoadedCases.of(file, cases, bad, sorted(warnings))
 
 
+def sandbox_of(file: Path | None) -> SandboxNeeds:
+    """What a file of cases says that the skill's scripts need; CasesError if that is no sense."""
+    data = _read_json(file)[1] if file else None
+    try:
+        return SandboxNeeds.of(_sandbox_form(data))
+    except FormError as error:
+        raise cases_error(file or Path(), error.problems) from None
+
+
+def _sandbox_form(data: Any) -> SandboxForm | None:
+    written = data.get("sandbox") if isinstance(data, dict) else None
+    form: SandboxForm | None = None
+    if written is not None:
+        form = read_form(_SANDBOX, written, ("sandbox",))
+    return form
+
+
 def has_cases(file: Path) -> bool:
     """Whether there is a case in a file, or a mistake to be told."""
     try:
@@ -219,8 +236,7 @@ def _entries(
     """The cases as written, and the defaults; NoCasesError if there are none."""
     try:
         entries, defaults = (others, {}) if others else _own_entries(file, data, unknown)
-        if isinstance(data, dict) and data.get("sandbox") is not None:
-            read_form(_SANDBOX, data["sandbox"], ("sandbox",))
+        if _sandbox_form(data):
             defaults = _with_defaults(dict(defaults), {"sandbox": data["sandbox"]})
     except FormError as error:
         raise cases_error(file, error.problems) from None

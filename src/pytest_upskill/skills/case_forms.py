@@ -24,7 +24,8 @@ _GOOD_ID: Final = re.compile(r"\w[\w.+-]*")
 _GOOD_TAG: Final = re.compile(r"[^\W_][\w.-]*")
 _VERSION: Final = r"(?:[<>!=~]=|===|[<>])\s*[\w.*+!-]+"
 _REQUIREMENT: Final = re.compile(
-    r"[A-Za-z0-9][\w.-]*\s*(?:\[[\w.,\s-]+\])?\s*" rf"(?:{_VERSION}(?:\s*,\s*{_VERSION})*)?"
+    r"[A-Za-z0-9][\w.-]*\s*(?:\[[\w.,\s-]+\])?\s*"
+    rf"(?:{_VERSION}(?:\s*,\s*{_VERSION})*)?\s*(?:;[^\n]*)?"
 )
 _PYTEST_MARKS: Final = frozenset(
     {"skip", "skipif", "xfail", "parametrize", "usefixtures", "filterwarnings"}
