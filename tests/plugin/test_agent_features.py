@@ -1,0 +1,301 @@
+"""Agents with all that a run of plain completions can do."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pytest_upskill.agents.sandboxes.bwrap import Bwrap
+from support.kit import case, commit_all, run_skills, write_skill
+from support.loopback import Asked, LoopbackServer, Reply
+from support.sandboxes import needs_bwrap
+
+pytestmark = needs_bwrap
+
+LOOP = ("--skill-agent", "loop")
+CASES = [
+    {
+        "id": "word",
+        "input": "Which word?",
+        "context": {"files": {"note.txt": "a note"}},
+        "expected": {"contains": ["KETCH"], "files": {"out.txt": {"contains": "a note"}}},
+    }
+]
+
+
+def agent(asked: Asked) -> Reply:
+    """Opens the skill if there is one, runs its script, and says what that said."""
+    if asked.question.startswith("Judge") or not asked.tools:
+        return Reply("KETCH")
+    if "skill" not in asked.tools:
+        return Reply("No idea.")
+    if not asked.results:
+        return Reply(calls=(("skill", {"name": "gate"}),))
+    if len(asked.results) == 1:
+        return Reply(calls=(("bash", {"command": "sh /skills/gate/word.sh; cp note.txt out.txt"}),))
+    return Reply(asked.results[1].partition("\n[exit status")[0].strip())
+
+
+@pytest.fixture
+def server(pytester: pytest.Pytester) -> Iterator[LoopbackServer]:
+    folder = write_skill(pytester.path / "skills/gate", CASES)
+    (folder / "word.sh").write_text("echo KETCH")
+    with LoopbackServer(agent) as server:
+        yield server
+
+
+def run(pytester: pytest.Pytester, server: LoopbackServer, *args: str) -> pytest.RunResult:
+    return run_skills(pytester, "m", "--skill-base-url", f"{server.url}/v1", *LOOP, *args)
+
+
+def report(pytester: pytest.Pytester) -> Any:
+    return json.loads((pytester.path / "r.json").read_text())
+
+
+def no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def open_(*_: object) -> None:
+        raise AssertionError("a sandbox was opened")
+
+    monkeypatch.setattr(Bwrap, "open", open_)
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_run_of_an_agent_is_reported_recorded_kept_and_stored(
+    pytester: pytest.Pytester,
+    server: LoopbackServer,
+    monkeypatch: pytest.MonkeyPatch,
+    workers: str,
+) -> None:
+    files = ["--skill-html", "r.html", "--skill-csv", "r.csv", "--skill-markdown", "r.md"]
+    files += ["--junitxml", "r.xml", "--skill-record", "r.jsonl", "--skill-json", "r.json"]
+    result = run(pytester, server, *files, "--skill-runs", "2", "-n", workers)
+    result.assert_outcomes(passed=1)
+    tried = [
+        (one["agent"], one["model"], one["arm"], one["run"], one["outcome"])
+        for one in report(pytester)["records"]
+    ]
+    arms = [("baseline", "failed"), ("skill", "passed")]
+    assert tried == [("loop", "m", arm, run, end) for run in (1, 2) for arm, end in arms]
+    (summary,) = report(pytester)["summary"]
+    assert (summary["agent"], summary["model"], summary["lift"]) == ("loop", "m", 1.0)
+    for name in ("r.html", "r.csv", "r.md", "r.xml"):
+        assert "loop" in (pytester.path / name).read_text()
+    assert len(list((pytester.path / ".upskill/runs").iterdir())) == 1
+    asked = len(server.asked)
+    assert asked == 8  # two of one turn without the skill, two of three with it
+
+    no_sandbox(monkeypatch)
+    result = run(pytester, server, "--skill-runs", "2", "-n", workers)
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["4 of 4 answers from cache *"])
+    assert len(server.asked) == asked
+
+    monkeypatch.setenv("PATH", "/nowhere")  # a replay needs no sandbox
+    args = ("--skill-replay", "r.jsonl", "--skill-runs", "2", "-n", workers)
+    run(pytester, server, *args).assert_outcomes(passed=1)
+    assert len(server.asked) == asked
+
+
+def test_editing_a_file_of_the_skill_asks_the_skill_arm_again(
+    pytester: pytest.Pytester, server: LoopbackServer
+) -> None:
+    commit_all(pytester.path)
+    run(pytester, server).assert_outcomes(passed=1)
+    server.asked.clear()
+    (pytester.path / "skills/gate/word.sh").write_text("echo KETCH again")
+    result = run(pytester, server, "--skill-against", "main", "--skill-json", "r.json")
+    result.assert_outcomes(passed=1)
+    texts = {one["arm"]: (one["output"], one["stored"]) for one in report(pytester)["records"]}
+    assert texts == {
+        "baseline": ("No idea.", True),
+        "previous": ("KETCH", True),  # the whole folder as it was, so known
+        "skill": ("KETCH again", False),
+    }
+    assert len(server.asked) == 3
+
+
+def test_accepted_results_are_of_an_agent(
+    pytester: pytest.Pytester, server: LoopbackServer
+) -> None:
+    run(pytester, server, "--skill-accept").assert_outcomes(passed=1)
+    file = pytester.path / "skills/gate/skill_results.json"
+    assert list(json.loads(file.read_text())["models"]) == ["loop/m"]
+    (pytester.path / "skills/gate/word.sh").write_text("echo SLOOP")
+    result = run(pytester, server)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*0 of 1 passed (accepted: 1 of 1, *"])
+
+
+def test_a_run_without_baseline_and_with_a_judge_keeps_to_its_budget(
+    pytester: pytest.Pytester, server: LoopbackServer
+) -> None:
+    judged = {"id": "judged", "input": "Say it.", "expected": {"judge": ["It says KETCH"]}}
+    write_skill(pytester.path / "skills/gate", [*CASES, judged])
+    args = ("--skill-no-baseline", "--skill-judge", "m", "--collect-only")
+    result = run(pytester, server, *args)
+    result.stdout.fnmatch_lines(
+        [
+            "upskill: a run would make up to 2 trials by loop, each of up to 30 turns: 2 tests × "
+            "1 arm × 1 run, and 1 call by the judge"
+        ]
+    )
+    result = run(pytester, server, "--skill-no-baseline", "-k", "word", "--skill-max-tokens", "9")
+    result.assert_outcomes(errors=1, deselected=1)
+    result.stdout.fnmatch_lines(["m: this call could exceed the budget (0 of 9 tokens spent): *"])
+    assert not server.asked
+
+
+def test_runs_are_added_while_the_verdict_is_open(pytester: pytest.Pytester) -> None:
+    cases = [case(f"Number {n}?", "KETCH", id=f"n{n}") for n in range(4)]
+    write_skill(pytester.path / "skills/gate", cases)
+    pytester.makepyfile(
+        fake="""
+        def answer(question):
+            skill = any(tool.name == "skill" for tool in question.tools)
+            often = "Number 0" in question.messages[-1][1] or question.run % 2
+            return "KETCH" if skill and often else "no"
+        """
+    )
+    args = (*LOOP, "--skill-runs", "2..3", "--skill-json", "r.json")
+    run_skills(pytester, "scripted:fake.py:answer", *args)
+    assert len(report(pytester)["records"]) == 4 * 3 * 2
+
+
+TEST = """
+    import pytest
+
+    @pytest.mark.skill("skills/gate")
+    def test_word(ask):
+        answer = ask({asked})
+        assert "KETCH" in answer
+        assert answer.files["out.txt"].text == "a note"
+        assert answer.activity.activated
+        assert [turn.tool for turn in answer.transcript if turn.kind == "call"] == ["skill", "bash"]
+"""
+FILES = 'files={"note.txt": "a note", "x.bin": b"\\x00"}'
+
+
+@pytest.mark.parametrize(
+    ("asked", "args", "label"),
+    [
+        (f'"Which word?", {FILES}', LOOP, "loop/m"),
+        (f'"Which word?", agent="loop", {FILES}', (), "m"),
+        ('"Which word?", setup="echo -n a note > note.txt"', LOOP, "loop/m"),
+    ],
+)
+def test_a_test_in_python_asks_an_agent(
+    pytester: pytest.Pytester, server: LoopbackServer, asked: str, args: tuple[str, ...], label: str
+) -> None:
+    pytester.makepyfile(test_gate=TEST.replace("{asked}", asked))
+    result = pytester.runpytest_inprocess(
+        "-v",
+        "--model",
+        "m",
+        "--skill-base-url",
+        f"{server.url}/v1",
+        *args,
+        "--skill-json",
+        "r.json",
+    )
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines([f"*::test_word[[]{label}] PASSED*"])
+    baseline, skill = report(pytester)["records"]
+    assert (baseline["outcome"], skill["outcome"]) == ("failed", "passed")
+    assert skill["agent"] == ("loop" if args else "chat")
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ('"Q", agent="lop"', '*no such agent (did you mean "loop"?)*'),
+        ('"Q", files={"x": b"\\xff"}', "*'x' is not text, so it needs an agent*"),
+        ('"Q", agent="loop", files={"../x": "a"}', "*'../x' can't be a file in a workspace*"),
+    ],
+)
+def test_what_an_agent_can_not_be_asked_is_an_error_of_the_test(
+    pytester: pytest.Pytester, server: LoopbackServer, asked: str, told: str
+) -> None:
+    pytester.makepyfile(test_gate=TEST.replace("{asked}", asked))
+    result = pytester.runpytest_inprocess("--model", "m", "--skill-base-url", f"{server.url}/v1")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([told])
+
+
+def test_the_skill_is_installed_without_its_cases(
+    pytester: pytest.Pytester, server: LoopbackServer
+) -> None:
+    looked = case("Which word?", "KETCH", id="word", workspace="fixtures/in", setup="touch set-up")
+    looked["expected"] = {"not_contains": ["fixtures", "skill_meta"], "contains": ["set-up x.csv"]}
+    folder = write_skill(pytester.path / "skills/gate", [looked])
+    (folder / "fixtures/in").mkdir(parents=True)
+    (folder / "fixtures/in/x.csv").write_text("")
+    (folder / "word.sh").write_text("echo $(ls . /skills/gate)")
+    run(pytester, server, "--skill-json", "r.json").assert_outcomes(passed=1)
+
+
+def test_other_skills_are_in_both_arms(pytester: pytest.Pytester, server: LoopbackServer) -> None:
+    write_skill(pytester.path / "other/far")
+    run(pytester, server, "--skill-with", "other")
+    listed = [asked.system for asked in server.asked if not asked.results]
+    assert len(listed) == 2
+    assert ["<name>gate</name>" in text for text in sorted(listed, key=len)] == [False, True]
+    assert all("<name>far</name>" in text for text in listed)
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "args", "told"),
+    [
+        ({"python": ["pypdf==5.*"]}, (), "--skill-allow-code: gate needs pypdf==5.?: *"),
+        ({"paths": ["/srv/x"]}, (), "--skill-allow-code: gate needs /srv/x: *"),
+        ({"paths": ["/opt/no-such"]}, (), "gate: sandbox.paths: /opt/no-such can't be read: *"),
+        ({"paths": ["/root"]}, ("--skill-allow-code",), "gate: sandbox.paths: /root is a home*"),
+    ],
+)
+def test_what_scripts_need_is_refused_before_the_first_call(
+    pytester: pytest.Pytester,
+    server: LoopbackServer,
+    sandbox: dict[str, Any],
+    args: tuple[str, ...],
+    told: str,
+) -> None:
+    file = pytester.path / "skills/gate/skill_meta.json"
+    file.write_text(json.dumps({"cases": CASES, "sandbox": sandbox}))
+    result = run(pytester, server, *args)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {told}"])
+    assert not server.asked
+    assert run(pytester, server, *args, "--collect-only").ret == 0
+
+
+def test_a_case_that_needs_the_network_is_refused(
+    pytester: pytest.Pytester, server: LoopbackServer
+) -> None:
+    online = case("Online?", "x", id="online", sandbox={"network": True})
+    write_skill(pytester.path / "skills/gate", [*CASES, online])
+    (pytester.path / "skills/gate/word.sh").write_text("echo KETCH")
+    result = run(pytester, server)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*cases[[]1]: this needs the network; add --skill-allow-network"])
+
+
+def test_no_sandbox_is_a_usage_error(
+    pytester: pytest.Pytester, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Bwrap, "why_not", lambda *_: "not found. Install it.")
+    result = run(pytester, server)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        ["ERROR: --skill-sandbox auto: agents need a sandbox*bwrap: not found. Install it.*"]
+    )
+    assert run(pytester, server, "--collect-only").ret == 0
+
+
+def test_the_header_warns_of_no_sandbox(pytester: pytest.Pytester, server: LoopbackServer) -> None:
+    result = run(pytester, server, "--skill-sandbox", "none")
+    result.stdout.fnmatch_lines(
+        [
+            "upskill: carried out by loop, sandbox: none",
+            "upskill: WARNING: no sandbox: agents can read, change and send all that you can",
+        ]
+    )
