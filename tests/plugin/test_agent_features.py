@@ -146,22 +146,6 @@ def test_a_run_without_baseline_and_with_a_judge_keeps_to_its_budget(
     assert not server.asked
 
 
-def test_runs_are_added_while_the_verdict_is_open(pytester: pytest.Pytester) -> None:
-    cases = [case(f"Number {n}?", "KETCH", id=f"n{n}") for n in range(4)]
-    write_skill(pytester.path / "skills/gate", cases)
-    pytester.makepyfile(
-        fake="""
-        def answer(question):
-            skill = any(tool.name == "skill" for tool in question.tools)
-            often = "Number 0" in question.messages[-1][1] or question.run % 2
-            return "KETCH" if skill and often else "no"
-        """
-    )
-    args = (*LOOP, "--skill-runs", "2..3", "--skill-json", "r.json")
-    run_skills(pytester, "scripted:fake.py:answer", *args)
-    assert len(report(pytester)["records"]) == 4 * 3 * 2
-
-
 TEST = """
     import pytest
 

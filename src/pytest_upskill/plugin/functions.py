@@ -29,7 +29,7 @@ from ..trials.activity import Activity
 from ..trials.answer import Answer, AnswerFile, NoAnswer, joined
 from ..trials.plan import Count, PlannedCase, SkillInfo
 from ..trials.records import Grade, Record, dump_records, errored_record, graded_record
-from ..trials.subject import CHAT, Subject
+from ..trials.subject import Subject
 from ..trials.transcript import Transcript
 from ..trials.trial import (
     Prompt,
@@ -287,9 +287,7 @@ class MarkedTests:
                 reason = f"{node.nodeid}: {message_of(error, node.config)}"
                 raise pytest.Collector.CollectError(reason) from None
             shown = relative(file.parent, node.config.rootpath)
-            chat = any(subject.agent == CHAT for subject in self._run.subjects.values())
-            label = self._label_of(file.parent)
-            info = info_of(skill, label, shown, self._run.settings, chat=chat)
+            info = info_of(skill, self._label_of(file.parent), shown, self._run.settings)
             self._skills[folder] = _Known(skill, file.parent, info, accepted, needs)
         return self._skills[folder]
 

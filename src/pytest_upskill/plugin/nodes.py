@@ -90,18 +90,10 @@ class SkillWarning(pytest.PytestWarning):
 
 
 def info_of(
-    skill: Skill,
-    label: str,
-    path: str,
-    settings: Settings,
-    cases: Iterable[Case] = (),
-    *,
-    chat: bool = True,
+    skill: Skill, label: str, path: str, settings: Settings, cases: Iterable[Case] = ()
 ) -> SkillInfo:
     against = settings.against if skill.previous is not None else None
-    info = SkillInfo.of(skill, label, path, against, score_of(settings.score, cases))
-    # Agents see all files of a skill.
-    return info if chat else replace(info, seen_files=(), unseen_files=())
+    return SkillInfo.of(skill, label, path, against, score_of(settings.score, cases))
 
 
 def hooks_of_parent(node: Any) -> Any:
@@ -160,8 +152,7 @@ class SkillFile(pytest.File):
         root = self.config.rootpath
         path = relative(self.source.folder, root)
         asked = [case for case, _ in cases]
-        chat = any(subject.agent == CHAT for subject in self.run.subjects.values())
-        self.info = info_of(skill, self.source.label, path, self.run.settings, asked, chat=chat)
+        self.info = info_of(skill, self.source.label, path, self.run.settings, asked)
         self.cases = tuple(asked)
         self.cases_path = relative(self._cases_file, root)
         ids = [*(case.id for case, _ in cases), *(broken.name for broken in loaded.broken)]
