@@ -29,7 +29,7 @@ from ..checks import (
 )
 from ..checks.check import CheckContext, Result, Text, quoted
 from ..checks.languages import BrokenError, parse_python
-from ..checks.parse import RESERVED, with_checks
+from ..checks.parse import RESERVED, kinds_of_skill, with_checks
 from ..checks.python_checks import place_of_function
 from ..errors import CasesError, CheckError, NoCasesError, Setting, shown
 from ..errors import Text as Message
@@ -39,6 +39,7 @@ from ..skills.loaded import LoadedCases
 from ..stats.power import cases_for_lift
 from ..trials.answer import Answer, Usage
 from ..trials.trial import sample_of, user_text
+from .agent_rules import Asked, agent_findings
 from .finding import Finding, Level, finding_of
 
 _MAX_DEPTH: Final = 10  # the parser rejects deeper nesting
@@ -138,6 +139,9 @@ def _of_checks(
                 yield source.invalid(case.place_of(*loc), what)
             continue
         yield from _leaks(source, case, written)
+        asked = [Asked(one.place, one.name, one.argument, one.wanted) for one in written]
+        for level, code, place, message, hint in agent_findings(case, checks, asked, folder):
+            yield source.finding(level, code, case.place_of(*place), message, hint)
         if _any_answer_passes(checks):
             message = f"{case.id}: any answer passes, even nonsense"
             hint = 'Check for something the answer must say, for example with "contains".'
@@ -161,7 +165,8 @@ def _unregistered(case: Case, written: Sequence[Written]) -> Iterator[tuple[str,
 def _parsed(case: Case, unknown: Iterable[str], folder: Path) -> tuple[AnyCheck, ...]:
     """Unknown checks take any argument; Python checks are parsed, not loaded."""
     own = {name: Kind(name, TypeAdapter(Any), _not_run) for name in unknown}
-    return checks_of(case, {**KINDS, **own, "python": _python_kind(folder)}, own)
+    kinds = {**KINDS, **kinds_of_skill(folder), **own, "python": _python_kind(folder)}
+    return checks_of(case, kinds, own)
 
 
 def _not_run(_: CheckContext) -> Iterator[Result]:
