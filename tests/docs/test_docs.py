@@ -26,6 +26,7 @@ from support import wick_models
 from support.kit import commit_all
 from support.loopback import Asked, LoopbackServer, Reply
 from support.made import made_run
+from support.sandboxes import require_bwrap
 from support.shell import Shell
 
 ROOT = Path(__file__).parents[2]
@@ -86,6 +87,8 @@ def test_command_works(command: str, project: Path, tmp_path: Path, shell: Shell
     words = shlex.split(command)
     if "--skill-against" in words and not shutil.which("git"):
         pytest.skip("needs git")
+    if "--skill-agent" in words:
+        require_bwrap()
     match words:
         case ["make", *targets]:
             # These targets run this very test, so only check that they exist.
