@@ -14,12 +14,14 @@ from pytest_upskill.engine import Engine, LinkClient, LinkServer
 from pytest_upskill.errors import UpskillError
 from pytest_upskill.models import Model
 from pytest_upskill.models.scripted import ScriptedModel
+from pytest_upskill.trials.activity import Activity
 from pytest_upskill.trials.answer import Answer, AnswerFile, NoAnswer, Reply
 from pytest_upskill.trials.plan import Plan, PlannedCase
 from pytest_upskill.trials.transcript import Turn
 from pytest_upskill.trials.trial import Question, Trial
 
 FILES = (AnswerFile.of("a.txt", b"one"),)
+ACTIVITY = Activity(2, 1, True, ("gate",))
 TRANSCRIPT = (Turn("user", "q"), Turn("call", "ls", "bash"))
 
 
@@ -35,7 +37,13 @@ class Controller:
     async def _open(self, _: str) -> Model:
         def script(question: Question) -> Answer:
             self.asked.append(question.messages[0][1])
-            return Answer(question.messages[0][1].upper(), files=FILES, transcript=TRANSCRIPT)
+            return Answer(
+                question.messages[0][1].upper(),
+                files=FILES,
+                transcript=TRANSCRIPT,
+                activity=ACTIVITY,
+                workspace=b"tar",
+            )
 
         return ScriptedModel(script)
 
@@ -78,6 +86,7 @@ def test_question_outside_the_plan_is_asked_too(controller: Controller) -> None:
     [reply] = worker.ask([question("c")])
     assert isinstance(reply, Answer)
     assert (reply.text, reply.files, reply.transcript) == ("C", FILES, TRANSCRIPT)
+    assert (reply.activity, reply.workspace) == (ACTIVITY, b"tar")
     assert controller.asked == ["c"]
     worker.close()
 
