@@ -8,13 +8,15 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
+from .._util.files import read_file
 from .._util.texts import digest, one_line, plain
 from ..trials.task import StartFile, Task
 from .port import NoAnswerError, Room, SandboxKind
 from .snapshot import TooLargeError, Workspace, contents, fill, is_safe, packed, unpack
 
-_SHOWN: int = 300  # characters of what a setup said
+_SHOWN: Final = 300  # characters of what a setup said
 
 RoomOf = Callable[[Task], Awaitable[Room]]
 
@@ -30,7 +32,7 @@ class Start:
     async def workspace(self) -> Workspace:
         if self.file is None:
             return Workspace(self.files)
-        return unpack(await asyncio.to_thread(self.file.read_bytes))
+        return unpack(await asyncio.to_thread(read_file, self.file))
 
 
 class Setups:
