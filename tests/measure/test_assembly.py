@@ -170,7 +170,7 @@ def test_an_agent_needs_a_model_that_calls_tools(tmp_path: Path) -> None:
     for name in ("haiku", own, "local"):
         models.add(ModelName(name))
     models.require_tools(["haiku", own])
-    with pytest.raises(SettingsError, match=r"^models local: the embedded model takes no tools"):
+    with pytest.raises(SettingsError, match=r"^models local: this model takes no tools"):
         models.require_tools(["haiku", "local"])
 
 

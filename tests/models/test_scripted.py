@@ -226,7 +226,7 @@ def play(first: Question, script: Callable[[Question], str | Answer]) -> list[An
 
     async def turns() -> list[Answer]:
         model, asked, answers = ScriptedModel(script), first, list[Answer]()
-        while not answers or answers[-1].calls:
+        while (not answers or answers[-1].calls) and len(answers) < 9:
             answers.append(await model.ask(asked))
             calls = answers[-1].calls
             told = (ToolResult(call.id, f"{call.name} {call.arguments}") for call in calls)

@@ -114,7 +114,7 @@ def test_what_goes_to_anthropic_byte_for_byte() -> None:
         "system": [{"type": "text", "text": "Be brief.", **CACHED}],
         "tools": [{"name": "bash", "description": "Run a command.", "input_schema": SCHEMA}],
         "messages": [
-            {"role": "user", "content": "What is here?"},
+            {"role": "user", "content": [{"type": "text", "text": "What is here?", **CACHED}]},
             {
                 "role": "assistant",
                 "content": [
@@ -561,6 +561,19 @@ def test_only_the_turns_of_agents_are_marked_for_the_cache() -> None:
     ]
     assert without_system["system"] == ""
     assert marks_in(without_system["tools"]) == 1
+
+
+def test_the_end_of_the_turn_before_is_marked_too() -> None:
+    def script(asked: Asked) -> Reply:
+        return Reply(calls=(LS,)) if len(asked.results) < 3 else Reply("Done.")
+
+    _, asked = talk("anthropic", script, "a", "b", "c")
+    marked = [
+        [number for number, one in enumerate(turn.body["messages"]) if marks_in(one)]
+        for turn in asked
+    ]
+    assert marked == [[0], [0, 2], [2, 4], [4, 6]]
+    assert max(marks_in(turn.body) for turn in asked) == 3  # four are allowed
 
 
 def test_other_servers_get_no_marks() -> None:

@@ -58,7 +58,7 @@ def test_cases_name_agents_or_models(
     [
         (["--skill-agent", "lop"], '--skill-agent lop: no such agent (did you mean "loop"?)*'),
         (["--skill-sandbox", "chroot"], "*'chroot' is not auto, bwrap, docker, podman or none"),
-        (["--model", "local"], "--model local: the embedded model takes no tools"),
+        (["--model", "local"], "--model local: this model takes no tools"),
         (["--skill-with", "nowhere"], "--skill-with*nowhere: no such file or folder"),
         (["--skill-with", "skills"], "--skill-with skills/gate: this skill is tested, so *"),
         (["--skill-with", "other"], "--skill-with other/gate: a skill of this name (gate) *"),

@@ -91,7 +91,7 @@ class Assembly:
         for spec in (self.specs[name] for name in names):
             if not spec.provider.takes_tools(spec):
                 hint = "An agent needs a model that calls tools: name another one, such as haiku."
-                raise spec.error("the embedded model takes no tools", hint)
+                raise spec.error("this model takes no tools", hint)
 
     def require_prices(self, max_cost: float | None) -> None:
         """Raise SettingsError if a budget can't cover a model, as its price is unknown."""

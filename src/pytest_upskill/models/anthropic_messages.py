@@ -164,15 +164,19 @@ def _tool_use(call: ToolCall) -> dict[str, Any]:
 
 
 def _mark(body: dict[str, Any]) -> None:
-    """Have the server cache what the next turn sends again: tools and system text, then all."""
+    """Have the server cache what the next turn sends again: tools and system text, then all.
+
+    It looks for what it has cached only a few blocks before a mark, and a turn may have many
+    calls: so the message that the turn before ended with is marked, too.
+    """
     if body["system"].strip():
         body["system"] = [{"type": "text", "text": body["system"], **_CACHED}]
     else:
         body["tools"][-1] |= _CACHED
-    last = body["messages"][-1]
-    if isinstance(last["content"], str):
-        last["content"] = [{"type": "text", "text": last["content"]}]
-    last["content"][-1] |= _CACHED
+    for message in body["messages"][-1:-4:-2]:
+        if isinstance(message["content"], str):
+            message["content"] = [{"type": "text", "text": message["content"]}]
+        message["content"][-1] |= _CACHED
 
 
 def _turn(message: "Message", question: Question) -> ToolTurn:
