@@ -243,6 +243,7 @@ def answer(asked: Asked) -> Reply:
 def test_json_examples_load(tmp_path: Path) -> None:
     seen = 0
     (tmp_path / "assets").mkdir()
+    (tmp_path / "fixtures/march").mkdir(parents=True)
     (tmp_path / "assets/orders.csv").write_text("1042;late\n")
     for page, text in blocks("json"):
         file = tmp_path / "example.json"

@@ -146,6 +146,37 @@ def test_a_run_without_baseline_and_with_a_judge_keeps_to_its_budget(
     assert not server.asked
 
 
+def test_runs_are_added_while_the_verdict_is_open(pytester: pytest.Pytester) -> None:
+    write_skill(pytester.path / "skills/gate", [case(str(n), "yes", id=f"c{n}") for n in range(12)])
+    pytester.makepyfile(
+        fake="""
+        def answer(question):
+            skill = any(tool.name == "skill" for tool in question.tools)
+            often = skill == (int(question.messages[-1][1]) < 8)
+            passes = question.run % 3 > 0 if often else question.run % 3 == 0
+            return "yes" if passes else "no"
+        """
+    )
+    args = (*LOOP, "--skill-runs", "3..12", "--skill-json", "r.json")
+    run_skills(pytester, "scripted:fake.py:answer", *args)
+    (summary,) = report(pytester)["summary"]
+    assert (summary["runs"], summary["agent"]) == (6, "loop")
+
+
+def test_tests_of_agents_are_selected_as_others_are(
+    pytester: pytest.Pytester, server: LoopbackServer
+) -> None:
+    both = ("--skill-agent", "chat")
+    (pytester.path / "skills/gate/word.sh").write_text("echo SLOOP")
+    write_skill(pytester.path / "skills/gate", [case("Which word?", "KETCH", id="word")])
+    run(pytester, server, *both).assert_outcomes(passed=1, failed=1)
+    run(pytester, server, *both, "--lf").assert_outcomes(failed=1)
+    run(pytester, server, *both, "-k", "not loop").assert_outcomes(passed=1, deselected=1)
+    one = "skills/gate/skill_meta.json::word[loop/m]"
+    left = run(pytester, server, *both, "--deselect", one)
+    left.assert_outcomes(passed=1, deselected=1)
+
+
 TEST = """
     import pytest
 

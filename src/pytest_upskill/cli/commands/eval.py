@@ -47,6 +47,14 @@ def add_shared_arguments(
     )
     parser.add_argument("--runs", metavar="N", help=f"runs of each case (default: {runs or 1})")
     parser.set_defaults(default_runs=runs)
+    parser.add_argument(
+        "--skill-agent",
+        dest="agents",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="who carries out the cases: chat or loop (repeatable; default: chat)",
+    )
     parser.add_argument("-t", "--tests", metavar="FILE", help="take the cases from another file")
     parser.add_argument("--no-baseline", action="store_true", help="ask only with the skill")
     parser.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible server")
@@ -71,6 +79,8 @@ def pytest_arguments(given: argparse.Namespace, env: Mapping[str, str]) -> list[
     words = [f"--skill={skill.relative_to(here) if skill.is_relative_to(here) else skill}"]
     for model in given.models:
         words += ["--model", model]
+    for agent in given.agents:
+        words += ["--skill-agent", agent]
     for flag, value in (
         ("--skill-runs", given.runs or config.runs or given.default_runs),
         ("--skill-tests", given.tests),
