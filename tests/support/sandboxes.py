@@ -1,6 +1,8 @@
 """Sandboxes for tests: skipped where there is none, but never in CI, which has one."""
 
 import os
+import shutil
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
@@ -9,6 +11,7 @@ import pytest
 
 from pytest_upskill.agents.port import Room, Sandbox
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
+from pytest_upskill.agents.sandboxes.container import DEFAULT_IMAGE, Container
 
 _CI = bool(os.environ.get("CI"))  # the tests themselves don't see it
 
@@ -24,6 +27,19 @@ def require_bwrap() -> None:
         if _CI:
             pytest.fail(problem)
         pytest.skip(problem)
+
+
+@cache
+def image_for(program: str) -> str:
+    """An image that is there already; skip this test without one, or without the program."""
+    image = os.environ.get("UPSKILL_TEST_IMAGE", DEFAULT_IMAGE)
+    found = shutil.which(program)
+    there = found and subprocess.run([found, "image", "inspect", image], capture_output=True)
+    if not there or there.returncode:
+        pytest.skip(f"{program} has no image {image}")
+    if problem := Container(program).why_not(image):
+        pytest.skip(problem)
+    return image
 
 
 needs_bwrap = pytest.mark.usefixtures("bwrap")

@@ -1,11 +1,12 @@
 """From the name of a kind of sandbox to the kind, if it works here."""
 
+import sys
 from typing import Final
 
 from ...errors import Setting, SettingsError
 from ..port import SandboxKind
 
-NAMES: Final = ("auto", "bwrap", "none")
+NAMES: Final = ("auto", "bwrap", "docker", "podman", "none")
 
 
 def kind_of(name: str, image: str | None = None) -> SandboxKind:
@@ -20,13 +21,17 @@ def kind_of(name: str, image: str | None = None) -> SandboxKind:
         raise SettingsError(
             "sandbox", "no such sandbox", f"Use one of {', '.join(NAMES)}.", value=name
         )
+    if image and name in ("bwrap", "none"):
+        raise SettingsError("image", f"{name} has no image; docker and podman have", value=image)
     if problem := kind.why_not(image or ""):
         raise SettingsError("sandbox", problem, value=name)
     return kind
 
 
 def _first_that_works(image: str) -> SandboxKind:
-    names = ("bwrap",)
+    names: tuple[str, ...] = ("docker", "podman")
+    if sys.platform == "linux" and not image:  # an image is for containers alone
+        names = ("bwrap", *names)
     problems = list[str]()
     for name in names:
         kind = _kind(name)
@@ -54,4 +59,8 @@ def _kind(name: str) -> SandboxKind | None:
         from .unconfined import Unconfined
 
         return Unconfined()
+    if name in ("docker", "podman"):
+        from .container import Container
+
+        return Container(name)
     return None
