@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.agents.port import Call, NoAnswerError, Ran, Sandbox, SandboxError
+from pytest_upskill.agents.port import Call, NoAnswerError, Ran, Room, Sandbox, SandboxError
 from pytest_upskill.agents.recorder import Recorder
 from pytest_upskill.agents.snapshot import unpack
 from pytest_upskill.agents.trial import AgentTrials
@@ -195,3 +195,67 @@ def test_start_files_stay_in_the_workspace(path: str) -> None:
     reply = carried_out(ends, files=(StartFile(path, b""),))
     assert isinstance(reply, NoAnswer)
     assert "leads out of the workspace" in reply.reason
+
+
+def test_a_setup_ends_with_the_last_trial_that_waits_for_it() -> None:
+    ended = list[str]()
+
+    async def hangs(command: str) -> Ran:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            ended.append(command)
+        raise AssertionError
+
+    async def run() -> tuple[list[str], int]:
+        kind = MemoryKind(hangs)
+        trials = AgentTrials(lambda _: FakeAgent(ends), lambda: kind, 20)
+        asked = [trial_question(text, setup="make it") for text in "ab"]
+        one, other = (asyncio.create_task(trials.run(q, ScriptedCall(DONE))) for q in asked)
+        while not kind.opened:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.05)
+        one.cancel()
+        await asyncio.gather(one, return_exceptions=True)
+        before = list(ended)
+        other.cancel()
+        await asyncio.gather(other, return_exceptions=True)
+        while not kind.closed:
+            await asyncio.sleep(0)
+        await trials.close()
+        return before, len(ended)
+
+    assert asyncio.run(run()) == ([], 1)
+
+
+def test_a_sandbox_is_closed_even_if_its_trial_is_cancelled_twice() -> None:
+    class SlowToClose(MemoryKind):
+        async def open(self, room: Room) -> Sandbox:
+            sandbox = await super().open(room)
+            close = sandbox.close
+
+            async def slowly() -> None:
+                await asyncio.sleep(0.05)
+                await close()
+
+            sandbox.close = slowly  # type: ignore[method-assign]
+            return sandbox
+
+    async def hangs(_sandbox: Sandbox, _call: Call, _recorder: Recorder) -> Answer:
+        await asyncio.sleep(3600)
+        raise AssertionError
+
+    async def run() -> int:
+        kind = SlowToClose()
+        trials = AgentTrials(lambda _: FakeAgent(hangs), lambda: kind, 20)
+        trial = asyncio.create_task(trials.run(trial_question("a"), ScriptedCall(DONE)))
+        while not kind.opened:
+            await asyncio.sleep(0.01)
+        for _ in range(2):
+            trial.cancel()
+            await asyncio.sleep(0.02)
+        await asyncio.gather(trial, return_exceptions=True)
+        await trials.close()
+        return kind.closed
+
+    assert asyncio.run(run()) == 1

@@ -5,6 +5,7 @@ start with the same bytes. Only what it leaves in the workspace counts.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Final
 from .._util.files import read_file
 from .._util.texts import digest, one_line, plain
 from ..trials.task import StartFile, Task
-from .port import NoAnswerError, Room, SandboxKind
+from .port import NoAnswerError, Room, Sandbox, SandboxKind
 from .snapshot import TooLargeError, Workspace, contents, fill, is_safe, packed, unpack
 
 _SHOWN: Final = 300  # characters of what a setup said
@@ -44,6 +45,8 @@ class Setups:
         self._timeout = timeout
         self._room_of = room_of
         self._starts: dict[str, asyncio.Task[Start]] = {}
+        self._begun: list[asyncio.Task[Start]] = []
+        self._waiting: Counter[str] = Counter()  # trials
 
     async def start_of(self, task: Task) -> Start:
         """NoAnswerError if the setup fails, SandboxError if it can't run."""
@@ -54,15 +57,24 @@ class Setups:
             return Start(None, task.files)
         key = digest(task.setup, task.image, repr(task.needs), *(one.digest for one in task.files))
         if key not in self._starts:
-            target = self._folder / f"start-{len(self._starts)}"
+            target = self._folder / f"start-{key}"
             self._starts[key] = asyncio.create_task(self._run(task, target))
-        # Shielded, as one trial that is cancelled must not take it from the others.
-        return await asyncio.shield(self._starts[key])
+            self._begun.append(self._starts[key])
+        running = self._starts[key]
+        self._waiting[key] += 1
+        try:
+            # Shielded, as one trial that is cancelled must not take it from the others.
+            return await asyncio.shield(running)
+        finally:
+            self._waiting[key] -= 1
+            if not self._waiting[key] and not running.done():
+                running.cancel()
+                del self._starts[key]
 
     async def close(self) -> None:
-        for running in self._starts.values():
+        for running in self._begun:
             running.cancel()
-        await asyncio.gather(*self._starts.values(), return_exceptions=True)
+        await asyncio.gather(*self._begun, return_exceptions=True)
 
     async def _run(self, task: Task, target: Path) -> Start:
         sandbox = await self._kind.open(await self._room_of(task))
@@ -80,9 +92,19 @@ class Setups:
             except TooLargeError as error:
                 raise NoAnswerError(f"setup failed: it makes a workspace of {error}") from None
         finally:
-            await sandbox.close()
+            await closed(sandbox)
         await asyncio.to_thread(target.write_bytes, made)
         return Start(target, (), ran.seconds)
+
+
+async def closed(sandbox: Sandbox) -> None:
+    """Close a sandbox, even if whoever waits for that is cancelled."""
+    closing = asyncio.ensure_future(sandbox.close())
+    try:
+        await asyncio.shield(closing)
+    except asyncio.CancelledError:
+        await closing
+        raise
 
 
 def _status(status: int) -> str:

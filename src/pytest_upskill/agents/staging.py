@@ -28,6 +28,10 @@ class Staging:
         # Shielded, as one trial that is cancelled must not take the copy from the others.
         return await asyncio.shield(self._copies[installed])
 
+    async def close(self) -> None:
+        """Wait for copies that nobody waits for any more: a thread can't be stopped."""
+        await asyncio.gather(*self._copies.values(), return_exceptions=True)
+
 
 def installed_skill(installed: Installed, target: Path) -> InstalledSkill:
     """Copy a skill's files into a new folder."""

@@ -33,7 +33,7 @@ from .port import (
 )
 from .recorder import PriceOf, Recorder
 from .run_folder import remove, run_folder
-from .setup import Setups, Start
+from .setup import Setups, Start, closed
 from .snapshot import fill
 from .staging import Staging
 
@@ -105,6 +105,7 @@ class Workshop:
 
     async def close(self) -> None:
         await self.setups.close()
+        await asyncio.gather(self.staging.close(), *self._mounts.values(), return_exceptions=True)
         remove(self._folder)
 
 
@@ -160,7 +161,7 @@ async def _in_sandbox(
             answer = replace(answer, seconds=workshop.timeout)
         left = await _left(sandbox, before, answer)
     finally:
-        await sandbox.close()
+        await closed(sandbox)
     activity = answer.activity or Activity()
     activity = replace(activity, findings=(*activity.findings, *left.findings))
     return replace(answer, files=left.files, workspace=left.workspace, activity=activity)

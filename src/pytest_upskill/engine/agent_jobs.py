@@ -101,7 +101,7 @@ class AgentJobs:
         for job in waiting:
             job.settle(NoAnswer(reason))
         for one in self._at_work:
-            if one.task:
+            if one.task and not one.task.cancelling():  # once, or it could not close its sandbox
                 one.task.cancel()
 
     async def close(self) -> None:
