@@ -86,6 +86,27 @@ def test_only_the_agent_that_got_worse_regressed() -> None:
     assert not found["haiku"].regressed
 
 
+def test_a_cause_of_many_errors_is_told_once() -> None:
+    def errored(why: str, results: RunResults = BOTH) -> RunResults:
+        records = [
+            replace(one, outcome="errored", error=why.format(n), output=None)
+            for n, one in enumerate(results.records)
+        ]
+        return replace(results, records=tuple(records))
+
+    assert errored("bwrap: no such file\nor folder").notes() == [
+        "loop/haiku: 12 trials without a result: bwrap: no such file or folder"
+    ]
+    assert errored("each has its own: {}").notes() == []  # the errors of the tests tell
+    many = agent_run(cases=20)
+    records = [
+        replace(one, outcome="errored", error=f"cause {n % 5}", output=None)
+        for n, one in enumerate(many.records)
+    ]
+    *_, last = replace(many, records=tuple(records)).notes()
+    assert last == "2 more causes of missing results."
+
+
 def test_the_sweet_spot_names_the_agent() -> None:
     records = tuple(
         replace(one, cost=0.001 if one.agent == "loop" else 0.1) for one in BOTH.records

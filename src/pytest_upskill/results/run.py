@@ -27,6 +27,8 @@ Pair = tuple[str, str]  # the names of a skill and of a model
 
 NOTHING_TESTED: Final = "nothing was tested"
 _NO_GATES: Final = Gates()
+_MOST_CAUSES: Final = 3
+_LONGEST_CAUSE: Final = 300
 
 
 def incomplete(tests: Sequence[PlannedCase]) -> dict[Pair, tuple[int, int]]:
@@ -238,10 +240,24 @@ class RunResults:
         """What a reader must know to trust the numbers; with ``spell``, also what to set."""
         return [
             *self.untested_notes,
+            *self._cause_notes,
             *self.subset_notes,
             *repeat_notes(self.summaries),
             *self._unseen_notes(spell),
         ]
+
+    @property
+    def _cause_notes(self) -> list[str]:
+        """Why several trials of an agent came to nothing, once for each cause: say, its sandbox."""
+        causes = Counter(
+            (record.model, one_line(record.error, _LONGEST_CAUSE))
+            for record in self.records
+            if record.agent != CHAT and record.error
+        )
+        often = [(model, why, n) for (model, why), n in causes.most_common() if n > 1]
+        notes = [f"{model}: {n:,} trials without a result: {why}" for model, why, n in often]
+        more = [f"{counted(len(notes) - _MOST_CAUSES, 'more cause')} of missing results."]
+        return notes[:_MOST_CAUSES] + (more if len(notes) > _MOST_CAUSES else [])
 
     def _unseen_notes(self, spell: Spell | None) -> list[str]:
         """An agent has all files of a skill."""
