@@ -471,6 +471,7 @@ class Helper:
 
     def _end_session(self, session: int) -> None:
         wanted = str(session).encode()
+        ended, new = set[int](), list[int]()
         for _ in range(100):
             alive = [
                 pid
@@ -479,9 +480,16 @@ class Helper:
             ]
             if not alive:
                 return
-            for pid in alive:
+            new = [pid for pid in alive if pid not in ended]
+            for pid in new:
                 _kill(pid)
-        self._end_all()  # it makes new processes faster than they can be ended
+            ended.update(new)
+            if not new:
+                time.sleep(
+                    0.001
+                )  # they are on their way out, which takes a while on a busy machine
+        if new:
+            self._end_all()  # it makes new processes faster than they can be ended
 
     def _end_all(self) -> None:
         _kill(-1)  # at once: none can fork in between
