@@ -250,3 +250,15 @@ def test_a_turn_has_a_limit_of_calls() -> None:
     assert all(failed for _, failed in model.results[32:])
     assert answer.activity is not None
     assert answer.activity.tool_calls == 100
+    assert answer.activity.findings == ("calls of one turn that were not run: 68 of 100",)
+
+
+def test_a_trial_that_reads_too_much_says_so() -> None:
+    async def long(_: str) -> Ran:
+        return Ran(0, b"x" * 100_000)
+
+    model = ScriptedCall(*[calls(("bash", {"command": "x"}))] * 16, DONE)
+    answer = run(recorder_for(), model, MemorySandbox(command=long))
+    assert answer.activity is not None
+    assert answer.activity.findings == ("results of tools were cut after 400,000 characters",)
+    assert len(model.results[-1][0]) < 2_100

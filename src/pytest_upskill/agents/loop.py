@@ -10,7 +10,7 @@ from typing import Final
 from ..skills.folder import SKILL_NAMES
 from ..trials.answer import Answer, NoAnswer
 from ..trials.tools import Step, Tool, ToolCall, ToolResult
-from .loop_tools import TOOLS, Toolbox
+from .loop_tools import LONGEST_TRIAL, TOOLS, Toolbox
 from .port import Agent, Call, InstalledSkill, NoAnswerError, Sandbox
 from .recorder import Recorder
 
@@ -64,6 +64,10 @@ class LoopAgent(Agent):
             if not left:
                 break
             results = await _results(box, reply, recorder)
+            if (more := len(reply.calls) - MOST_CALLS) > 0:
+                recorder.found(f"calls of one turn that were not run: {more} of {len(reply.calls)}")
+            if box.is_full:
+                recorder.found(f"results of tools were cut after {LONGEST_TRIAL:,} characters")
             step = Step(reply.text, reply.calls, results, reply.raw)
             ask = replace(ask, steps=(*ask.steps, step))
         return recorder.answer("max_turns")

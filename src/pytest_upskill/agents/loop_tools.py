@@ -96,6 +96,11 @@ class Toolbox:
             self._tools["skill"] = self._skill
             self._schemas["skill"] = {"properties": {"name": _TEXT}, "required": ["name"]}
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the model was given so much that further results are cut to little."""
+        return self._given > LONGEST_TRIAL
+
     def writes(self, call: ToolCall) -> bool:
         """Whether later calls of the same turn should see what it does."""
         return call.name in ("write", "edit")
@@ -105,7 +110,7 @@ class Toolbox:
         longest = max(LITTLE, min(LONGEST_RESULT, LONGEST_TURN // beside))
         if call.name == "skill":
             longest = LONGEST_SKILL
-        elif self._given > LONGEST_TRIAL:
+        elif self.is_full:
             longest = LITTLE
         try:
             tool = self._tools.get(call.name)
