@@ -12,6 +12,7 @@ import pytest
 import pytest_upskill
 
 PUBLIC = [
+    "Activity",
     "Answer",
     "AnswerFile",
     "Arm",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 __version__ = "0.1.0"
 
 __all__ = [
+    "Activity",
     "Answer",
     "AnswerFile",
     "Arm",
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
         refine,
         refine_async,
     )
+    from .trials.activity import Activity
     from .trials.answer import Answer, AnswerFile, Usage
     from .trials.records import Grade, Record
     from .trials.tools import ToolCall
@@ -79,6 +81,7 @@ _HOMES: Final = {
     "results.summary": ["Summary"],
     "results.verdict": ["Verdict"],
     "skills.case": ["Case"],
+    "trials.activity": ["Activity"],
     "trials.answer": ["Answer", "AnswerFile", "Usage"],
     "trials.records": ["Grade", "Record"],
     "trials.tools": ["ToolCall"],

@@ -367,7 +367,7 @@ COST: Final = Number(
     _of_arms("cost", lambda arm: arm.cost, "baseline", "skill"),
     PER_1000,
     title="cost of 1000 answers with the skill",
-    priority=40,
+    priority=44,
     shown_if=bool,
 )
 
