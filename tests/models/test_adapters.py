@@ -182,6 +182,14 @@ def test_a_five_megabyte_answer_arrives_whole(provider: str) -> None:
     assert answer.text == text
 
 
+def test_a_question_of_megabytes_is_sent_without_a_warning(provider: str) -> None:
+    text = "x" * 3_000_000
+    with LoopbackServer(lambda asked: Reply(str(len(asked.question)))) as server:
+        [answer] = ask(spec_of(provider, server.url), replace(QUESTION, messages=(("user", text),)))
+    assert answer.text == "3000000"
+    assert int(server.asked[0].headers["content-length"]) > 3_000_000
+
+
 FOREIGN = "sk-" + "ant-api03-aB3dE5gH7jK9mN1pQ3sT"
 
 

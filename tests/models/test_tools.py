@@ -13,6 +13,7 @@ from pytest_upskill.errors import ModelError
 from pytest_upskill.models import ModelSpec
 from pytest_upskill.models.hosted import MessagesProvider
 from pytest_upskill.models.names import PROVIDERS
+from pytest_upskill.models.tool_support import hint_without_tools
 from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.tools import Step, Tool, ToolCall, ToolResult
 from pytest_upskill.trials.trial import Question
@@ -195,6 +196,32 @@ REFUSALS = [
     (400, "Function calling is not enabled for models/gemma-3-27b-it", "another"),
     (400, "Unsupported parameter: 'tools' is not supported with this model.", "another"),
 ]
+OTHER_WORDS = [
+    "deepseek-reasoner does not support Function Calling",
+    "Unrecognized request argument supplied: tools",
+    "unknown field `tools`, expected one of `messages`",
+    "Invalid parameter: tools",
+    "Tool calling is disabled for this model",
+    "this model cannot use tools",
+    "Model lacks tool support",
+    "property 'tools' is unsupported",
+    "Input validation error: tools are not supported by this chat template",
+]
+NOT_ABOUT_TOOLS = [
+    "messages.1.content.0: unexpected `tool_use_id` found in `tool_result` blocks",
+    "Invalid parameter: messages with role 'tool' must be a response to a preceeding message",
+    "An assistant message with 'tool_calls' must be followed by tool messages",
+    "tools[0].function.parameters: unsupported keyword",
+    "Invalid schema for function 'bash': additionalProperties is not supported",
+    "Failed to parse tool call arguments as JSON",
+    "This model does not support assistant message prefill.",
+    "system: Extra inputs are not permitted",
+]
+
+
+def test_many_words_say_that_there_are_no_tools() -> None:
+    assert [said for said in OTHER_WORDS if not hint_without_tools(400, said)] == []
+    assert [said for said in NOT_ABOUT_TOOLS if hint_without_tools(400, said)] == []
 
 
 @pytest.mark.parametrize(("status", "message", "hint"), REFUSALS)

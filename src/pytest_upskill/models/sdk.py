@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
+from io import BytesIO
 from types import ModuleType
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
@@ -28,6 +29,7 @@ from .tool_support import hint_without_tools
 from .tool_turns import ToolTurn, stop_with
 
 _SHOWN: Final = 200
+_LARGE: Final = 1_000_000  # bytes
 # A proxy may quote its own key, which is unknown here.
 _FOREIGN_KEY: Final = re.compile(r"(?<![A-Za-z0-9])sk-[A-Za-z0-9_-]{16,}")
 # A server that accepts no connection within this many seconds is asked again; the answer itself
@@ -41,9 +43,17 @@ _REDIRECTS: Final = (301, 302, 303, 307, 308)
 _UNPAID: Final = ("insufficient_quota", "billing_error", "billing_hard_limit_reached")
 _SDK_HEADERS: Final = ("accept", "content-type", "user-agent", "x-stainless", "anthropic-version")
 Secrets = tuple[str, ...]
-# Of the SDKs' HTTP client: they run in the task that asks.
-_HOOKS: Final = {"request": [note_start], "response": [note_reply, limit_size]}
 MORE_TIME: Final = ("Raise ", Setting("timeout"), ", or ask for less")
+
+
+async def _send_in_parts(request: Any) -> None:
+    """aiohttp warns of a large body in one piece, which is an error in many a project's tests."""
+    if len(request.content) > _LARGE:
+        request._content = BytesIO(request.content)
+
+
+# Of the SDKs' HTTP client: they run in the task that asks.
+_HOOKS: Final = {"request": [note_start, _send_in_parts], "response": [note_reply, limit_size]}
 
 
 def client_options(sdk: ModuleType, spec: ModelSpec, timeout: float) -> dict[str, Any]:

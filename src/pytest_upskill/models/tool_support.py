@@ -9,12 +9,16 @@ _TOOLS: Final = (
 )
 _NOT: Final = (
     r"(?:\bnot (?:\w+ )?(?:support\w*|enabled|available|allowed|permitted|implemented)|n't support"
-    r"|\bunsupported|\bunrecognized|\bunknown (?:parameter|field|name|argument)|\bno support"
+    r"|\bunsupported|\bunrecognized|\bno support|\black(?:s|ing)?\b|\b(?:is|are) disabled"
     r"|\bno endpoints found that support|\bextra (?:inputs|fields))"
 )
 # In one sentence, in either order: "X does not support tools", "tool use is not supported".
 _REFUSED: Final = re.compile(
-    rf"{_NOT}[^.]{{0,80}}?{_TOOLS}|{_TOOLS}[^.]{{0,80}}?{_NOT}", re.IGNORECASE
+    rf"{_NOT}[^.]{{0,80}}?{_TOOLS}|{_TOOLS}[^.]{{0,80}}?{_NOT}"
+    r"|\b(?:can't|cannot|not able to|unable to) (?:use|call|handle) tools"
+    r"|\b(?:unexpected|invalid|unknown) (?:parameter|field|name|argument|property)"
+    r":? ?['\"`]?tools\b(?![.\[]\d)",
+    re.IGNORECASE,
 )
 _STATUSES: Final = (400, 404, 405, 422, 500, 501)
 _ANOTHER: Final = "An agent needs a model that calls tools: use another one"
