@@ -1,4 +1,5 @@
 # make demo    the demo skill on the embedded model
+# make demo-agent  a skill of several files, by our own agent on a scripted model
 # make quick   the unit tests, for the inner loop
 # make test    everything that CI runs
 # make corpus  lint, list and collect the skills of every repository in the folder DIR
@@ -16,13 +17,18 @@ UNIT := _util checks engine lint measure models reports results skills stats tri
 # The tests start Python many times, which is faster with compiled modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo quick test format lint types layers programs tests wheel corpus bench pictures clean
+.PHONY: demo demo-agent quick test format lint types layers programs tests wheel corpus bench pictures clean
 
 demo: $(VENV)/.user
 	$(BIN)/pytest --skill $(DEMO_SKILL) --model local --skill-max-output 120
 
 quick: $(VENV)/.dev
 	$(BIN)/pytest -q -n 2 --hypothesis-profile quick $(UNIT:%=tests/%)
+
+demo-agent: $(VENV)/.user
+	$(BIN)/pytest --skill examples/harbour-manifest --skill-agent loop \
+	  --model scripted:examples/harbour_model.py:answer --skill-no-history -v
+	@echo "A script played the model: this shows the way of an agent's trial and measures nothing."
 
 test: lint types layers tests wheel
 

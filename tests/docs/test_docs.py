@@ -87,7 +87,7 @@ def test_command_works(command: str, project: Path, tmp_path: Path, shell: Shell
     words = shlex.split(command)
     if "--skill-against" in words and not shutil.which("git"):
         pytest.skip("needs git")
-    if "--skill-agent" in words:
+    if "--skill-agent" in words or "doctor" in words:
         require_bwrap()
     match words:
         case ["make", *targets]:
@@ -147,6 +147,8 @@ def test_command_works(command: str, project: Path, tmp_path: Path, shell: Shell
             install = ["pytest-upskill", "install", *args]
             wanted = f".claude/skills/{Path(args[0]).name}: "
             assert wanted in shell.output(install, project, home)
+        case ["pytest-upskill", "doctor"]:
+            assert re.search("runs a command +yes", shell.output(words, project))
         case ["pytest-upskill", *args]:
             shown = shell.output(["pytest-upskill", *args], project)
             assert ("haiku" if args[0] == "models" else "answer") in shown
@@ -170,6 +172,17 @@ def test_the_scripted_example_ends_as_its_page_says(project: Path, shell: Shell)
     command[-1] = "scripted:fewer.json"
     shown = shell.output([*command, "-p", "no:cacheprovider"], project, statuses=(1,))
     assert " 1 failed, 9 passed in " in shown.splitlines()[-1]
+
+
+def test_the_demo_of_an_agent_shows_the_way(project: Path, shell: Shell) -> None:
+    require_bwrap()
+    makefile = (ROOT / "Makefile").read_text()
+    (command,) = re.findall(r"pytest (--skill examples/.*?)\n\t@echo", makefile, re.S)
+    words = ["pytest", *shlex.split(command.replace("\\\n", "")), "-p", "no:cacheprovider"]
+    shown = shell.output(words, project)
+    assert " 3 passed in " in shown.splitlines()[-1]
+    assert re.search(r" 3/3 ", shown), shown  # opened
+    assert "measures nothing" in makefile
 
 
 def check_requirement(requirement: str) -> None:

@@ -108,6 +108,12 @@ COMMANDS: Final = (
         f"0 success, {USAGE}",
     ),
     Command(
+        "doctor",
+        "try the sandboxes and agents of this machine, without a key",
+        "pytest-upskill doctor",
+        f"0 agents work here, 1 they do not, {USAGE}",
+    ),
+    Command(
         "answers",
         "show or delete this project's stored answers",
         "pytest-upskill answers --prune 30",

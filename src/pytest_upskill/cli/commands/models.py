@@ -56,6 +56,11 @@ def models_json(env: Mapping[str, str]) -> str:
     )
 
 
+def providers_of(env: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Providers, and whether their keys are set."""
+    return [(name, _key_state(provider, env)) for name, provider in HOSTED.items()]
+
+
 def _provider_data(name: str, env: Mapping[str, str]) -> dict[str, Any]:
     provider = HOSTED[name]
     try:
