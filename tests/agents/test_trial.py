@@ -183,6 +183,7 @@ def test_the_wait_for_a_place_among_the_calls_is_not_the_agents() -> None:
     async def act(_sandbox: Sandbox, call: Call, recorder: Recorder) -> Answer:
         await call(recorder.question)
         await call(recorder.question)
+        await asyncio.sleep(0.1)  # the time limit is looked at
         return recorder.answer("end", "Done.")
 
     answer = carried_out(act, call=waits, timeout=0.2)

@@ -1,6 +1,7 @@
 """Trials of agents in the engine: places, order, calls through the lanes, what is stored."""
 
 import asyncio
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -134,7 +135,11 @@ def test_a_stop_ends_agents_at_work() -> None:
         engine.stop()
         assert [future.result(timeout=20) for future in futures] == [NoAnswer(STOPPED)] * 3
         assert engine.agents_at_work == (0, 0)
-    assert model.cancelled == len(model.asked)
+        for _ in range(1000):  # before the engine is closed
+            if model.cancelled == len(model.asked):
+                break
+            time.sleep(0.01)
+        assert model.cancelled == len(model.asked)
     assert kept.put_in == []
 
 
