@@ -7,6 +7,7 @@ import pytest
 
 from pytest_upskill.agents.port import Call, NoAnswerError, Ran, Room, Sandbox, SandboxError
 from pytest_upskill.agents.recorder import Recorder
+from pytest_upskill.agents.sandboxes.bwrap import Bwrap
 from pytest_upskill.agents.snapshot import unpack
 from pytest_upskill.agents.trial import AgentTrials
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
@@ -15,6 +16,7 @@ from pytest_upskill.trials.task import StartFile
 from pytest_upskill.trials.trial import Question
 from support.agents import ScriptedCall
 from support.kit import write_skill
+from support.sandboxes import needs_bwrap
 from support.trials import Act, FakeAgent, MemoryKind, trial_question
 
 DONE = Answer("Done.", Usage(10, 5, 0))
@@ -260,3 +262,54 @@ def test_a_sandbox_is_closed_even_if_its_trial_is_cancelled_twice() -> None:
         return kind.closed
 
     assert asyncio.run(run()) == 1
+
+
+@needs_bwrap
+def test_arms_start_alike_in_a_real_sandbox(tmp_path: Path) -> None:
+    folder = write_skill(tmp_path / "gate")
+    script = folder / "scripts/open.sh"
+    script.parent.mkdir()
+    script.write_text("#!/bin/sh\necho opened\n")
+    script.chmod(0o755)
+    setup = "mkdir empty; ln -s data.txt link; ls / > root.txt; date +%N > now.txt; "
+    setup += "touch run; chmod +x run"
+    look = "cat root.txt now.txt; find . | sort; ls -l run link | cut -c 1-10; cat data.txt"
+    use = (
+        "/skills/gate/scripts/open.sh > out.txt; echo more >> data.txt; rm now.txt; touch /skills/x"
+    )
+    said = list[str]()
+
+    async def act(sandbox: Sandbox, _call: Call, recorder: Recorder) -> Answer:
+        said.append((await sandbox.run(look, timeout=60)).output.decode())
+        ran = await sandbox.run(use, timeout=60)
+        return recorder.answer("end", ran.output.decode() or "quiet")
+
+    async def run() -> list[Reply]:
+        trials = AgentTrials(lambda _: FakeAgent(act), Bwrap, 60)
+        files = (StartFile("data.txt", b"data\n"),)
+        skill = installed("gate", folder, tested=True)
+        replies = [
+            await trials.run(
+                trial_question("Go.", files=files, setup=setup, skills=skills), ScriptedCall(DONE)
+            )
+            for skills in ((), (skill,))
+        ]
+        await trials.close()
+        return replies
+
+    base, own = asyncio.run(run())
+    assert isinstance(base, Answer)
+    assert isinstance(own, Answer)
+    assert said[0] == said[1]  # also the time of the setup
+    assert "skills" not in said[0]
+    assert "./empty" in said[0]
+    changes = {file.path: (file.change, file.text) for file in own.files}
+    assert changes == {
+        "data.txt": ("changed", "data\nmore\n"),
+        "now.txt": ("deleted", None),
+        "out.txt": ("made", "opened\n"),
+    }
+    assert "Read-only" in own.text
+    kept = unpack(own.workspace)
+    assert ([link.path for link in kept.links], kept.folders) == (["link"], ("empty",))
+    assert [file.path for file in kept.files if file.executable] == ["run"]
