@@ -63,6 +63,28 @@ FORMS: dict[str, Callable[[str], str]] = {
 }
 
 
+INLINE: dict[str, Callable[[str], str]] = {
+    "json": lambda text: json.dumps({"output": text, "exit_code": 0}),
+    "json in json": lambda text: json.dumps({"content": [{"text": json.dumps({"out": text})}]}),
+    "tags": lambda text: f"<file path='SKILL.md'>{text.strip()}</file>",
+    "told": lambda text: f"Skill gate loaded: {text.strip()} (end of the skill)",
+    "wrapped": lambda text: re.sub("(.{60})", r"\1" + "\n", text),
+}
+
+
+@pytest.mark.parametrize("form", INLINE.values(), ids=list(INLINE))
+def test_a_body_of_one_line_is_known_inside_of_others(
+    form: Callable[[str], str], tmp_path: Path
+) -> None:
+    body = "1. Read references/codes.md, then write three lines, each with a word about ponds."
+    skill = installed(tmp_path, body=body)
+    asked = '{"path": "references/codes.md"}'
+    assert shown(recorder_for(skill), form(body)).activity.activated is True
+    assert shown(recorder_for(skill), form(body)[:40]).activity.activated is False
+    seen = shown(recorder_for(skill), form(CODES.replace("\n", " ")), arguments=asked).activity
+    assert (seen.activated, seen.read) == (False, ("references/codes.md",))
+
+
 @pytest.mark.parametrize("form", FORMS.values(), ids=list(FORMS))
 def test_a_body_is_known_in_any_form(form: Callable[[str], str], tmp_path: Path) -> None:
     recorder = shown(recorder_for(installed(tmp_path)), form(BODY))

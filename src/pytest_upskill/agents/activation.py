@@ -24,6 +24,7 @@ ENOUGH: Final = 0.25
 ENOUGH_ASKED: Final = 0.1  # in results of calls that name the skill
 PLENTY: Final = 1_000  # letters; so many in equal lines are no accident, whatever the share
 _LONGEST_LINE: Final = 200  # characters that are compared: some agents cut long lines
+_SHORTEST_INSIDE: Final = 12  # letters of a line that is found inside of another
 _LONGEST_SEEN: Final = 1_000_000  # characters of one result that are looked at
 _DEEPEST: Final = 4  # a text as it is, as JSON, as JSON in JSON, …
 _MOST_FILES: Final = 500  # of a skill
@@ -87,14 +88,14 @@ class Watch:
 
     def given(self, text: str) -> None:
         """What stands in the first request, or in the workspace at the start."""
-        self._given |= self._known.intersection(_keys_seen(text))
+        self._given |= self._found_in(text, self._given)
 
     def saw(self, text: str, call: ToolCall | None = None, *, failed: bool = False) -> None:
         """What stands in a later request; ``call`` is what it is the result of."""
         if not self._known:
             return
         text = text[:_LONGEST_SEEN]
-        found = self._known.intersection(_keys_seen(text))
+        found = self._found_in(text, self._seen, call.arguments if call else "")
         self._seen |= found
         if call is None:
             return
@@ -142,23 +143,40 @@ class Watch:
         # Nearly all of it was there from the start, so only who asked for it can tell.
         return _enough(body, asked)
 
+    def _found_in(self, text: str, before: set[str], asked: str = "") -> set[str]:
+        """The lines of skills in a text; ``before`` are known, so they need no close look."""
+        texts = _plain_forms(text)
+        found = set(self._known.intersection(key for one in texts for key in _keys_seen(one)))
+        # Inside of other lines, as in JSON and XML: of what is few, or was asked for.
+        wanted = [*self._bodies.values()]
+        wanted += [one.keys for one in self._files if posixpath.basename(one.path) in asked]
+        letters = "\n".join(_NOT_WORD.sub("", one) for one in texts)
+        for key in frozenset[str]().union(*wanted) - before - found:
+            if len(key) >= _SHORTEST_INSIDE and key in letters:
+                found.add(key)
+        return found
+
     def _own(self, keys: Keys) -> Keys:
         """The lines of a text that no other has, nor the agent from the start."""
         return keys.difference(self._shared, self._given)
 
 
-def _keys_seen(text: str) -> Iterator[str]:
-    """The keys of a text, of what is escaped in it, and of its lines without their place."""
+def _plain_forms(text: str) -> list[str]:
+    """A text, and what is escaped in it."""
     texts = [text]
     while len(texts) < _DEEPEST and "\\" in texts[-1]:
         texts.append(_unescaped(texts[-1]))
     if "&" in text:
         texts += [html.unescape(one) for one in texts]
-    for one in texts:
-        for line in one.splitlines():
-            yield _key(line)
-            if place := _PLACE.match(line):
-                yield _key(line[place.end() :])
+    return texts
+
+
+def _keys_seen(text: str) -> Iterator[str]:
+    """The keys of the lines of a text, also without their place."""
+    for line in text.splitlines():
+        yield _key(line)
+        if place := _PLACE.match(line):
+            yield _key(line[place.end() :])
 
 
 def _squeezed(text: str) -> str:
