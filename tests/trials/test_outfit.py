@@ -25,7 +25,7 @@ def test_arms_differ_by_the_tested_skill_alone(tmp_path: Path) -> None:
     skill = load_skill(write_skill(tmp_path / "gate") / "SKILL.md")
     case = Case("one", "Go.", files=(("data.txt", "x"),), setup="make it")
     outfit = Outfit.of("loop", "1", skill, Settings())
-    base, own = outfit.task("baseline", case), outfit.task("skill", case)
+    base, own = outfit.tasks(case)["baseline"], outfit.tasks(case)["skill"]
     assert base.tested is None
     assert own.tested is not None
     assert {**vars(base), "skills": ()} == {**vars(own), "skills": ()}

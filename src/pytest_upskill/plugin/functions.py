@@ -35,7 +35,7 @@ from ..trials.trial import (
     Prompt,
     Question,
     Trial,
-    agent_question,
+    agent_questions,
     open_trials,
     user_text,
 )
@@ -163,7 +163,7 @@ class Asker:
             outfit = self._run.outfit_of(agent, self._skill)
             if outfit:
                 require_allowed({self.info.name: [self._needs]}, settings)
-                return agent_question(outfit, case, model, trial.arm, settings, trial.run)
+                return agent_questions(outfit, case, model, settings, trial.run)[trial.arm]
             if case.exact:
                 problem = f"{case.exact[0].path!r} is not text, so it needs an agent"
                 raise InputError("ask", problem, 'Add agent="loop".')

@@ -54,7 +54,7 @@ def pytest_upskill_models(config: pytest.Config) -> "Mapping[str, ModelSource] |
 def pytest_upskill_prompt(
     config: pytest.Config, arm: "Arm", skill: str | None, base: str, case: "Case"
 ) -> str | None:
-    """Return the system text of an arm, or None for the default.
+    """Return the system text of an arm of a plain completion, or None for the default.
 
     ``skill`` is the text of SKILL.md in this arm, followed by the files that --skill-references
     adds; None in the baseline. ``base`` is the system text of the case, or the default one::

@@ -376,6 +376,13 @@ def gates_given(config: pytest.Config) -> list[str]:
     return [one.flag for one in OPTIONS if one.setting in gates and one.is_given(config)]
 
 
+def flags_of_agents(config: pytest.Config) -> list[str]:
+    """The options of the command line that only agents use."""
+    settings = {"sandbox", "image", "with_skills", "max_turns", "agents_at_once"}
+    settings |= {"allow_network", "transcripts_folder"}
+    return [one.flag for one in OPTIONS if one.setting in settings and one.is_given(config)]
+
+
 def unused_flags(config: pytest.Config) -> list[str]:
     """The options that do nothing, as they were given without a skill."""
     return [option.flag for option in OPTIONS if config.getoption(option.dest) is not None]

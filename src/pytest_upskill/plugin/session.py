@@ -54,7 +54,7 @@ from .nodes import (
     Unrunnable,
     require_judge,
 )
-from .options import MODEL, gates_given, message_of, read_settings, spell
+from .options import MODEL, flags_of_agents, gates_given, message_of, read_settings, spell
 from .otel import OtelExport
 from .outcomes import NotAnswered
 from .outfits import Outfits
@@ -222,6 +222,9 @@ class UpskillRun:
             self._selected, self._specs, self._judges, self.settings, verbose=verbose
         )
         agents = {subject.agent: None for subject in self.subjects.values()}
+        unused = flags_of_agents(self._config)
+        if agents.keys() == {CHAT} and unused and sources:
+            lines.append(f"upskill: {', '.join(unused)}: only for agents (--skill-agent loop)")
         if agents.keys() != {CHAT}:
             lines += display.agent_lines(list(agents), self._sandbox, self._outfits.others)
         if sources:

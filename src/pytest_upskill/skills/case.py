@@ -99,7 +99,7 @@ class Case:
     place: Location = ()  # its path in the file
     line: int = 1  # and its line
     files: tuple[tuple[str, str], ...] = ()  # texts, by name
-    # Agents get files as they are: those that are more than the text of that name, or none.
+    # Agents get files as they are: those that may be more than the text of that name, or none.
     exact: tuple[WorkspaceFile, ...] = ()
     workspace: str = ""  # a folder in that of the skill, whose files are among these
     setup: str = ""  # a command that runs before an agent
@@ -396,7 +396,9 @@ class _Files:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._workspace = cache(lambda name: workspace_files(folder, name))
+        self._workspace = cache(
+            lambda name: [(file, file.text) for file in workspace_files(folder, name)]
+        )
 
     def add_to(self, case: Case, context: ContextForm | None) -> Case:
         """The case with its files; those of its own win over those of its workspace."""
@@ -404,13 +406,14 @@ class _Files:
         problems, needs_agent, size = list[Problem](), "", 0
         if case.workspace:
             try:
-                for file in self._workspace(case.workspace):
-                    if file.text is None:
+                for file, text in self._workspace(case.workspace):
+                    exact[file.path] = file
+                    if text is None:
                         needs_agent = f"{file.path!r} is not text: {_BINARY}"
                     else:
-                        texts[file.path] = file.text
-                    if file.text is None or file.executable:
-                        exact[file.path] = file
+                        texts[file.path] = text
+                if sum(map(len, texts.values())) > _MOST_IN_FILES:
+                    needs_agent = f"{case.workspace!r} is too large for a plain question"
             except ValueError as error:
                 problems.append((case.place_of("workspace"), str(error)))
         for step, name, content in _named(context):

@@ -52,18 +52,22 @@ class Outfit:
             skills["previous"] = (then, *others)
         return cls(agent, version, skills, settings.max_turns, settings.image or "")
 
-    def task(self, arm: "Arm", case: Case) -> Task:
-        """ValueError if a file of the case can't be in a workspace."""
-        return Task(
-            self.agent,
-            self.version,
-            start_files(case),
-            case.setup,
-            self.skills[arm],
-            Needs(*case.sandbox),
-            self.max_turns,
-            self.image,
-        )
+    def tasks(self, case: Case) -> "dict[Arm, Task]":
+        """The task of each arm; ValueError if a file of the case can't be in a workspace."""
+        files = start_files(case)  # held once
+        return {
+            arm: Task(
+                self.agent,
+                self.version,
+                files,
+                case.setup,
+                skills,
+                Needs(*case.sandbox),
+                self.max_turns,
+                self.image,
+            )
+            for arm, skills in self.skills.items()
+        }
 
 
 def start_files(case: Case) -> tuple[StartFile, ...]:

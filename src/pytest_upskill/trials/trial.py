@@ -151,12 +151,15 @@ def trials_of(
     With an outfit, an agent carries them out: it gets the bare question, and files as files.
     """
     arms, agent = _arms(skill, settings), outfit.agent if outfit else CHAT
-    asked = {
-        arm: agent_question(outfit, case, model, arm, settings)
-        if outfit
-        else Question(model, prompt(skill, arm, case), _turns(case), settings.max_output, 1)
-        for arm in arms
-    }
+    if outfit:
+        of_agent = agent_questions(outfit, case, model, settings)
+        asked = {arm: of_agent[arm] for arm in arms}
+    else:
+        turns: Turns = (*case.earlier, ("user", user_text(case)))
+        asked = {
+            arm: Question(model, prompt(skill, arm, case), turns, settings.max_output, 1)
+            for arm in arms
+        }
     runs = case.runs or settings.runs
     first = case.runs or settings.first_runs or settings.runs
     return [
@@ -176,17 +179,15 @@ def trials_of(
     ]
 
 
-def agent_question(
-    outfit: Outfit, case: Case, model: str, arm: Arm, settings: Settings, run: int = 1
-) -> Question:
-    """What an agent is asked: nothing is added to the question, nor to a system text."""
+def agent_questions(
+    outfit: Outfit, case: Case, model: str, settings: Settings, run: int = 1
+) -> dict[Arm, Question]:
+    """What an agent is asked in each arm: nothing is added to the question or a system text."""
     turns: Turns = (*case.earlier, ("user", case.input))
-    task = outfit.task(arm, case)
-    return Question(model, case.system or "", turns, settings.max_output, run, task=task)
-
-
-def _turns(case: Case) -> Turns:
-    return (*case.earlier, ("user", user_text(case)))
+    return {
+        arm: Question(model, case.system or "", turns, settings.max_output, run, task=task)
+        for arm, task in outfit.tasks(case).items()
+    }
 
 
 def open_trials(
