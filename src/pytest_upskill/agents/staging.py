@@ -2,7 +2,8 @@
 
 import asyncio
 import os
-from pathlib import Path
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
 
 from ..errors import InputError
 from ..skills.folder import SKILL_NAMES
@@ -34,23 +35,25 @@ class Staging:
 
 
 def installed_skill(installed: Installed, target: Path) -> InstalledSkill:
-    """Copy a skill's files into a new folder."""
+    """Copy a skill's files into a folder of its name in a new one."""
     try:
         files = skill_files(Path(installed.folder), installed.ref, installed.without)
     except InputError as error:
         raise NoAnswerError(f"the skill {installed.name} can't be read: {error}") from None
     if digest_of_copy(files) != installed.digest:
         raise NoAnswerError(f"the skill {installed.name} has changed since the run began")
+    texts = {file.path: file.data for file in files}
+    description, body = summary_of(next((texts[n] for n in SKILL_NAMES if n in texts), b""))
+    skill = InstalledSkill(installed, description, body, tuple(texts), "")
+    host = target / PurePosixPath(skill.inside).name
     try:
         for file in files:
-            _write(file, target / file.path)
+            _write(file, host / file.path)
         for folder, _, _ in os.walk(target, topdown=False):
             Path(folder).chmod(0o555)
     except OSError as error:
         raise NoAnswerError(f"the skill {installed.name} can't be copied: {error}") from None
-    texts = {file.path: file.data for file in files}
-    description, body = summary_of(next((texts[n] for n in SKILL_NAMES if n in texts), b""))
-    return InstalledSkill(installed, description, body, tuple(texts), str(target))
+    return replace(skill, host=str(host))
 
 
 def _write(file: StartFile, target: Path) -> None:
