@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -320,3 +321,30 @@ def test_a_function_calls_nothing_if_there_are_no_tools() -> None:
 def test_a_rule_with_wrong_calls_is_refused(rule: object, problem: str) -> None:
     Path("answers.json").write_text(json.dumps([rule]))
     assert problem in refused("answers.json").problem
+
+
+DOCS = Path(__file__).parents[2] / "docs/models.md"
+
+
+def examples(language: str) -> list[str]:
+    section = DOCS.read_text("utf-8").partition("## A fake model for tests")[2]
+    return re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)
+
+
+def test_the_rules_in_the_docs_play_both_arms() -> None:
+    [_, rules] = examples("json")
+    script = script_of(json.loads(rules))
+    answers = play(offering("bash", "skill"), script)
+    assert names_of(answers) == [["skill"], ["bash"], []]
+    assert answers[-1].text == "I could not find the total."
+    answers = play(offering("bash"), script)
+    assert names_of(answers) == [["bash"], []]
+    assert answers[-1].text == "I do not know."
+
+
+def test_the_function_in_the_docs_calls_a_tool() -> None:
+    [text] = examples("python")
+    Path("answers.py").write_text(text)
+    first, last = play(offering("bash"), load_script(scripted("answers.py:reply")))
+    assert first.calls == (ToolCall("1", "bash", '{"command": "ls"}'),)
+    assert last.text == 'bash {"command": "ls"}'
