@@ -7,10 +7,18 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.checks import KINDS, grade, load_checked_cases, parse_checks
+from pytest_upskill.checks import (
+    KINDS,
+    checks_of,
+    function_kind,
+    grade,
+    load_checked_cases,
+    parse_checks,
+)
 from pytest_upskill.checks.file_checks import files_kind
 from pytest_upskill.checks.workspace import Workspace, matches
 from pytest_upskill.errors import CasesError
+from pytest_upskill.skills.case import Case
 from pytest_upskill.trials.answer import Answer, AnswerFile
 from pytest_upskill.trials.records import Grade
 from pytest_upskill.trials.task import StartFile
@@ -254,3 +262,28 @@ def test_a_file_to_compare_with_that_can_not_be_read_breaks_the_case(
     file.write_text(json.dumps([{"input": "q", "expected": expected}]))
     with pytest.raises(CasesError, match=r"expected\.files"):
         load_checked_cases(file, folder=folder).whole()
+
+
+def is_long(answer: Answer, value: dict[str, Any]) -> tuple[bool, str]:
+    return len(answer.text) >= value["least"], answer.text
+
+
+@pytest.mark.parametrize(
+    ("answer", "passed", "why"),
+    [
+        (ANSWER, True, "# Report Total: 3"),
+        (agent_answer(), False, "report.md: not there (made: nothing)"),
+        (agent_answer(changed("report.md", b"\0")), False, "report.md: not a text"),
+        (agent_answer(REPORT, stop="max_turns"), False, "the agent stopped"),
+        (Answer("a long completion"), True, "a long completion"),
+    ],
+)
+@pytest.mark.parametrize("path", ["report.md", "./report.md", "/workspace/report.md"])
+def test_a_validator_gets_the_output_file(
+    answer: Answer, passed: bool, why: str, path: str
+) -> None:
+    own = {"long": function_kind("long", is_long)}
+    case = Case("c", "q", validator=("long", {"output_file": path, "least": 6}))
+    (only,) = grade(checks_of(case, {**KINDS, **own}, own), answer)
+    assert only.passed is passed
+    assert only.reason.startswith(why)

@@ -236,6 +236,61 @@ def test_what_has_a_plain_meaning_is_expected(
 
 
 @pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        (
+            {"expected_files": ["out/a.md", {"path": "b.csv"}]},
+            [("out/a.md", "exists"), ("b.csv", "exists")],
+        ),
+        ({"expected_files": "a.md"}, [("a.md", "exists")]),
+        (
+            {"assertions": [{"type": "file_exists", "path": "a.md", "text": "There"}]},
+            [("a.md", "exists")],
+        ),
+        ({"assertions": [{"type": "file-not-exists", "file": "a.md"}]}, [("a.md", "absent")]),
+        (
+            {"assertions": [{"type": "file_contains", "path": "a.md", "values": ["x", "y"]}]},
+            [("a.md", {"contains": ["x", "y"]})],
+        ),
+        (
+            {"expectations": [{"type": "file_matches", "path": "a.md", "pattern": "x+"}]},
+            [("a.md", {"regex": ["x+"]})],
+        ),
+        (
+            {"verifiers": [{"type": "file_exists", "path": "a.md", "cmd": None}]},
+            [("a.md", "exists")],
+        ),
+    ],
+)
+def test_files_that_an_agent_must_leave_are_checks(
+    tmp_path: Path, keys: dict[str, Any], expected: list[Any]
+) -> None:
+    (loaded,) = load(tmp_path, {"prompt": "Open?", **keys})
+    assert loaded.expected == {"all_of": [{"files": {path: form}} for path, form in expected]}
+    checked = load_checked_cases(tmp_path / "evals/evals.json", folder=tmp_path)
+    assert len(checked.cases) == 1
+    assert not checked.warnings
+
+
+def test_commands_and_what_must_not_be_left_are_checks_too(tmp_path: Path) -> None:
+    keys = {
+        "verifiers": [{"type": "command", "cmd": "make test", "path": None}],
+        "must_not": [{"type": "file_exists", "path": "tmp.txt"}],
+        "assertions": ["It is good.", {"type": "file_exists", "path": "/etc/x", "text": "It is."}],
+    }
+    (loaded,) = load(tmp_path, {"prompt": "Open?", **keys})
+    assert loaded.expected == {
+        "judge": ["It is good.", "It is."],
+        "all_of": [{"command": "make test"}, {"not": {"files": {"tmp.txt": "exists"}}}],
+    }
+
+
+def test_a_file_outside_the_workspace_can_not_be_expected(tmp_path: Path) -> None:
+    problem = rejected(tmp_path, {**EVAL, "expected_files": ["../a.md"]}).problem
+    assert problem.startswith("evals[0].expected_files[0]: must be a path in the workspace")
+
+
+@pytest.mark.parametrize(
     ("verifiers", "expected", "told"),
     [
         ({"type": "contains", "values": ["b"]}, {"judge": ["a"], "contains": ["b"]}, []),

@@ -4,6 +4,7 @@ What is asked of a file's text is asked by the kinds that look at an answer's te
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
 
 from .._util.texts import one_line
+from ..agents.port import WORKSPACE
 from ..skills.folder import decoded, read_skill_bytes
 from ..trials.answer import AnswerFile
 from .check import CheckContext, Kind, Result, Text, quoted
@@ -170,9 +172,12 @@ def _conditions(asked: Asked, context: CheckContext) -> Iterator[tuple[bool, Loo
 def _of_text(context: CheckContext, condition: Condition, file: AnswerFile) -> list[Result]:
     results = results_in(file.text or "", "the file", condition, context)
     if file.text is None:
-        why = f"not a text, or too large for one ({file.size:,} bytes), so it can't be searched"
-        return [(None, why) for _ in results]
+        return [(None, _no_text(file)) for _ in results]
     return results
+
+
+def _no_text(file: AnswerFile) -> str:
+    return f"not a text, or too large for one ({file.size:,} bytes), so it can't be searched"
 
 
 def _equal(file: AnswerFile, expected: Expected) -> Result:
@@ -198,6 +203,27 @@ def _first_difference(file: AnswerFile, expected: Expected) -> str:
         if one.rstrip() != other.rstrip():
             return f"line {number} is {quoted(one)}, not {quoted(other)}"
     return f"{len(there):,} lines, not {len(wanted):,}"
+
+
+def of_output_file(kind: Kind, path: str) -> Kind:
+    """A check of upskill's: where an agent answered, it gets the text of a file."""
+    inside = path.removeprefix(f"{WORKSPACE}/").removeprefix("./")
+
+    def evaluate(context: CheckContext) -> Iterator[Result]:
+        if context.answer.activity is None:
+            yield from kind.evaluate(context)
+            return
+        found = context.workspace.files.get(inside)
+        if found is None:
+            yield False, context.workspace.why_missing(inside)
+        elif found.text is None:
+            yield None, f"{_name(found)}: {_no_text(found)}"
+        else:
+            yield from kind.evaluate(
+                replace(context, answer=replace(context.answer, text=found.text))
+            )
+
+    return replace(kind, evaluate=evaluate)
 
 
 # Files that must stay as they are.

@@ -28,7 +28,7 @@ from . import (
 )
 from .check import AnyCheck, Check, Combined, Kind, Text, quoted, walk
 from .command_check import command_kind
-from .file_checks import files_kind
+from .file_checks import files_kind, of_output_file
 from .judging import JUDGE, ToJudge, rubric_of
 from .matching import folded
 from .python_checks import python_kind
@@ -127,7 +127,10 @@ def checks_of(
     written = () if case.expected is None else parse_checks(case.expected, kinds, place)
     if any(check.name == name for check in written):
         return written
-    return (*written, Check(registered[name], value, written=value))
+    kind = registered[name]
+    if isinstance(value, dict) and isinstance(value.get("output_file"), str):
+        kind = of_output_file(kind, value["output_file"])
+    return (*written, Check(kind, value, written=value))
 
 
 @dataclass(frozen=True)

@@ -35,8 +35,9 @@ _RUBRICS: Final = (
 )
 _ANTI_RUBRICS: Final = ("anti_expectations", "must_not")
 _TEXTS: Final = {"must_have": "contains", "must_not_have": "not_contains"}
+_FILES: Final = "expected_files"
 _WHOLE: Final = ("expected_output", "ground_truth", "expected")  # if nothing else is expected
-_EXPECTING: Final = (*_RUBRICS, *_ANTI_RUBRICS, *_TEXTS, *_WHOLE[:2])
+_EXPECTING: Final = (*_RUBRICS, *_ANTI_RUBRICS, *_TEXTS, _FILES, *_WHOLE[:2])
 # For people and other programs: nothing is lost without them.
 _SILENT: Final = frozenset(
     {"category", "comment", "description", "metadata", "name", "note", "notes", "title"}
@@ -70,6 +71,20 @@ _CHECKS: Final = {
     "not_regex": "not_regex",
     "not_contains_pattern": "not_regex",
 }
+# Assertions about what an agent leaves behind, by the check of a file that each is.
+_FILE_CHECKS: Final = {
+    "file_exists": "exists",
+    "exists": "exists",
+    "file_not_exists": "absent",
+    "file_absent": "absent",
+    "file_contains": "contains",
+    "file_not_contains": "not_contains",
+    "file_matches": "regex",
+    "file_regex": "regex",
+    "file_pattern": "regex",
+    "regex_in_file": "regex",
+}
+_COMMANDS: Final = ("cmd", "command")
 _PATHS: Final = ("path", "name", "file", "filename")
 _CONTENTS: Final = ("content", "contents", "text")
 _VALUES: Final = ("value", "values", "pattern", "phrase", "regex", "expected", "substring")
@@ -294,6 +309,8 @@ def _expected(
     """The checks that the keys of others stand for."""
     checks, groups = dict[str, list[str]](), list[dict[str, Any]]()
     lists = [*_RUBRICS, *(["expected"] if isinstance(entry.get("expected"), list) else [])]
+    groups += [{"files": {path: "exists"}} for path in _files_expected(entry, place, problems)]
+    groups += [group for _, group in _of_agents(entry, lists, place)]
     for name, values in _checks_in(entry, lists, place, problems):
         if name == "contains_any":
             groups.append({name: values})
@@ -307,6 +324,9 @@ def _expected(
                 problems.append((where, "must be a string"))
     verifiers = entry.get("verifiers") or []
     for item in verifiers if isinstance(verifiers, list) else [verifiers]:
+        if group := _of_agent(item):
+            groups.append(group)
+            continue
         try:
             name, values = _check_of(item)
         except ValueError:
@@ -317,6 +337,7 @@ def _expected(
             unknown.places.setdefault(label, (*place, "verifiers"))
         else:
             checks.setdefault(name, []).extend(values)
+    groups += [{"not": group} for _, group in _of_agents(entry, _ANTI_RUBRICS, place)]
     for name, values in _checks_in(entry, _ANTI_RUBRICS, place, problems):
         groups += [{"not": {name: [value]}} for value in values]
     found: dict[str, Any] = {key: list(dict.fromkeys(texts)) for key, texts in checks.items()}
@@ -348,10 +369,58 @@ def _checks_in(
 ) -> Iterator[tuple[str, list[str]]]:
     for key in keys:
         for where, item in _items(entry, key, place, problems):
+            if _of_agent(item):
+                continue
             try:
                 yield _check_of(item)
             except ValueError as error:
                 problems.append((where, str(error)))
+
+
+def _of_agents(
+    entry: Mapping[str, Any], keys: Iterable[str], place: Location
+) -> Iterator[tuple[Location, dict[str, Any]]]:
+    for key in keys:
+        for where, item in _items(entry, key, place, []):
+            if group := _of_agent(item):
+                yield where, group
+
+
+def _of_agent(item: Any) -> dict[str, Any] | None:
+    """The check of an agent that an assertion is; None if it is another, or not plain."""
+    if not isinstance(item, dict):
+        return None
+    kind = str(item.get("type", "")).lower().replace("-", "_")
+    if kind == "command":
+        given = [item[key] for key in _COMMANDS if isinstance(item.get(key), str)]
+        return {"command": given[0]} if given and given[0].strip() else None
+    check = _FILE_CHECKS.get(kind)
+    path = next((item[key] for key in _PATHS if isinstance(item.get(key), str)), "")
+    if not check or not _is_in_workspace(path):
+        return None
+    if check in ("exists", "absent"):
+        return {"files": {path: check}}
+    for key in (*_VALUES, "text", "content", "contains"):
+        if texts := _texts(item.get(key)):
+            return {"files": {path: {check: texts}}}
+    return None
+
+
+def _files_expected(
+    entry: Mapping[str, Any], place: Location, problems: list[Problem]
+) -> Iterator[str]:
+    for where, item in _items(entry, _FILES, place, problems):
+        named = item if isinstance(item, dict) else {"path": item}
+        path = next((named[key] for key in _PATHS if isinstance(named.get(key), str)), "")
+        if _is_in_workspace(path):
+            yield path
+        else:
+            problems.append((where, "must be a path in the workspace, such as out/report.md"))
+
+
+def _is_in_workspace(path: str) -> bool:
+    inside = not path.startswith("/") and not {"\\", "\0"} & set(path) and path[1:2] != ":"
+    return bool(path.strip("./ ")) and inside and ".." not in path.split("/")
 
 
 def _items(
