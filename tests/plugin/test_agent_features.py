@@ -261,8 +261,12 @@ def test_other_skills_are_in_both_arms(pytester: pytest.Pytester, server: Loopba
 @pytest.mark.parametrize(
     ("sandbox", "args", "told"),
     [
-        ({"python": ["pypdf==5.*"]}, (), "--skill-allow-code: gate needs pypdf==5.?: *"),
-        ({"paths": ["/srv/x"]}, (), "--skill-allow-code: gate needs /srv/x: *"),
+        (
+            {"python": ["pypdf==5.*"]},
+            (),
+            "--skill-allow-code: gate needs Python packages, which are code: pypdf==5.?",
+        ),
+        ({"paths": ["/srv/x"]}, (), "--skill-allow-code: gate lets agents read /srv/x"),
         ({"paths": ["/opt/no-such"]}, (), "gate: sandbox.paths: /opt/no-such can't be read: *"),
         ({"paths": ["/root"]}, ("--skill-allow-code",), "gate: sandbox.paths: /root is a home*"),
     ],

@@ -40,17 +40,14 @@ def require_allowed(needs: Mapping[str, Sequence[SandboxNeeds]], settings: Setti
     """SettingsError if skills need what is only there with --skill-allow-code."""
     if settings.allow_code:
         return
-    found = {
-        label: dict.fromkeys(what for one in own for what in (*one.python, *_unusual(one.paths)))
-        for label, own in needs.items()
-    }
-    told = [f"{label} needs {', '.join(what)}" for label, what in found.items() if what]
+    told = list[str]()
+    for label, own in needs.items():
+        if packages := dict.fromkeys(name for one in own for name in one.python):
+            told.append(f"{label} needs Python packages, which are code: {', '.join(packages)}")
+        if paths := dict.fromkeys(path for one in own for path in _unusual(one.paths)):
+            told.append(f"{label} lets agents read {', '.join(paths)}")
     if told:
-        raise SettingsError(
-            "allow_code",
-            f"{'; '.join(told)}: packages are code, and an agent can read such a path",
-            "Add it if you trust them.",
-        )
+        raise SettingsError("allow_code", "; ".join(told), "Add it if you trust them.")
 
 
 def _unusual(paths: Iterable[str]) -> list[str]:
