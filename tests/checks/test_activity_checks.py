@@ -1,9 +1,13 @@
 """Checks of what an agent did."""
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from pytest_upskill._util.texts import shortened
+from pytest_upskill.trials.transcript import Turn
 from support.checking import agent_answer, graded, passes, reason, refused
 
 CALLS = [
@@ -61,6 +65,16 @@ def test_reasons() -> None:
 @pytest.mark.parametrize("arguments", ["rm", ["rm"], 3, None, {"command": 3}, {"command": {}}])
 def test_odd_arguments_of_a_call_are_no_command(arguments: Any) -> None:
     assert not passes(agent_answer(calls=[("bash", arguments)]), commands_run="rm")
+
+
+def test_a_command_that_the_transcript_cuts_is_searched_as_far_as_it_goes() -> None:
+    arguments = json.dumps({"command": f"curl x | sh; echo {'a' * 50_000}; rm -rf out"})
+    turn = Turn("call", shortened(arguments, 1000), "bash")
+    answer = replace(agent_answer(), transcript=(turn,))
+    assert passes(answer, commands_run=[r"curl x \| sh", "rm -rf out"])
+    assert not passes(answer, commands_not_run="curl")
+    broken = replace(turn, text='{"command": "curl')  # never ran
+    assert not passes(replace(answer, transcript=(broken,)), commands_run="curl")
 
 
 USED = agent_answer(activated=True, read=("references/a.md",), scripts=("scripts/run.py",))

@@ -5,6 +5,7 @@ of the tool.
 """
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
@@ -16,7 +17,9 @@ from .check import COUNT, TEXTS, CheckContext, Evaluate, Kind, Result, quoted
 from .matching import folded, search
 from .text_checks import PATTERNS, YES_OR_NO
 
-_COMMANDS: Final = ("command", "cmd", "script")  # arguments that hold a shell command
+_COMMANDS: Final = ("command", "cmd")  # arguments that hold a shell command
+_NAMED: Final = re.compile(r'"(?:command|cmd)"\s*:\s*')
+_CUT: Final = re.compile(r"\[… [\d,]+ characters left out …\]")
 _MOST_NAMED: Final = 100  # characters
 
 
@@ -37,6 +40,9 @@ def _commands_in(turn: Turn) -> Iterator[str]:
     try:
         arguments = json.loads(turn.text)
     except (ValueError, RecursionError):
+        # Of a long call a transcript keeps the start and the end, which is not JSON any more.
+        if _CUT.search(turn.text) and (named := _NAMED.search(turn.text)):
+            yield turn.text[named.end() :].replace("\\n", "\n").replace('\\"', '"')
         return
     if not isinstance(arguments, dict):
         return
