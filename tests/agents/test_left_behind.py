@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import io
+import random
 import tarfile
 import zlib
 from collections.abc import Sequence
@@ -74,6 +75,17 @@ def test_a_workspace_that_is_too_large_is_told_and_its_files_are_still_listed(
     assert [file.text for file in found.files] == ["x" * 60] * 2
 
 
+def test_a_workspace_is_not_compressed_further_once_it_is_too_large(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(snapshot, "MOST_PACKED", 100_000)
+    found = left(MemorySandbox({"a.bin": random.Random(1).randbytes(300_000)}))
+    assert found.workspace == b""
+    assert found.findings == (
+        "the workspace is too large for checks by a command: more than 100,000 bytes compressed",
+    )
+
+
 class Lying(MemorySandbox):
     """A sandbox whose inside tells lies."""
 
@@ -96,8 +108,8 @@ def test_paths_that_lead_out_or_are_no_text_are_not_kept(path: str) -> None:
 
 
 def test_names_can_not_act_on_a_terminal() -> None:
-    (file,) = made(**{"a\x1b[2Jb": b""}).values()
-    assert "\x1b" not in file.path
+    (file,) = made(**{"a\x1b[2J\nb": b""}).values()
+    assert file.path == "a\\x1b[2J\\nb"
 
 
 def test_a_file_may_grow_vanish_or_be_a_link() -> None:

@@ -89,15 +89,19 @@ async def contents(sandbox: Sandbox, entries: Sequence[Entry]) -> Workspace:
 def packed(workspace: Workspace) -> bytes:
     """TooLargeError if it is too large even when compressed."""
     compress = zlib.compressobj(_LEVEL)
-    pieces = list[bytes]()
+    pieces, size = list[bytes](), 0
 
     class Sink(io.RawIOBase):
         def writable(self) -> bool:
             return True
 
         def write(self, data: object) -> int:
+            nonlocal size
             chunk = bytes(data)  # type: ignore[call-overload]
             pieces.append(compress.compress(chunk))
+            size += len(pieces[-1])
+            if size > MOST_PACKED:
+                raise TooLargeError(f"more than {MOST_PACKED:,} bytes compressed")
             return len(chunk)
 
     with tarfile.open(fileobj=Sink(), mode="w|", format=tarfile.PAX_FORMAT) as tar:
@@ -114,8 +118,6 @@ def packed(workspace: Workspace) -> bytes:
             info.type, info.mode = tarfile.DIRTYPE, 0o755
             tar.addfile(info)
     pieces.append(compress.flush())
-    if (size := sum(map(len, pieces))) > MOST_PACKED:
-        raise TooLargeError(f"{size:,} bytes compressed (limit {MOST_PACKED:,})")
     return b"".join(pieces)
 
 

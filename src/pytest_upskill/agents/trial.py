@@ -40,6 +40,7 @@ from .staging import Staging
 _GRACE: Final = 5.0  # seconds for an agent to end
 _COLLECTING: Final = 120.0  # seconds to furnish a sandbox, and to read what is left in it
 _LOOK: Final = 0.05
+_AT_ONCE: Final = 2
 
 
 class AgentTrials:
@@ -93,6 +94,8 @@ class Workshop:
         self._folder = Path(mkdtemp(dir=run_folder()))
         self.staging = Staging(self._folder)
         self.setups = Setups(kind, self._folder, timeout, self.room_of)
+        # Workspaces that are read at once: each may take a hundred megabytes.
+        self.collecting = asyncio.Semaphore(_AT_ONCE)
         self._mounts: dict[Needs, asyncio.Future[tuple[Mount, ...]]] = {}
 
     async def room_of(self, task: Task) -> Room:
@@ -159,7 +162,8 @@ async def _in_sandbox(
         answer = replace(answer, seconds=clock.seconds + start.seconds)
         if answer.stop == "time":
             answer = replace(answer, seconds=workshop.timeout)
-        left = await _left(sandbox, before, answer)
+        async with workshop.collecting:
+            left = await _left(sandbox, before, answer)
     finally:
         await closed(sandbox)
     activity = answer.activity or Activity()
