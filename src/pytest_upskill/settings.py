@@ -7,6 +7,7 @@ from typing import Final, Literal
 DEFAULT_RUNS: Final = 1
 MOST_RUNS: Final = 1000  # a file of cases from anywhere must not fill the memory
 DEFAULT_MAX_OUTPUT: Final = 2048
+DEFAULT_AGENT_OUTPUT: Final = 8192  # a turn may have to write a whole file
 DEFAULT_TIMEOUT: Final = 120.0
 DEFAULT_AGENT_TIMEOUT: Final = 600.0
 DEFAULT_MAX_TURNS: Final = 30
@@ -67,7 +68,7 @@ class Settings:
     case_threshold: float | None = None  # share of runs that must pass; None: more than half
     allow_code: bool = False  # run checks from the skill's folder
 
-    max_output: int = DEFAULT_MAX_OUTPUT  # output tokens of an answer
+    max_output: int | None = None  # output tokens of a reply; None: by default, more for agents
     timeout: float | None = None  # seconds for an answer; None: by default, more for agents
     concurrency: int = DEFAULT_CONCURRENCY  # calls in flight, over all workers
     max_tokens: int | None = None  # budget of the run
@@ -90,6 +91,16 @@ class Settings:
     history: bool = True  # keep this run
     runs_folder: Path | None = None  # where runs are kept; None is .upskill/runs
     history_mb: int = DEFAULT_HISTORY_MB  # the oldest runs are deleted beyond this size
+
+    @property
+    def answer_output(self) -> int:
+        """Output tokens of an answer."""
+        return DEFAULT_MAX_OUTPUT if self.max_output is None else self.max_output
+
+    @property
+    def agent_output(self) -> int:
+        """Output tokens of each reply that an agent gets of its model."""
+        return DEFAULT_AGENT_OUTPUT if self.max_output is None else self.max_output
 
     @property
     def call_timeout(self) -> float:

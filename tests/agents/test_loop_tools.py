@@ -123,7 +123,7 @@ TEN = "".join(f"line {number}\n" for number in range(1, 11))
         ({}, TEN),
         ({"limit": 2}, "line 1\nline 2\n\n[lines 1 to 2 of 10]"),
         ({"offset": 9}, "line 9\nline 10\n\n[lines 9 to 10 of 10]"),
-        ({"offset": 4, "limit": 1}, "line 4\n\n[lines 4 to 4 of 10]"),
+        ({"offset": 4.0, "limit": 1}, "line 4\n\n[lines 4 to 4 of 10]"),
         ({"offset": None, "limit": None}, TEN),
     ],
 )
@@ -175,6 +175,11 @@ def test_an_edit_must_be_exact(path: str, old: str, new: str, problem: str) -> N
     before = dict(sandbox.files)
     assert use(sandbox, "edit", path=path, old=old, new=new) == (problem, True)
     assert sandbox.files == before
+
+
+def test_no_arguments_may_be_written_as_nothing() -> None:
+    assert use(MemorySandbox(), "list", "null") == ("[no files]", False)
+    assert use(MemorySandbox(), "list", "") == ("[no files]", False)
 
 
 def test_files_are_listed_with_sizes() -> None:

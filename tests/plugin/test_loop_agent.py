@@ -77,6 +77,7 @@ def test_both_arms_of_a_skill_of_several_files(pytester: pytest.Pytester, worker
     assert skill["scripts"] == ["scripts/open.sh"]
     assert (baseline["activated"], baseline["opened"]) == (None, [])
     first = {("<name>gate</name>" in one.system): one for one in server.asked if not one.results}
+    assert first[True].body["max_tokens"] == 8192
     body = json.dumps(first[True].body)
     start = body.index(r"  <skill>\n    <name>gate</name>")
     end = body.index(r"</skill>\n", start) + len(r"</skill>\n")

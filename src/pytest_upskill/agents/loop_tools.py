@@ -245,6 +245,7 @@ def _arguments(call: ToolCall, schema: dict[str, Any]) -> dict[str, Any]:
         args = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):
         raise _Failure("Not run: the arguments are not valid JSON.") from None
+    args = {} if args is None else args  # how some models write no arguments
     if not isinstance(args, dict):
         raise _Failure("Not run: the arguments are not a JSON object.")
     known, problems = schema["properties"], list[str]()
@@ -254,6 +255,8 @@ def _arguments(call: ToolCall, schema: dict[str, Any]) -> dict[str, Any]:
         elif value is None and name not in schema["required"]:
             del args[name]  # how some models leave one out
         else:
+            if isinstance(value, float) and value.is_integer():
+                value = args[name] = int(value)  # JSON does not tell 5.0 from 5
             problems += _problems(name, value, known[name])
     problems += [f"{name!r} is missing" for name in schema["required"] if name not in args]
     if problems:

@@ -173,7 +173,7 @@ class Asker:
         except ValueError as error:
             raise Unanswered(str(error)) from None
         turns = (*case.earlier, ("user", user_text(case)))
-        return Question(model, text, turns, settings.max_output, trial.run)
+        return Question(model, text, turns, settings.answer_output, trial.run)
 
     def __repr__(self) -> str:
         return f"<ask {self._trial.model}, {self._trial.arm} arm of {self._trial.skill}>"

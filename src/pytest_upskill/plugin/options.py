@@ -13,6 +13,7 @@ import pytest
 
 from ..errors import Setting, SettingsError, UpskillError, spelling
 from ..settings import (
+    DEFAULT_AGENT_OUTPUT,
     DEFAULT_AGENT_TIMEOUT,
     DEFAULT_CONCURRENCY,
     DEFAULT_HISTORY_MB,
@@ -172,8 +173,8 @@ OPTIONS: Final = (
         "--skill-max-output",
         WHOLE,
         "N",
-        f"Maximum output tokens per answer (default {DEFAULT_MAX_OUTPUT}).",
-        DEFAULT_MAX_OUTPUT,
+        f"Maximum output tokens per answer (default {DEFAULT_MAX_OUTPUT}; per turn of an agent, "
+        f"{DEFAULT_AGENT_OUTPUT}).",
     ),
     Option(
         "timeout",

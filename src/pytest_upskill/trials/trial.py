@@ -157,7 +157,7 @@ def trials_of(
     else:
         turns: Turns = (*case.earlier, ("user", user_text(case)))
         asked = {
-            arm: Question(model, prompt(skill, arm, case), turns, settings.max_output, 1)
+            arm: Question(model, prompt(skill, arm, case), turns, settings.answer_output, 1)
             for arm in arms
         }
     runs = case.runs or settings.runs
@@ -185,7 +185,7 @@ def agent_questions(
     """What an agent is asked in each arm: nothing is added to the question or a system text."""
     turns: Turns = (*case.earlier, ("user", case.input))
     return {
-        arm: Question(model, case.system or "", turns, settings.max_output, run, task=task)
+        arm: Question(model, case.system or "", turns, settings.agent_output, run, task=task)
         for arm, task in outfit.tasks(case).items()
     }
 
@@ -194,7 +194,7 @@ def open_trials(
     label: str, skill: Skill, case: str, model: str, settings: Settings, agent: str = CHAT
 ) -> list[Trial]:
     """The trials of a test whose questions are only known once it runs; none is ``later``."""
-    unknown = Question(model, "", (), settings.max_output, 1)
+    unknown = Question(model, "", (), settings.answer_output, 1)
     subject = Subject(agent, model).label
     return [
         Trial(label, case, subject, arm, run, unknown, agent=agent)
