@@ -5,7 +5,6 @@ its sizes.
 """
 
 import io
-import tarfile
 import zlib
 from asyncio import gather
 from collections.abc import Sequence
@@ -88,6 +87,8 @@ async def contents(sandbox: Sandbox, entries: Sequence[Entry]) -> Workspace:
 
 def packed(workspace: Workspace) -> bytes:
     """TooLargeError if it is too large even when compressed."""
+    import tarfile
+
     compress = zlib.compressobj(_LEVEL)
     pieces, size = list[bytes](), 0
 
@@ -123,6 +124,8 @@ def packed(workspace: Workspace) -> bytes:
 
 def unpack(data: bytes) -> Workspace:
     """What a packed workspace holds; ValueError if this is none. No bytes are an empty one."""
+    import tarfile
+
     if not data:
         return Workspace()
     files, links, folders = list[StartFile](), list[Link](), list[str]()
