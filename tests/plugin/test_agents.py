@@ -103,6 +103,11 @@ def test_a_file_of_cases_for_agents_alone_is_one_error(
 ) -> None:
     cases = [case("How?", "x", id=name, context={"files": ["a.png"]}) for name in ("a", "b")]
     (write_skill(pytester.path / "skills/gate", cases) / "a.png").write_bytes(b"\x89PNG\0")
-    result = run_skills(pytester, model)
+    result = run_skills(pytester, model, "--skill-max-turns", "5")
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*'a.png' is not UTF-8 text*; add --skill-agent loop"])
+    result.stdout.fnmatch_lines(
+        [
+            "upskill: --skill-max-turns: only for agents (--skill-agent loop)",
+            "*'a.png' is not UTF-8 text*; add --skill-agent loop",
+        ]
+    )
