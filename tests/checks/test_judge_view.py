@@ -91,6 +91,12 @@ def test_lines_of_the_skill_are_left_out_of_results_but_not_of_the_answer() -> N
     assert "one two three four" in asked(answer)
 
 
+@pytest.mark.parametrize("said", ["Ledger Sums", "ledger_sums", "`ledger-sums`", "LEDGER-SUMS"])
+def test_the_name_is_reworded_however_it_is_spelled(said: str) -> None:
+    shown = asked(agent_answer(text=f"I used {said} for it."))
+    assert re.search("I used `?guide`? for it", shown)
+
+
 def test_words_that_the_question_uses_stay() -> None:
     hidden = Hidden(("pdf",), (DESCRIPTION,))
     rubric = replace(RUBRIC, hidden=hidden)
@@ -134,6 +140,10 @@ def test_judge_files_is_a_setting_of_a_group() -> None:
     rubric = rubric_for(parse_checks(expected, KINDS, ()), "sonnet")
     assert rubric
     assert rubric.files == ("out/*.md",)
+    one = rubric_for(parse_checks({**expected, "judge_files": "./a.md"}, KINDS, ()), "sonnet")
+    assert one
+    assert one.files == ("a.md",)
+    assert "must be a path" in refused({**expected, "judge_files": "/etc/passwd"})
     assert 'judge_files: there is no "judge"' in refused({"contains": "a", "judge_files": ["a"]})
 
 

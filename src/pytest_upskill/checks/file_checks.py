@@ -233,13 +233,12 @@ def _as_paths(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-_PATHS: TypeAdapter[Any] = TypeAdapter(
-    Annotated[
-        list[Annotated[Text, AfterValidator(relative)]],
-        Field(min_length=1),
-        BeforeValidator(_as_paths, json_schema_input_type=Text | list[Text]),
-    ]
-)
+Paths = Annotated[
+    list[Annotated[Text, AfterValidator(relative)]],
+    Field(min_length=1),
+    BeforeValidator(_as_paths, json_schema_input_type=Text | list[Text]),
+]
+_PATHS: TypeAdapter[Any] = TypeAdapter(Paths)
 
 
 def _unchanged(context: CheckContext) -> Iterator[Result]:

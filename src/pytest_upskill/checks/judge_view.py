@@ -54,15 +54,14 @@ class _Blind:
     """Rewords whatever would tell the arm. Words that the question uses tell nothing."""
 
     def __init__(self, hidden: Hidden, spoken: str) -> None:
-        folded = spoken.casefold()
-        name = "|".join(map(re.escape, hidden.names)) or r"(?!)"
+        name = "|".join(map(_spelled, hidden.names)) or r"(?!)"
         # At the start of a word only, or a long one would take quadratic time.
         folder = rf"(?<![\w./~$-])[\w./~$-]*\bskills/(?:{name})\b/?|(?<![\w.])/skills\b/?"
         self._folder = re.compile(folder, re.I)
         self._looks = re.compile(rf"{folder}|\bSKILL\.md\b", re.I)
         quoted = rf"[\"'`]?\b(?:{name})\b[\"'`]?"
-        own = [word for word in (*hidden.names, *_WORDS) if not _has_word(folded, word)]
-        words = [rf"(?<![\w-]){re.escape(word)}(?![\w-])" for word in own]
+        own = [word for word in (*hidden.names, *_WORDS) if not _has_word(spoken, word)]
+        words = [rf"(?<![\w-]){_spelled(word)}(?![\w-])" for word in own]
         beside = [rf"{quoted}\s+skills?\b", rf"\bskill:?\s+{quoted}"]
         self._words = re.compile("|".join([*beside, *words]), re.I)
         keys = (key for text in hidden.texts for key in keys_of(text))
@@ -95,8 +94,13 @@ def _lines(text: str) -> list[str]:
     return text.replace("\\n", "\n").splitlines()
 
 
-def _has_word(folded: str, word: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(word.casefold())}(?!\w)", folded) is not None
+def _spelled(name: str) -> str:
+    """A pattern of a name: some write ledger-sums as Ledger Sums."""
+    return r"[-_\s]".join(map(re.escape, re.split(r"[-_\s]", name)))
+
+
+def _has_word(text: str, word: str) -> bool:
+    return re.search(rf"(?<!\w){_spelled(word)}(?!\w)", text, re.I) is not None
 
 
 def _files(rubric: Rubric, workspace: Workspace, blind: _Blind) -> str:
@@ -128,7 +132,7 @@ def _is_named(rubric: Rubric, path: str) -> bool:
     if any(matches(path, pattern) for pattern in rubric.files):
         return True
     name = path.rpartition("/")[2]
-    return any(_has_word(text.casefold(), name) for text in rubric.texts)
+    return any(_has_word(text, name) for text in rubric.texts)
 
 
 def _content(file: AnswerFile, room: int, blind: _Blind) -> str:

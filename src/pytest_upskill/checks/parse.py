@@ -26,9 +26,9 @@ from . import (
     judging,
     text_checks,
 )
-from .check import AnyCheck, Check, Combined, Kind, Text, quoted, walk
+from .check import AnyCheck, Check, Combined, Kind, quoted, walk
 from .command_check import command_kind
-from .file_checks import files_kind, of_output_file
+from .file_checks import Paths, files_kind, of_output_file
 from .judging import JUDGE, ToJudge, rubric_of
 from .matching import folded
 from .python_checks import python_kind
@@ -59,7 +59,7 @@ class GroupForm(Strict):
     weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     required: bool | None = None
     judge_votes: Annotated[int, Field(ge=1, le=MOST_RUNS)] | None = None
-    judge_files: list[Text] | None = Field(
+    judge_files: Paths | None = Field(
         None, description="Files of an agent that the judge sees whole; patterns may be used."
     )
 
