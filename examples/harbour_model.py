@@ -11,8 +11,6 @@ import re
 
 from pytest_upskill import Answer, Question, ToolCall, Usage
 
-SKILL = "/skills/harbour-manifest"
-
 
 def answer(question: Question) -> Answer:
     """The next turn, by the number of tool results so far."""
@@ -29,16 +27,18 @@ def answer(question: Question) -> Answer:
 
 
 def with_skill(told: list[str]) -> list:
-    lines = []
+    lines, folder = [], ""
+    if told:
+        folder = re.search("Skill directory: (.*)", told[0])[1]
     if len(told) > 2:
         codes = dict(re.findall(r"\| ([\w ]+) \| (SM-\d+) \|", told[2]))
         lines = sorted(f"{codes[good]} {crates}" for good, crates in cargo(told[1]))
     return [
         ("skill", {"name": "harbour-manifest"}),
         ("read", {"path": "cargo.csv"}),
-        ("read", {"path": f"{SKILL}/references/goods-codes.md"}),
+        ("read", {"path": f"{folder}/references/goods-codes.md"}),
         ("write", {"path": "manifest.txt", "content": "\n".join(lines) + "\n"}),
-        ("bash", {"command": f"python3 {SKILL}/scripts/seal.py manifest.txt"}),
+        ("bash", {"command": f"python3 {folder}/scripts/seal.py manifest.txt"}),
         f"The manifest is written and sealed: {told[-1].split(chr(10))[0] if told else ''}.",
     ]
 
