@@ -213,10 +213,10 @@ def _why_not() -> str | None:
 def _mend() -> str:
     """What to do where the kernel forbids namespaces."""
     for name, wrong, right in _SYSCTLS:
-        file = Path("/proc/sys", *name.split("."))
+        file = _SYSCTL_FOLDER.joinpath(*name.split("."))
         if file.exists() and file.read_text().strip() == wrong:
             return f"Allow user namespaces: sudo sysctl -w {name}={right}"
-    if any(map(os.path.exists, ("/.dockerenv", "/run/.containerenv"))):
+    if any(map(os.path.exists, _CONTAINER_FILES)):
         return (
             "This is a container: start it with --security-opt seccomp=unconfined "
             "--security-opt apparmor=unconfined --security-opt systempaths=unconfined."
@@ -224,6 +224,8 @@ def _mend() -> str:
     return "Check that this system allows user namespaces: unshare --user true"
 
 
+_CONTAINER_FILES: Final = ("/.dockerenv", "/run/.containerenv")
+_SYSCTL_FOLDER: Final = Path("/proc/sys")
 _SYSCTLS: Final = (
     ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
     ("kernel.unprivileged_userns_clone", "0", "1"),

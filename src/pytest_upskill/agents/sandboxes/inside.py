@@ -5,10 +5,10 @@ serves the host over a socket that no other process of the sandbox can reach: me
 frames of byte strings (``packed``), a request has an id, and each reply has the id of its request.
 """
 
+import _signal as signal  # type: ignore[import-not-found]  # without its enums: they take 4 ms
 import errno
 import os
 import select
-import signal
 import stat
 import sys
 import time
@@ -52,6 +52,7 @@ class Limits:
         self.scarce = min(int(total * _SCARCE[0]), _SCARCE[1])
         self.folders = [os.fsdecode(field) for field in fields[6:]]
         self.files_before = self.files_at_start = self._files()
+        self.of_a_process = self._of_a_process()
 
     def broken(self) -> tuple[str, bool]:
         """Which limit is exceeded, empty if none is; and whether any process is left."""
@@ -106,22 +107,29 @@ class Limits:
         rooms = [os.statvfs(folder) for folder in self.folders]
         return sum(room.f_files - room.f_ffree for room in rooms)
 
+    def _of_a_process(self) -> list[tuple[int, int]]:
+        import resource
+
+        wanted = {
+            resource.RLIMIT_DATA: self.memory,
+            resource.RLIMIT_FSIZE: self.file_size,
+            resource.RLIMIT_CORE: 0,
+            resource.RLIMIT_NOFILE: 4096,
+        }
+        if _counts_by_namespace():
+            wanted[resource.RLIMIT_NPROC] = self.processes
+        hard = {what: resource.getrlimit(what)[1] for what in wanted}
+        return [
+            (what, most if hard[what] == resource.RLIM_INFINITY else min(most, hard[what]))
+            for what, most in wanted.items()
+        ]
+
     def apply(self) -> None:
         """Limit this process and its children, before it becomes a command."""
         import resource
 
-        wanted = [
-            (resource.RLIMIT_DATA, self.memory),
-            (resource.RLIMIT_FSIZE, self.file_size),
-            (resource.RLIMIT_CORE, 0),
-            (resource.RLIMIT_NOFILE, 4096),
-        ]
-        if _counts_by_namespace():
-            wanted.append((resource.RLIMIT_NPROC, self.processes))
-        for what, most in wanted:
-            hard = resource.getrlimit(what)[1]
-            value = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.setrlimit(what, (value, value))
+        for what, most in self.of_a_process:
+            resource.setrlimit(what, (most, most))
 
 
 class Kept:

@@ -218,8 +218,9 @@ class ServedSandbox(Sandbox):
         except OSError:
             data, extra = b"", []
         for level, kind, passed in extra:
-            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS) and len(passed) >= 4:
-                self._take(int.from_bytes(passed[:4], sys.byteorder))
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                for at in range(0, len(passed) - 3, 4):  # there may be room for a second one
+                    self._take(int.from_bytes(passed[at : at + 4], sys.byteorder))
         if not data:
             self._break("it ended")
             return
@@ -243,6 +244,7 @@ class ServedSandbox(Sandbox):
                 replies.put_nowait(fields)
 
     def _take(self, passed: int) -> None:
+        os.set_inheritable(passed, False)
         if len(self._sockets) < 16 and stat.S_ISSOCK(os.fstat(passed).st_mode):
             self._sockets.append(passed)
         else:
