@@ -81,3 +81,17 @@ def test_names_are_distinct_and_never_lead_out(names: list[str]) -> None:
         assert "/" not in name
         assert name not in ("", ".", "..")
         assert len(name) <= 90
+
+
+def test_no_key_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "sk-ant-api03-0123456789abcdefghij"
+    monkeypatch.setenv("ANTHROPIC_API_KEY", key)
+    results = agent_run(cases=1)
+    turns = (Turn("result", f"ANTHROPIC_API_KEY={key}", key),)
+    made = replace(
+        results, records=tuple(replace(one, transcript=turns) for one in results.records)
+    )
+    REPORTS["transcripts_folder"].write(tmp_path, Finished(made, "", ()))
+    texts = [file.read_text() for file in tmp_path.rglob("*.jsonl")]
+    assert len(texts) == 2
+    assert not any(key in text for text in texts)
