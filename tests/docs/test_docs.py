@@ -279,7 +279,10 @@ def test_lint_page_lists_every_code() -> None:
     ]
     source = "".join(file.read_text() for file in files)
     given = set(
-        re.findall(r'"((?:skill|cases|reference|check|no|any|near|few)-[a-z-]+|leak)"', source)
+        re.findall(
+            r'"((?:skill|cases|reference|check|no|any|near|few|expected|baseline|tool)-[a-z-]+|leak)"',
+            source,
+        )
     )
     page = (ROOT / "docs/lint.md").read_text()
     assert given == set(re.findall(r"^\| `(\w[a-z-]+)` \|", page, re.M))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from .._util.credentials import without_credentials
-from .._util.files import replace_file
+from .._util.files import read_file, replace_file
 from .._util.texts import digest
 from .port import SandboxError
 from .run_folder import remove
@@ -70,7 +70,7 @@ def _resolution(requirements: tuple[str, ...]) -> list[str]:
     known = _cache() / f"{digest(_platform(), *requirements)[:32]}.json"
     old: list[str] | None = None
     with suppress(OSError, ValueError):
-        old = [str(one) for one in json.loads(known.read_bytes())]
+        old = [str(one) for one in json.loads(read_file(known))]
         if time.time() - known.stat().st_mtime < _DAY:
             return old
     try:
@@ -113,7 +113,7 @@ def _call_python_by_name(scripts: Path) -> None:
     """Let scripts call the Python of the sandbox: that of pip may be invisible there."""
     own = os.fsencode(sys.executable)
     for script in scripts.glob("*") if scripts.is_dir() else ():
-        text = script.read_bytes()
+        text = read_file(script)
         line, _, rest = text.partition(b"\n")
         if line.startswith(b"#!") and b"python" in line:
             script.write_bytes(b"#!/usr/bin/env python3\n" + rest)

@@ -173,15 +173,15 @@ class SandboxForm(Strict):
 
     python: list[Annotated[str, AfterValidator(_requirement)]] = Field(
         default_factory=list,
-        description="Python packages, like 'pypdf==5.*'; installed only with --skill-allow-code.",
+        description="Python packages, like 'pypdf==5.*'; a run has to allow code.",
     )
     paths: list[Annotated[str, AfterValidator(_host_path)]] = Field(
         default_factory=list,
-        description="Files or folders of this machine that can be read, like '/opt/tool'; those "
-        "outside of /opt and /usr only with --skill-allow-code.",
+        description="Files or folders of this machine that can be read, like '/opt/tool'; for "
+        "those outside of /opt and /usr, a run has to allow code.",
     )
     network: bool = Field(
-        False, description="Whether the network is needed; refused without --skill-allow-network."
+        False, description="Whether the network is needed; a run has to allow it."
     )
 
 

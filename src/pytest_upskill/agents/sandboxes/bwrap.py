@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from ..._util.files import read_file
 from ..port import HOME, WORKSPACE, Room, SandboxError, SandboxKind
 from . import inside, seccomp
 from .served import ServedSandbox
@@ -120,7 +121,7 @@ _BOOT: Final = (
 
 @functools.cache
 def _code() -> bytes:
-    source = Path(inside.__file__).read_bytes()
+    source = read_file(Path(inside.__file__))
     return marshal.dumps(compile(source, "inside.py", "exec"))
 
 
@@ -214,7 +215,7 @@ def _mend() -> str:
     """What to do where the kernel forbids namespaces."""
     for name, wrong, right in _SYSCTLS:
         file = _SYSCTL_FOLDER.joinpath(*name.split("."))
-        if file.exists() and file.read_text().strip() == wrong:
+        if file.exists() and read_file(file).decode().strip() == wrong:
             return f"Allow user namespaces: sudo sysctl -w {name}={right}"
     if any(map(os.path.exists, _CONTAINER_FILES)):
         return (
