@@ -109,6 +109,27 @@ def test_only_names_and_versions_are_requirements(text: str) -> None:
     assert why_no_requirement(text)
 
 
+@pytest.mark.parametrize(
+    "text", ["evil-1.0.tar.gz", "e.ZIP [x]", "e-1-py3-none-any.whl;x", "e==1.tgz"]
+)
+def test_pip_takes_no_file_of_the_current_folder(text: str) -> None:
+    assert why_no_requirement(text)
+
+
+def test_a_requirement_can_not_keep_the_run_busy() -> None:
+    assert why_no_requirement(f"a{'!' * 150}@")
+
+
+def test_pip_is_not_the_one_of_the_current_folder(
+    wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel(wheels, "5.1")
+    (tmp_path / "pip.py").write_text("open('ran', 'w')")
+    monkeypatch.chdir(tmp_path)
+    assert (python_packages(["tally"]) / "tally.py").exists()
+    assert not (tmp_path / "ran").exists()
+
+
 @pytest.mark.parametrize("text", ["pypdf==5.*", "a", "a[b,c] >=1,<2", "a~=1.0; sys_platform=='x'"])
 def test_requirements(text: str) -> None:
     assert why_no_requirement(text) is None
@@ -154,6 +175,14 @@ def test_paths_that_agents_must_not_see(
     problem = why_no_path(path.replace("HOME", str(home)).replace("CWD", str(cwd)))
     assert problem
     assert any(one in problem for one in reason.split("|"))
+
+
+@pytest.mark.parametrize(("name", "mode"), [("shadow", 0o640), (".env", 0o644), ("folder", 0o700)])
+def test_secrets_are_not_mounted(tmp_path: Path, name: str, mode: int) -> None:
+    secret = tmp_path / name
+    secret.mkdir() if name == "folder" else secret.touch()
+    secret.chmod(mode)
+    assert "may hold secrets" in (why_no_path(str(secret)) or "")
 
 
 def test_tools_in_a_home_are_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

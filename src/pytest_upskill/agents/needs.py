@@ -5,15 +5,19 @@ import os
 import stat
 import sys
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final
 
+from ..skills.folder import is_private
 from ..trials.task import Needs
 from .packages import python_packages
 from .port import HOME, PACKAGES, SKILLS, WORKSPACE, Mount, SandboxError
 
 _OWN: Final = (WORKSPACE, SKILLS, HOME, PACKAGES, "/tmp", "/dev/shm", "/proc", "/etc/passwd")
-_PRIVATE: Final = ("/proc", "/sys", "/dev", "/run", "/var/run", "/boot", "/etc/ssh", "/etc/ssl")
+_PRIVATE: Final = (
+    *("/proc", "/sys", "/dev", "/run", "/boot", "/etc/ssh", "/etc/ssl"),
+    *("/var/run", "/var/backups", "/var/log", "/var/mail", "/var/spool"),
+)
 # Hidden folders of a home hold keys; these hold tools.
 _TOOLS: Final = (
     *(".local/bin", ".local/lib", ".local/opt", ".cargo", ".rustup", ".nvm", ".pyenv"),
@@ -48,6 +52,11 @@ def why_no_path(text: str) -> str | None:
     for one in {path, real}:
         if problem := _problem(one):
             return f"{text} {problem}"
+    if stat.S_ISREG(kind) and is_private(PurePath(real.name)):
+        return f"{text} may hold secrets"
+    # Root could read it, and so could an agent.
+    if not kind & stat.S_IROTH and not any(real.is_relative_to(home) for home in _homes()):
+        return f"{text} is not for everyone to read, so it may hold secrets"
     return None
 
 

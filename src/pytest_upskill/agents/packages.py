@@ -21,14 +21,20 @@ from .._util.texts import digest
 from .port import SandboxError
 from .run_folder import remove
 
+_VERSION: Final = r"(?:===|[<>=!~]=|[<>])\s*[A-Za-z0-9][A-Za-z0-9.*+!_-]*\s*"
 _REQUIREMENT: Final = re.compile(
     r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\s*"  # a name
     r"(?:\[[A-Za-z0-9._,\s-]*\]\s*)?"  # extras
-    r"(?:(?:[<>=!~]=?=?\s*[A-Za-z0-9.*+!_-]+\s*),?\s*)*"  # versions
+    rf"(?:{_VERSION}(?:,\s*{_VERSION})*(?:,\s*)?)?"
     r"(?:;[^\n]*)?"  # when
 )
+# Pip would take a file of this name from the current folder, and build it.
+_ARCHIVE: Final = re.compile(
+    r"[^;]*\.(?:whl|zip|tgz|tbz|txz|tlz|tar(?:\.\w+)?)\s*(?:[\[;]|$)", re.IGNORECASE
+)
 _PIP: Final = (
-    *("-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--quiet"),
+    # -P: a pip.py in the current folder is not pip.
+    *("-P", "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--quiet"),
     *("--only-binary", ":all:", "--ignore-installed", "--no-warn-script-location"),
 )
 _SECONDS: Final = 600
@@ -38,7 +44,7 @@ _lock: Final = threading.Lock()
 
 def why_no_requirement(text: str) -> str | None:
     """Why a requirement can't be used; None if it can."""
-    if len(text) < 200 and _REQUIREMENT.fullmatch(text):
+    if len(text) < 200 and _REQUIREMENT.fullmatch(text) and not _ARCHIVE.match(text):
         return None
     return f'"{text}" is not a requirement of a package like "pypdf==5.*"'
 
