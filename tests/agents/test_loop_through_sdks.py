@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.agents.loop import AGENT, MOST_CALLS
+from pytest_upskill.agents.loop import MOST_CALLS, LoopAgent
 from pytest_upskill.agents.loop_tools import LONGEST_RESULT
 from pytest_upskill.agents.port import Send
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
@@ -69,7 +69,7 @@ def carried_out(
         spec = ModelSpec("m", PROVIDERS[provider], "model-1", address)
         model = await spec.provider.open(spec, 20)
         kind, price = Bwrap(), Price(1.0, 2.0, 1.0)
-        trials = AgentTrials(lambda _: AGENT, lambda: kind, timeout, lambda _: price)
+        trials = AgentTrials(lambda _: LoopAgent(), lambda: kind, timeout, lambda _: price)
         asked = Question("m", "", (("user", prompt),), 500, 1, task=Task("loop", "1", **task))
         try:
             return await trials.run(asked, partial(ask, model))

@@ -4,7 +4,7 @@ import asyncio
 import re
 from pathlib import Path
 
-from pytest_upskill.agents.loop import AGENT
+from pytest_upskill.agents.loop import LoopAgent
 from pytest_upskill.agents.sandboxes.unconfined import Unconfined
 from pytest_upskill.agents.trial import AgentTrials
 from pytest_upskill.trials.answer import Answer, Reply
@@ -33,7 +33,7 @@ def test_a_skill_is_where_the_list_says(tmp_path: Path) -> None:
     model = ScriptedCall(first, calls(("read", {"path": "gate.txt"})), Answer("Done."))
 
     async def run() -> Reply:
-        trials = AgentTrials(lambda _: AGENT, Unconfined, 60)
+        trials = AgentTrials(lambda _: LoopAgent(), Unconfined, 60)
         gate = installed("gate", tmp_path / "gate", tested=True)
         task = Task("loop", "1", skills=(gate,))
         try:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pytest_upskill.agents.gateway import Door, Gateway
-from pytest_upskill.agents.gateway.door import DoorLimits
 from pytest_upskill.agents.port import Send
 from pytest_upskill.agents.recorder import Recorder
 from pytest_upskill.errors import ModelError
@@ -88,12 +87,11 @@ async def open_door(
     *,
     attempts: int = 1,
     question: Question = QUESTION,
-    limits: DoorLimits | None = None,
 ) -> AsyncIterator[Opened]:
     calls, gateway = Calls(spec, attempts), Gateway()
     listener = socket.create_server(("127.0.0.1", 0))
     try:
-        async with gateway.door(question, spec, calls, listener, limits) as door:
+        async with gateway.door(question, spec, calls, listener) as door:
             yield Opened(door, calls)
     finally:
         await gateway.close()

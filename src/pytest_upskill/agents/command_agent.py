@@ -75,6 +75,5 @@ class CommandAgent(Agent):
 
 def _told(ran: Ran) -> str:
     """How a command ended, and its last words."""
-    how = f"exit {ran.exit}" if ran.exit >= 0 else f"signal {-ran.exit}"
     lines = ran.output.decode("utf-8", "replace").strip().splitlines()
-    return f"{how}: {one_line(lines[-1], 200)}" if lines else how
+    return f"{ran.how}: {one_line(lines[-1], 200)}" if lines else ran.how

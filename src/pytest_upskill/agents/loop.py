@@ -73,9 +73,6 @@ class LoopAgent(Agent):
         return recorder.answer("max_turns")
 
 
-AGENT: Final = LoopAgent()
-
-
 def tools_for(skills: Sequence[InstalledSkill]) -> tuple[Tool, ...]:
     """The tools, and one that loads skills if there are any."""
     if not skills:

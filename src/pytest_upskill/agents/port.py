@@ -75,6 +75,11 @@ class Ran:
     timed_out: bool = False
     seconds: float = 0.0
 
+    @property
+    def how(self) -> str:
+        """How it ended, in words."""
+        return f"signal {-self.exit}" if self.exit < 0 else f"exit {self.exit}"
+
 
 @dataclass(frozen=True)
 class Entry:

@@ -86,7 +86,7 @@ class Setups:
             if ran.timed_out:
                 raise NoAnswerError(f"setup failed: no end within {plain(self._timeout)} s{tail}")
             if ran.exit:
-                raise NoAnswerError(f"setup failed: {_status(ran.exit)}{tail}")
+                raise NoAnswerError(f"setup failed: {ran.how}{tail}")
             try:
                 made = packed(await contents(sandbox, await sandbox.tree()))
             except TooLargeError as error:
@@ -105,7 +105,3 @@ async def closed(sandbox: Sandbox) -> None:
     except asyncio.CancelledError:
         await closing
         raise
-
-
-def _status(status: int) -> str:
-    return f"signal {-status}" if status < 0 else f"exit {status}"

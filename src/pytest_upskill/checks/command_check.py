@@ -120,9 +120,8 @@ def _command(context: CheckContext) -> Iterator[Result]:
 def _ended(ran: Ran, asked: Asked) -> Result:
     if ran.timed_out:
         return False, f"no end within {plain(asked.command.timeout)} s"
-    how = f"signal {-ran.exit}" if ran.exit < 0 else f"exit {ran.exit}"
     passed = ran.exit == asked.exit
-    return passed, how if passed else f"{how}, not {asked.exit}"
+    return passed, ran.how if passed else f"{ran.how}, not {asked.exit}"
 
 
 # How commands run.

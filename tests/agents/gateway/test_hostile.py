@@ -4,11 +4,11 @@ import asyncio
 import gzip
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from pytest_upskill.agents.gateway.door import DoorLimits
 from pytest_upskill.trials.task import Needs, Task
 from support.doors import KEY, QUESTION, Opened, open_door, spec_of
 from support.loopback import LoopbackServer, Reply
@@ -436,25 +436,17 @@ def test_no_header_of_a_server_reaches_the_agent_but_a_few() -> None:
         asyncio.run(run(server.url))
 
 
-@pytest.mark.parametrize(
-    ("limits", "stop"),
-    [
-        (DoorLimits(turns=2), "max_turns"),
-        (DoorLimits(tokens=30), "tokens"),
-        (DoorLimits(seconds=0.0), "time"),
-    ],
-)
-def test_beyond_a_limit_nothing_is_asked(limits: DoorLimits, stop: str) -> None:
+def test_beyond_its_turns_nothing_is_asked() -> None:
     async def test(opened: Opened) -> None:
-        most = 0 if stop == "time" else 2
         for number in range(4):
             status, reply = await raw(opened, request(opened))
-            assert status == (200 if number < most else 400)
+            assert status == (200 if number < 2 else 400)
         assert b"limit of this trial" in reply
         assert b"x-should-retry: false" in reply.lower()
-        assert opened.door.stop == stop
+        assert opened.door.stop == "max_turns"
 
-    at_a_door(test, limits=limits)
+    server = at_a_door(test, question=replace(QUESTION, task=Task("cli", max_turns=2)))
+    assert len(server.asked) == 2
 
 
 def test_calls_beside_the_conversation_have_an_end_too() -> None:
@@ -466,4 +458,4 @@ def test_calls_beside_the_conversation_have_an_end_too() -> None:
         assert statuses == [200] * 19 + [400] * 6
         assert opened.door.stop == "max_turns"
 
-    at_a_door(test, limits=DoorLimits(turns=1))
+    at_a_door(test, question=replace(QUESTION, task=Task("cli", max_turns=1)))

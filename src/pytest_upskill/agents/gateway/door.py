@@ -9,7 +9,6 @@ import json
 import secrets
 from collections import Counter
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
@@ -49,15 +48,6 @@ _COUNT: Final = "/messages/count_tokens"
 _NO_RETRY: Final = {"x-should-retry": "false"}  # what the SDKs look at
 
 
-@dataclass(frozen=True)
-class DoorLimits:
-    """What a trial may use; None is no limit."""
-
-    turns: int | None = None
-    tokens: int | None = None
-    seconds: float | None = None
-
-
 class Door:
     """``url`` and ``token`` are what an agent needs in place of its provider's address and key."""
 
@@ -68,25 +58,23 @@ class Door:
         call: Call,
         session: "ClientSession",
         port: int,
-        limits: DoorLimits,
     ) -> None:
         self.url = f"http://127.0.0.1:{port}"
         self.token = f"door-{secrets.token_urlsafe(24)}"
         self.model = spec.model_id or spec.name  # what the agent must ask for
-        self.stop = ""  # the limit that was reached: max_turns, tokens or time
+        self.stop = ""  # max_turns if that limit was reached
         self.no_answer = ""  # why the last request of the conversation has no answer
         self.record = Record(self.token)
         self._question = question
         self._spec = spec
         self._call = call
         self._session = session
-        self._limits = limits
+        self._most = question.task.max_turns if question.task else None  # turns
         self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
         self._protocols: dict[str, Protocol] = {MESSAGES.path: MESSAGES}
         if not isinstance(spec.provider, MessagesProvider):  # such servers often speak all three
             self._protocols |= {one.path: one for one in (CHAT, RESPONSES)}
         self._loop = asyncio.get_running_loop()
-        self._opened = self._loop.time()
         self._findings = Counter[str]()
         self._requests = 0
         self._upstream: Upstream | None = None  # known from the first call on
@@ -186,7 +174,7 @@ class Door:
             except (ValueError, RecursionError) as error:
                 raise Refusal(400, str(error), "sent a request of a wrong form") from None
             del raw, body
-            self._check_limits(asked)
+            self._check_turns(asked)
             return await self._pass_on(request, exchange)
 
     def _check_body(self, body: Body, asked: Asked) -> None:
@@ -236,24 +224,18 @@ class Door:
         headers = {name: request.headers[name] for name in _FORWARDED if name in request.headers}
         return {**headers, "Content-Type": "application/json"}
 
-    def _check_limits(self, asked: Asked) -> None:
-        """Refuse what is beyond a limit of the trial, in a way that agents don't try again."""
-        limits, self._requests = self._limits, self._requests + 1
-        turns, tokens = limits.turns, self.record.usage
-        if turns is not None and (
-            (self.record.turns >= turns and self.record.is_turn(asked))
-            or self._requests > _BESIDES * (turns + 1)
-        ):
-            self._reached("max_turns", f"{turns} turns")
-        used = (tokens.input or 0) + (tokens.output or 0)
-        if limits.tokens is not None and used >= limits.tokens:
-            self._reached("tokens", f"{limits.tokens:,} tokens")
-        if limits.seconds is not None and self._loop.time() - self._opened >= limits.seconds:
-            self._reached("time", f"{limits.seconds:g} s")
+    def _check_turns(self, asked: Asked) -> None:
+        """Refuse what is beyond the trial's turns, in a way that agents don't try again.
 
-    def _reached(self, stop: str, limit: str) -> None:
-        self.stop = self.stop or stop
-        raise Refusal(400, f"the limit of this trial is reached: {limit}")
+        Money and tokens are limited by the engine, and time by the trial.
+        """
+        most, self._requests = self._most, self._requests + 1
+        if most is not None and (
+            (self.record.turns >= most and self.record.is_turn(asked))
+            or self._requests > _BESIDES * (most + 1)
+        ):
+            self.stop = "max_turns"
+            raise Refusal(400, f"the limit of this trial is reached: {most} turns")
 
     async def _pass_on(self, request: "BaseRequest", exchange: Exchange) -> "StreamResponse":
         began = self._loop.time()

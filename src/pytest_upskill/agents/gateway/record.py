@@ -11,7 +11,7 @@ from typing import Final
 
 from ..._util.keys import HIDDEN
 from ..._util.texts import digest
-from ...trials.answer import Usage, total_usage
+from ...trials.answer import Usage
 from ...trials.tools import ToolCall
 from ..recorder import Recorder
 from .protocols import Asked, Item, Said
@@ -135,11 +135,6 @@ class Record:
         if helpers:
             recorder.besides(helpers)
         return final
-
-    @property
-    def usage(self) -> Usage:
-        """Of all replies so far."""
-        return total_usage([one.said.usage for one in self.kept if one.said])
 
     @property
     def last(self) -> Said | None:

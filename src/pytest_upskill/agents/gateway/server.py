@@ -11,7 +11,7 @@ from ...models import ModelSpec
 from ...models.sdk import CONNECT_SECONDS
 from ...trials.trial import Question
 from ..port import Call
-from .door import Door, DoorLimits
+from .door import Door
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -35,14 +35,11 @@ class Gateway:
         spec: ModelSpec,
         call: Call,
         listener: socket.socket,
-        limits: DoorLimits | None = None,
     ) -> AsyncIterator[Door]:
         """A door for a trial, open inside the block, on a socket that ``Sandbox.listen`` gave."""
         from aiohttp import web
 
-        if limits is None:
-            limits = DoorLimits(question.task.max_turns if question.task else None)
-        door = Door(question, spec, call, self._connections(), listener.getsockname()[1], limits)
+        door = Door(question, spec, call, self._connections(), listener.getsockname()[1])
         http = web.Server(
             door.handle,
             handler_cancellation=True,
