@@ -4,7 +4,10 @@ import asyncio
 import re
 from pathlib import Path
 
+import pytest
+
 from pytest_upskill.agents.loop import LoopAgent
+from pytest_upskill.agents.port import PACKAGES, Mount, Room
 from pytest_upskill.agents.sandboxes.unconfined import Unconfined
 from pytest_upskill.agents.trial import AgentTrials
 from pytest_upskill.trials.answer import Answer, Reply
@@ -49,3 +52,17 @@ def test_a_skill_is_where_the_list_says(tmp_path: Path) -> None:
     assert answer.activity.scripts == ("scripts/open.sh",)
     assert model.results[-1] == ("The gate is open, said the motor to 4.\n", False)
     assert model.results[3][0].startswith("SKILL.md (")
+
+
+def test_path_has_the_folders_of_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/tmp/tools:/workspace/.venv/bin:/bin:/usr/bin")
+
+    async def run() -> bytes:
+        box = await Unconfined().open(Room((Mount(str(tmp_path), PACKAGES),)))
+        try:
+            return (await box.run("echo $PATH $PYTHONPATH", timeout=20)).output
+        finally:
+            await box.close()
+
+    path = f"/tmp/tools:/workspace/.venv/bin:/bin:/usr/bin:{tmp_path}/bin"
+    assert asyncio.run(run()).decode() == f"{path} {tmp_path}\n"

@@ -16,7 +16,17 @@ from pathlib import Path
 from typing import Final
 
 from ..._util.files import open_file
-from ..port import HOME, WORKSPACE, Entry, Ran, Room, Sandbox, SandboxError, SandboxKind
+from ..port import (
+    HOME,
+    PACKAGES,
+    WORKSPACE,
+    Entry,
+    Ran,
+    Room,
+    Sandbox,
+    SandboxError,
+    SandboxKind,
+)
 from ..run_folder import remove, run_folder
 from .inside import Kept, too_slow
 
@@ -52,11 +62,12 @@ class UnconfinedSandbox(Sandbox):
         # Only what a command needs: keys are in the environment of the host.
         self._env = {name: os.environ[name] for name in _PASSED if name in os.environ}
         self._env |= {"HOME": self.path(HOME), "TMPDIR": self.path("/tmp"), "TERM": "dumb"}
-        self._env |= room.with_packages(self._env.get("PATH", os.defpath))
+        for name, value in room.with_packages(self._env.get("PATH", os.defpath)).items():
+            # Folders of the host stay as they are, even below /tmp or /workspace.
+            self._env[name] = ":".join(
+                self.path(one) if one.startswith(PACKAGES) else one for one in value.split(":")
+            )
         self._env |= room.env
-        for name in ("PATH", "PYTHONPATH"):
-            if name in self._env:
-                self._env[name] = ":".join(map(self.path, self._env[name].split(":")))
         self._running = set[int]()
         self._pipes = list[asyncio.ReadTransport]()
         self._closed = False
