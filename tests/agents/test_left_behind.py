@@ -49,6 +49,15 @@ def test_large_texts_are_kept_by_digest() -> None:
     assert (file.text, file.size) == (None, MAX_FILE_BYTES + 1)
 
 
+def test_new_files_do_not_hide_that_others_changed() -> None:
+    sandbox = MemorySandbox({"y.txt": b"old", "z.txt": b"old"})
+    before = asyncio.run(sandbox.tree())
+    flood = {f"{number:03}.txt": b"" for number in range(300)}
+    after = MemorySandbox({"z.txt": b"new", **flood})
+    changes = {file.path: file.change for file in left(after, before).files}
+    assert (changes["y.txt"], changes["z.txt"], len(changes)) == ("deleted", "changed", 200)
+
+
 def test_what_is_beyond_the_limits_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "MOST_TEXT", 25)
     names = [*(f"{number:03}.txt" for number in range(199)), ".git/a", "node_modules/b", "z.txt"]

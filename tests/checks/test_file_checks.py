@@ -192,6 +192,21 @@ def test_unchanged(written: str, touched: Any, good: bool, why: str) -> None:
     assert (only.passed, only.reason) == (good, why)
 
 
+def test_what_was_cut_is_not_taken_for_what_is_not_there() -> None:
+    new = [AnswerFile.of(f"{number}.txt", b"") for number in range(200)]
+    old = [changed(file.path) for file in new]
+    for expected, files in (
+        ({"files": {"z.exe": "absent"}}, new),
+        ({"unchanged": "data.csv"}, old),
+    ):
+        for written in (expected, {"not": expected}):
+            (only,) = of_start(written, agent_answer(*files), *START)
+            assert not only.passed
+            assert "more files than are kept" in only.reason
+    (only,) = of_start({"unchanged": "data.csv"}, agent_answer(*new), *START)
+    assert only.passed
+
+
 def test_a_file_that_was_not_there_decides_nothing_inside_of_not() -> None:
     (only,) = of_start({"not": {"unchanged": "gone"}}, agent_answer(), *START)
     assert not only.passed

@@ -53,7 +53,8 @@ async def _files(
     old, new = _safe(before, []), _safe(after, findings)
     changed = [path for path, entry in new.items() if not _same(entry, old.get(path))]
     deleted = [path for path in old if path not in new]
-    differing = sorted([*changed, *deleted], key=_rank)
+    # First what was there before: no flood of new files hides that it was changed.
+    differing = sorted([*changed, *deleted], key=lambda path: (path not in old, *_rank(path)))
     if (more := len(differing) - MOST_FILES) > 0:
         findings.append(f"{counted(more, 'changed file')} not kept (limit {MOST_FILES})")
     room, dropped, files = MOST_TEXT, 0, list[AnswerFile]()

@@ -27,6 +27,7 @@ _SHORT_FORMS: Final = {True: {"exists": True}, "exists": {"exists": True}} | {
     False: {"absent": True},
     "absent": {"absent": True},
 }
+_CUT: Final = "can't be told: the agent left more files than are kept"
 _BOTH: Final = "a file can't be absent and have something in it, so no answer would pass"
 
 
@@ -124,6 +125,9 @@ def _files(context: CheckContext) -> Iterator[Result]:
     """One result for a file that is there or not, and one for each thing that is asked of it."""
     for asked in context.value:
         found = context.workspace.matching(asked.path)
+        if asked.absent and not found and context.workspace.is_cut:
+            yield None, f"{asked.path}: {_CUT}"
+            continue
         if asked.absent:
             there = one_line(", ".join(file.path for file in found), 100)
             yield not found, f"{there}: there, and should not be" if found else _gone(asked.path)
@@ -248,6 +252,8 @@ def _unchanged(context: CheckContext) -> Iterator[Result]:
         changed = [one for one in workspace.changed if matches(one.path, pattern)]
         if changed:
             yield False, f"{_name(changed[0])}: {changed[0].change}"
+        elif workspace.changes_are_cut:
+            yield None, f"{pattern}: {_CUT}"
         elif any(file.path not in made for file in workspace.matching(pattern)):
             yield True, f"{pattern}: unchanged"
         else:

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
 from .._util.texts import one_line
+from ..agents.left_behind import MOST_FILES
 from ..agents.port import Ran
 from ..agents.snapshot import Workspace as Kept
 from ..agents.snapshot import unpack
@@ -85,6 +86,17 @@ class Workspace:
             if file.path in known or (there and there.digest == _digest(file)):
                 continue
             yield AnswerFile(file.path, None, 0, "", "changed" if there else "deleted")
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there may be files that nobody knows of."""
+        return not self._kept and len(self.touched) >= MOST_FILES
+
+    @property
+    def changes_are_cut(self) -> bool:
+        """Whether a file of the start may have changed unseen. Those are kept before new ones."""
+        changes = sum(file.change != "made" for file in self.touched)
+        return not (self._kept and self._start) and changes >= MOST_FILES
 
     def run(self, command: Command) -> Ran:
         """What came of a command after the agent; CheckError if it can't be run."""
