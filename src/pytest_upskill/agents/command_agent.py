@@ -1,6 +1,5 @@
 """Agents that are commands: they run in the sandbox and reach their model by a door."""
 
-import asyncio
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -52,9 +51,8 @@ class CommandAgent(Agent):
                 ran = await sandbox.run(
                     command.arguments, timeout=_NO_END, env=command.env, stdin=command.stdin
                 )
-            except asyncio.CancelledError:  # its time is up
-                return recorder.answer("time", door.tell(recorder))
-            final = door.tell(recorder)
+            finally:  # also if its time is up
+                final = door.tell(recorder)
         return self._answer(door, ran, recorder, final)
 
     def _answer(self, door: Door, ran: Ran, recorder: Recorder, final: str) -> Answer:

@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import anthropic
@@ -335,3 +336,26 @@ def test_a_reply_that_is_packed_is_unpacked() -> None:
                 assert await messages(opened, False) == "Done."
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("by", ["netrc", "proxy"])
+def test_what_the_environment_says_of_servers(
+    by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A password for the server beside the key is no problem, and a proxy is asked."""
+    host = "127.0.0.1" if by == "netrc" else "models.invalid"
+    netrc = tmp_path / "netrc"
+    netrc.write_text(f"machine {host} login me password {KEY}-2\n")
+    netrc.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(netrc))
+
+    async def run(url: str) -> None:
+        async with open_door(spec_of("anthropic", url)) as opened:
+            assert await messages(opened, False) == "Done."
+
+    with LoopbackServer(lambda _: Reply("Done.")) as server:
+        if by == "proxy":
+            monkeypatch.setenv("http_proxy", server.url)
+            monkeypatch.setenv("no_proxy", "127.0.0.1")
+        asyncio.run(run(server.url if by == "netrc" else f"http://{host}"))
+    assert server.asked[0].headers["authorization"] == f"Bearer {KEY}"

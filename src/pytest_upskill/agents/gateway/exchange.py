@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from ..._util.keys import without_keys
 from ...errors import ModelError
@@ -142,6 +144,7 @@ class Exchange:
                 data=self._body,
                 headers={**self._headers, **upstream.headers},
                 allow_redirects=False,
+                proxy=_proxy_for(upstream.url),
             ) as reply:
                 if reply.status != 200:
                     error = await self._refused(reply, upstream)
@@ -269,7 +272,11 @@ async def count(
         async with (
             asyncio.timeout(_COUNT_SECONDS),
             session.post(
-                url, data=body, headers={**headers, **upstream.headers}, allow_redirects=False
+                url,
+                data=body,
+                headers={**headers, **upstream.headers},
+                allow_redirects=False,
+                proxy=_proxy_for(url),
             ) as reply,
         ):
             counted = _loaded(await _read(reply))
@@ -282,6 +289,19 @@ async def count(
 def _base(url: str) -> str:
     """Where a protocol's paths begin. Anthropic's SDK adds the version itself."""
     return url if url.endswith("/v1") else f"{url}/v1"
+
+
+def _proxy_for(url: str) -> str | None:
+    """The proxy that the environment names for a server.
+
+    aiohttp would look for it, too, but also for a password in ~/.netrc, beside which it refuses
+    the header of a key.
+    """
+    parts = urlsplit(url)
+    if proxy_bypass(parts.hostname or ""):
+        return None
+    proxies = getproxies()
+    return proxies.get(parts.scheme) or proxies.get("all")
 
 
 def _kept(reply: "ClientResponse") -> dict[str, str]:

@@ -66,7 +66,7 @@ class Gateway:
             self._session = None
 
     def _connections(self) -> "ClientSession":
-        """How servers are reached: through the proxies of the environment, as the SDKs do."""
+        """Shared by all doors; it knows no cookies and no passwords from files."""
         import aiohttp
 
         if self._session is None:
@@ -74,7 +74,6 @@ class Gateway:
                 connector=aiohttp.TCPConnector(limit=0),  # the engine has its limits
                 cookie_jar=aiohttp.DummyCookieJar(),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
-                trust_env=True,
                 headers={"Accept-Encoding": "identity"},
                 max_line_size=64 * 1024,
                 max_field_size=64 * 1024,
