@@ -197,6 +197,14 @@ async def _floods(sandbox: Sandbox, _: Host) -> str:
     return "" if sizes == {SMALL.output} else f"kept: {sizes}"
 
 
+async def _leaves_many_behind(sandbox: Sandbox, _: Host) -> str:
+    """More pipes of background processes than the helper keeps."""
+    waiting = "while [ ! -e stop ]; do sleep 0.1; done"
+    ran = [await sandbox.run(f"({waiting}) & echo x", timeout=SECONDS) for _ in range(80)]
+    await sandbox.run("touch stop", timeout=SECONDS)
+    return "" if {one.output for one in ran} == {b"x\n"} else f"{ran}"
+
+
 async def _endless_output(sandbox: Sandbox, _: Host) -> str:
     """10 GB and more: whoever keeps it has no memory left."""
     ran = await sandbox.run("head -c 500M /dev/zero; echo end", timeout=SECONDS)
@@ -453,6 +461,7 @@ ATTEMPTS = [
             "    try: call(); print('ESCAPED')\n"
             "    except OSError: pass\n"),
     Attempt("flood the helper", use=_floods),
+    Attempt("leave many behind", use=_leaves_many_behind, limits=replace(SMALL, processes=400)),
     Attempt("wake the helper", "for n in 1 2 3; do (while :; do kill -CHLD 1; done) & done; sleep 0.5; kill -9 -1"),
 ]  # fmt: skip
 

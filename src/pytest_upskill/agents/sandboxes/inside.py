@@ -218,8 +218,8 @@ class Helper:
         signal.signal(signal.SIGCHLD, lambda *_: None)
 
     def serve(self) -> None:
-        poll = select.poll()
         while True:
+            poll = select.poll()  # a new one: pipes are closed in many places
             for end in (self.channel, self.wake, *self.pipes):
                 poll.register(end, select.POLLIN)
             if self.unsent:
@@ -231,7 +231,6 @@ class Helper:
                 elif end == self.wake:
                     os.read(self.wake, 2**16)
                 elif not self._drain(end):
-                    poll.unregister(end)
                     os.close(end)
                     del self.pipes[end]
             self._reap()
