@@ -200,6 +200,26 @@ def test_start_files_stay_in_the_workspace(path: str) -> None:
     assert "leads out of the workspace" in reply.reason
 
 
+def test_calls_side_by_side_do_not_stretch_the_time() -> None:
+    """Each of these waits for nearly all of its time, as if the engine had no place for it."""
+
+    async def call(question: Question, send: object = None) -> Reply:  # noqa: ARG001
+        await asyncio.sleep(0.02)
+        return Answer("", Usage(1, 1, 0), seconds=0.0)
+
+    async def act(_sandbox: Sandbox, call: Call, recorder: Recorder) -> Answer:
+        async def ask_for_ever() -> None:
+            while True:
+                await call(recorder.question)
+
+        await asyncio.gather(*(ask_for_ever() for _ in range(4)))
+        return recorder.answer("end")
+
+    answer = carried_out(act, call=call, timeout=0.3)
+    assert isinstance(answer, Answer)
+    assert answer.stop == "time"
+
+
 def test_a_setup_ends_with_the_last_trial_that_waits_for_it() -> None:
     ended = list[str]()
 

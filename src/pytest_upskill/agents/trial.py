@@ -184,11 +184,16 @@ async def _left(sandbox: Sandbox, before: Sequence[Entry], answer: Answer) -> Le
 
 @dataclass
 class _Clock:
-    """A trial's time. The wait for a place among the calls is not the agent's, so not in it."""
+    """A trial's time. The wait for a place among the calls is not the agent's, so not in it.
+
+    Of calls side by side nobody can say who waits for whom: all their time counts. Once the time
+    is up, no call is begun any more, or an agent that always has one would never end.
+    """
 
     call: Call
     limit: float
     calling: int = 0
+    _begun: int = 0
     _waited: float = 0.0
     _began: float = field(default_factory=lambda: asyncio.get_running_loop().time())
 
@@ -197,15 +202,20 @@ class _Clock:
         return asyncio.get_running_loop().time() - self._began - self._waited
 
     async def __call__(self, question: Question, send: Send | None = None) -> Reply:
-        began = asyncio.get_running_loop().time()
+        loop = asyncio.get_running_loop()
+        if self.seconds >= self.limit:
+            await loop.create_future()  # until the agent is ended
+        began, others = loop.time(), self.calling
         self.calling += 1
+        self._begun += 1
+        number = self._begun
         try:
             reply = await self.call(question, send)
         finally:
             self.calling -= 1
-        taken = asyncio.get_running_loop().time() - began
-        worked = reply.seconds if isinstance(reply, Answer) else None
-        self._waited += max(0.0, taken - (taken if worked is None else worked))
+        alone = not others and number == self._begun
+        if alone and isinstance(reply, Answer) and reply.seconds is not None:
+            self._waited += max(0.0, loop.time() - began - reply.seconds)
         return reply
 
 
