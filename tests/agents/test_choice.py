@@ -65,6 +65,13 @@ def test_without_any_the_message_says_what_to_install(programs: Path) -> None:  
 
 
 @linux
+def test_a_bubblewrap_that_can_not_be_run(programs: Path) -> None:
+    program(programs, "bwrap", "")
+    (programs / "bwrap").write_bytes(b"\x7fELF")
+    assert "bwrap can't be run: exec format error." in refused("bwrap")
+
+
+@linux
 def test_a_bubblewrap_that_is_too_old(programs: Path) -> None:
     program(programs, "bwrap", "echo bubblewrap 0.4.1")
     assert "bubblewrap 0.4.1 is too old. Install bubblewrap 0.8" in refused("bwrap")

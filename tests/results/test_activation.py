@@ -133,6 +133,13 @@ HELPS: Passes = lambda _case, _model, arm, _run: arm == "skill"  # noqa: E731
             "opened in 10 of 10 trials: what it says makes answers worse, so work on its text",
         ),
         (
+            lambda _case, _model, arm, _run: arm != "skill",
+            lambda case, _: case < 2,
+            "hurts",
+            "opened in 2 of 10 trials: answers got worse where it was not opened, too, so look at "
+            "those first",
+        ),
+        (
             lambda *_: True,
             ALL,
             "not needed",

@@ -29,3 +29,12 @@ def test_arms_differ_by_the_tested_skill_alone(tmp_path: Path) -> None:
     assert base.tested is None
     assert own.tested is not None
     assert {**vars(base), "skills": ()} == {**vars(own), "skills": ()}
+
+
+def test_a_trial_without_a_sandbox_is_not_taken_for_one_in_a_sandbox(tmp_path: Path) -> None:
+    skill = load_skill(write_skill(tmp_path / "gate") / "SKILL.md")
+    kinds = ("auto", "bwrap", "none")
+    outfits = [Outfit.of("loop", "1", skill, Settings(sandbox=kind)) for kind in kinds]
+    auto, bwrap, none = (outfit.tasks(Case("one", "Go.")) for outfit in outfits)
+    for arm, task in none.items():
+        assert auto[arm].content == bwrap[arm].content != task.content

@@ -18,6 +18,7 @@ from ..trials.trial import Arm
 ENOUGH: Final = 5  # samples with an opened skill: fewer say nothing of a lift among them
 _SELDOM: Final = 0.5
 _MOSTLY: Final = 0.9
+_ROUNDING: Final = 1e-9
 
 Runs = Sequence[Mapping[Arm, Record]]  # of a case
 Samples = Sequence[Sequence[Runs]]  # of several cases, those that ask the same together
@@ -117,6 +118,9 @@ def _where_opened(found: Activation) -> str:
 
 
 def _advice(found: Activation, word: str | None, lift: float | None) -> str:
+    if word == "hurts" and lift is not None and -lift > found.rate + _ROUNDING:
+        # More is lost than the trials that opened it could lose.
+        return ": answers got worse where it was not opened, too, so look at those first"
     if word == "hurts":
         return ": what it says makes answers worse, so work on its text"
     if word == "not needed":

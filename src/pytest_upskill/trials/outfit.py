@@ -30,6 +30,7 @@ class Outfit:
     skills: "Mapping[Arm, tuple[Installed, ...]]"
     max_turns: int
     image: str
+    confined: bool = True
 
     @classmethod
     def of(
@@ -50,7 +51,8 @@ class Outfit:
         if skill.previous is not None:
             then = installed(skill.name, folder, settings.against, without, tested=True)
             skills["previous"] = (then, *others)
-        return cls(agent, version, skills, settings.max_turns, settings.image or "")
+        image, confined = settings.image or "", settings.sandbox != "none"
+        return cls(agent, version, skills, settings.max_turns, image, confined)
 
     def tasks(self, case: Case) -> "dict[Arm, Task]":
         """The task of each arm; ValueError if a file of the case can't be in a workspace."""
@@ -65,6 +67,7 @@ class Outfit:
                 Needs(*case.sandbox),
                 self.max_turns,
                 self.image,
+                self.confined,
             )
             for arm, skills in self.skills.items()
         }

@@ -54,6 +54,7 @@ class Task:
     needs: Needs = Needs()
     max_turns: int = DEFAULT_MAX_TURNS
     image: str = ""  # of the sandbox, if that is a container
+    confined: bool = True  # False: no sandbox, so it may see and do all that the user can
 
     @property
     def tested(self) -> Installed | None:
@@ -71,6 +72,7 @@ class Task:
             str(self.max_turns),
             repr(self.needs),
             *(file.digest for file in self.files),
+            *(() if self.confined else ("unconfined",)),
             "skills",
             *(digest(skill.name, skill.digest) for skill in self.skills),
         )

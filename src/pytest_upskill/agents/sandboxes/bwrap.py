@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from ..._util.files import read_file
+from ..._util.files import read_file, reason_of
 from ..port import HOME, WORKSPACE, Room, SandboxError, SandboxKind
 from . import inside, seccomp
 from .served import ServedSandbox
@@ -201,7 +201,10 @@ def _why_not() -> str | None:
     program = shutil.which("bwrap")
     if program is None:
         return f"bwrap was not found. {_INSTALL}"
-    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    try:
+        said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    except OSError as error:
+        return f"{program} can't be run: {reason_of(error)}."
     found = re.search(r"(\d+)\.(\d+)", said.stdout)
     if not found or tuple(map(int, found.groups())) < _OLDEST:
         return f"{said.stdout.strip() or program} is too old. {_INSTALL}"
