@@ -117,8 +117,10 @@ def test_in_a_container_the_message_says_how_to_start_it(
 def test_a_daemon_that_does_not_run(name: str, programs: Path) -> None:
     assert f"{name} was not found" in refused(name)
     container._why_not.cache_clear()
-    program(programs, name, "echo Cannot connect to the daemon. >&2; exit 1")
-    assert f"{name} does not work: Cannot connect to the daemon." in refused(name)
+    program(programs, name, "echo 'Cannot connect. Does the daemon run?' >&2; exit 1")
+    message = refused(name)
+    assert f"{name} does not work: Cannot connect. Does the daemon run?" in message
+    assert "?." not in message
 
 
 def test_an_image_that_can_not_be_had(programs: Path) -> None:

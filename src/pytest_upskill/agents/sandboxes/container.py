@@ -449,6 +449,7 @@ def _why_not(name: str, image: str) -> str | None:
             break
         if ran.returncode and problem:
             said = ran.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
-            return f"{problem}{said[-1].rstrip('.')}."
+            end = "" if said[-1].endswith((".", "?")) else "."
+            return f"{problem}{said[-1]}{end}"
     problem = why_it_fails(Container(name), image)
     return f"{name} does not work here: {problem}." if problem else None
