@@ -192,6 +192,14 @@ def test_tools_in_a_home_are_no_secret(tmp_path: Path, monkeypatch: pytest.Monke
     assert why_no_path(str(tool)) is None
 
 
+def test_skills_are_not_mounted(tmp_path: Path) -> None:
+    scripts = tmp_path / "skills/wick/scripts"
+    scripts.mkdir(parents=True)
+    (tmp_path / "skills/wick/SKILL.md").write_text("Use Wick.")
+    for folder in (scripts, scripts.parent, scripts.parent.parent):
+        assert "is a skill or holds one" in (why_no_path(str(folder)) or "")
+
+
 def test_a_path_that_can_not_be_had_is_told() -> None:
     with pytest.raises(SandboxError, match=r"sandbox\.paths: /no/such can't be read"):
         asyncio.run(mounts_for(Needs(paths=("/no/such",))))

@@ -5,10 +5,11 @@ import os
 import stat
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import Final
 
-from ..skills.folder import is_private
+from ..skills.folder import is_private, is_skill
 from ..trials.task import Needs
 from .packages import python_packages
 from .port import HOME, PACKAGES, SKILLS, WORKSPACE, Mount, SandboxError
@@ -77,9 +78,17 @@ def _problem(path: Path) -> str | None:
                 return "is in a hidden folder of a home, where keys may be"
     if Path.cwd().is_relative_to(path):
         return "holds the folder of this run, with the checks of its cases"
+    if any(is_skill(folder) for folder in (path, *path.parents)) or _holds_skills(path):
+        return "is a skill or holds one, which the baseline must not see"
     if ".upskill" in path.parts or (path / ".upskill").exists():
         return "holds stored answers"
     return None
+
+
+def _holds_skills(folder: Path) -> bool:
+    with suppress(OSError):
+        return any(is_skill(one) for one in folder.iterdir() if one.is_dir())
+    return False
 
 
 def _homes() -> Iterable[Path]:
