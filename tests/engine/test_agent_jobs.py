@@ -160,7 +160,7 @@ def test_a_budget_that_runs_out_midway_is_no_answer_and_what_was_spent_counts() 
     with engine_of(Upper(), FakeTrials(turns=9), budget=budget) as engine:
         (reply,) = engine.ask([trial_question("a")])
     assert isinstance(reply, NoAnswer)
-    assert "budget reached" in reply.reason
+    assert "could exceed the budget (45 of 140 tokens spent)" in reply.reason
     spent = [(one.usage, one.told) for one in budget.unanswered]
     assert spent == [(Usage(10, 5, 0), True)] * len(spent)
     assert spent

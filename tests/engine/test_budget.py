@@ -49,6 +49,15 @@ def test_question_that_can_never_fit_is_refused() -> None:
     )
 
 
+def test_a_call_that_is_too_large_for_what_is_mostly_left_is_not_a_budget_reached() -> None:
+    budget = Budget(most_tokens=100)
+    budget.hold(question())
+    budget.settle(question(), Usage(11, 9, 0))
+    assert spelled(budget.refusal(question("word " * 90)) or "") == (
+        "m: this call could exceed the budget (20 of 100 tokens spent): raise it, or ask for less"
+    )
+
+
 @pytest.mark.parametrize(
     ("budget", "limit"),
     [

@@ -237,6 +237,17 @@ def test_what_an_agent_can_not_be_asked_is_an_error_of_the_test(
     result.stdout.fnmatch_lines([told])
 
 
+def test_a_file_of_a_wrong_type_is_told_without_our_own_code(
+    pytester: pytest.Pytester, server: LoopbackServer
+) -> None:
+    pytester.makepyfile(test_gate=TEST.replace("{asked}", '"Q", files={"x": 3}'))
+    result = pytester.runpytest_inprocess("--model", "m", "--skill-base-url", f"{server.url}/v1")
+    result.assert_outcomes(failed=1)
+    told = "E * TypeError: ask takes files of text or bytes: 'x' is of type int"
+    result.stdout.fnmatch_lines([told])
+    result.stdout.no_fnmatch_line("*functions.py*")
+
+
 def test_the_skill_is_installed_without_its_cases(
     pytester: pytest.Pytester, server: LoopbackServer
 ) -> None:

@@ -238,7 +238,9 @@ def test_votes_are_calls_and_count_against_the_budget(
     assert sum(map(is_judge, server.asked)) == 6
     result = run(pytester, server, "--skill-fresh", "--skill-max-tokens", "2600")
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["the judge gave no ruling: judge: budget reached (*"])
+    result.stdout.fnmatch_lines(
+        ["the judge gave no ruling: judge: this call could exceed the budget (*"]
+    )
 
 
 def test_a_judge_may_be_anywhere_among_the_checks(

@@ -8,10 +8,11 @@ import pytest
 
 from pytest_upskill.reports.terminal.layout import ASCII_MARKS, Look, text_width
 from pytest_upskill.reports.terminal.summary_text import summary_lines
-from pytest_upskill.results.summary import Summary
+from pytest_upskill.results.summary import Summary, summarize
 from pytest_upskill.results.verdict import verdicts_of
 from pytest_upskill.trials.plan import SkillInfo
-from support.made import LONG_MODEL, PAID, lines, made_summary
+from pytest_upskill.trials.records import Grade
+from support.made import LONG_MODEL, PAID, lines, made_records, made_summary
 
 widths = pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
 models = pytest.mark.parametrize(
@@ -184,6 +185,24 @@ def test_lift_is_shown_in_points_with_its_sign(lift: float, shown: str) -> None:
 def test_checks_are_shown_per_answer(passed: int, total: int, graded: int, shown: str) -> None:
     row = made_summary(checks_passed=passed, checks_total=total, graded=graded)
     assert f" 1.5/3 → {shown} " in lines(row)[4]
+
+
+def test_checks_of_answers_with_more_and_fewer_of_them_are_shares() -> None:
+    good, bad = Grade("contains", True, ""), Grade("contains", False, "")
+    counts = {"a": (14, 20), "b": (1, 2), "c": (2, 2)}  # eight on average, which nobody asked
+    records = [
+        replace(
+            record,
+            checks=(good,) * passed + (bad,) * (total - passed),
+            score=passed / total,
+        )
+        for case, (passed, total) in counts.items()
+        for record in made_records({"baseline": "F", "skill": "P"}, case)
+    ]
+    row = summarize(records, "gate", "haiku", model_id="claude-haiku", not_run=0)
+    shown = lines(row, width=140)[4]
+    assert "/8" not in shown
+    assert "73%" in shown
 
 
 @pytest.mark.parametrize(("change", "shown"), [(9.9, "+990%"), (5280.9, "×5,282")])

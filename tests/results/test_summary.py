@@ -197,6 +197,7 @@ def test_checks_are_counted_over_every_answer_of_an_arm() -> None:
     skill, baseline = summed(rows).arm("skill"), summed(rows).arm("baseline")
     assert (baseline.checks_passed, baseline.checks_total, baseline.graded) == (0, 3, 1)
     assert (skill.checks_passed, skill.checks_total, skill.graded) == (3, 4, 2)
+    assert (baseline.uneven, skill.uneven) == (False, True)
 
 
 def test_scores_are_averaged_per_case_first_and_over_complete_pairs() -> None:

@@ -7,6 +7,7 @@ import pytest
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.unseen import unseen_notes
 from pytest_upskill.skills.skill import UnseenFile
+from pytest_upskill.trials.activity import Activity
 from pytest_upskill.trials.plan import SkillInfo
 from support.agent_runs import agent_run
 from support.made import made_run
@@ -71,3 +72,10 @@ def test_agents_have_all_files_of_a_skill() -> None:
     (note,) = notes(agent_run(also=("haiku",)))
     assert note == "gate: 1 file of this skill was not available to plain completions: a.md."
     assert "to the model: a.md" in notes(made_run())[0]
+
+
+def test_a_test_in_python_may_ask_an_agent_in_a_run_of_plain_completions() -> None:
+    run = made_run()
+    lacking = replace(run.skills[0], unseen_files=(UnseenFile("a.md"),))
+    records = [replace(record, activity=Activity(turns=2)) for record in run.records]
+    assert replace(run, skills=(lacking,), records=tuple(records)).notes() == []

@@ -98,6 +98,8 @@ def _as_form(path: str, form: Any) -> Any:
             )
             raise ValueError(f"{quoted(path)}: {what}")
         return _SHORT_FORMS[form]
+    if not isinstance(form, dict):
+        raise ValueError(f'{quoted(path)}: must be "exists", "absent" or an object of checks')
     return form
 
 

@@ -197,10 +197,18 @@ class Budget:
             usd = cost(self._price_of(question.model), usage) or 0.0
         return _Amount(question.model, (usage.input or 0) + (usage.output or 0), usd)
 
+    @property
+    def _is_mostly_left(self) -> bool:
+        """Then it is the size of the next call, say its longest output, that is in the way."""
+        return not self._tokens or (
+            (self._most_tokens is None or 2 * self._tokens < self._most_tokens)
+            and (self._most_cost is None or 2 * self._cost < self._most_cost)
+        )
+
     def _reached(self, question: Question, spent: str, limit: str) -> Text:
         hint = (self._hint,) if isinstance(self._hint, str) else self._hint
         problem = f"budget reached ({spent} of {limit})"
-        if not self._tokens:
+        if self._is_mostly_left:
             problem = f"this call could exceed the budget ({spent} of {limit} spent)"
         return (f"{question.model}: {problem}: ", *hint)
 

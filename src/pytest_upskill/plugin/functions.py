@@ -202,6 +202,11 @@ def _split(
     files: Mapping[str, str | bytes],
 ) -> tuple[tuple[tuple[str, str], ...], tuple[WorkspaceFile, ...]]:
     """Texts by name, and files that are none."""
+    __tracebackhide__ = True
+    for name, data in files.items():
+        if not isinstance(data, str | bytes):
+            kind = type(data).__name__
+            raise TypeError(f"ask takes files of text or bytes: {name!r} is of type {kind}")
     given = [
         WorkspaceFile(name, data.encode() if isinstance(data, str) else data)
         for name, data in files.items()

@@ -291,7 +291,7 @@ def _scored(arm: Arm) -> Values:
 def _checks(row: Measured, arrow: str) -> str | None:
     """Of an answer in each arm, on average; None unless all answers have the same number."""
     arms = [row.arm(arm) for arm in _COMPARED if row.arm(arm).graded]
-    if any(arm.checks_total % arm.graded for arm in arms):
+    if any(arm.uneven or arm.checks_total % arm.graded for arm in arms):
         return None
     return arrow.join(
         "/".join(short(count / arm.graded) for count in (arm.checks_passed, arm.checks_total))

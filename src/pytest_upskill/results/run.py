@@ -260,11 +260,14 @@ class RunResults:
         return notes[:_MOST_CAUSES] + (more if len(notes) > _MOST_CAUSES else [])
 
     def _unseen_notes(self, spell: Spell | None) -> list[str]:
-        """An agent has all files of a skill."""
-        plain = {test.skill for test in self.tests if test.agent == CHAT}
+        """An agent has all files of a skill, also one that only a test in Python asks."""
+        plain = {test.skill for test in self.tests if not self._is_of_agent(test)}
         skills = [skill for skill in self.skills if skill.name in plain]
-        mixed = any(test.agent != CHAT for test in self.tests)
+        mixed = any(map(self._is_of_agent, self.tests))
         return unseen_notes(skills, spell, "plain completions" if mixed else "the model")
+
+    def _is_of_agent(self, test: PlannedCase) -> bool:
+        return test.agent != CHAT or any(record.activity for record in self.records_of(test))
 
     def _is_failed(self, test: PlannedCase) -> bool:
         if any(record.outcome == "errored" for record in self.records_of(test)):

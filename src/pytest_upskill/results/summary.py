@@ -36,6 +36,7 @@ class ArmSummary:
     checks_passed: int = 0
     checks_total: int = 0
     graded: int = 0  # answers with checks
+    uneven: bool = False  # whether some of these have more checks than others
     errored: int = 0
     score_variance: float | None = None  # of the runs of one case
     turns: float | None = None
@@ -377,6 +378,7 @@ def _arm(records: Sequence[Record], complete: Sequence[Sequence[Sequence[Record]
         checks_passed=sum(grade.passed for grade in grades),
         checks_total=len(grades),
         graded=sum(bool(record.checks) for record in records),
+        uneven=len({len(record.checks) for record in records if record.checks}) > 1,
         errored=sum(record.outcome == "errored" for record in records),
         score_variance=variance(scores) if len(scores) > 1 else None,
         turns=_mean([r.activity.turns if r.activity else None for r in answers]),
