@@ -80,8 +80,8 @@ def _of_check(case: Case, asked: Asked, folder: Path) -> Iterator[Found]:
         installed = installed_files(folder)
         for path in _files_named(asked.argument):
             if path.removeprefix("./") in installed:
-                what = f"{case.id}: {quoted(path)} is part of the skill, so an agent can read it"
-                hint = "Move it below evals/, which is never installed."
+                what = f"{case.id}: {quoted(path)} is part of the skill, so an agent may read it"
+                hint = "Move it below evals/; here it is left out only if SKILL.md doesn't name it."
                 yield Found("warning", "expected-in-skill", asked.place, what, hint)
 
 

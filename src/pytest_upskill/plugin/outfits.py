@@ -43,7 +43,7 @@ class Outfits:
         """None for a plain completion. The default are the skill's own cases."""
         if agent == CHAT:
             return None
-        without = files_of_cases(_own_cases(skill) if cases is None else cases)
+        without = files_of_cases(skill, _own_cases(skill) if cases is None else cases)
         key = agent, skill.file, without
         if key not in self._made:
             self.require_apart([skill.file])
@@ -73,10 +73,17 @@ class Outfits:
                 raise SettingsError("with_skills", problem, hint, value=shown(other))
 
 
-def files_of_cases(cases: Iterable[Case]) -> tuple[str, ...]:
-    """Paths in the skill's folder that belong to its cases, not to the skill."""
-    named = {path for case in cases for path in (case.workspace, *_answers(case.expected)) if path}
-    return tuple(sorted({FIXTURES, *map(normpath, named)}))
+def files_of_cases(skill: Skill, cases: Iterable[Case]) -> tuple[str, ...]:
+    """Paths in the skill's folder that belong to its cases, not to the skill.
+
+    What SKILL.md names is the skill's, even if a check compares with it.
+    """
+    spaces, answers = set[str](), set[str]()
+    for case in cases:
+        spaces |= {case.workspace} if case.workspace else set()
+        answers |= set(_answers(case.expected))
+    named = {path for path, _ in skill.references} | {file.path for file in skill.unseen}
+    return tuple(sorted({FIXTURES, *map(normpath, spaces), *(set(map(normpath, answers)) - named)}))
 
 
 def _own_cases(skill: Skill) -> Sequence[Case]:
