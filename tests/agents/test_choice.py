@@ -128,6 +128,13 @@ def test_an_image_that_can_not_be_had(programs: Path) -> None:
     assert "the image tool:1 can't be had: no such image." in refused("docker", "tool:1")
 
 
+def test_an_image_is_not_fetched_for_a_look(programs: Path, tmp_path: Path) -> None:
+    program(programs, "docker", f'[ "$1" = version ] && exit; echo $1 >> {tmp_path}/log; exit 1')
+    with pytest.raises(SettingsError, match="tool:1 is not here"):
+        kind_of("docker", "tool:1", may_fetch=False)
+    assert (tmp_path / "log").read_text() == "image\n"
+
+
 @needs_bwrap
 def test_only_containers_have_an_image() -> None:
     assert "bwrap has no image" in refused("bwrap", "tool:1")

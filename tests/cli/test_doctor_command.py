@@ -44,7 +44,8 @@ def test_doctor_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
 def test_doctor_says_why_no_agent_works(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def none(name: str, image: str | None = None) -> None:  # noqa: ARG001
+    def none(name: str, *, may_fetch: bool) -> None:
+        assert not may_fetch
         raise SettingsError("sandbox", f"{name} was not found.", "Install it. " * 20, value=name)
 
     monkeypatch.setattr("pytest_upskill.cli.commands.doctor.kind_of", none)

@@ -9,14 +9,14 @@ from ..port import SandboxKind
 NAMES: Final = ("auto", "bwrap", "docker", "podman", "none")
 
 
-def kind_of(name: str, image: str | None = None) -> SandboxKind:
+def kind_of(name: str, image: str | None = None, *, may_fetch: bool = True) -> SandboxKind:
     """The kind by its name. SettingsError if there is none, or if it doesn't work here.
 
-    ``auto`` never becomes ``none``: that has to be chosen.
+    ``auto`` never becomes ``none``: that has to be chosen. ``may_fetch``: a container's image.
     """
     if name == "auto":
         return _first_that_works(image or "")
-    kind = _kind(name)
+    kind = _kind(name, may_fetch=may_fetch)
     if kind is None:
         raise SettingsError(
             "sandbox", "no such sandbox", f"Use one of {', '.join(NAMES)}.", value=name
@@ -50,7 +50,7 @@ def _first_that_works(image: str) -> SandboxKind:
     )
 
 
-def _kind(name: str) -> SandboxKind | None:
+def _kind(name: str, *, may_fetch: bool = True) -> SandboxKind | None:
     if name == "bwrap":
         from .bwrap import Bwrap
 
@@ -62,5 +62,5 @@ def _kind(name: str) -> SandboxKind | None:
     if name in ("docker", "podman"):
         from .container import Container
 
-        return Container(name)
+        return Container(name, may_fetch=may_fetch)
     return None

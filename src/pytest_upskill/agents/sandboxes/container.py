@@ -75,11 +75,12 @@ socket.send_fds(host, [b"x"], [door.fileno()])
 
 
 class Container(SandboxKind):
-    def __init__(self, program: str) -> None:
+    def __init__(self, program: str, *, may_fetch: bool = True) -> None:
         self.name = program
+        self._may_fetch = may_fetch  # an image that is not here
 
     def why_not(self, image: str = "") -> str | None:
-        return _why_not(self.name, image or DEFAULT_IMAGE)
+        return _why_not(self.name, image or DEFAULT_IMAGE, self._may_fetch)
 
     async def open(self, room: Room) -> "ContainerSandbox":
         program = shutil.which(self.name)
@@ -430,7 +431,7 @@ def _below(path: str, folder: str) -> bool:
 
 
 @functools.cache
-def _why_not(name: str, image: str) -> str | None:
+def _why_not(name: str, image: str, may_fetch: bool) -> str | None:
     program = shutil.which(name)
     if program is None:
         return f"{name} was not found."
@@ -447,6 +448,8 @@ def _why_not(name: str, image: str) -> str | None:
             return f"{name} does not work: {error}."
         if ran.returncode == 0 and arguments[0] != "version":
             break
+        if arguments[0] == "image" and not may_fetch:
+            return f"the image {image} is not here. Fetch it: {name} pull {image}"
         if ran.returncode and problem:
             said = ran.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
             end = "" if said[-1].endswith((".", "?")) else "."

@@ -36,9 +36,9 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
 
 
 def _sandbox(name: str) -> SandboxKind | str:
-    """A kind of sandbox that works, or why it does not."""
+    """A kind of sandbox that works, or why it does not. Nothing is fetched."""
     try:
-        return kind_of(name)
+        return kind_of(name, may_fetch=False)
     except SettingsError as error:
         return f"{error.problem} {error.hint}".strip()
 
