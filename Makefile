@@ -1,8 +1,8 @@
-# make demo    the demo skill on the embedded model
+# make demo        the demo skill on the embedded model
 # make demo-agent  a skill of several files, by our own agent on a scripted model
-# make quick   the unit tests, for the inner loop
-# make test    everything that CI runs
-# make corpus  lint, list and collect the skills of every repository in the folder DIR
+# make quick       the unit tests, for the inner loop
+# make test        everything that CI runs
+# make corpus      lint, list and collect the skills of every repository in the folder DIR
 #
 # All you need is Python 3.11 or later. The first run creates .venv, later ones reuse it.
 
@@ -28,7 +28,7 @@ quick: $(VENV)/.dev
 demo-agent: $(VENV)/.user
 	$(BIN)/pytest --skill examples/harbour-manifest --skill-agent loop \
 	  --model scripted:examples/harbour_model.py:answer --skill-no-history -v
-	@echo "A script played the model: this shows the way of an agent's trial and measures nothing."
+	@echo "A script played the model: this shows how an agent's trial goes, and measures nothing."
 
 test: lint types layers tests wheel
 

@@ -1,7 +1,7 @@
 """A fake model for `make demo-agent`: it acts as a model might, in both arms, and knows nothing.
 
 With the skill it opens it, reads the codes, writes the manifest and runs the script. Without, it
-makes up codes. So the demo shows the way of an agent's trial, and measures nothing.
+makes up codes. So the demo shows how a trial goes, and measures nothing.
 """
 
 import csv
