@@ -10,15 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.agents.command_agent import Command, CommandAgent
-from pytest_upskill.agents.gateway import Door
-from pytest_upskill.agents.port import Sandbox
-from pytest_upskill.agents.recorder import Recorder
+from pytest_upskill.agents.command_agent import CommandAgent, Job, Launch
 from pytest_upskill.agents.sandboxes.choice import kind_of
 from pytest_upskill.agents.trial import AgentTrials
 from pytest_upskill.engine.budget import Budget
 from pytest_upskill.engine.engine import Engine
-from pytest_upskill.models import Model, ModelSpec
+from pytest_upskill.models import Model
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
 from pytest_upskill.trials.installing import installed
 from pytest_upskill.trials.task import Needs, Task
@@ -55,31 +52,29 @@ while calls:
 
 class TinyAgent(CommandAgent):
     name = "tiny"
+    program = "sh"
+    skills_folder = "/skills"
 
-    def __init__(
-        self, spec_of: Callable[[str], ModelSpec], way: str, script: bytes | None = None
-    ) -> None:
-        super().__init__(spec_of)
+    def __init__(self, way: str, script: bytes | None = None) -> None:
+        super().__init__()
         self._way = way
         self._script = script or TINY.read_bytes()
 
     def version(self) -> str:
         return "1"
 
-    async def prepare(self, sandbox: Sandbox, door: Door, recorder: Recorder) -> Command:
-        await sandbox.write("/home/agent/tiny.py", self._script)
-        prompt = recorder.question.messages[-1][1]
-        return Command(
-            [PYTHON, sandbox.path("/home/agent/tiny.py"), self._way, door.model, prompt],
-            {
-                "PYTHONPATH": PACKAGES,
-                "PYTHONDONTWRITEBYTECODE": "1",
-                "ANTHROPIC_BASE_URL": door.url,
-                "ANTHROPIC_API_KEY": door.token,
-                "OPENAI_BASE_URL": f"{door.url}/v1",
-                "OPENAI_API_KEY": door.token,
-            },
-        )
+    def launch(self, job: Job) -> Launch:
+        env = {
+            "PYTHONPATH": PACKAGES,
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "ANTHROPIC_BASE_URL": job.url,
+            "ANTHROPIC_API_KEY": job.key,
+            "OPENAI_BASE_URL": f"{job.url}/v1",
+            "OPENAI_API_KEY": job.key,
+        }
+        script = self._script.decode()
+        arguments = [PYTHON, "-c", script, self._way, job.model, job.prompt]
+        return Launch(["-c", 'exec "$@"', "sh", *arguments], env)
 
 
 @pytest.fixture(autouse=True)
@@ -105,7 +100,7 @@ def carried_out(
         return await spec.provider.open(spec, 30)
 
     trials = AgentTrials(
-        lambda _: TinyAgent(lambda _: spec, way, script), lambda: kind_of(sandbox), timeout
+        lambda _: TinyAgent(way, script), lambda: kind_of(sandbox), timeout, lambda _: spec
     )
     engine = Engine(
         open_model, concurrency=4, timeout=30, open_trials=lambda: trials, budget=budget

@@ -21,12 +21,13 @@ from support.agents import (
     installed,
     recorder_for,
 )
+from support.trials import SPEC
 
 DONE = Answer("Done.", Usage(200, 5, 100))
 
 
 def run(recorder: Recorder, model: ScriptedCall, sandbox: MemorySandbox | None = None) -> Answer:
-    return asyncio.run(LoopAgent().run(sandbox or MemorySandbox(), model, recorder))
+    return asyncio.run(LoopAgent().run(sandbox or MemorySandbox(), model, recorder, SPEC))
 
 
 def test_it_runs_until_an_answer_without_a_call() -> None:
@@ -189,7 +190,7 @@ def test_what_there_is_at_the_deadline_can_be_used(tmp_path: Path) -> None:
 
     async def trial() -> None:
         async with asyncio.timeout(0.05):
-            await LoopAgent().run(MemorySandbox(command=never), model, recorder)
+            await LoopAgent().run(MemorySandbox(command=never), model, recorder, SPEC)
 
     with pytest.raises(TimeoutError):
         asyncio.run(trial())

@@ -69,7 +69,9 @@ def carried_out(
         spec = ModelSpec("m", PROVIDERS[provider], "model-1", address)
         model = await spec.provider.open(spec, 20)
         kind, price = Bwrap(), Price(1.0, 2.0, 1.0)
-        trials = AgentTrials(lambda _: LoopAgent(), lambda: kind, timeout, lambda _: price)
+        trials = AgentTrials(
+            lambda _: LoopAgent(), lambda: kind, timeout, lambda _: spec, lambda _: price
+        )
         asked = Question("m", "", (("user", prompt),), 500, 1, task=Task("loop", "1", **task))
         try:
             return await trials.run(asked, partial(ask, model))

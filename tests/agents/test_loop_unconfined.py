@@ -15,6 +15,7 @@ from pytest_upskill.trials.installing import installed
 from pytest_upskill.trials.task import Task
 from pytest_upskill.trials.trial import Question
 from support.agents import BODY, CODES, SCRIPT, ScriptedCall, calls, write_files
+from support.trials import spec_of
 
 
 def test_a_skill_is_where_the_list_says(tmp_path: Path) -> None:
@@ -36,7 +37,7 @@ def test_a_skill_is_where_the_list_says(tmp_path: Path) -> None:
     model = ScriptedCall(first, calls(("read", {"path": "gate.txt"})), Answer("Done."))
 
     async def run() -> Reply:
-        trials = AgentTrials(lambda _: LoopAgent(), Unconfined, 60)
+        trials = AgentTrials(lambda _: LoopAgent(), Unconfined, 60, spec_of)
         gate = installed("gate", tmp_path / "gate", tested=True)
         task = Task("loop", "1", skills=(gate,))
         try:

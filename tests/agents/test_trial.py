@@ -17,7 +17,7 @@ from pytest_upskill.trials.trial import Question
 from support.agents import ScriptedCall
 from support.kit import write_skill
 from support.sandboxes import needs_bwrap
-from support.trials import Act, FakeAgent, MemoryKind, trial_question
+from support.trials import Act, FakeAgent, MemoryKind, spec_of, trial_question
 
 DONE = Answer("Done.", Usage(10, 5, 0))
 
@@ -30,7 +30,9 @@ def carried_out(
     **task: object,
 ) -> Reply:
     async def run() -> Reply:
-        trials = AgentTrials(lambda _: FakeAgent(act), lambda: kind or MemoryKind(), timeout)
+        trials = AgentTrials(
+            lambda _: FakeAgent(act), lambda: kind or MemoryKind(), timeout, spec_of
+        )
         try:
             return await trials.run(trial_question("Go.", "m", **task), call or ScriptedCall(DONE))
         finally:
@@ -129,7 +131,7 @@ def test_setup_runs_once_for_all_trials_that_start_alike() -> None:
 
     async def run() -> None:
         kind = MemoryKind(makes)
-        trials = AgentTrials(lambda _: FakeAgent(ends), lambda: kind, 20)
+        trials = AgentTrials(lambda _: FakeAgent(ends), lambda: kind, 20, spec_of)
         asked = [trial_question(text, setup="make it") for text in "abc"]
         await asyncio.gather(*(trials.run(one, ScriptedCall(DONE)) for one in asked))
         await trials.run(trial_question("d", setup="make more"), ScriptedCall(DONE))
@@ -232,7 +234,7 @@ def test_a_setup_ends_with_the_last_trial_that_waits_for_it() -> None:
 
     async def run() -> tuple[list[str], int]:
         kind = MemoryKind(hangs)
-        trials = AgentTrials(lambda _: FakeAgent(ends), lambda: kind, 20)
+        trials = AgentTrials(lambda _: FakeAgent(ends), lambda: kind, 20, spec_of)
         asked = [trial_question(text, setup="make it") for text in "ab"]
         one, other = (asyncio.create_task(trials.run(q, ScriptedCall(DONE))) for q in asked)
         while not kind.opened:
@@ -270,7 +272,7 @@ def test_a_sandbox_is_closed_even_if_its_trial_is_cancelled_twice() -> None:
 
     async def run() -> int:
         kind = SlowToClose()
-        trials = AgentTrials(lambda _: FakeAgent(hangs), lambda: kind, 20)
+        trials = AgentTrials(lambda _: FakeAgent(hangs), lambda: kind, 20, spec_of)
         trial = asyncio.create_task(trials.run(trial_question("a"), ScriptedCall(DONE)))
         while not kind.opened:
             await asyncio.sleep(0.01)
@@ -305,7 +307,7 @@ def test_arms_start_alike_in_a_real_sandbox(tmp_path: Path) -> None:
         return recorder.answer("end", ran.output.decode() or "quiet")
 
     async def run() -> list[Reply]:
-        trials = AgentTrials(lambda _: FakeAgent(act), Bwrap, 60)
+        trials = AgentTrials(lambda _: FakeAgent(act), Bwrap, 60, spec_of)
         files = (StartFile("data.txt", b"data\n"),)
         skill = installed("gate", folder, tested=True)
         replies = [

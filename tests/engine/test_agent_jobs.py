@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from pytest_upskill.engine import Engine
+from pytest_upskill.engine import Engine, agent_jobs
 from pytest_upskill.engine.budget import Budget
 from pytest_upskill.engine.reasons import STOPPED
 from pytest_upskill.engine.store import KnownAnswers
@@ -99,11 +99,15 @@ def test_no_more_agents_at_once_than_places_and_in_order() -> None:
     assert trials.begun == [str(number) for number in range(6)]
 
 
-def test_heavy_agents_are_fewer() -> None:
+@pytest.mark.parametrize(("memory", "most"), [(100, 10), (300, 3), (5000, 1)])
+def test_agents_that_need_much_memory_are_fewer(
+    monkeypatch: pytest.MonkeyPatch, memory: int, most: int
+) -> None:
+    monkeypatch.setattr(agent_jobs, "memory_for_agents", lambda: 1000)
     wanted = [trial_question(str(number)) for number in range(20)]
-    with engine_of(Upper(), trials := FakeTrials(heavy=True), agents_at_once=50) as engine:
+    with engine_of(Upper(), trials := FakeTrials(memory=memory), agents_at_once=50) as engine:
         engine.ask(wanted)
-    assert trials.most == 8
+    assert trials.most == most
 
 
 def test_calls_of_older_trials_go_first() -> None:

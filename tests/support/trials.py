@@ -5,6 +5,8 @@ from dataclasses import replace
 
 from pytest_upskill.agents.port import Agent, Call, Room, Sandbox, SandboxKind
 from pytest_upskill.agents.recorder import Recorder
+from pytest_upskill.models import ModelSpec
+from pytest_upskill.models.scripted import ScriptedProvider
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply
 from pytest_upskill.trials.task import Task
 from pytest_upskill.trials.trial import Question
@@ -47,6 +49,14 @@ class MemoryKind(SandboxKind):
         return sandbox
 
 
+SPEC = ModelSpec("m", ScriptedProvider("scripted", ""), "m")
+
+
+def spec_of(name: str) -> ModelSpec:  # noqa: ARG001
+    """Of a model that nobody asks through a gateway."""
+    return SPEC
+
+
 Act = Callable[[Sandbox, Call, Recorder], Awaitable[Answer]]
 
 
@@ -55,29 +65,35 @@ class FakeAgent(Agent):
 
     name = "fake"
 
-    def __init__(self, act: Act, *, heavy: bool = False) -> None:
+    def __init__(self, act: Act, *, memory: int = 50) -> None:
         self._act = act
-        self.heavy = heavy
+        self.memory = memory
 
     def version(self) -> str:
         return "1"
 
-    async def run(self, sandbox: Sandbox, call: Call, recorder: Recorder) -> Answer:
+    async def run(
+        self,
+        sandbox: Sandbox,
+        call: Call,
+        recorder: Recorder,
+        spec: ModelSpec,  # noqa: ARG002
+    ) -> Answer:
         return await self._act(sandbox, call, recorder)
 
 
 class FakeTrials:
     """Trials whose agent asks its model a few times and answers with what it said."""
 
-    def __init__(self, turns: int = 2, heavy: bool = False) -> None:
+    def __init__(self, turns: int = 2, memory: int = 50) -> None:
         self._turns = turns
-        self._heavy = heavy
+        self._memory = memory
         self.begun = list[str]()
         self.now = self.most = 0
         self.closed = False
 
-    def is_heavy(self, agent: str) -> bool:  # noqa: ARG002
-        return self._heavy
+    def memory_of(self, agent: str) -> int:  # noqa: ARG002
+        return self._memory
 
     async def run(self, question: Question, call: Call) -> Reply:
         text = question.messages[0][1]

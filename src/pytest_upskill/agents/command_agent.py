@@ -1,59 +1,115 @@
 """Agents that are commands: they run in the sandbox and reach their model by a door."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from .._util.texts import one_line
+from ..errors import SettingsError
 from ..models import ModelSpec
+from ..models.port import ProtocolName
 from ..trials.answer import Answer
+from ..trials.trial import Question
 from .gateway import Door, Gateway
-from .port import Agent, Call, NoAnswerError, Ran, Sandbox
+from .port import HOME, Agent, Call, Mount, NoAnswerError, Ran, Sandbox
+from .program import Program, find_program, version_of
 from .recorder import Recorder
 
 _NO_END: Final = 7 * 86_400.0  # seconds; the trial has its own time, and ends the command with it
 
 
 @dataclass(frozen=True)
-class Command:
-    """How to start an agent in its workspace."""
+class Job:
+    """What an agent is to do, and where it finds its model."""
 
-    arguments: Sequence[str]
+    prompt: str
+    model: str  # what it asks for
+    url: str  # of its server, without the version
+    key: str  # that it sends
+    protocol: ProtocolName
+    max_turns: int
+    max_output: int  # tokens of a reply
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How an agent is started in its workspace."""
+
+    arguments: Sequence[str]  # after its name
     env: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)  # texts by paths in its home
     stdin: bytes = b""
 
 
 class CommandAgent(Agent):
-    """A command with a door. What it did is told by what went through the door alone.
+    """A program with a door. What it did is told by what went through the door alone.
 
     Its exit status counts only where it left no answer: some agents exit with 0 after an error.
     """
 
-    def __init__(self, spec_of: Callable[[str], ModelSpec]) -> None:
-        self._spec_of = spec_of  # of a model by its name in the run
+    program: str  # its name on PATH
+    install: str  # the command that installs it
+    skills_folder = f"{HOME}/.agents/skills"
+    memory = 400
+
+    def __init__(self) -> None:
         self._gateway = Gateway()
+        self._found: Program | None = None
 
     @abstractmethod
-    async def prepare(self, sandbox: Sandbox, door: Door, recorder: Recorder) -> Command:
-        """Write the agent's settings into the sandbox, and say how it is started.
+    def launch(self, job: Job) -> Launch:
+        """How to start it for a job."""
 
-        It asks for ``door.model`` at ``door.url`` with ``door.token`` as its key.
-        """
+    def require(self) -> None:
+        self.version()
 
-    async def run(self, sandbox: Sandbox, call: Call, recorder: Recorder) -> Answer:
+    def version(self) -> str:
+        program = self._program()
+        try:
+            return version_of(program.host)
+        except ValueError as error:
+            problem = f"{self.program} does not tell its version: {error}"
+            raise self._error(problem, f"Try {self.program} --version.") from None
+
+    def mounts(self) -> tuple[Mount, ...]:
+        return self._program().mounts
+
+    async def run(
+        self, sandbox: Sandbox, call: Call, recorder: Recorder, spec: ModelSpec
+    ) -> Answer:
         question = recorder.question
-        spec = self._spec_of(question.model)
         listener = await sandbox.listen(0)
         async with self._gateway.door(question, spec, call, listener) as door:
-            command = await self.prepare(sandbox, door, recorder)
+            launch = self.launch(self._job(question, spec, door))
+            for path, text in launch.files.items():
+                await sandbox.write(f"{HOME}/{path}", text.encode())
             try:
-                ran = await sandbox.run(
-                    command.arguments, timeout=_NO_END, env=command.env, stdin=command.stdin
-                )
+                ran = await self._start(sandbox, launch)
             finally:  # also if its time is up
                 final = door.tell(recorder)
         return self._answer(door, ran, recorder, final)
+
+    def _job(self, question: Question, spec: ModelSpec, door: Door) -> Job:
+        speaks = spec.provider.protocols(spec)
+        return Job(
+            prompt_of(question),
+            door.model,
+            door.url,
+            door.token,
+            next(one for one in self.protocols if one in speaks),
+            question.task.max_turns if question.task else 1,
+            question.max_output,
+        )
+
+    async def _start(self, sandbox: Sandbox, launch: Launch) -> Ran:
+        program = self._program()
+        env = dict(launch.env)
+        arguments = [sandbox.path(program.path), *launch.arguments]
+        if program.folders:  # before those of the system
+            path = ":".join(map(sandbox.path, program.folders))
+            arguments = ["/bin/sh", "-c", f'PATH="{path}:$PATH" exec "$@"', "sh", *arguments]
+        return await sandbox.run(arguments, timeout=_NO_END, env=env, stdin=launch.stdin)
 
     def _answer(self, door: Door, ran: Ran, recorder: Recorder, final: str) -> Answer:
         last = door.record.last
@@ -67,8 +123,25 @@ class CommandAgent(Agent):
             raise NoAnswerError(f"{self.name} broke off after a tool call ({_told(ran)})")
         return recorder.answer("end" if last.stop == "tools" else last.stop, final)
 
+    def _program(self) -> Program:
+        if self._found is None:
+            self._found = find_program(self.program)
+        if self._found is None:
+            raise self._error(f"{self.program} is not installed", f"Install it: {self.install}")
+        return self._found
+
+    def _error(self, problem: str, hint: str) -> SettingsError:
+        return SettingsError("agents", problem, hint, value=self.name)
+
     async def close(self) -> None:
         await self._gateway.close()
+
+
+def prompt_of(question: Question) -> str:
+    """All that a question says as one text: agents take no more. Most questions are one."""
+    *before, (_, last) = question.messages
+    said = [f"{'You' if role == 'assistant' else 'I'} said: {text}" for role, text in before]
+    return "\n\n".join(filter(None, [question.system, *said, last]))
 
 
 def _told(ran: Ran) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from html import escape
 from typing import Final
 
+from ..models import ModelSpec
 from ..skills.folder import SKILL_NAMES
 from ..trials.answer import Answer, NoAnswer
 from ..trials.tools import Step, Tool, ToolCall, ToolResult
@@ -40,7 +41,13 @@ class LoopAgent(Agent):
     def version(self) -> str:
         return VERSION
 
-    async def run(self, sandbox: Sandbox, call: Call, recorder: Recorder) -> Answer:
+    async def run(
+        self,
+        sandbox: Sandbox,
+        call: Call,
+        recorder: Recorder,
+        spec: ModelSpec,  # noqa: ARG002
+    ) -> Answer:
         question, skills = recorder.question, recorder.skills
         tools = tools_for(skills)
         listed = skill_list(skills, sandbox)

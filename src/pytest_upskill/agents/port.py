@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 from .._util.texts import slug
-from ..models import Model
+from ..models import Model, ModelSpec
+from ..models.port import PROTOCOLS, ProtocolName
 from ..trials.answer import Answer, Reply
 from ..trials.task import Installed
 from ..trials.trial import Question
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 WORKSPACE: Final = "/workspace"  # as an agent sees it
 SKILLS: Final = "/skills"  # where our own agent has its skills: /skills/NAME/SKILL.md
 HOME: Final = "/home/agent"
+PROGRAMS: Final = "/programs"  # agents that are programs of the host: /programs/NAME
 PACKAGES: Final = "/packages"  # a mount of Python packages, if there is one: on PYTHONPATH and PATH
 
 
@@ -174,29 +176,46 @@ class InstalledSkill:
     body: str
     files: tuple[str, ...]  # all its files, relative to its folder, SKILL.md included
     host: str  # its staged copy on the host
+    among: str = SKILLS  # the folder where its agent looks for skills
 
     @property
     def inside(self) -> str:
-        """Its folder as our own agent sees it: named like the skill, as agents expect."""
+        """Its folder as the agent sees it: named like the skill, as agents expect."""
         name = self.installed.name
         plain = name.isprintable() and "/" not in name and not name.startswith(".")
-        return f"{SKILLS}/{name if plain else slug(name) or 'skill'}"
+        return f"{self.among}/{name if plain else slug(name) or 'skill'}"
 
 
 class Agent(ABC):
     """What carries out a case; one object serves all trials of a run."""
 
     name: str
-    heavy: bool = False  # whether each trial takes a large process
+    memory: int = 50  # megabytes that a trial takes, about
+    protocols: tuple[ProtocolName, ...] = (
+        PROTOCOLS  # it can ask models by, the one it does best first
+    )
+    skills_folder: str = SKILLS  # where it looks for skills
+    bundled: tuple[str, ...] = ()  # skills of its own that can't be switched off
+
+    def require(self) -> None:
+        """SettingsError if it is not installed."""
+        return  # or linters would take the method for an abstract one
 
     @abstractmethod
     def version(self) -> str:
-        """Part of the key of stored answers."""
+        """Part of the key of stored answers; SettingsError if it can't be told."""
+
+    def mounts(self) -> tuple[Mount, ...]:
+        """What of the host it needs inside."""
+        return ()
 
     @abstractmethod
-    async def run(self, sandbox: Sandbox, call: Call, recorder: "Recorder") -> Answer:
+    async def run(
+        self, sandbox: Sandbox, call: Call, recorder: "Recorder", spec: ModelSpec
+    ) -> Answer:
         """Carry out ``recorder.question`` with ``recorder.skills``: ``recorder.answer(stop)``.
 
+        ``spec`` is its model, which is asked by ``call`` or through a door of the gateway.
         All that goes between the agent and its model is told to the recorder as it happens, so the
         caller, which adds the files, may cancel this when the time is up and take what is there:
         ``recorder.answer("time")``. ``max_turns`` is the stop of an agent that reached that limit.

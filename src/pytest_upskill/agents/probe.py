@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from ..models import ModelSpec
+from ..models.scripted import ScriptedProvider
 from ..trials.answer import Answer, NoAnswer, Reply, Usage
 from ..trials.installing import installed
 from ..trials.task import Task
@@ -35,6 +37,7 @@ _FILES: Final = {
 }
 _FILE: Final = "written.txt"
 _SECONDS: Final = 60.0
+_SPEC: Final = ModelSpec("doctor", ScriptedProvider("scripted", ""), "doctor")
 _KEY: Final = "PYTEST_UPSKILL_PROBE_KEY"
 
 
@@ -101,7 +104,7 @@ async def probe(agent: Agent, kind: SandboxKind) -> Probe:
         key_file = Path(folder) / "key"
         key_file.write_text(key)
         script = _Script(key_file, server.getsockname()[1])
-        trials = AgentTrials(lambda _: agent, lambda: kind, _SECONDS)
+        trials = AgentTrials(lambda _: agent, lambda: kind, _SECONDS, lambda _: _SPEC)
         os.environ[_KEY] = key
         try:
             reply = await trials.run(_question(agent, Path(folder) / _NAME), script)

@@ -12,6 +12,7 @@ from typing import Final
 
 from .._util.keys import without_keys
 from .._util.texts import one_line
+from ..models import ModelSpec
 from ..models.prices import Price, cost
 from ..trials.activity import Activity
 from ..trials.answer import Answer, NoAnswer, Reply
@@ -51,17 +52,20 @@ class AgentTrials:
         agent_named: Callable[[str], Agent],
         sandbox_kind: Callable[[], SandboxKind],
         timeout: float,
+        spec_of: Callable[[str], ModelSpec],
         price_of: Callable[[str], Price | None] = lambda _: None,
     ) -> None:
         self._agent_named = agent_named
         self._sandbox_kind = sandbox_kind
         self._timeout = timeout
+        self._spec_of = spec_of
         self._price_of = price_of
         self._agents: dict[str, Agent] = {}
         self._workshop: Workshop | None = None
 
-    def is_heavy(self, agent: str) -> bool:
-        return self._agent(agent).heavy
+    def memory_of(self, agent: str) -> int:
+        """Megabytes that a trial takes."""
+        return self._agent(agent).memory
 
     async def run(self, question: Question, call: Call) -> Reply:
         """What came of a trial; nothing is raised but cancellation."""
@@ -70,7 +74,8 @@ class AgentTrials:
             self._workshop = Workshop(self._sandbox_kind(), self._timeout)
         agent = self._agent(question.task.agent)
         price = partial(cost, self._price_of(question.model))
-        return await run_trial(agent, question, call, self._workshop, price)
+        spec = self._spec_of(question.model)
+        return await run_trial(agent, question, call, self._workshop, spec, price)
 
     async def close(self) -> None:
         for agent in self._agents.values():
@@ -113,16 +118,22 @@ class Workshop:
 
 
 async def run_trial(
-    agent: Agent, question: Question, call: Call, workshop: Workshop, price: PriceOf
+    agent: Agent,
+    question: Question,
+    call: Call,
+    workshop: Workshop,
+    spec: ModelSpec,
+    price: PriceOf,
 ) -> Reply:
     asked_at, task = time.time(), question.task
     assert task
     try:
         async with asyncio.timeout(workshop.timeout + _COLLECTING):
-            skills = [await workshop.staging.installed_skill(one) for one in task.skills]
+            staged = [await workshop.staging.installed_skill(one) for one in task.skills]
             start = await workshop.setups.start_of(task)
+        skills = [replace(skill, among=agent.skills_folder) for skill in staged]
         recorder = Recorder(question, skills, price)
-        answer = await _in_sandbox(agent, task, call, workshop, recorder, start)
+        answer = await _in_sandbox(agent, spec, call, workshop, recorder, start)
         return replace(answer, asked_at=asked_at)
     except NoAnswerError as error:
         return NoAnswer(str(error))
@@ -143,21 +154,23 @@ def _told(bug: BaseException) -> str:
 
 async def _in_sandbox(
     agent: Agent,
-    task: Task,
+    spec: ModelSpec,
     call: Call,
     workshop: Workshop,
     recorder: Recorder,
     start: Start,
 ) -> Answer:
-    room = await workshop.room_of(task)
-    mounts = (*room.mounts, *(Mount(skill.host, skill.inside) for skill in recorder.skills))
+    assert recorder.question.task
+    room = await workshop.room_of(recorder.question.task)
+    own = [Mount(skill.host, skill.inside) for skill in recorder.skills]
+    mounts = (*room.mounts, *agent.mounts(), *own)
     sandbox = await workshop.kind.open(replace(room, mounts=mounts))
     try:
         async with asyncio.timeout(_COLLECTING):
             await fill(sandbox, await start.workspace())
             before = await sandbox.tree()
         clock = _Clock(call, max(0.0, workshop.timeout - start.seconds))
-        answer = await _within(clock, agent.run(sandbox, clock, recorder))
+        answer = await _within(clock, agent.run(sandbox, clock, recorder, spec))
         answer = answer or recorder.answer("time")
         answer = replace(answer, seconds=clock.seconds + start.seconds)
         if answer.stop == "time":

@@ -16,13 +16,13 @@ from .lane import Job, Lane
 from .reasons import STOPPED, unexpected
 from .store import KnownAnswers
 
-MOST_HEAVY: Final = 8
+_SHARE: Final = 0.8  # of the memory that is free, for agents
 
 
 class Trials(Protocol):
     """Who carries out trials."""
 
-    def is_heavy(self, agent: str) -> bool: ...
+    def memory_of(self, agent: str) -> int: ...
 
     async def run(self, question: Question, call: Call) -> Reply: ...
 
@@ -38,10 +38,19 @@ def default_at_once() -> int:
     return 2 * (len(affinity(0)) if affinity else os.cpu_count() or 1)
 
 
+def memory_for_agents() -> float:
+    """Megabytes that agents may take; without end where the system does not tell."""
+    try:
+        pages = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return float("inf")
+    return _SHARE * pages / 10**6
+
+
 @dataclass(eq=False)
 class _AtWork:
     job: Job
-    heavy: bool
+    memory: int  # megabytes
     task: "asyncio.Task[None] | None" = None
     spent: list[Usage] = field(default_factory=list)  # on calls that were answered
 
@@ -61,6 +70,7 @@ class AgentJobs:
     ) -> None:
         self._open_trials = open_trials
         self._at_once = at_once or default_at_once()
+        self._memory = memory_for_agents()
         self._lane_of = lane_of
         self._pump = pump
         self._answers = answers
@@ -109,15 +119,16 @@ class AgentJobs:
             await self._trials.close()
 
     def _placed(self, job: Job) -> _AtWork | None:
-        """A place for a trial; None if there is none for one that is heavy."""
+        """A place for a trial; None if there is no memory for it. One always has a place."""
         assert job.question.task
         assert self._open_trials
         if self._trials is None:
             self._trials = self._open_trials()
-        heavy = self._trials.is_heavy(job.question.task.agent)
-        if heavy and sum(one.heavy for one in self._at_work) >= MOST_HEAVY:
+        memory = self._trials.memory_of(job.question.task.agent)
+        taken = sum(one.memory for one in self._at_work)
+        if self._at_work and taken + memory > self._memory:
             return None
-        return _AtWork(job, heavy)
+        return _AtWork(job, memory)
 
     async def _work(self, one: _AtWork) -> None:
         assert self._trials

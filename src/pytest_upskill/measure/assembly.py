@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from .._util.keys import know, password_of
+from ..agents.names import Roster
 from ..engine.agent_jobs import Trials
 from ..engine.budget import Budget
 from ..engine.engine import Engine
@@ -38,11 +39,15 @@ class Assembly:
     """Models by the names that questions go to; what they need, what they cost, their engine."""
 
     def __init__(
-        self, prices: Mapping[str, Price] | None = None, providers: Providers = PROVIDERS
+        self,
+        prices: Mapping[str, Price] | None = None,
+        providers: Providers = PROVIDERS,
+        roster: Roster | None = None,
     ) -> None:
         self.specs: dict[str, ModelSpec] = {}
         self._prices = prices or {}
         self._providers = providers
+        self.roster = roster or Roster()
 
     def add(self, wanted: ModelName, role: str = "") -> str:
         """Resolve a model, and return the name that questions to it go to.
@@ -132,7 +137,7 @@ class Assembly:
                 settings.max_tokens, settings.max_cost, cache(self.price_of), budget_hint
             ),
             spell=spell,
-            open_trials=partial(_agent_trials, settings, self.price_of),
+            open_trials=partial(self._agent_trials, settings),
             agents_at_once=settings.agents_at_once,
         )
 
@@ -147,12 +152,12 @@ class Assembly:
             lambda: Store(stored, notify), lambda name: identities[name], fresh=settings.fresh
         )
 
+    def _agent_trials(self, settings: Settings) -> Trials:
+        """Who carries out the trials of agents; imported only if there are any."""
+        from ..agents.sandboxes.choice import kind_of
+        from ..agents.trial import AgentTrials
 
-def _agent_trials(settings: Settings, price_of: Callable[[str], Price | None]) -> Trials:
-    """Who carries out the trials of agents; imported only if there are any."""
-    from ..agents.names import agent_named
-    from ..agents.sandboxes.choice import kind_of
-    from ..agents.trial import AgentTrials
-
-    kind = partial(kind_of, settings.sandbox, settings.image)
-    return AgentTrials(agent_named, kind, settings.agent_timeout, price_of)
+        kind = partial(kind_of, settings.sandbox, settings.image)
+        return AgentTrials(
+            self.roster.agent, kind, settings.agent_timeout, self.specs.__getitem__, self.price_of
+        )

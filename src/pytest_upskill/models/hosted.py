@@ -1,12 +1,20 @@
 """Providers with a server: where it is, what its models cost, which adapter speaks to it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from .._util.texts import digest
 from ..errors import InputError, Setting, SettingsError
-from .port import Model, ModelName, ModelSpec, Provider, shown_address, without_user
+from .port import (
+    Model,
+    ModelName,
+    ModelSpec,
+    ProtocolName,
+    Provider,
+    shown_address,
+    without_user,
+)
 from .prices import FREE, Price, listed_price
 
 _OLLAMA_PORT: Final = 11434
@@ -21,7 +29,11 @@ class Hosted(Provider):
     base_url: str | None = None
     base_url_envs: tuple[str, ...] = ()  # variables that replace the address; the first set counts
     price_list: str = ""  # the provider's id in genai-prices
+    speaks: tuple[ProtocolName, ...] = field(default=(), kw_only=True)
     protocol: ClassVar[str]
+
+    def protocols(self, spec: ModelSpec) -> tuple[ProtocolName, ...]:  # noqa: ARG002
+        return self.speaks
 
     def resolve(self, wanted: ModelName, rest: str, env: Mapping[str, str]) -> ModelSpec:
         return ModelSpec(wanted.name, self, rest, self.base_url_in(env))

@@ -29,8 +29,13 @@ ALIASES: Final[Mapping[str, str]] = {
     "opus": "claude-opus-5-5",
 }
 EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh")
+_OF_SERVERS: Final = ("chat", "messages", "responses")  # what new versions of most servers speak
 _GENERIC: Final = GenericProvider(
-    "generic", "generic.NAME", base_url_envs=("GENERIC_BASE_URL",), key_envs=("GENERIC_API_KEY",)
+    "generic",
+    "generic.NAME",
+    base_url_envs=("GENERIC_BASE_URL",),
+    key_envs=("GENERIC_API_KEY",),
+    speaks=_OF_SERVERS,
 )
 
 Providers = Mapping[str, Provider]
@@ -44,6 +49,7 @@ PROVIDERS: Final[Providers] = {
             "https://api.anthropic.com",
             ("ANTHROPIC_BASE_URL",),
             price_list="anthropic",
+            speaks=("messages",),
             key_envs=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
             needs_key=True,
         ),
@@ -53,6 +59,7 @@ PROVIDERS: Final[Providers] = {
             "https://api.openai.com/v1",
             ("OPENAI_BASE_URL", "OPENAI_API_BASE"),  # the second is the older name
             price_list="openai",
+            speaks=("chat", "responses"),
             key_envs=("OPENAI_API_KEY",),
             needs_key=True,
         ),
@@ -60,6 +67,7 @@ PROVIDERS: Final[Providers] = {
             "hf",
             "hf:Qwen/Qwen3-8B",
             "https://router.huggingface.co/v1",
+            speaks=("chat",),
             key_envs=("HF_TOKEN",),
             needs_key=True,
         ),
@@ -68,10 +76,17 @@ PROVIDERS: Final[Providers] = {
             "openrouter:qwen/qwen3-8b",
             "https://openrouter.ai/api/v1",
             price_list="openrouter",
+            speaks=("chat",),
             key_envs=("OPENROUTER_API_KEY",),
             needs_key=True,
         ),
-        OllamaProvider("ollama", "ollama:qwen3:8b", "http://localhost:11434/v1", ("OLLAMA_HOST",)),
+        OllamaProvider(
+            "ollama",
+            "ollama:qwen3:8b",
+            "http://localhost:11434/v1",
+            ("OLLAMA_HOST",),
+            speaks=_OF_SERVERS,
+        ),
         _GENERIC,
         LocalProvider("local", "local:FILE.gguf", bare=True),
         ScriptedProvider("scripted", "scripted:answers.json"),

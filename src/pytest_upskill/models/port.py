@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Final, Literal, Protocol, get_args, runtime_checkable
 from urllib.parse import urlsplit
 
 from .._util.credentials import without_credentials
@@ -14,6 +14,9 @@ from ..trials.answer import Answer
 from ..trials.trial import Question
 from .prices import Price
 
+# Anthropic's Messages, OpenAI's Chat Completions and Responses, Google's generateContent.
+ProtocolName = Literal["messages", "chat", "responses", "gemini"]
+PROTOCOLS: Final[tuple[ProtocolName, ...]] = get_args(ProtocolName)
 Progress = Callable[[int, int], None]  # called with the bytes done and the bytes in total
 Download = Callable[[str], Progress]  # called before a download, with its description
 _TESTED = ("models", "students")  # settings whose models may be small, unlike teachers and judges
@@ -146,6 +149,10 @@ class Provider(ABC):
     def takes_tools(self, spec: ModelSpec) -> bool:  # noqa: ARG002
         """Whether a model may call tools, so that an agent can use it."""
         return True
+
+    def protocols(self, spec: ModelSpec) -> tuple[ProtocolName, ...]:  # noqa: ARG002
+        """How agents may ask a model; without a server, the gateway speaks for it."""
+        return PROTOCOLS
 
     def price(self, spec: ModelSpec) -> Price | None:  # noqa: ARG002
         """What its tokens cost; None if unknown."""

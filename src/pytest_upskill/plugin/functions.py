@@ -15,7 +15,6 @@ import pytest
 
 from .._util.json_forms import FormError
 from .._util.texts import harmless, one_line
-from ..agents.names import require_agent
 from ..errors import InputError
 from ..results.accepted import Results, planned_case, read_results, short_digest
 from ..settings import Settings
@@ -159,7 +158,6 @@ class Asker:
         trial, settings = self._trial, self._run.settings
         model = Subject.of(trial.agent, trial.model).model
         try:
-            require_agent(agent)
             outfit = self._run.outfit_of(agent, self._skill)
             if outfit:
                 require_allowed({self.info.name: [self._needs]}, settings)

@@ -12,6 +12,8 @@ import pluggy
 import pytest
 
 from .._util.texts import one_line
+from ..agents.names import AGENTS
+from ..agents.port import Agent
 from ..checks import TAKEN, Kind, function_kind
 from ..errors import InputError, ModelError, shown
 from ..models import Model, ModelSpec, Provider
@@ -20,10 +22,12 @@ from ..models.port import ModelName
 from ..results.run import RunResults
 from ..skills.case import Case
 from ..skills.skill import Skill
+from ..trials.subject import CHAT
 from ..trials.trial import BASE_SYSTEM, Arm, Prompt, default_prompt, text_in_arm
 
 _CHECKS: Final = "pytest_upskill_checks"
 _MODELS: Final = "pytest_upskill_models"
+_AGENTS: Final = "pytest_upskill_agents"
 _PROMPT: Final = "pytest_upskill_prompt"
 _FINISHED: Final = "pytest_upskill_finished"
 _TOO_LONG_FOR_CHANCE: Final = 40  # characters
@@ -106,6 +110,25 @@ def providers(config: pytest.Config) -> dict[str, Provider]:
             if name in found or name in PROVIDERS or name in ALIASES:
                 raise InputError(_MODELS, f"{name!r} is taken", "Choose another prefix.")
             found[name] = _provider(name, source)
+    return found
+
+
+def agents(config: pytest.Config) -> dict[str, Callable[[], Agent]]:
+    """The agents of pytest_upskill_agents, by their names."""
+    found = dict[str, Callable[[], Agent]]()
+    wanted = "a dict of names and classes of agents"
+    for given in call(config.hook.pytest_upskill_agents, config=config):
+        if not isinstance(given, Mapping):
+            raise _returned(_AGENTS, given, wanted)
+        for name, source in given.items():
+            if not isinstance(name, str) or not _PREFIX.fullmatch(name):
+                problem = f"{name!r} can't be a name"
+                raise InputError(_AGENTS, problem, "Use lower-case letters, digits, - and _.")
+            if name in found or name in AGENTS or name == CHAT:
+                raise InputError(_AGENTS, f"{name!r} is taken", "Choose another name.")
+            if not callable(source):
+                raise _returned(_AGENTS, {name: source}, wanted)
+            found[name] = source
     return found
 
 

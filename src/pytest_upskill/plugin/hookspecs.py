@@ -4,13 +4,14 @@ Each implementation may take any of the arguments, by name. If it raises or retu
 type, the run reports the hook and the error in one line.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from pytest_upskill import Arm, Case, CheckFunction, ModelSource, RunResults
+    from pytest_upskill.agents.port import Agent
 
 
 @pytest.hookspec
@@ -47,6 +48,14 @@ def pytest_upskill_models(config: pytest.Config) -> "Mapping[str, ModelSource] |
     Called in every process, before collection; models are opened and asked in the one that has
     the engine, which under xdist is the controller. So the hook must be in a conftest.py that
     pytest loads at startup, or in a plugin.
+    """
+
+
+@pytest.hookspec
+def pytest_upskill_agents(config: pytest.Config) -> "Mapping[str, Callable[[], Agent]] | None":
+    """Return agents by their names: "acme" serves ``--skill-agent acme``.
+
+    Each is a class, mostly of a program: a ``CommandAgent`` says how it is started.
     """
 
 

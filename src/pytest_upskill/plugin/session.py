@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from .._util.texts import counted, one_line
-from ..agents.names import require_agent, subject_of, subjects_of
+from ..agents.names import AGENTS, Roster, subjects_of
 from ..engine import Engine
 from ..errors import InputError
 from ..measure.assembly import DEFAULT_MODEL, Assembly, Specs
@@ -95,7 +95,8 @@ class UpskillRun:
         self.subjects = {}
         self.model_ids = {}
         self.usual = ()
-        self._outfits = Outfits(lambda: self.settings)
+        self._outfits = Outfits(lambda: self.settings, lambda: self._models.roster)
+        self._unfit: list[Subject] = []  # pairs that are left out
         self._sandbox = ""  # its name, if agents will run
         self._asking = Asking(config, None, self._begin)
         self._ledger: Ledger | None = None
@@ -143,8 +144,8 @@ class UpskillRun:
 
     def _name_subjects(self) -> None:
         """Use agents and models of node ids for these alone, and the usual ones for all else."""
-        for agent in self.settings.agents:
-            require_agent(agent)
+        roster = Roster({**AGENTS, **hooks.agents(self._config)})
+        agents = [roster.named(text).name for text in self.settings.agents]
         models, selected = self.settings.models, self._selected
         if selected.labels:
             if selected.on_usual_models:
@@ -153,16 +154,19 @@ class UpskillRun:
                 models = ()
         elif not models:
             models = (DEFAULT_MODEL,)
-        usual = subjects_of(self.settings.agents, models)
-        named = [usual.get(label) or subject_of(label) for label in selected.labels]
+        usual = subjects_of(agents, models)
+        named = [usual.get(label) or roster.subject_of(label) for label in selected.labels]
         self.subjects = {**usual, **{subject.label: subject for subject in named}}
         if selected.labels:
             names = tuple(dict.fromkeys(subject.model for subject in self.subjects.values()))
             file = self.settings.models_file if models else None
             self.settings = replace(self.settings, models=names, models_file=file)
         providers = {**PROVIDERS, **hooks.providers(self._config)}
-        self._models = Assembly(parse_prices(self.settings.prices), providers)
+        self._models = Assembly(parse_prices(self.settings.prices), providers, roster)
         self._specs = self._models.add_models(self.settings)
+        fit, self._unfit = roster.pairs(self.subjects.values(), self._specs)
+        self.subjects = {subject.label: subject for subject in fit}
+        usual = {label: subject for label, subject in usual.items() if subject in fit}
         self.model_ids = {
             label: self._specs[subject.model].model_id for label, subject in self.subjects.items()
         }
@@ -200,6 +204,8 @@ class UpskillRun:
             with_agents = [one.model for one in self.subjects.values() if one.agent != CHAT]
             self._models.require_tools(with_agents)
             self._models.require(display.download_bar(self._config))
+            for agent in {one.agent for one in self.subjects.values()} - {CHAT}:
+                self._models.roster.agent(agent).require()
             if with_agents:
                 self._sandbox = prepare(self._selected.sources, self.settings, self._tell)
         self._models.require_prices(self.settings.max_cost)
@@ -378,7 +384,7 @@ class UpskillRun:
     def outfit_of(
         self, agent: str, skill: Skill, cases: Sequence[Case] | None = None
     ) -> Outfit | None:
-        return self._outfits.of(agent, skill, cases)
+        return self._outfits.of(self._models.roster.named(agent).name, skill, cases)
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         return self._asking.ask(questions)

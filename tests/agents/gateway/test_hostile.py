@@ -411,7 +411,7 @@ def test_a_provider_fetches_nothing_for_an_agent(path: str, body: dict[str, Any]
         assert (await raw(opened, request(opened, path, whole)))[0] == 400
         assert opened.findings == ("asked the provider to fetch https://evil.example/?q=1",)
 
-    assert len(at_a_door(test, "openai").asked) == 1
+    assert len(at_a_door(test, "generic").asked) == 1
 
 
 def test_a_key_in_a_request_goes_nowhere() -> None:

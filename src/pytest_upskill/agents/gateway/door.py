@@ -15,7 +15,6 @@ from urllib.parse import quote
 from ..._util.keys import HIDDEN, without_keys
 from ..._util.texts import one_line
 from ...models import ModelSpec
-from ...models.hosted import MessagesProvider
 from ...models.reply_size import TooLarge, check_values
 from ...models.sdk import Upstream
 from ...trials.answer import NoAnswer, Reply
@@ -26,7 +25,7 @@ from . import http
 from .asking import question_of
 from .exchange import Exchange, Head, count
 from .http import Refusal
-from .protocols import CHAT, MESSAGES, RESPONSES, Asked, Protocol
+from .protocols import MESSAGES, PROTOCOLS, Asked, Protocol
 from .protocols.protocol import Body, fetched
 from .record import Record
 
@@ -71,9 +70,8 @@ class Door:
         self._session = session
         self._most = question.task.max_turns if question.task else None  # turns
         self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
-        self._protocols: dict[str, Protocol] = {MESSAGES.path: MESSAGES}
-        if not isinstance(spec.provider, MessagesProvider):  # such servers often speak all three
-            self._protocols |= {one.path: one for one in (CHAT, RESPONSES)}
+        speaks = spec.provider.protocols(spec)
+        self._protocols = {one.path: one for name, one in PROTOCOLS.items() if name in speaks}
         self._loop = asyncio.get_running_loop()
         self._findings = Counter[str]()
         self._requests = 0

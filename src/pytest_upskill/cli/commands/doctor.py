@@ -10,7 +10,7 @@ from typing import Final
 
 from tabulate import tabulate
 
-from ...agents.names import AGENTS, agent_named
+from ...agents.names import Roster
 from ...agents.port import SandboxKind
 from ...agents.probe import STEPS, Probe, probe
 from ...agents.sandboxes.choice import NAMES, kind_of
@@ -28,7 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> tuple[str, int]:
     sandboxes = {name: _sandbox(name) for name in NAMES if name not in ("auto", "none")}
     usable = [kind for kind in sandboxes.values() if not isinstance(kind, str)]
-    tried = {name: asyncio.run(probe(agent_named(name), usable[0])) for name in AGENTS if usable}
+    tried = {
+        name: asyncio.run(probe(Roster().agent(name), usable[0])) for name in ("loop",) if usable
+    }
     works = bool(usable) and all(one.works for one in tried.values())
     problems = {name: kind if isinstance(kind, str) else None for name, kind in sandboxes.items()}
     show = _json if given.json else _text

@@ -1,0 +1,102 @@
+"""Programs of the host that run inside of a sandbox: where they are, and what comes with them."""
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from .._util.texts import one_line
+from .port import PROGRAMS, Mount
+
+_SYSTEM: Final = ("/usr", "/bin", "/nix/store", "/gnu/store")  # is inside anyway
+_VERSION: Final = re.compile(r"\d+\.\d+(?:\.\d+)?(?:[-+.][0-9A-Za-z.-]+)?")
+_SECONDS: Final = 60.0
+_ENV: Final = re.compile(rb"#!\s*\S*/env\s+(?:-S\s+)?(\S+)")
+_SHEBANG: Final = re.compile(rb"#!\s*(\S+)")
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program as it is called inside."""
+
+    host: str
+    path: str
+    mounts: tuple[Mount, ...] = ()
+    folders: tuple[str, ...] = ()  # to be found by name there
+
+
+def find_program(name: str) -> Program | None:
+    """The program of this name that a shell would start; None if there is none."""
+    found = shutil.which(name)
+    return _program(name, os.path.realpath(found)) if found else None
+
+
+def _program(name: str, real: str) -> Program:
+    own = PurePosixPath(PROGRAMS, name)
+    if _is_system(real):
+        path, mounts = real, list[Mount]()
+    else:
+        root = _root_of(Path(real))
+        inside = own / root.name
+        mounts = [Mount(str(root), str(inside))]
+        path = str(inside / Path(real).relative_to(root))
+    folders = list[str]()
+    if interpreter := _interpreter(real):
+        binary = os.path.realpath(interpreter)
+        if not _is_system(binary):
+            folders = [str(own / "bin")]
+            mounts.append(Mount(binary, str(own / "bin" / Path(interpreter).name)))
+    return Program(real, path, tuple(mounts), tuple(folders))
+
+
+def _is_system(path: str) -> bool:
+    return any(Path(path).is_relative_to(one) for one in _SYSTEM)
+
+
+def _root_of(program: Path) -> Path:
+    """What belongs to a program: all packages beside it, or just itself."""
+    above = [folder for folder in program.parents if folder.name == "node_modules"]
+    return above[-1] if above else program
+
+
+def _interpreter(program: str) -> str | None:
+    """What a script is run by, as a shell would find it."""
+    with Path(program).open("rb") as file:
+        line = file.readline(200)
+    if by_name := _ENV.match(line):
+        return shutil.which(by_name[1].decode())
+    by_path = _SHEBANG.match(line)
+    return by_path[1].decode() if by_path else None
+
+
+@functools.cache
+def version_of(program: str, *arguments: str) -> str:
+    """The version that a program tells of itself; ValueError with what it says instead.
+
+    It is asked outside of a sandbox, but finds nothing of the user's.
+    """
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
+        env = {"PATH": os.environ.get("PATH", ""), "HOME": home, "LANG": "C.UTF-8"}
+        try:
+            ran = subprocess.run(
+                [program, *(arguments or ("--version",))],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=_SECONDS,
+                env=env,
+                cwd=home,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise ValueError(one_line(str(error), 200)) from None
+    said = ran.stdout.decode("utf-8", "replace").strip()
+    found = _VERSION.search(said)
+    if ran.returncode or not found:
+        raise ValueError(one_line(said.splitlines()[-1], 200) if said else f"exit {ran.returncode}")
+    return found[0]
