@@ -103,7 +103,11 @@ def carried_out(
         lambda _: TinyAgent(way, script), lambda: kind_of(sandbox), timeout, lambda _: spec
     )
     engine = Engine(
-        open_model, concurrency=4, timeout=30, open_trials=lambda: trials, budget=budget
+        open_model,
+        concurrency=4,
+        timeout=min(30, timeout),
+        open_trials=lambda: trials,
+        budget=budget,
     )
     paths = tuple(path for path in (sys.base_prefix, PACKAGES) if not path.startswith("/usr"))
     needs = Needs(paths=paths)
@@ -262,9 +266,82 @@ def test_an_agent_that_breaks_is_an_error(script: bytes, reason: str) -> None:
 
 
 @needs_bwrap
-def test_an_agent_that_breaks_off_is_an_error() -> None:
-    script = BARE.replace(b'subprocess.getoutput(one["input"]["command"])', b"sys.exit(7)")
+@pytest.mark.parametrize("status", [0, 7])
+def test_an_agent_that_ends_after_a_tool_call_gave_no_answer(status: int) -> None:
+    event = '{"type": "result", "is_error": true, "result": "Reached the limit."}'
+    end = f"(print('{event}'), sys.exit({status}))".encode()
+    script = BARE.replace(b'subprocess.getoutput(one["input"]["command"])', end)
     with LoopbackServer(steps("true")) as server:
         reply = carried_out(server.url, "messages", script=script)
     assert isinstance(reply, NoAnswer)
-    assert reply.reason == "tiny broke off after a tool call (exit 7)"
+    told = f"(exit {status}: Reached the limit.)"
+    assert reply.reason == f"tiny ended after a tool call, without an answer {told}"
+
+
+@needs_bwrap
+def test_an_agent_that_ends_while_its_model_answers_gave_no_answer() -> None:
+    script = BARE.replace(b"json.load(urllib.request.urlopen(request))", b"hang_up(request)")
+    hang_up = b"""
+def hang_up(request):
+    try: urllib.request.urlopen(request, timeout=0.2)
+    except OSError: sys.exit(0)
+"""
+    with LoopbackServer(lambda _: Fault("hang")) as server:
+        reply = carried_out(server.url, "messages", script=hang_up + script)
+    assert isinstance(reply, NoAnswer)
+    assert reply.reason == "tiny ended before its model answered (exit 0)"
+
+
+# It never gives up.
+STUBBORN = BARE.replace(
+    b'content = json.load(urllib.request.urlopen(request))["content"]',
+    b"""
+    while True:
+        try:
+            content = json.load(urllib.request.urlopen(request))["content"]
+            break
+        except OSError:
+            pass
+""",
+)
+
+
+@needs_bwrap
+@pytest.mark.parametrize(("status", "asked"), [(401, 1), (400, 3)])
+def test_an_agent_that_asks_again_in_vain_is_ended(status: int, asked: int) -> None:
+    with LoopbackServer(lambda _: Fault("status", status, message="no luck")) as server:
+        reply = carried_out(server.url, "messages", script=STUBBORN)
+    assert isinstance(reply, NoAnswer)
+    assert "no luck" in reply.reason
+    assert len(server.asked) == asked
+
+
+@needs_bwrap
+@pytest.mark.parametrize("sandbox", ["bwrap", "none"])
+def test_an_agent_that_goes_on_after_its_last_turn_is_ended(sandbox: str) -> None:
+    commands = ["echo begun > gate.txt", *["true"] * 9]
+    with LoopbackServer(steps(*commands)) as server:
+        answer = carried_out(server.url, "messages", script=STUBBORN, sandbox=sandbox, max_turns=2)
+    assert isinstance(answer, Answer)
+    assert answer.stop == "max_turns"
+    assert [file.path for file in answer.files] == ["gate.txt"]
+    assert len(server.asked) == 2
+    assert answer.activity
+    assert any("asked again in vain" in one for one in answer.activity.findings)
+
+
+@needs_bwrap
+def test_a_model_that_hangs_is_an_error_and_not_a_slow_agent() -> None:
+    with LoopbackServer(lambda _: Fault("hang")) as server:
+        reply = carried_out(server.url, "messages", script=STUBBORN, timeout=2)
+    assert isinstance(reply, NoAnswer)
+    assert "no answer" in reply.reason
+
+
+@needs_bwrap
+def test_an_agent_that_never_asks_is_an_error() -> None:
+    with LoopbackServer(lambda _: loopback.Reply("Done.")) as server:
+        reply = carried_out(
+            server.url, "messages", script=b"import time; time.sleep(600)", timeout=2
+        )
+    assert reply == NoAnswer("tiny asked its model nothing in all its time")

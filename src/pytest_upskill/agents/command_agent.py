@@ -1,17 +1,18 @@
 """Agents that are commands: they run in the sandbox and reach their model by a door."""
 
+import asyncio
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from .._util.texts import one_line
 from ..errors import SettingsError
 from ..models import ModelSpec
 from ..models.port import ProtocolName
 from ..trials.answer import Answer
 from ..trials.trial import Question
 from .gateway import Door, Gateway
+from .last_words import last_words
 from .port import HOME, Agent, Call, Mount, NoAnswerError, Ran, Sandbox
 from .program import Program, find_program, version_of
 from .recorder import Recorder
@@ -85,8 +86,15 @@ class CommandAgent(Agent):
             for path, text in launch.files.items():
                 await sandbox.write(f"{HOME}/{path}", text.encode())
             try:
-                ran = await self._start(sandbox, launch)
-            finally:  # also if its time is up
+                ran = await self._ran(sandbox, launch, door)
+            except asyncio.CancelledError:  # its time is up, which may be why
+                if door.no_answer or not door.asked:
+                    reason = (
+                        door.no_answer or f"{self.name} asked its model nothing in all its time"
+                    )
+                    raise NoAnswerError(reason) from None
+                raise
+            finally:
                 final = door.tell(recorder)
         return self._answer(door, ran, recorder, final)
 
@@ -111,17 +119,32 @@ class CommandAgent(Agent):
             arguments = ["/bin/sh", "-c", f'PATH="{path}:$PATH" exec "$@"', "sh", *arguments]
         return await sandbox.run(arguments, timeout=_NO_END, env=env, stdin=launch.stdin)
 
-    def _answer(self, door: Door, ran: Ran, recorder: Recorder, final: str) -> Answer:
+    async def _ran(self, sandbox: Sandbox, launch: Launch, door: Door) -> Ran | None:
+        """How it ended; None if it went on and on though there was no more to ask."""
+        running = asyncio.ensure_future(self._start(sandbox, launch))
+        over = asyncio.ensure_future(door.over.wait())
+        try:
+            await asyncio.wait({running, over}, return_when=asyncio.FIRST_COMPLETED)
+            return running.result() if running.done() else None
+        finally:
+            for task in (running, over):
+                task.cancel()
+            await asyncio.gather(running, over, return_exceptions=True)
+
+    def _answer(self, door: Door, ran: Ran | None, recorder: Recorder, final: str) -> Answer:
         last = door.record.last
         if door.stop:
             return recorder.answer(door.stop, final)
         if door.no_answer:
             raise NoAnswerError(door.no_answer)
+        assert ran  # or the door would know why not
         if last is None:
-            raise NoAnswerError(f"{self.name} asked its model nothing ({_told(ran)})")
-        if last.calls and ran.exit:
-            raise NoAnswerError(f"{self.name} broke off after a tool call ({_told(ran)})")
-        return recorder.answer("end" if last.stop == "tools" else last.stop, final)
+            how = "ended before its model answered" if door.asked else "asked its model nothing"
+            raise NoAnswerError(f"{self.name} {how} ({_told(ran)})")
+        if last.calls:
+            how = "ended after a tool call, without an answer"
+            raise NoAnswerError(f"{self.name} {how} ({_told(ran)})")
+        return recorder.answer(last.stop, final)
 
     def _program(self) -> Program:
         if self._found is None:
@@ -146,5 +169,5 @@ def prompt_of(question: Question) -> str:
 
 def _told(ran: Ran) -> str:
     """How a command ended, and its last words."""
-    lines = ran.output.decode("utf-8", "replace").strip().splitlines()
-    return f"{ran.how}: {one_line(lines[-1], 200)}" if lines else ran.how
+    words = last_words(ran.output)
+    return f"{ran.how}: {words}" if words else ran.how

@@ -235,17 +235,26 @@ class _Clock:
 async def _within(clock: _Clock, running: Coroutine[None, None, Answer]) -> Answer | None:
     """The agent's answer; None if its time is over.
 
-    A call has a time limit of its own: it ends before the agent's limit is looked at.
+    A call has a time limit of its own: it ends before the agent's limit is looked at. NoAnswerError
+    if the agent knows that its model is why it took so long.
     """
     task = asyncio.get_running_loop().create_task(running)
     try:
         while not task.done():
             left = clock.limit - clock.seconds
             if left <= 0 and not clock.calling:
+                await _ended(task)
+                failed = task.done() and not task.cancelled() and task.exception()
+                if isinstance(failed, NoAnswerError):
+                    raise failed
                 return None
             await asyncio.wait({task}, timeout=max(left, _LOOK))
         return task.result()
     finally:
-        task.cancel()
-        with suppress(Exception, asyncio.CancelledError):
-            await asyncio.wait({task}, timeout=_GRACE)
+        await _ended(task)
+
+
+async def _ended(task: "asyncio.Task[Answer]") -> None:
+    task.cancel()
+    with suppress(Exception, asyncio.CancelledError):
+        await asyncio.wait({task}, timeout=_GRACE)

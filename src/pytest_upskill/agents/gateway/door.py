@@ -17,7 +17,7 @@ from ..._util.texts import one_line
 from ...models import ModelSpec
 from ...models.reply_size import TooLarge, check_values
 from ...models.sdk import Upstream
-from ...trials.answer import NoAnswer, Reply
+from ...trials.answer import Answer, NoAnswer, Reply
 from ...trials.trial import Question
 from ..port import Call
 from ..recorder import Recorder
@@ -27,7 +27,7 @@ from .exchange import Exchange, Head, count
 from .http import Refusal
 from .protocols import MESSAGES, PROTOCOLS, Asked, Protocol
 from .protocols.protocol import Body, fetched
-from .record import Record
+from .record import Kept, Record
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -45,6 +45,9 @@ _MOST_FINDINGS: Final = 40
 _FORWARDED: Final = ("accept", "anthropic-version", "anthropic-beta", "openai-beta", "user-agent")
 _COUNT: Final = "/messages/count_tokens"
 _NO_RETRY: Final = {"x-should-retry": "false"}  # what the SDKs look at
+_FAULTS: Final = 3  # in a row, of those that an agent could mend
+_GRACE: Final = 5.0  # seconds for an agent to end by itself, once there is no more to ask
+_IN_VAIN: Final = 5  # requests in that time
 
 
 class Door:
@@ -62,7 +65,9 @@ class Door:
         self.token = f"door-{secrets.token_urlsafe(24)}"
         self.model = spec.model_id or spec.name  # what the agent must ask for
         self.stop = ""  # max_turns if that limit was reached
-        self.no_answer = ""  # why the last request of the conversation has no answer
+        self.no_answer = ""  # why a request of the conversation has no answer
+        self.over = asyncio.Event()  # whether nobody needs to wait for the agent any more
+        self.asked = False  # whether there was any request to the model
         self.record = Record(self.token)
         self._question = question
         self._spec = spec
@@ -79,6 +84,9 @@ class Door:
         self._places = asyncio.Semaphore(_AT_ONCE)
         self._large_places = asyncio.Semaphore(_LARGE_AT_ONCE)
         self._calls = set[asyncio.Task[Reply]]()
+        self._faults = 0  # in a row
+        self._last_word = ""  # what all further requests are told
+        self._grace: asyncio.TimerHandle | None = None
 
     def tell(self, recorder: Recorder) -> str:
         """Write what went through into a recorder; returns the final text of the agent."""
@@ -89,6 +97,8 @@ class Door:
 
     async def close(self) -> None:
         """End the calls that are on their way."""
+        if self._grace:
+            self._grace.cancel()
         for task in self._calls:
             task.cancel()
         await asyncio.gather(*self._calls, return_exceptions=True)
@@ -172,6 +182,7 @@ class Door:
             except (ValueError, RecursionError) as error:
                 raise Refusal(400, str(error), "sent a request of a wrong form") from None
             del raw, body
+            self._check_over()
             self._check_turns(asked)
             return await self._pass_on(request, exchange)
 
@@ -233,10 +244,46 @@ class Door:
             or self._requests > _BESIDES * (most + 1)
         ):
             self.stop = "max_turns"
-            raise Refusal(400, f"the limit of this trial is reached: {most} turns")
+            self._end(f"the limit of this trial is reached: {most} turns")
+            raise Refusal(400, self._last_word)
+
+    def _check_over(self) -> None:
+        """Refuse what is asked again in vain. Some agents would do so for minutes."""
+        if not self._last_word:
+            return
+        finding = "asked again in vain"
+        self._found(finding)
+        if self._findings[finding] >= _IN_VAIN:
+            self.over.set()
+        raise Refusal(400, self._last_word)
+
+    def _end(self, last_word: str) -> None:
+        """Pass nothing on any more; the agent has a moment to end by itself."""
+        if not self._last_word:
+            self._last_word = last_word
+            self._grace = self._loop.call_later(_GRACE, self.over.set)
+
+    def _heard(self, kept: Kept, exchange: Exchange, reply: Reply) -> None:
+        """Take note of what the engine says of a request.
+
+        Requests beside the conversation may fail. So may one that the agent can mend, because it
+        was refused as it is, or broke off half way; but not again and again.
+        """
+        if kept.helps or self._last_word:
+            return
+        if isinstance(reply, Answer):
+            self._faults, self.no_answer = 0, ""
+        elif exchange.left:
+            self._found("hung up before its model answered")
+        else:
+            self._faults += 1
+            self.no_answer = self.no_answer or reply.reason
+            for_good = kept.offers_tools and not exchange.is_mendable
+            if for_good or self._faults >= _FAULTS:
+                self._end(_no_answer(self.no_answer))
 
     async def _pass_on(self, request: "BaseRequest", exchange: Exchange) -> "StreamResponse":
-        began = self._loop.time()
+        began, self.asked = self._loop.time(), True
         kept = self.record.begin(exchange.asked, began)
         task = asyncio.ensure_future(self._call(exchange.question, exchange.send))
         self._calls.add(task)
@@ -247,9 +294,7 @@ class Door:
             now = self._loop.time()
             self.record.end(kept, exchange.said, now - began, now)
             if not task.cancelled() and not task.exception():
-                reply = task.result()
-                if not kept.helps:
-                    self.no_answer = reply.reason if isinstance(reply, NoAnswer) else ""
+                self._heard(kept, exchange, task.result())
             exchange.parts.put_nowait(None)
 
         task.add_done_callback(ended)
@@ -262,7 +307,7 @@ class Door:
                 return http.response(head, body)
             reply = task.result() if not task.cancelled() else NoAnswer("the trial is over")
             reason = reply.reason if isinstance(reply, NoAnswer) else "no reply"
-            raise Refusal(400, f"the model gave no answer: {reason}")
+            raise Refusal(400, _no_answer(reason))
         finally:
             exchange.leave()
 
@@ -270,6 +315,10 @@ class Door:
         finding = without_keys(finding.replace(self.token, HIDDEN))
         if finding in self._findings or len(self._findings) < _MOST_FINDINGS:
             self._findings[finding] += 1
+
+
+def _no_answer(reason: str) -> str:
+    return f"the model gave no answer: {reason}"
 
 
 def _loaded(raw: bytes) -> Body:

@@ -87,19 +87,24 @@ class Exchange:
         self._unchanged = unchanged
         self._passed = False  # whether the agent got any of a reply
         self._told = False  # whether the stream itself says what is wrong
-        self._left = False
+        self.left = False  # whether the agent hung up
         self._sending: asyncio.Task[Answer] | None = None
+
+    @property
+    def is_mendable(self) -> bool:
+        """Whether the agent can do something about a failure: ask otherwise, or once more."""
+        return self.refusal is not None or self._passed
 
     def leave(self) -> None:
         """The agent hung up: so do we."""
-        self._left = True
+        self.left = True
         if self._sending:
             self._sending.cancel()
 
     async def send(self, model: Model) -> Answer:
         """Pass the request on; called by the engine when it is its turn."""
         upstream = getattr(model, "upstream", None)
-        if self._left:
+        if self.left:
             raise ModelError("the agent hung up")
         if isinstance(upstream, Upstream):
             self.upstream = upstream
@@ -110,7 +115,7 @@ class Exchange:
             return await self._sending
         except asyncio.CancelledError:
             task = asyncio.current_task()
-            if self._left and not (task and task.cancelling()):
+            if self.left and not (task and task.cancelling()):
                 raise ModelError("the agent hung up", paid=()) from None
             self.broken = True
             raise
