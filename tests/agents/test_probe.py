@@ -2,14 +2,26 @@
 
 import asyncio
 import os
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
-from pytest_upskill.agents.loop import LoopAgent
-from pytest_upskill.agents.port import Room, Sandbox, SandboxError, SandboxKind
-from pytest_upskill.agents.probe import STEPS, probe
+from pytest_upskill.agents.clis.claude import ClaudeCode
+from pytest_upskill.agents.loop import LoopAgent, tools_for
+from pytest_upskill.agents.port import (
+    Agent,
+    InstalledSkill,
+    Room,
+    Sandbox,
+    SandboxError,
+    SandboxKind,
+)
+from pytest_upskill.agents.probe import STEPS, Probe, is_installed, probes
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
 from pytest_upskill.agents.sandboxes.unconfined import Unconfined
+from pytest_upskill.trials.tools import Tool
+from support.fake_cli import VERSION, fake_cli
 from support.sandboxes import needs_bwrap
 
 OUTSIDE = ("key invisible", "network closed")
@@ -25,9 +37,13 @@ class Broken(SandboxKind):
         raise SandboxError("no room left")
 
 
+def probe(agent: Agent, kind: SandboxKind) -> Probe:
+    return asyncio.run(probes([agent], kind))[agent.name]
+
+
 @needs_bwrap
 def test_loop_works_in_a_sandbox() -> None:
-    found = asyncio.run(probe(LoopAgent(), Bwrap()))
+    found = probe(LoopAgent(), Bwrap())
     assert found.done == dict.fromkeys(STEPS, True)
     assert found.works
     assert (found.version, found.problem) == (LoopAgent().version(), "")
@@ -35,31 +51,78 @@ def test_loop_works_in_a_sandbox() -> None:
 
 def test_without_a_sandbox_the_probe_sees_key_and_network() -> None:
     before = dict(os.environ)
-    found = asyncio.run(probe(LoopAgent(), Unconfined()))
+    found = probe(LoopAgent(), Unconfined())
     assert [step for step, done in found.done.items() if not done] == list(OUTSIDE)
     assert not found.works
     assert dict(os.environ) == before
 
 
 def test_a_sandbox_that_does_not_open_is_told() -> None:
-    found = asyncio.run(probe(LoopAgent(), Broken()))
+    found = probe(LoopAgent(), Broken())
     assert not any(found.done.values())
     assert "no room left" in found.problem
 
 
-@pytest.mark.parametrize("tool", ["skill", "read", "bash", "write"])
+@pytest.mark.parametrize(
+    ("tools", "lacking"),
+    [
+        (["skill", "read", "write"], None),  # a shell does for all of them
+        (["bash"], "runs a command"),
+        (["bash", "write"], "runs a command"),
+        (["skill", "read", "bash"], "opens one"),
+    ],
+)
 @needs_bwrap
-def test_an_agent_without_a_tool_is_told(tool: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pytest_upskill.agents.loop_tools import Toolbox
+def test_what_an_agent_has_no_tool_for_is_told(
+    tools: list[str], lacking: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fewer(skills: Sequence[InstalledSkill]) -> tuple[Tool, ...]:
+        return tuple(one for one in tools_for(skills) if one.name not in tools)
 
-    real = Toolbox.__init__
+    monkeypatch.setattr("pytest_upskill.agents.loop.tools_for", fewer)
+    found = probe(LoopAgent(), Bwrap())
+    after = STEPS[STEPS.index(lacking) + 1 :] if lacking else ()
+    expected = {step: None if step in after else step != lacking for step in STEPS}
+    assert found.done == expected
+    assert found.works is (lacking is None)
+    assert ("no tool for" in found.problem) is (lacking is not None)
 
-    def without_tool(self: Toolbox, *args: object) -> None:
-        real(self, *args)  # type: ignore[arg-type]
-        del self._tools[tool]
 
-    monkeypatch.setattr(Toolbox, "__init__", without_tool)
-    found = asyncio.run(probe(LoopAgent(), Bwrap()))
-    lacking = {"skill": 2, "read": 3, "bash": 4, "write": 5}[tool]
-    assert found.done[STEPS[lacking]] is False
-    assert not found.works
+@needs_bwrap
+def test_a_program_of_the_host_is_really_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{fake_cli(tmp_path)}:{os.environ['PATH']}")
+    agent = ClaudeCode()
+    assert is_installed(agent)
+    found = probe(agent, Bwrap())
+    assert found.done == dict.fromkeys(STEPS, True)
+    assert (found.version, found.problem) == (VERSION, "")
+
+
+@needs_bwrap
+def test_a_program_that_breaks_is_told_with_its_last_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = fake_cli(tmp_path, breaks="echo 'node 20 is too old' >&2; exit 3")
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    found = probe(ClaudeCode(), Bwrap())
+    assert not any(found.done.values())
+    assert "node 20 is too old" in found.problem
+
+
+def test_a_program_without_a_version_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = fake_cli(tmp_path, version="echo 'needs node 22' >&2; exit 1")
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    found = probe(ClaudeCode(), Broken())
+    assert found.version == ""
+    assert "needs node 22" in found.problem
+    assert found.done["starts"] is False
+
+
+def test_a_program_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert not is_installed(ClaudeCode())
+    assert is_installed(LoopAgent())

@@ -1,16 +1,30 @@
 """pytest-upskill doctor."""
 
 import json
+import os
+from pathlib import Path
 
 import pytest
 
+from pytest_upskill.agents.names import AGENTS
 from pytest_upskill.agents.probe import STEPS
 from pytest_upskill.agents.sandboxes import choice
 from pytest_upskill.cli import main
 from pytest_upskill.errors import SettingsError
+from support.fake_cli import VERSION, fake_cli
 from support.sandboxes import needs_bwrap
 
 SECRET = "sk-ant-very-secret-value"
+
+
+@pytest.fixture(autouse=True)
+def _no_agents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing but the system's own programs, whatever is installed here."""
+    monkeypatch.setenv("PATH", os.defpath)
+
+
+def rows_of(shown: str) -> dict[str, list[str]]:
+    return {line.split()[0]: line.split()[1:] for line in shown.splitlines() if line.split()}
 
 
 @needs_bwrap
@@ -20,12 +34,49 @@ def test_doctor_tries_sandboxes_and_agents(
     monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
     assert main(["doctor"]) == 0
     shown = capsys.readouterr().out
-    rows = {line.split("  ")[0]: " ".join(line.split()) for line in shown.splitlines()}
-    assert rows["bwrap"] == "bwrap yes"
-    assert [rows[step] for step in STEPS] == [f"{step} yes" for step in STEPS]
-    assert rows["anthropic"] == "anthropic ANTHROPIC_API_KEY set"
+    rows = rows_of(shown)
+    assert rows["bwrap"] == ["yes"]
+    assert rows["loop"] == ["1", *["yes"] * len(STEPS)]
+    assert rows["claude"] == ["npm", "install", "-g", "@anthropic-ai/claude-code"]
+    assert rows["anthropic"] == ["ANTHROPIC_API_KEY", "set"]
     assert SECRET not in shown
     assert max(map(len, shown.splitlines())) <= 80
+
+
+@needs_bwrap
+def test_doctor_tries_a_program_that_is_installed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{fake_cli(tmp_path)}:{os.defpath}")
+    assert main(["doctor", "--agent", "claude", "--agent", "loop"]) == 0
+    rows = rows_of(capsys.readouterr().out)
+    assert rows["claude"] == [VERSION, *["yes"] * len(STEPS)]
+    assert "loop" in rows
+    assert "codex" not in rows
+
+
+@needs_bwrap
+def test_an_installed_agent_that_does_not_work_is_a_failure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = fake_cli(tmp_path, breaks="printf 'no \\033[31mconfig\\n'; exit 1")
+    monkeypatch.setenv("PATH", f"{folder}:{os.defpath}")
+    assert main(["doctor", "--agent", "claude"]) == 1
+    shown = capsys.readouterr().out
+    assert rows_of(shown)["claude"] == [VERSION, "NO", *["-"] * (len(STEPS) - 1)]
+    assert "config" in shown
+    assert "\033" not in shown
+
+
+@needs_bwrap
+def test_an_agent_that_was_asked_for_must_be_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--agent", "claude"]) == 1
+    assert "npm install -g @anthropic-ai/claude-code" in capsys.readouterr().out
+
+
+def test_an_agent_that_nobody_knows_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--agent", "claud"]) == 2
+    assert '--agent claud: no such agent (did you mean "claude"?)' in capsys.readouterr().err
 
 
 @needs_bwrap
@@ -34,10 +85,14 @@ def test_doctor_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
     told = json.loads(capsys.readouterr().out)
     assert told["sandboxes"]["bwrap"] is None
     assert told["agents"]["loop"] == {
+        "installed": True,
         "version": "1",
         **dict.fromkeys(STEPS, True),
         "problem": None,
     }
+    install = "npm install -g @anthropic-ai/claude-code"
+    assert told["agents"]["claude"] == {"installed": False, "install": install}
+    assert set(told["agents"]) == set(AGENTS)
     assert told["keys"]["ollama"] == "not needed"
 
 

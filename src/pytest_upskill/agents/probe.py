@@ -1,25 +1,29 @@
-"""Try an agent on a scripted model: does it see a skill, use its tools, and nothing else?"""
+"""Try agents on a scripted model: do they see a skill, use their tools, and nothing else?"""
 
-import json
+import asyncio
 import os
-import re
 import secrets
 import shlex
 import socket
 import tempfile
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from .._util.texts import one_line
+from ..errors import ModelError, SettingsError
 from ..models import ModelSpec
-from ..models.scripted import ScriptedProvider
-from ..trials.answer import Answer, NoAnswer, Reply, Usage
+from ..models.scripted import ScriptedModel, ScriptedProvider
+from ..trials.answer import Answer, NoAnswer, Reply
 from ..trials.installing import installed
 from ..trials.task import Task
-from ..trials.tools import ToolCall
 from ..trials.trial import Question
-from .port import Agent, SandboxKind, Send
+from .command_agent import CommandAgent
+from .player import Player, Step
+from .port import WORKSPACE, Agent, SandboxKind, Send
+from .program import find_program
 from .trial import AgentTrials
 
 _NAME: Final = "doctor-probe"
@@ -36,9 +40,22 @@ _FILES: Final = {
     "scripts/run.sh": "echo The word of the script is ANCHOR.\n",
 }
 _FILE: Final = "written.txt"
-_SECONDS: Final = 60.0
+_DONE: Final = "All tools were tried."
+_SECONDS: Final = 120.0
+_AT_ONCE: Final = 2  # agents; some take two gigabytes
 _SPEC: Final = ModelSpec("doctor", ScriptedProvider("scripted", ""), "doctor")
-_KEY: Final = "PYTEST_UPSKILL_PROBE_KEY"
+_VARIABLE: Final = "PYTEST_UPSKILL_PROBE_KEY"
+
+STEPS: Final = (
+    "starts",
+    "sees skills",
+    "opens one",
+    "reads a file",
+    "runs a command",
+    "writes a file",
+    "key invisible",
+    "network closed",
+)
 
 
 @dataclass(frozen=True)
@@ -54,93 +71,144 @@ class Probe:
         return all(self.done.values())
 
 
-STEPS: Final = (
-    "starts",
-    "sees skills",
-    "opens one",
-    "reads a file",
-    "runs a command",
-    "writes a file",
-    "key invisible",
-    "network closed",
-)
+@dataclass(frozen=True)
+class Outside:
+    """What no agent may find: a key, in the environment and in a file, and a server."""
+
+    key: str
+    file: Path
+    port: int
+
+    @property
+    def spying(self) -> str:
+        """A command that prints the key wherever it is found, and whether the server is."""
+        places = f"{shlex.quote(str(self.file))} /proc/*/environ"
+        return (
+            f"{{ env; cat {places} 2>/dev/null; }} | grep -a -o -E 'probe-[0-9a-f]{{32}}'; "
+            f"bash -c 'exec 3<>/dev/tcp/127.0.0.1/{self.port}' 2>/dev/null"
+            " && echo REACHED || echo CLOSED"
+        )
 
 
-class _Script:
-    """A model that calls each tool once, and remembers what it was told."""
-
-    def __init__(self, key_file: Path, port: int) -> None:
-        self._spy = f"env; cat {shlex.quote(str(key_file))} /proc/*/environ 2>/dev/null"
-        self._reach = f"(exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null && echo REACHED"
-        self.system = ""
-        self.told: list[str] = []
-
-    async def __call__(self, question: Question, send: Send | None = None) -> Reply:  # noqa: ARG002
-        self.system = question.system
-        self.told = [result.text for step in question.steps for result in step.results]
-        done, plan = len(self.told), self._plan()
-        if done >= len(plan):
-            return Answer("done", Usage(1, 1, 0))
-        tool, arguments = plan[done]
-        call = ToolCall(f"call-{done}", tool, json.dumps(arguments))
-        return Answer("", Usage(1, 1, 0), "tools", calls=(call,))
-
-    def _plan(self) -> list[tuple[str, dict[str, str]]]:
-        found = re.search(r"(/[^\s<>]+)/SKILL\.md", self.system)
-        folder = found[1] if found else _NAME
-        return [
-            ("skill", {"name": _NAME}),
-            ("read", {"path": f"{folder}/references/word.md"}),
-            ("bash", {"command": f"sh {folder}/scripts/run.sh"}),
-            ("write", {"path": _FILE, "content": "written\n"}),
-            ("bash", {"command": f"{self._spy}; {self._reach} || echo CLOSED"}),
-        ]
+def is_installed(agent: Agent) -> bool:
+    """Whether there is a program to try; an agent of our own is always there."""
+    return not isinstance(agent, CommandAgent) or find_program(agent.program) is not None
 
 
-async def probe(agent: Agent, kind: SandboxKind) -> Probe:
-    """A trial with a skill of its own, and a key and a server outside that it must not reach."""
-    key = secrets.token_hex(16)
+async def probes(agents: Iterable[Agent], kind: SandboxKind) -> dict[str, Probe]:
+    """Try agents, some of them side by side."""
+    places = asyncio.Semaphore(_AT_ONCE)
+
+    async def tried(agent: Agent, outside: Outside) -> Probe:
+        async with places:
+            return await _probe(agent, kind, outside)
+
+    agents = tuple(agents)
+    async with _outside() as outside:
+        found = await asyncio.gather(*(tried(agent, outside) for agent in agents))
+    return {agent.name: one for agent, one in zip(agents, found, strict=True)}
+
+
+@asynccontextmanager
+async def _outside() -> AsyncIterator[Outside]:
+    key = f"probe-{secrets.token_hex(16)}"
     with socket.create_server(("127.0.0.1", 0)) as server, tempfile.TemporaryDirectory() as folder:
-        key_file = Path(folder) / "key"
-        key_file.write_text(key)
-        script = _Script(key_file, server.getsockname()[1])
-        trials = AgentTrials(lambda _: agent, lambda: kind, _SECONDS, lambda _: _SPEC)
-        os.environ[_KEY] = key
+        file = Path(folder) / "key"
+        file.write_text(key)
+        os.environ[_VARIABLE] = key
         try:
-            reply = await trials.run(_question(agent, Path(folder) / _NAME), script)
+            yield Outside(key, file, server.getsockname()[1])
+        finally:
+            del os.environ[_VARIABLE]
+
+
+async def _probe(agent: Agent, kind: SandboxKind, outside: Outside) -> Probe:
+    """A trial with a skill of its own."""
+    try:
+        version = await asyncio.to_thread(agent.version)
+    except SettingsError as error:
+        problem = f"{error.problem}. {error.hint}".strip()
+        return Probe("", _done([], outside), problem)
+    asked = _Asked(agent, outside)
+    trials = AgentTrials(lambda _: agent, lambda: kind, _SECONDS, lambda _: _SPEC)
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            reply = await trials.run(_question(agent, version, Path(folder) / _NAME), asked)
         finally:
             await trials.close()
-            del os.environ[_KEY]
-    return Probe(agent.version(), _done(script, reply, key), _problem(reply))
+    done = _done(asked.questions, outside, reply)
+    return Probe(version, done, _problem(reply))
 
 
-def _question(agent: Agent, folder: Path) -> Question:
+class _Asked:
+    """A model that has each tool called once, and remembers what it was asked."""
+
+    def __init__(self, agent: Agent, outside: Outside) -> None:
+        steps = (
+            Step("skill", _NAME),
+            Step("read", "{skill}/references/word.md"),
+            Step("shell", "sh {skill}/scripts/run.sh"),
+            Step("write", f"{WORKSPACE}/{_FILE}", "written\n"),
+            Step("shell", outside.spying),
+            Step("say", _DONE),
+        )
+        self._model = ScriptedModel(Player(steps, _NAME, f"{agent.skills_folder}/{_NAME}"))
+        self.questions: list[Question] = []  # of the conversation, which has tools
+
+    async def __call__(self, question: Question, send: Send | None = None) -> Reply:
+        if question.tools:
+            self.questions.append(question)
+        try:
+            return await (send(self._model) if send else self._model.ask(question))
+        except ModelError as error:
+            return NoAnswer(str(error))
+
+
+def _question(agent: Agent, version: str, folder: Path) -> Question:
     for name, text in _FILES.items():
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    task = Task(agent.name, agent.version(), skills=(installed(_NAME, folder, tested=True),))
+    task = Task(agent.name, version, skills=(installed(_NAME, folder, tested=True),))
     return Question("doctor", "", (("user", "Try out your tools."),), 1000, 1, task=task)
 
 
-def _done(script: _Script, reply: Reply, key: str) -> dict[str, bool | None]:
-    told: list[str | None] = [*script.told, *[None] * 5]
-    opened, read, ran, _, spied = told[:5]
-    written = isinstance(reply, Answer) and any(file.path == _FILE for file in reply.files)
-    found = (
-        bool(script.system),
-        _NAME in script.system,
-        opened and "LANTERN" in opened,
-        read and "HARBOUR" in read,
-        ran and "ANCHOR" in ran,
-        written,
-        spied and key not in spied,
-        spied and "CLOSED" in spied and "REACHED" not in spied,
-    )
-    return {
-        step: None if one is None else bool(one) for step, one in zip(STEPS, found, strict=True)
-    }
+def _done(
+    questions: Sequence[Question], outside: Outside, reply: Reply | None = None
+) -> dict[str, bool | None]:
+    """What is known of each step. The first that it did not get to is what it can't do."""
+    told = max(([*_results(one)] for one in questions), key=len, default=[])
+    opened, read, ran, wrote, spied = (told + [None] * 5)[:5]
+    if wrote is not None and isinstance(reply, Answer):
+        wrote = _FILE if any(file.path == _FILE for file in reply.files) else ""
+    found: list[bool | None] = [
+        True if questions else None,
+        _NAME in _shown(questions[0]) if questions else None,
+        None if opened is None else any("LANTERN" in text for text in told if text),
+        None if read is None else "HARBOUR" in read,
+        None if ran is None else "ANCHOR" in ran,
+        None if wrote is None else bool(wrote),
+        None if spied is None else outside.key not in spied,
+        None if spied is None else "CLOSED" in spied and "REACHED" not in spied,
+    ]
+    if None in found:
+        found[found.index(None)] = False
+    return dict(zip(STEPS, found, strict=True))
+
+
+def _results(question: Question) -> Iterable[str | None]:
+    return (result.text for step in question.steps for result in step.results)
+
+
+def _shown(question: Question) -> str:
+    """All that a model is shown, wherever an agent lists its skills."""
+    tools = [text for tool in question.tools for text in (tool.description, tool.schema)]
+    return "\n".join([question.system, *(text for _, text in question.messages), *tools])
 
 
 def _problem(reply: Reply) -> str:
-    return reply.reason if isinstance(reply, NoAnswer) else ""
+    if isinstance(reply, NoAnswer):
+        return reply.reason
+    if reply.stop == "time":
+        return f"it was not done in {_SECONDS:.0f} s"
+    return "" if _DONE in reply.text else f"it ended with: {one_line(reply.text, 200)}"

@@ -6,35 +6,137 @@ import json
 import os
 import textwrap
 from collections.abc import Mapping
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 from tabulate import tabulate
 
+from ..._util.texts import harmless, one_line
+from ...agents.command_agent import CommandAgent
 from ...agents.names import Roster
-from ...agents.port import SandboxKind
-from ...agents.probe import STEPS, Probe, probe
+from ...agents.port import Agent, SandboxKind
+from ...agents.probe import STEPS, Probe, is_installed, probes
 from ...agents.sandboxes.choice import NAMES, kind_of
 from ...errors import SettingsError
+from ...reports.terminal.tables import Cell, Column, Table
+from ...trials.subject import CHAT
+from ..output import stdout_look
 from .models import providers_of
 
-_WORDS: Final = {True: "yes", False: "NO", None: "–"}
+_CELLS: Final = {True: Cell("yes"), False: Cell("NO", {"red": True}), None: Cell("-")}
 _WIDTH: Final = 60  # of a reason, so that tables fit into 80 columns
+_LONGEST_VERSION: Final = 10
+# The steps as heads of narrow columns.
+_HEADS: Final = (
+    "\nstarts",
+    "sees\nskills",
+    "opens\none",
+    "reads\nfile",
+    "runs\nshell",
+    "writes\nfile",
+    "hides\nkey",
+    "no\nnet",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--agent",
+        dest="agents",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="try only this agent (repeatable; default: all that are installed)",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
+@dataclass(frozen=True)
+class _Findings:
+    """What the doctor found. ``sandboxes`` has what keeps each from working, if anything does."""
+
+    sandboxes: Mapping[str, str | None]
+    tried: Mapping[str, Probe]
+    missing: Mapping[str, str]  # agents that are not installed: how to install them
+    keys: Mapping[str, str]
+
+    @property
+    def text(self) -> str:
+        parts = [_table(self._sandbox_rows(), ("sandbox", "works"))]
+        if self.tried:
+            parts.append("\n".join(self._agent_table().lines(stdout_look())))
+            parts += [
+                _folded(f"{name}: {one.problem}", 78)
+                for name, one in self.tried.items()
+                if one.problem
+            ]
+        elif None not in self.sandboxes.values():
+            parts.append("No agent was tried: agents need a sandbox.")
+        if self.missing:
+            parts.append(_table(list(self.missing.items()), ("not installed", "how to install it")))
+        parts.append(_table(list(self.keys.items()), ("provider", "key")))
+        return "\n\n".join(parts)
+
+    @property
+    def json(self) -> str:
+        agents: dict[str, dict[str, Any]] = {
+            name: {
+                "installed": True,
+                "version": one.version or None,
+                **one.done,
+                "problem": one.problem or None,
+            }
+            for name, one in self.tried.items()
+        }
+        for name, command in self.missing.items():
+            agents[name] = {"installed": False, "install": command}
+        found = {"sandboxes": self.sandboxes, "agents": agents, "keys": self.keys}
+        return json.dumps(found, indent=2)
+
+    def _sandbox_rows(self) -> list[tuple[str, ...]]:
+        return [
+            (name, "yes" if problem is None else f"NO: {_folded(problem)}")
+            for name, problem in self.sandboxes.items()
+        ]
+
+    def _agent_table(self) -> Table:
+        rows = [
+            (
+                Cell(name),
+                Cell(one_line(one.version, _LONGEST_VERSION) or "?"),
+                *(_CELLS[one.done[step]] for step in STEPS),
+            )
+            for name, one in self.tried.items()
+        ]
+        return Table([Column(head) for head in ("\nagent", "\nversion", *_HEADS)], rows)
+
+
 def run(given: argparse.Namespace) -> tuple[str, int]:
+    agents = _agents(given.agents)
     sandboxes = {name: _sandbox(name) for name in NAMES if name not in ("auto", "none")}
     usable = [kind for kind in sandboxes.values() if not isinstance(kind, str)]
-    tried = {
-        name: asyncio.run(probe(Roster().agent(name), usable[0])) for name in ("loop",) if usable
-    }
+    there = [agent for agent in agents if is_installed(agent)]
+    tried = asyncio.run(probes(there, usable[0])) if usable else {}
+    found = _Findings(
+        {name: kind if isinstance(kind, str) else None for name, kind in sandboxes.items()},
+        tried,
+        {
+            agent.name: agent.install
+            for agent in agents
+            if isinstance(agent, CommandAgent) and agent not in there
+        },
+        dict(providers_of(os.environ)),
+    )
     works = bool(usable) and all(one.works for one in tried.values())
-    problems = {name: kind if isinstance(kind, str) else None for name, kind in sandboxes.items()}
-    show = _json if given.json else _text
-    return show(problems, tried), 0 if works else 1
+    works = works and not (given.agents and found.missing)
+    return found.json if given.json else found.text, 0 if works else 1
+
+
+def _agents(names: list[str]) -> list[Agent]:
+    """The agents of these names, or all; SettingsError if there is none of a name."""
+    roster = Roster()
+    wanted = dict.fromkeys(roster.named(name).name for name in names) or roster.names
+    return [roster.agent(name) for name in wanted if name != CHAT]
 
 
 def _sandbox(name: str) -> SandboxKind | str:
@@ -45,36 +147,9 @@ def _sandbox(name: str) -> SandboxKind | str:
         return f"{error.problem} {error.hint}".strip()
 
 
-Problems = Mapping[str, str | None]  # why a sandbox does not work, by its name
+def _table(rows: list[tuple[str, ...]], heads: tuple[str, ...]) -> str:
+    return tabulate(rows, heads, tablefmt="simple", disable_numparse=True)
 
 
-def _text(problems: Problems, tried: Mapping[str, Probe]) -> str:
-    sandboxes = [
-        (name, "yes" if problem is None else f"NO: {_folded(problem)}")
-        for name, problem in problems.items()
-    ]
-    agents = [
-        ("version", *(one.version for one in tried.values())),
-        *((step, *(_WORDS[one.done[step]] for one in tried.values())) for step in STEPS),
-    ]
-    parts = [tabulate(sandboxes, ("sandbox", "works"), tablefmt="simple")]
-    if tried:
-        parts.append(tabulate(agents, ("agent", *tried), tablefmt="simple", disable_numparse=True))
-    else:
-        parts.append("No agent was tried: agents need a sandbox.")
-    parts += [f"{name}: {_folded(one.problem)}" for name, one in tried.items() if one.problem]
-    parts.append(tabulate(providers_of(os.environ), ("provider", "key"), tablefmt="simple"))
-    return "\n\n".join(parts)
-
-
-def _folded(problem: str) -> str:
-    return textwrap.fill(problem, _WIDTH, break_on_hyphens=False)
-
-
-def _json(problems: Problems, tried: Mapping[str, Probe]) -> str:
-    agents = {
-        name: {"version": one.version, **one.done, "problem": one.problem or None}
-        for name, one in tried.items()
-    }
-    keys = dict(providers_of(os.environ))
-    return json.dumps({"sandboxes": problems, "agents": agents, "keys": keys}, indent=2)
+def _folded(problem: str, width: int = _WIDTH) -> str:
+    return textwrap.fill(harmless(problem), width, break_on_hyphens=False)
