@@ -11,7 +11,11 @@ from ..trials.subject import CHAT, Subject
 from .port import Agent
 
 Agents = Mapping[str, Callable[[], Agent]]
-_CLASSES: Final = {"loop": ("loop", "LoopAgent"), "claude": ("clis.claude", "ClaudeCode")}
+_CLASSES: Final = {
+    "loop": ("loop", "LoopAgent"),
+    "claude": ("clis.claude", "ClaudeCode"),
+    "codex": ("clis.codex", "Codex"),
+}
 
 
 def _made(module: str, name: str) -> Callable[[], Agent]:

@@ -79,7 +79,11 @@ class Player:
     def _folder_in(self, said: str) -> str:
         """Where an agent says that the skill is."""
         found = re.search(rf"([\w./~-]*/{re.escape(self._skill)})(?=/SKILL\.md|\s|<|`|$)", said)
-        return found[1] if self._skill and found else self._folder or self._skill
+        if not self._skill or not found:
+            return self._folder or self._skill
+        root, slash, rest = found[1].partition("/")
+        table = re.search(rf"`{re.escape(root)}` = `([^`\n]+)`", said) if root else None
+        return f"{table[1]}{slash}{rest}" if table else found[1]  # Codex shortens paths: r0/NAME
 
 
 def _tool_for(kind: str, tools: Iterable[Tool]) -> Tool | None:

@@ -1,0 +1,134 @@
+"""What holds for every agent that is a program, whichever it is. None needs to be installed."""
+
+import json
+import re
+import shlex
+import tomllib
+from itertools import pairwise
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from pytest_upskill.agents.command_agent import CommandAgent, Job, Launch
+from pytest_upskill.agents.names import AGENTS, fits
+from pytest_upskill.agents.port import HOME
+from pytest_upskill.models.names import resolve
+from pytest_upskill.models.port import PROTOCOLS, ModelName
+
+DOCS = Path(__file__).parents[2] / "docs"
+URL = "http://127.0.0.1:40123"
+TOKEN = "door-Zx81-of-a-trial"
+PROMPT = '-Say "it\'s" $HOME `id` {x}\n\nin å few lines\\n'
+MODELS = ("gpt-5.4-mini", "qwen3:8b", "Qwen/Qwen3-8B", 'a "model" of {ours} \N{LLAMA}')
+
+MADE = {name: make() for name, make in AGENTS.items()}
+CLIS = [agent for agent in MADE.values() if isinstance(agent, CommandAgent)]
+WAYS = [(agent, protocol) for agent in CLIS for protocol in agent.protocols]
+each = pytest.mark.parametrize("agent", CLIS, ids=lambda agent: agent.name)
+each_way = pytest.mark.parametrize(
+    ("agent", "protocol"), WAYS, ids=[f"{agent.name}-{protocol}" for agent, protocol in WAYS]
+)
+
+
+def launch_of(agent: CommandAgent, **given: object) -> Launch:
+    job = {
+        **{"prompt": PROMPT, "model": MODELS[0], "url": URL, "key": TOKEN},
+        **{"protocol": agent.protocols[0], "max_turns": 17, "max_output": 3456},
+    }
+    return agent.launch(Job(**{**job, **given}))  # type: ignore[arg-type]
+
+
+def told(launch: Launch) -> str:
+    """All that an agent is told besides its prompt."""
+    return "\n".join([*launch.arguments, *launch.env.values(), *launch.files.values()])
+
+
+@each
+def test_it_says_what_it_is(agent: CommandAgent) -> None:
+    assert agent is MADE[agent.name]
+    assert re.fullmatch(r"[a-z][a-z-]*", agent.name)
+    assert agent.program
+    assert "/" not in agent.program
+    assert re.match(r"(npm install -g|uv tool install|pipx? install) \S+$", agent.install)
+    assert agent.protocols
+    assert set(agent.protocols) <= set(PROTOCOLS)
+    assert len(set(agent.protocols)) == len(agent.protocols)
+    assert 50 <= agent.memory <= 3000  # megabytes
+    assert PurePosixPath(agent.skills_folder).is_relative_to(HOME)
+    assert agent.skills_folder != HOME
+
+
+@each_way
+def test_it_gets_all_that_it_needs_and_no_token_where_others_see_it(
+    agent: CommandAgent, protocol: str
+) -> None:
+    launch = launch_of(agent, protocol=protocol)
+    assert URL in told(launch)
+    assert MODELS[0] in told(launch)
+    assert TOKEN in "\n".join([*launch.env.values(), *launch.files.values()])
+    for argument in launch.arguments:
+        assert TOKEN not in argument
+        assert "\0" not in argument
+    assert PROMPT in (launch.stdin.decode(), *launch.arguments, *launch.files.values())
+    for path in launch.files:
+        inside = PurePosixPath(HOME, path)
+        assert inside.is_relative_to(HOME)
+        assert ".." not in inside.parts
+        assert not inside.is_relative_to(agent.skills_folder)  # which is for skills alone
+    assert all(re.fullmatch(r"[A-Za-z_]\w*", name) for name in launch.env)
+    assert not {"PATH", "HOME", "LANG", "TMPDIR"} & set(launch.env)
+
+
+@each_way
+@pytest.mark.parametrize("model", MODELS)
+def test_names_of_models_and_texts_are_quoted(
+    agent: CommandAgent, protocol: str, model: str
+) -> None:
+    launch = launch_of(agent, protocol=protocol, model=model)
+    written = [json.dumps(model, ensure_ascii=ascii)[1:-1] for ascii in (True, False)]
+    assert any(one in told(launch) for one in (model, *written))
+    for path, text in launch.files.items():
+        if path.endswith(".json"):
+            json.loads(text)
+        elif path.endswith(".toml"):
+            tomllib.loads(text)
+
+
+@each_way
+def test_the_same_job_is_started_alike(agent: CommandAgent, protocol: str) -> None:
+    assert launch_of(agent, protocol=protocol) == launch_of(agent, protocol=protocol)
+
+
+@each_way
+def test_a_prompt_is_no_option_and_may_be_long(agent: CommandAgent, protocol: str) -> None:
+    """A single argument may have 128 KB on Linux."""
+    launch = launch_of(agent, protocol=protocol, prompt="--help " * 40_000)
+    assert max(map(len, launch.arguments)) < 100_000
+    short = launch_of(agent, protocol=protocol, prompt="--help")
+    options = list(short.arguments)
+    if "--help" in options:
+        assert "--" in options[: options.index("--help")]
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [agent for agent in CLIS if (DOCS / f"agents/{agent.name}.md").exists()],
+    ids=lambda agent: agent.name,
+)
+def test_its_page_tells_how_to_use_it(agent: CommandAgent) -> None:
+    page = (DOCS / f"agents/{agent.name}.md").read_text()
+    assert agent.skills_folder.replace(HOME, "~") in page
+    commands = re.findall(r"^\$ (.+)$", page, re.M)
+    assert agent.install in commands
+    for command in commands:
+        if command != agent.install:
+            words = shlex.split(command)
+            assert words[0] in ("pytest", "export"), command
+            assert words[0] == "export" or agent.name in _values(words, "--skill-agent")
+            for model in _values(words, "--model"):
+                base_url = (*_values(words, "--skill-base-url"), None)[0]
+                assert fits(agent, resolve(ModelName(model, base_url), {})), model
+
+
+def _values(words: list[str], option: str) -> list[str]:
+    return [value for at, value in pairwise(words) if at == option]

@@ -1,0 +1,19 @@
+"""The scripted model that plays on the tools of any agent."""
+
+import json
+
+from pytest_upskill.agents.player import Player, Step
+from pytest_upskill.trials.tools import Tool
+from pytest_upskill.trials.trial import Question
+
+EXEC = Tool("exec_command", "", json.dumps({"type": "object", "properties": {"cmd": {}}}))
+
+
+def test_paths_that_codex_shortens_are_made_whole() -> None:
+    system = (
+        "### Skill roots\n- `r0` = `/home/agent/.agents/skills`\n### Available skills\n"
+        "- gate: Opens gates. (file: r0/gate/SKILL.md)\n"
+    )
+    question = Question("m", system, (("user", "Open the gate."),), 1000, 1, tools=(EXEC,))
+    (call,) = Player([Step("skill", "gate")], "gate")(question).calls
+    assert json.loads(call.arguments) == {"cmd": "cat /home/agent/.agents/skills/gate/SKILL.md"}
