@@ -49,7 +49,7 @@ def test_it_says_what_it_is(agent: CommandAgent) -> None:
     assert re.fullmatch(r"[a-z][a-z-]*", agent.name)
     assert agent.program
     assert "/" not in agent.program
-    assert re.match(r"(npm install -g|uv tool install|pipx? install) \S+$", agent.install)
+    assert re.match(r"(npm install -g|uv tool install|pipx? install)( \S+)+$", agent.install)
     assert agent.protocols
     assert set(agent.protocols) <= set(PROTOCOLS)
     assert len(set(agent.protocols)) == len(agent.protocols)

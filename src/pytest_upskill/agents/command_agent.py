@@ -18,6 +18,7 @@ from .program import Program, find_program, version_of
 from .recorder import Recorder
 
 _NO_END: Final = 7 * 86_400.0  # seconds; the trial has its own time, and ends the command with it
+CONTEXT: Final = 128_000  # tokens, for agents that want to know: most models take as many
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class CommandAgent(Agent):
             return version_of(program.host)
         except ValueError as error:
             problem = f"{self.program} does not tell its version: {error}"
-            raise self._error(problem, f"Try {self.program} --version.") from None
+            raise self.error(problem, f"Try {self.program} --version.") from None
 
     def mounts(self) -> tuple[Mount, ...]:
         return self._program().mounts
@@ -99,13 +100,13 @@ class CommandAgent(Agent):
         return self._answer(door, ran, recorder, final)
 
     def _job(self, question: Question, spec: ModelSpec, door: Door) -> Job:
-        speaks = spec.provider.protocols(spec)
+        speaks = spec.provider.protocols(spec)  # what its server does best comes first
         return Job(
             prompt_of(question),
             door.model,
             door.url,
             door.token,
-            next(one for one in self.protocols if one in speaks),
+            next(one for one in speaks if one in self.protocols),
             question.task.max_turns if question.task else 1,
             question.max_output,
         )
@@ -146,14 +147,20 @@ class CommandAgent(Agent):
             raise NoAnswerError(f"{self.name} {how} ({_told(ran)})")
         return recorder.answer(last.stop, final)
 
+    def with_needs(self, program: Program) -> Program:
+        """Its program with others that it starts; SettingsError if one of them is missing."""
+        return program
+
     def _program(self) -> Program:
         if self._found is None:
-            self._found = find_program(self.program)
-        if self._found is None:
-            raise self._error(f"{self.program} is not installed", f"Install it: {self.install}")
+            found = find_program(self.program)
+            if found is None:
+                hint = f"Install it: {self.install}"
+                raise self.error(f"{self.program} is not installed", hint)
+            self._found = self.with_needs(found)
         return self._found
 
-    def _error(self, problem: str, hint: str) -> SettingsError:
+    def error(self, problem: str, hint: str) -> SettingsError:
         return SettingsError("agents", problem, hint, value=self.name)
 
     async def close(self) -> None:

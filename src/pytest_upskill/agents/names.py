@@ -15,6 +15,7 @@ _CLASSES: Final = {
     "loop": ("loop", "LoopAgent"),
     "claude": ("clis.claude", "ClaudeCode"),
     "codex": ("clis.codex", "Codex"),
+    "opencode": ("clis.opencode", "OpenCode"),
 }
 
 

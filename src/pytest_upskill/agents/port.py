@@ -191,9 +191,7 @@ class Agent(ABC):
 
     name: str
     memory: int = 50  # megabytes that a trial takes, about
-    protocols: tuple[ProtocolName, ...] = (
-        PROTOCOLS  # it can ask models by, the one it does best first
-    )
+    protocols: tuple[ProtocolName, ...] = PROTOCOLS  # it can ask models by
     skills_folder: str = SKILLS  # where it looks for skills
     bundled: tuple[str, ...] = ()  # skills of its own that can't be switched off
 

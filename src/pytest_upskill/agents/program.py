@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -28,6 +28,15 @@ class Program:
     path: str
     mounts: tuple[Mount, ...] = ()
     folders: tuple[str, ...] = ()  # to be found by name there
+
+    def beside(self, host: str) -> "Program":
+        """The same with another program of the host, which it starts by its name."""
+        if _is_system(os.path.realpath(host)):
+            return self
+        folder = f"{PROGRAMS}/bin"
+        mount = Mount(os.path.realpath(host), f"{folder}/{Path(host).name}")
+        folders = tuple(dict.fromkeys((*self.folders, folder)))
+        return replace(self, mounts=(*self.mounts, mount), folders=folders)
 
 
 def find_program(name: str) -> Program | None:

@@ -59,7 +59,7 @@ PROVIDERS: Final[Providers] = {
             "https://api.openai.com/v1",
             ("OPENAI_BASE_URL", "OPENAI_API_BASE"),  # the second is the older name
             price_list="openai",
-            speaks=("chat", "responses"),
+            speaks=("responses", "chat"),  # in Chat its new models refuse some that agents send
             key_envs=("OPENAI_API_KEY",),
             needs_key=True,
         ),

@@ -151,7 +151,7 @@ class Provider(ABC):
         return True
 
     def protocols(self, spec: ModelSpec) -> tuple[ProtocolName, ...]:  # noqa: ARG002
-        """How agents may ask a model; without a server, the gateway speaks for it."""
+        """How agents may ask a model, best first; without a server, the gateway speaks for it."""
         return PROTOCOLS
 
     def price(self, spec: ModelSpec) -> Price | None:  # noqa: ARG002
