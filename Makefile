@@ -1,6 +1,7 @@
 # make demo        the demo skill on the embedded model
 # make demo-agent  a skill of several files, by our own agent on a scripted model
 # make quick       the unit tests, for the inner loop
+# make agents      the real agents, installed by npm into build/agents, on a scripted model
 # make test        everything that CI runs
 # make corpus      lint, list and collect the skills of every repository in the folder DIR
 #
@@ -17,7 +18,7 @@ UNIT := _util checks engine lint measure models reports results skills stats tri
 # The tests start Python many times, which is faster with compiled modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-agent quick test format lint types layers programs tests wheel corpus bench pictures clean
+.PHONY: demo demo-agent quick test format lint types layers programs tests agents wheel corpus bench pictures clean
 
 demo: $(VENV)/.user
 	$(BIN)/pytest --skill $(DEMO_SKILL) --model local --skill-max-output 120
@@ -30,7 +31,7 @@ demo-agent: $(VENV)/.user
 	  --model scripted:examples/harbour_model.py:answer --skill-no-history -v
 	@echo "A script played the model: this shows how an agent's trial goes, and measures nothing."
 
-test: lint types layers tests wheel
+test: lint types layers tests agents wheel
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format .
@@ -61,9 +62,14 @@ programs:
 
 tests: $(VENV)/.dev programs
 	$(BIN)/python -m coverage erase
-	$(BIN)/python -m coverage run -m pytest -n 3 --dist loadgroup
+	$(BIN)/python -m coverage run -m pytest -n 3 --dist loadgroup --ignore tests/real_agents
 	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report
+
+# Some 3 GB, once; without npm, or for agents that can't be installed, the tests are skipped.
+agents: $(VENV)/.dev programs
+	$(BIN)/python tests/real_agents/install.py
+	$(BIN)/pytest tests/real_agents -n 2
 
 wheel: $(VENV)/.dev
 	rm -rf dist build/wheel-venv
