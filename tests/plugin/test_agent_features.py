@@ -325,7 +325,7 @@ def test_the_header_warns_of_no_sandbox(pytester: pytest.Pytester, server: Loopb
     result = run(pytester, server, "--skill-sandbox", "none")
     result.stdout.fnmatch_lines(
         [
-            "upskill: carried out by loop, sandbox: none",
+            "upskill: carried out by loop 1, sandbox: none",
             "upskill: WARNING: no sandbox: agents can read, change and send all that you can",
         ]
     )

@@ -145,7 +145,16 @@ def test_json_of_a_record_has_every_field() -> None:
     answer = Answer("x", Usage(9, 5, 0, 7), files=files, transcript=turns, activity=done)
     record = graded_record(dataclasses.replace(TRIAL, agent="loop"), answer, ())
     written = record.to_json()
-    of_activity = {"turns", "tool_calls", "activated", "opened", "read", "scripts", "findings"}
+    of_activity = {
+        "turns",
+        "tool_calls",
+        "activated",
+        "opened",
+        "read",
+        "scripts",
+        "findings",
+        "agents",
+    }
     assert of_activity < written.keys()
     assert written.keys() - of_activity == set(names) - {"activity"}
     assert record.usage == answer.usage

@@ -74,6 +74,9 @@ class CommandAgent(Agent):
             problem = f"{self.program} does not tell its version: {error}"
             raise self.error(problem, f"Try {self.program} --version.") from None
 
+    def how_to_install(self, version: str) -> str:
+        return f"{self.install}{'@' if self.install.startswith('npm ') else '=='}{version}"
+
     def mounts(self) -> tuple[Mount, ...]:
         return self._program().mounts
 

@@ -1,13 +1,16 @@
 """Agents by the names that people give, and the models that they can use."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
-from typing import Final, NamedTuple
+from typing import Final
 
-from .._util.texts import guess
-from ..errors import Setting, SettingsError
+from .._util.texts import guess, one_line
+from ..errors import InputError, Setting, SettingsError
 from ..models import ModelSpec
+from ..models.names import PROVIDERS, Providers
 from ..trials.subject import CHAT, Subject
+from .fitting import fits, unfit_agent, unfit_model, unfit_pair
 from .port import Agent
 
 Agents = Mapping[str, Callable[[], Agent]]
@@ -32,19 +35,17 @@ def _made(module: str, name: str) -> Callable[[], Agent]:
 AGENTS: Final[Agents] = {name: _made(*where) for name, where in _CLASSES.items()}
 
 
-class NamedAgent(NamedTuple):
-    """An agent as a person named it: ``claude``, or ``claude@2.1.325`` for just that version."""
-
-    name: str
-    pin: str = ""
-
-
 class Roster:
-    """The agents that there are, each made once for all trials of a run."""
+    """The agents that there are, each made once for all trials of a run, and their versions.
+
+    A version is asked for once: starting a program for it may take seconds.
+    """
 
     def __init__(self, agents: Agents = AGENTS) -> None:
         self._agents = agents
         self._made: dict[str, Agent] = {}
+        self._pins: dict[str, str] = {}
+        self.versions: dict[str, str] = {}  # those that are known
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -56,40 +57,115 @@ class Roster:
             self._made[name] = self._agents[name]()
         return self._made[name]
 
-    def named(self, text: str) -> NamedAgent:
-        """SettingsError if there is no such agent."""
+    def named(self, text: str) -> str:
+        """The name of an agent; ``claude@2.1.325`` is claude at just that version from now on.
+
+        SettingsError if there is no such agent, or if it was to have another version.
+        """
         name, at, pin = text.partition("@")
         known = (CHAT, *self._agents)
         if name not in known:
             hint = f"Choose one of: {', '.join(known)}."
             raise SettingsError("agents", f"no such agent{guess(name, known)}", hint, value=text)
-        if at and (not pin or name in (CHAT, "loop")):
-            hint = "For example: claude@2.1.325." if not pin else "Leave the version out."
-            raise SettingsError("agents", "no version that can be asked for", hint, value=text)
-        return NamedAgent(name, pin)
+        if at and (not pin or name == CHAT):
+            hint = "Leave it out." if pin else "For example: claude@2.1.325."
+            raise SettingsError("agents", "no version to ask for", hint, value=text)
+        if at and self._pins.setdefault(name, pin) != pin:
+            problem = f"{name}@{self._pins[name]} is asked for, too"
+            hint = "One run has one version of an agent: leave one of them out."
+            raise SettingsError("agents", problem, hint, value=text)
+        return name
 
     def subject_of(self, label: str) -> Subject:
         """The agent and model of a node id: ``loop/haiku``, or just a model."""
         agent, slash, model = label.partition("/")
         return Subject(agent, model) if slash and agent in self._agents else Subject(CHAT, label)
 
+    # Versions.
+
+    def version(self, name: str) -> str:
+        """SettingsError if it is not installed, or not at the version that is asked for."""
+        self.find_out([name])
+        return self.versions[name]
+
+    def find_out(self, names: Iterable[str]) -> None:
+        """Ask agents for their versions, at the same time; errors as in ``version``."""
+        unknown = {name: self.agent(name) for name in names if name not in self.versions}
+        if unknown:
+            with ThreadPoolExecutor(len(unknown)) as pool:
+                found = list(pool.map(_version, unknown.values()))
+            self.tell(dict(zip(unknown, found, strict=True)))
+
+    def tell(self, versions: Mapping[str, str], recording: str = "") -> None:
+        """Versions that are known, perhaps of answers that are replayed.
+
+        SettingsError if another one is asked for.
+        """
+        for name, version in versions.items():
+            pin = self._pins.get(name, version)
+            if pin != version:
+                problem, hint = self._other(name, version, pin)
+                if recording:
+                    problem = f"{recording} has answers of {name} {version}"
+                    hint = "Record them again, or leave the version out."
+                raise SettingsError("agents", problem, hint, value=f"{name}@{pin}")
+            self.versions[name] = version
+
+    def _other(self, name: str, version: str, pin: str) -> tuple[str, str]:
+        how = self.agent(name).how_to_install(pin)
+        hint = f"Install it: {how}" if how else "Leave the version out, or ask for this one."
+        return f"{name} {version} is installed" if version else "its version is not known", hint
+
+    # Pairs.
+
     def pairs(
-        self, subjects: Iterable[Subject], specs: Mapping[str, ModelSpec]
+        self,
+        subjects: Iterable[Subject],
+        specs: Mapping[str, ModelSpec],
+        named: Collection[Subject] = (),
+        providers: Providers = PROVIDERS,
     ) -> tuple[list[Subject], list[Subject]]:
         """The pairs of agents and models that fit, and those that don't.
 
-        SettingsError if an agent or a model that was named would not be used at all.
+        InputError if an agent or a model would not be used at all, or if a pair does not fit that
+        was ``named`` as one.
         """
         good, bad = list[Subject](), list[Subject]()
         for one in subjects:
             fit = one.agent == CHAT or fits(self.agent(one.agent), specs[one.model])
             (good if fit else bad).append(one)
         for one in bad:
+            agent, spec = self.agent(one.agent), specs[one.model]
+            if one in named:
+                raise unfit_pair(one.label, agent, spec, providers)
             if one.agent not in {pair.agent for pair in good}:
-                raise SettingsError("agents", "none of the models fits", value=one.agent)
+                models = [specs[pair.model] for pair in bad if pair.agent == one.agent]
+                raise unfit_agent(agent, models, providers)
             if one.model not in {pair.model for pair in good}:
-                raise specs[one.model].error("none of the agents fits")
+                unfit = [pair.agent for pair in bad if pair.model == one.model]
+                raise unfit_model(spec, unfit, map(self.agent, self._agents), (CHAT, "loop"))
         return good, bad
+
+    def require_fit(self, where: str, subject: Subject, spec: ModelSpec) -> None:
+        """InputError if an agent can't ask a model."""
+        if subject.agent != CHAT and not fits(agent := self.agent(subject.agent), spec):
+            raise unfit_pair(where, agent, spec)
+
+
+def _version(agent: Agent) -> str:
+    """What an agent says; InputError if it is broken."""
+    try:
+        agent.require()
+        version: object = agent.version()
+    except InputError:
+        raise
+    except Exception as bug:  # an agent of a conftest.py may raise anything
+        what = one_line(f"{type(bug).__name__}: {bug}", 300)
+        raise InputError(f"agent {agent.name}", f"telling its version raised {what}") from None
+    if isinstance(version, str):
+        return one_line(version, 100)
+    problem = f"its version is {one_line(repr(version), 100)}, not a text"
+    raise InputError(f"agent {agent.name}", problem)
 
 
 def subjects_of(agents: Iterable[str], models: Iterable[str]) -> dict[str, Subject]:
@@ -103,8 +179,3 @@ def subjects_of(agents: Iterable[str], models: Iterable[str]) -> dict[str, Subje
             problem = f"{both} would have the same name"
             raise SettingsError("models", problem, hint, value=subject.label)
     return subjects
-
-
-def fits(agent: Agent, spec: ModelSpec) -> bool:
-    """Whether an agent can ask a model."""
-    return not set(agent.protocols).isdisjoint(spec.provider.protocols(spec))

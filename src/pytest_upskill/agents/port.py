@@ -203,6 +203,10 @@ class Agent(ABC):
     def version(self) -> str:
         """Part of the key of stored answers; SettingsError if it can't be told."""
 
+    def how_to_install(self, version: str) -> str:  # noqa: ARG002
+        """The command that installs a version of it; empty if nobody knows."""
+        return ""
+
     def mounts(self) -> tuple[Mount, ...]:
         """What of the host it needs inside."""
         return ()

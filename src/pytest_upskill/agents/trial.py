@@ -160,8 +160,9 @@ async def _in_sandbox(
     recorder: Recorder,
     start: Start,
 ) -> Answer:
-    assert recorder.question.task
-    room = await workshop.room_of(recorder.question.task)
+    task = recorder.question.task
+    assert task
+    room = await workshop.room_of(task)
     own = [Mount(skill.host, skill.inside) for skill in recorder.skills]
     mounts = (*room.mounts, *agent.mounts(), *own)
     sandbox = await workshop.kind.open(replace(room, mounts=mounts))
@@ -180,7 +181,8 @@ async def _in_sandbox(
     finally:
         await closed(sandbox)
     activity = answer.activity or Activity()
-    activity = replace(activity, findings=(*activity.findings, *left.findings))
+    findings, by = (*activity.findings, *left.findings), (task.agent, task.version)
+    activity = replace(activity, findings=findings, agents=(by,))
     return replace(answer, files=left.files, workspace=left.workspace, activity=activity)
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -112,12 +112,27 @@ def _read(file: Path, setting: str) -> Iterator[tuple[str, Answer, str]]:
             ) from None
 
 
+def recorded_versions(answers: Iterable[Answer]) -> list[tuple[str, str]]:
+    """The agents of recorded answers and their versions, in order."""
+    done = (answer.activity for answer in answers)
+    return list(dict.fromkeys(pair for one in done if one for pair in one.agents))
+
+
 class ReplayedAnswers(KnownAnswers):
-    """The answers of a recording and nothing else: a question that it lacks is an error."""
+    """The answers of a recording and nothing else: a question that it lacks is an error.
+
+    They may be of several versions of an agent, if some were recorded again.
+    """
 
     def __init__(self, answers: Mapping[str, Answer], file: str, how_to_record: str) -> None:
         self._answers = answers
+        self._versions = recorded_versions(answers.values())
         self._missing = NoAnswer(f"this question is not in {file}. Record it: {how_to_record}")
 
     def get(self, question: Question) -> Reply | None:
-        return self._answers.get(question.key, self._missing)
+        asked = [question]
+        if task := question.task:
+            versions = (version for name, version in self._versions if name == task.agent)
+            asked += [replace(question, task=replace(task, version=one)) for one in versions]
+        found = (self._answers[one.key] for one in asked if one.key in self._answers)
+        return next(found, self._missing)

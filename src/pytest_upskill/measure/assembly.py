@@ -11,7 +11,7 @@ from ..agents.names import Roster
 from ..engine.agent_jobs import Trials
 from ..engine.budget import Budget
 from ..engine.engine import Engine
-from ..engine.recording import ReplayedAnswers, load_recording
+from ..engine.recording import ReplayedAnswers, load_recording, recorded_versions
 from ..engine.store import FILE_NAME, FOLDER, KnownAnswers, Store, StoredAnswers
 from ..errors import Setting, SettingsError, Spell, Text, shown
 from ..models import Model, ModelSpec
@@ -145,7 +145,10 @@ class Assembly:
         self, settings: Settings, root: Path, notify: Callable[[str], None], how_to_record: str
     ) -> KnownAnswers:
         if file := settings.replay_file:
-            return ReplayedAnswers(load_recording(file), shown(file), how_to_record)
+            recorded = load_recording(file)
+            for pair in recorded_versions(recorded.values()):
+                self.roster.tell(dict([pair]), shown(file))
+            return ReplayedAnswers(recorded, shown(file), how_to_record)
         identities = {name: spec.provider.identity(spec) for name, spec in self.specs.items()}
         stored = root / FOLDER / FILE_NAME
         return StoredAnswers(

@@ -7,6 +7,7 @@ from typing import Any, Final
 import pytest
 
 from .._util.texts import counted, dollars, harmless, one_line, printed
+from ..agents.names import Roster
 from ..engine.budget import Unanswered
 from ..errors import InputError, shown
 from ..models import ModelSpec
@@ -32,6 +33,7 @@ from ..skills.search import left_out_lines
 from ..skills.skill import estimated_tokens
 from ..trials.plan import SkillInfo
 from ..trials.records import load_records
+from ..trials.subject import CHAT
 from .outcomes import RECORDS_PROPERTY
 from .paths import COMMAND_FOR_CASES, Selected, SkillSource
 
@@ -126,12 +128,26 @@ def header_lines(
     return [*lines, *(f"upskill: {line}" for line in left_out_lines(selected.left_out))]
 
 
-def agent_lines(agents: Sequence[str], sandbox: str, others: Sequence[str]) -> list[str]:
+def agent_lines(
+    agents: Sequence[str], roster: Roster, sandbox: str, others: Sequence[str]
+) -> list[str]:
     """Who carries out the cases, where, and with which other skills."""
     where = f", sandbox: {sandbox}" if sandbox else ""
-    lines = [f"upskill: carried out by {', '.join(agents)}{where}"]
+    versions = roster.versions
+    named = [harmless(f"{agent} {versions.get(agent, '')}".rstrip()) for agent in agents]
+    lines = [f"upskill: carried out by {', '.join(named)}{where}"]
+    for agent in agents:
+        if agent != CHAT and (bundled := roster.agent(agent).bundled):
+            own = one_line(", ".join(bundled), 200)
+            lines.append(f"upskill: {agent} has skills of its own in all arms: {own}")
     lines += [_NO_SANDBOX] if sandbox == "none" else []
     return [*lines, *([f"upskill: with other skills: {', '.join(others)}"] if others else [])]
+
+
+def unfit_lines(pairs: Sequence[str], *, verbose: bool) -> list[str]:
+    """The pairs of agents and models that are left out."""
+    names = _few(pairs, verbose=verbose)
+    return [f"upskill: left out, as they don't fit: {names}"] if pairs else []
 
 
 def _skills(selected: Selected, verbose: bool) -> str:

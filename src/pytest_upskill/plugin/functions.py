@@ -158,6 +158,7 @@ class Asker:
         trial, settings = self._trial, self._run.settings
         model = Subject.of(trial.agent, trial.model).model
         try:
+            self._run.require_fit(agent, model)
             outfit = self._run.outfit_of(agent, self._skill)
             if outfit:
                 require_allowed({self.info.name: [self._needs]}, settings)

@@ -5,6 +5,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from ..checks import TAKEN, Kind, function_kind
 from ..errors import InputError, ModelError, shown
 from ..models import Model, ModelSpec, Provider
 from ..models.names import ALIASES, PROVIDERS
-from ..models.port import ModelName
+from ..models.port import PROTOCOLS, ModelName
 from ..results.run import RunResults
 from ..skills.case import Case
 from ..skills.skill import Skill
@@ -128,8 +129,27 @@ def agents(config: pytest.Config) -> dict[str, Callable[[], Agent]]:
                 raise InputError(_AGENTS, f"{name!r} is taken", "Choose another name.")
             if not callable(source):
                 raise _returned(_AGENTS, {name: source}, wanted)
-            found[name] = source
+            found[name] = partial(_agent, name, source)
     return found
+
+
+def _agent(name: str, make: Callable[[], object]) -> Agent:
+    """An agent of pytest_upskill_agents, made and checked."""
+    where = f"{_AGENTS}: {name!r}"
+    try:
+        agent = make()
+    except Exception as error:
+        what = one_line(f"{type(error).__name__}: {error}", 300)
+        raise InputError(_place(error), f"{where} raised {what}") from None
+    if not isinstance(agent, Agent):
+        problem = f"made {one_line(repr(agent), 100)}, not an agent"
+        raise InputError(where, problem, "Subclass pytest_upskill.CommandAgent.")
+    spoken: object = agent.protocols
+    if not isinstance(spoken, tuple) or not spoken or not set(spoken) <= set(PROTOCOLS):
+        problem = f"speaks {one_line(repr(spoken), 100)}"
+        raise InputError(where, problem, f"Set protocols to a tuple of: {', '.join(PROTOCOLS)}.")
+    agent.name = name
+    return agent
 
 
 def _provider(name: str, source: object) -> Provider:

@@ -7,7 +7,6 @@ from posixpath import normpath
 from typing import Any, Final
 
 from .._util.files import resolved
-from ..agents.names import Roster
 from ..errors import InputError, Setting, SettingsError, SkillError, shown
 from ..settings import Settings
 from ..skills.case import Case, find_cases, load_cases
@@ -26,9 +25,9 @@ _DEEPEST: Final = 20  # that files are looked for in checks
 class Outfits:
     """The outfits of a run, each made once."""
 
-    def __init__(self, settings: Callable[[], Settings], roster: Callable[[], Roster]) -> None:
+    def __init__(self, settings: Callable[[], Settings], version_of: Callable[[str], str]) -> None:
         self._settings = settings
-        self._roster = roster
+        self._version_of = version_of
         self._made: dict[tuple[str, Path, tuple[str, ...]], Outfit] = {}
 
     @cached_property
@@ -48,7 +47,7 @@ class Outfits:
         key = agent, skill.file, without
         if key not in self._made:
             self.require_apart([skill.file])
-            version = self._roster().agent(agent).version()
+            version = self._version_of(agent)
             self._made[key] = Outfit.of(
                 agent, version, skill, self._settings(), self._others, without
             )

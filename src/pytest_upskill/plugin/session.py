@@ -66,6 +66,7 @@ from .status_line import Tally
 _NO_SKILL = (
     "upskill: no skill tested: add --skill PATH, or mark a test with @pytest.mark.skill(PATH)"
 )
+_VERSIONS = "upskill_versions"  # of agents, that xdist workers are told
 _LONGEST_LINE = 100  # of a file that a warning is about
 _COLLECTION_FAILED = "not asked: collection failed. Fix it, or add --continue-on-collection-errors"
 
@@ -95,7 +96,7 @@ class UpskillRun:
         self.subjects = {}
         self.model_ids = {}
         self.usual = ()
-        self._outfits = Outfits(lambda: self.settings, lambda: self._models.roster)
+        self._outfits = Outfits(lambda: self.settings, self._version_of)
         self._unfit: list[Subject] = []  # pairs that are left out
         self._sandbox = ""  # its name, if agents will run
         self._asking = Asking(config, None, self._begin)
@@ -145,7 +146,8 @@ class UpskillRun:
     def _name_subjects(self) -> None:
         """Use agents and models of node ids for these alone, and the usual ones for all else."""
         roster = Roster({**AGENTS, **hooks.agents(self._config)})
-        agents = [roster.named(text).name for text in self.settings.agents]
+        agents = dict.fromkeys(map(roster.named, self.settings.agents))
+        roster.tell(getattr(self._config, "workerinput", {}).get(_VERSIONS, {}))
         models, selected = self.settings.models, self._selected
         if selected.labels:
             if selected.on_usual_models:
@@ -164,7 +166,7 @@ class UpskillRun:
         providers = {**PROVIDERS, **hooks.providers(self._config)}
         self._models = Assembly(parse_prices(self.settings.prices), providers, roster)
         self._specs = self._models.add_models(self.settings)
-        fit, self._unfit = roster.pairs(self.subjects.values(), self._specs)
+        fit, self._unfit = roster.pairs(self.subjects.values(), self._specs, named, providers)
         self.subjects = {subject.label: subject for subject in fit}
         usual = {label: subject for label, subject in usual.items() if subject in fit}
         self.model_ids = {
@@ -204,8 +206,7 @@ class UpskillRun:
             with_agents = [one.model for one in self.subjects.values() if one.agent != CHAT]
             self._models.require_tools(with_agents)
             self._models.require(display.download_bar(self._config))
-            for agent in {one.agent for one in self.subjects.values()} - {CHAT}:
-                self._models.roster.agent(agent).require()
+            self._models.roster.find_out(self._agents)
             if with_agents:
                 self._sandbox = prepare(self._selected.sources, self.settings, self._tell)
         self._models.require_prices(self.settings.max_cost)
@@ -227,12 +228,17 @@ class UpskillRun:
         lines = display.header_lines(
             self._selected, self._specs, self._judges, self.settings, verbose=verbose
         )
-        agents = {subject.agent: None for subject in self.subjects.values()}
         unused = flags_of_agents(self._config)
-        if agents.keys() == {CHAT} and unused and sources:
+        if not self._agents and unused and sources:
             lines.append(f"upskill: {', '.join(unused)}: only for agents (--skill-agent loop)")
-        if agents.keys() != {CHAT}:
-            lines += display.agent_lines(list(agents), self._sandbox, self._outfits.others)
+        if self._agents:
+            lines += display.agent_lines(
+                list(dict.fromkeys(one.agent for one in self.subjects.values())),
+                self._models.roster,
+                self._sandbox,
+                self._outfits.others,
+            )
+            lines += display.unfit_lines([one.label for one in self._unfit], verbose=verbose)
         if sources:
             lines += display.score_lines(sources, self.settings.score)
             lines += display.reference_lines(sources, self.settings)
@@ -243,6 +249,7 @@ class UpskillRun:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: object) -> None:
         self._asking.send_link(node)
+        node.workerinput[_VERSIONS] = self._models.roster.versions  # type: ignore[attr-defined]
         display.send_screen(self._config, node)
 
     # Collecting.
@@ -384,7 +391,30 @@ class UpskillRun:
     def outfit_of(
         self, agent: str, skill: Skill, cases: Sequence[Case] | None = None
     ) -> Outfit | None:
-        return self._outfits.of(self._models.roster.named(agent).name, skill, cases)
+        return self._outfits.of(self._models.roster.named(agent), skill, cases)
+
+    def require_fit(self, agent: str, model: str) -> None:
+        roster = self._models.roster
+        subject = Subject(roster.named(agent), model)
+        roster.require_fit(f'ask(agent="{agent}")', subject, self._models.specs[model])
+
+    def _version_of(self, agent: str) -> str:
+        """Of an agent; empty if nobody needs to know, as nothing is asked."""
+        roster = self._models.roster
+        if not self.asks:
+            return ""
+        try:
+            return roster.version(agent)
+        except InputError:
+            if self.settings.replay_file is None:
+                raise
+            return ""  # it need not be installed, and the recording has no answer of it
+
+    @property
+    def _agents(self) -> list[str]:
+        """The agents of the run, without chat, which is none."""
+        found = dict.fromkeys(subject.agent for subject in self.subjects.values())
+        return [agent for agent in found if agent != CHAT]
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         return self._asking.ask(questions)

@@ -20,13 +20,15 @@ class Activity:
     read: tuple[str, ...] = ()  # other files of the tested skill that it saw, relative to it
     scripts: tuple[str, ...] = ()  # files of the tested skill that it ran
     findings: tuple[str, ...] = ()  # what was refused or left out, in words
+    agents: tuple[tuple[str, str], ...] = ()  # who did it: names and versions
 
     def without_keys(self) -> "Activity":
         lists: Any = {name: tuple(map(without_keys, getattr(self, name))) for name in _LISTS}
         return replace(self, **lists)
 
     def to_json(self) -> dict[str, Any]:
-        return {**vars(self), **{name: list(getattr(self, name)) for name in _LISTS}}
+        lists = {name: list(getattr(self, name)) for name in _LISTS}
+        return {**vars(self), **lists, "agents": dict(self.agents)}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Activity":
@@ -35,7 +37,9 @@ class Activity:
         if type(turns) is not int or type(calls) is not int or activated not in (True, False, None):
             raise ValueError("turns and tool_calls must be whole numbers")
         lists = {name: tuple(str(one) for one in data.get(name, ())) for name in _LISTS}
-        return cls(turns, calls, activated, **lists)
+        agents = dict(data.get("agents", {}))
+        known = tuple((str(name), str(version)) for name, version in agents.items())
+        return cls(turns, calls, activated, **lists, agents=known)
 
 
 def joined_activity(activities: Sequence[Activity | None]) -> Activity | None:
@@ -53,4 +57,5 @@ def joined_activity(activities: Sequence[Activity | None]) -> Activity | None:
         sum(one.tool_calls for one in known),
         any(activated) if activated else None,
         **lists,
+        agents=tuple(dict.fromkeys(pair for one in known for pair in one.agents)),
     )

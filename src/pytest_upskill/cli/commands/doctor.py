@@ -135,7 +135,7 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
 def _agents(names: list[str]) -> list[Agent]:
     """The agents of these names, or all; SettingsError if there is none of a name."""
     roster = Roster()
-    wanted = dict.fromkeys(roster.named(name).name for name in names) or roster.names
+    wanted = dict.fromkeys(map(roster.named, names)) or roster.names
     return [roster.agent(name) for name in wanted if name != CHAT]
 
 
