@@ -69,10 +69,14 @@ class CommandAgent(Agent):
     def version(self) -> str:
         program = self._program()
         try:
-            return version_of(program.host)
+            return version_of(program.host, self.cache())
         except ValueError as error:
             problem = f"{self.program} does not tell its version: {error}"
             raise self.error(problem, f"Try {self.program} --version.") from None
+
+    def cache(self) -> str:
+        """A folder of the host for what it unpacks when it is first started; none by default."""
+        return ""
 
     def how_to_install(self, version: str) -> str:
         return f"{self.install}{'@' if self.install.startswith('npm ') else '=='}{version}"

@@ -19,6 +19,8 @@ _CLASSES: Final = {
     "claude": ("clis.claude", "ClaudeCode"),
     "codex": ("clis.codex", "Codex"),
     "opencode": ("clis.opencode", "OpenCode"),
+    "copilot": ("clis.copilot", "Copilot"),
+    "qwen": ("clis.qwen", "QwenCode"),
 }
 
 

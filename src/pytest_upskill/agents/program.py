@@ -84,16 +84,19 @@ def _interpreter(program: str) -> str | None:
 
 
 @functools.cache
-def version_of(program: str, *arguments: str) -> str:
+def version_of(program: str, cache: str = "") -> str:
     """The version that a program tells of itself; ValueError with what it says instead.
 
-    It is asked outside of a sandbox, but finds nothing of the user's.
+    It is asked outside of a sandbox, but finds nothing of the user's. ``cache`` is a folder for
+    what it unpacks or downloads at its start, if that is to be kept.
     """
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
         env = {"PATH": os.environ.get("PATH", ""), "HOME": home, "LANG": "C.UTF-8"}
+        if cache:
+            env["XDG_CACHE_HOME"] = cache
         try:
             ran = subprocess.run(
-                [program, *(arguments or ("--version",))],
+                [program, "--version"],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

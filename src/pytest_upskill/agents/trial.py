@@ -164,7 +164,7 @@ async def _in_sandbox(
     assert task
     room = await workshop.room_of(task)
     own = [Mount(skill.host, skill.inside) for skill in recorder.skills]
-    mounts = (*room.mounts, *agent.mounts(), *own)
+    mounts = (*room.mounts, *await asyncio.to_thread(agent.mounts), *own)
     sandbox = await workshop.kind.open(replace(room, mounts=mounts))
     try:
         async with asyncio.timeout(_COLLECTING):

@@ -22,7 +22,7 @@ _PACKAGES: Final[Mapping[ProtocolName, str]] = {
 class OpenCode(CommandAgent):
     name = "opencode"
     program = "opencode"
-    install = "npm install -g opencode-ai @vscode/ripgrep"
+    install = "npm install -g @vscode/ripgrep opencode-ai"
     protocols = ("chat", "messages", "responses")
     memory = 700
 
