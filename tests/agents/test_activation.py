@@ -291,6 +291,18 @@ def test_scripts_that_a_command_runs(command: str, ran: str, tmp_path: Path) -> 
     assert run_by(skill, command) == ran
 
 
+def test_a_command_may_stand_in_a_program(tmp_path: Path) -> None:
+    """As Codex has some models call tools."""
+    recorder = recorder_for(installed(tmp_path))
+    program = (
+        'const r = await tools.exec_command({cmd: "cd /skills/gate &&\\n'
+        './scripts/open.sh \\"1\\"", workdir: "/"}); text(r.output)'
+    )
+    recorder.reply("", "", [ToolCall("1", "exec", program)], Usage(), None)
+    recorder.result("1", "ok", failed=False)
+    assert recorder.activity.scripts == ("scripts/open.sh",)
+
+
 def test_a_command_may_be_a_list(tmp_path: Path) -> None:
     skill = installed(tmp_path)
     recorder = recorder_for(skill)

@@ -45,6 +45,10 @@ _NOT_STARTED: Final = re.compile(
     r"|can't open file '([^']+)'|Cannot find module '([^']+)'",
     re.M,
 )
+_LITERAL: Final = re.compile(
+    r"""\b(?:cmd|command)["']?\s*:\s*(["'`])((?:\\.|(?!\1)[^\\])*)\1""", re.S
+)
+_ESCAPED: Final = {"n": "\n", "t": "\t"}
 _SHELL_TOOL: Final = re.compile(r"bash|shell|exec|terminal|command|run", re.I)
 _HEREDOC: Final = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1")
 _SINGLE_QUOTED: Final = re.compile(r"'[^']*'")
@@ -201,7 +205,7 @@ def _commands_of(call: ToolCall) -> list[tuple[str, str]]:
     try:
         arguments = json.loads(call.arguments)
     except (ValueError, RecursionError):
-        return []
+        return [(WORKSPACE, line) for line in _commands_in_code(call.arguments[:_LONGEST])]
     if not isinstance(arguments, dict):
         return []
     given = next((arguments[key] for key in _FOLDER_KEYS if key in arguments), None)
@@ -209,6 +213,14 @@ def _commands_of(call: ToolCall) -> list[tuple[str, str]]:
     keys = arguments if _SHELL_TOOL.search(call.name) else _COMMAND_KEYS
     lines = (_line(arguments.get(key)) for key in keys)
     return [(folder, line) for line in lines if line]
+
+
+def _commands_in_code(code: str) -> list[str]:
+    """The command lines in a program that calls tools: ``tools.exec_command({cmd: "…"})``."""
+    return [
+        re.sub(r"\\(.)", lambda one: _ESCAPED.get(one[1], one[1]), literal, flags=re.S)
+        for _, literal in _LITERAL.findall(code)
+    ]
 
 
 def _not_started(output: str) -> set[str]:

@@ -314,6 +314,29 @@ def test_a_request_has_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
     at_a_door(test)
 
 
+@pytest.mark.parametrize(
+    ("encoding", "status", "finding"),
+    [
+        ("identity", 200, ()),
+        ("deflate", 400, ("sent a body that can't be read",)),
+        ("zstd", 415, ("sent a body in zstd",)),
+        ("br", 415, ("sent a body in br",)),
+        ("gzip, zstd", 415, ("sent a body in gzip, zstd",)),
+    ],
+)
+def test_a_body_in_another_encoding_is_refused_with_the_reason(
+    encoding: str, status: int, finding: tuple[str, ...]
+) -> None:
+    async def test(opened: Opened) -> None:
+        more = f"Content-Encoding: {encoding}\r\n"
+        answered, text = await raw(opened, request(opened, body=GOOD, more=more))
+        assert answered == status
+        assert status != 415 or f"a body in {encoding} can't be read here" in text.decode()
+        assert opened.findings == finding
+
+    at_a_door(test)
+
+
 def test_a_thousand_connections_take_few_descriptors() -> None:
     """Other doors, and the engine, need some too."""
 

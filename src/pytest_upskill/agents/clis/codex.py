@@ -47,7 +47,7 @@ class Codex(CommandAgent):
         model = json.dumps(job.model, ensure_ascii=False)  # as TOML has it, too
         config = _CONFIG.format(model=model, url=json.dumps(f"{job.url}/v1"))
         arguments = [
-            *("exec", "--json", "--skip-git-repo-check", "--ephemeral", "--ignore-rules"),
+            *("exec", "--json", "--skip-git-repo-check", "--ignore-rules"),
             "--dangerously-bypass-approvals-and-sandbox",
         ]
         for feature in _OFF:

@@ -125,7 +125,7 @@ class Exchange:
     async def _ask(self, model: Model) -> Answer:
         """Ask a model that has no server, such as a script, and write what its server would."""
         answer = await model.ask(self.question.without_keys())
-        body = self._protocol.written(answer, self.asked.model)
+        body = self._protocol.written(answer, self.asked)
         self.said = self._protocol.said(body)
         if self.asked.stream:
             self.parts.put_nowait(Head(200, {"content-type": _EVENTS}))

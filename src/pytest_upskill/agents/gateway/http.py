@@ -1,9 +1,11 @@
 """What the doors need of HTTP, without knowing trials or protocols."""
 
 import asyncio
+import zlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..._util.texts import one_line
 from .exchange import Exchange, Head
 
 if TYPE_CHECKING:
@@ -41,19 +43,30 @@ async def read(request: "BaseRequest", most: int, seconds: float) -> bytes:
 
     if (request.content_length or 0) > most:
         raise Refusal(413, "the request is too large", "sent a request that is too large")
-    data = bytearray()
+    data, unpack = bytearray(), _unpacker(request.headers.get("Content-Encoding", ""))
     try:
         async with asyncio.timeout(seconds):
             async for part in request.content.iter_any():
-                data += part
+                data += unpack.decompress(part, most + 1 - len(data)) if unpack else part
                 if len(data) > most:
                     finding = "sent a request that is too large"
                     raise Refusal(413, "the request is too large", finding)
     except TimeoutError:
         raise Refusal(408, "the request did not arrive in time") from None
-    except (web.RequestPayloadError, ClientPayloadError):
-        raise Refusal(400, "the body can't be read") from None
+    except (web.RequestPayloadError, ClientPayloadError, zlib.error):
+        raise Refusal(400, "the body can't be read", "sent a body that can't be read") from None
     return bytes(data)
+
+
+def _unpacker(encoding: str) -> "zlib._Decompress | None":
+    encoding = encoding.strip().lower()
+    if encoding in ("", "identity"):
+        return None
+    if encoding in ("gzip", "x-gzip", "deflate"):
+        return zlib.decompressobj(zlib.MAX_WBITS | 32)  # it sees which of them
+    name = one_line(encoding, 40)
+    problem = f"a body in {name} can't be read here; send it as it is, or in gzip"
+    raise Refusal(415, problem, f"sent a body in {name}")
 
 
 def answer(

@@ -114,13 +114,12 @@ class Record:
         for one in self.kept:
             if one.said is None:
                 continue  # it never ended
+            results = [item for item in one.news if item.kind == "result"]
             if one.helps:
                 helpers.append(one.said.usage)
-                continue
-            if one.system:
+            elif one.system:
                 recorder.system(one.system)
-            results = [item for item in one.news if item.kind == "result"]
-            for item in one.news:
+            for item in results if one.helps else one.news:  # a summary is of results, too
                 if item.kind == "result":
                     alone = one.after if len(results) == 1 else None
                     recorder.result(item.call, item.text, item.failed, alone)
@@ -128,6 +127,8 @@ class Record:
                     recorder.system(item.text)
                 else:
                     recorder.message("assistant" if item.kind == "assistant" else "user", item.text)
+            if one.helps:
+                continue
             said = one.said
             recorder.reply(said.thinking, said.text, said.calls, said.usage, one.seconds)
             if one.thread == self.main and not said.calls:
@@ -139,25 +140,40 @@ class Record:
     @property
     def last(self) -> Said | None:
         """The last reply of the conversation."""
-        said = [one.said for one in self.kept if one.said and one.thread == self.main]
+        said = [
+            one.said for one in self.kept if one.said and one.thread == self.main and not one.helps
+        ]
         return said[-1] if said else None
 
     def _thread_of(self, asked: Asked) -> str:
         """Which conversation a request belongs to."""
+        beside = not asked.tools and not self._goes_on(asked)
+        if asked.thread:
+            thread = digest(asked.thread, "beside" if beside else "")[:16]
+            self._goes_on_from_summary(asked, thread)
+            return thread
         if asked.follows in self._ids:
             return self._ids[asked.follows]
         for item in reversed(asked.items):
             if item.call in self._calls:
                 return self._calls[item.call]
+        if self._goes_on_from_summary(asked, self.main):
+            return self.main
         first = next((item.text for item in asked.items if item.kind == "user"), "")
-        for one in reversed(self.kept):  # a summary that the conversation goes on from
-            if one.thread != self.main or one.said is None or one.said.calls:
-                continue
-            summary = one.said.text.strip()
-            if asked.tools and len(summary) >= _SUMMARY and summary in first:
-                one.helps = True
-                return self.main
         return digest(first[:_SHARED], "tools" if asked.tools else "")[:16]
+
+    def _goes_on_from_summary(self, asked: Asked, thread: str) -> bool:
+        """Whether a user is said to say what a reply of this thread said: that was a summary."""
+        if not asked.tools:
+            return False
+        told = [item.text for item in asked.items if item.kind == "user"]
+        for one in reversed(self.kept):
+            if one.thread == thread and one.said and not one.said.calls:
+                summary = one.said.text.strip()
+                if len(summary) >= _SUMMARY and any(summary in text for text in told):
+                    one.helps = True
+                    return True
+        return False
 
     def _goes_on(self, asked: Asked) -> bool:
         """Whether a request goes on from a reply of this trial."""

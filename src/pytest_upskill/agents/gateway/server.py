@@ -47,6 +47,7 @@ class Gateway:
             logger=_SILENT,
             keepalive_timeout=_IDLE,
             lingering_time=0,
+            auto_decompress=False,  # or it would refuse what it can't unpack without our knowledge
         )
 
         def connect() -> asyncio.Protocol:

@@ -67,7 +67,7 @@ class Chat(Protocol):
     def reading(self) -> Reading:
         return _Reading()
 
-    def written(self, answer: Answer, model: str) -> Body:
+    def written(self, answer: Answer, request: Asked) -> Body:
         message: Body = {"role": "assistant", "content": answer.text or None}
         if answer.calls:
             message["tool_calls"] = [
@@ -84,7 +84,7 @@ class Chat(Protocol):
             "id": f"chatcmpl-{token_hex(8)}",
             "object": "chat.completion",
             "created": 0,
-            "model": model,
+            "model": request.model,
             "choices": [{"index": 0, "message": message, "finish_reason": stop}],
             "usage": {
                 "prompt_tokens": asked,

@@ -62,7 +62,7 @@ class Messages(Protocol):
     def reading(self) -> Reading:
         return _Reading()
 
-    def written(self, answer: Answer, model: str) -> Body:
+    def written(self, answer: Answer, request: Asked) -> Body:
         blocks: list[Body] = [{"type": "text", "text": answer.text}] if answer.text else []
         blocks += [
             {
@@ -79,7 +79,7 @@ class Messages(Protocol):
             "id": f"msg_{token_hex(8)}",
             "type": "message",
             "role": "assistant",
-            "model": model,
+            "model": request.model,
             "content": blocks,
             "stop_reason": "tool_use" if answer.calls else _STOPPED.get(answer.stop, "end_turn"),
             "stop_sequence": None,

@@ -41,6 +41,8 @@ class Asked:
     max_output: int | None
     stream: bool
     follows: str = ""  # the id of the reply that it goes on from, if the server keeps replies
+    thread: str = ""  # what the agent calls this conversation, if it does
+    free_form: frozenset[str] = frozenset()  # the names of tools that take a text, not JSON
 
 
 @dataclass(frozen=True)
@@ -84,8 +86,8 @@ class Protocol(ABC):
     def reading(self) -> Reading: ...
 
     @abstractmethod
-    def written(self, answer: Answer, model: str) -> Body:
-        """The reply that a server would send with this answer."""
+    def written(self, answer: Answer, request: Asked) -> Body:
+        """The reply that a server would send with this answer to a request."""
 
     @abstractmethod
     def events(self, body: Body) -> Iterator[Body]:
@@ -113,16 +115,10 @@ class Protocol(ABC):
         for key in _REACHING_KEYS:
             if body.pop(key, None):
                 yield key
-        tools = body.get("tools")
-        if not isinstance(tools, list):
-            return
-        reaching = [tool for tool in tools if _reaches(tool)]
-        if not reaching:
-            return
-        yield from {str(tool["type"]): None for tool in reaching}
-        body["tools"] = [tool for tool in tools if not _reaches(tool)]
+        found = [kind for place in (body, *dicts(body.get("input"))) for kind in _take_out(place)]
+        yield from dict.fromkeys(found)
         choice = body.get("tool_choice")
-        if not body["tools"]:
+        if found and body.get("tools") == []:
             del body["tools"]
             body.pop("tool_choice", None)
         elif isinstance(choice, dict) and _reaches(choice):
@@ -139,6 +135,19 @@ _REACHING_TOOLS: Final = (
     *("web_search", "web_fetch", "code_execution", "code_interpreter", "file_search", "mcp"),
     *("image_generation", "openrouter:"),
 )
+
+
+def _take_out(place: Body, depth: int = 5) -> Iterator[str]:
+    """Tools that reach, also in tools of tools; yields their kinds."""
+    tools = place.get("tools")
+    if not isinstance(tools, list) or not depth:
+        return
+    reaching = [tool for tool in tools if _reaches(tool)]
+    if reaching:
+        place["tools"] = [tool for tool in tools if not _reaches(tool)]
+        yield from (str(tool["type"]) for tool in reaching)
+    for tool in dicts(place["tools"]):
+        yield from _take_out(tool, depth - 1)
 
 
 def _reaches(tool: object) -> bool:

@@ -23,6 +23,7 @@ from .protocol import (
 )
 
 _STOPS: Final = {"max_output_tokens": "length", "content_filter": "refusal"}
+_NO_SPACE: Final = "functions"  # the group of the tools that are in none
 _ENDS: Final = ("response.completed", "response.incomplete", "response.failed")
 
 
@@ -36,6 +37,8 @@ class Responses(Protocol):
         if isinstance(asked, str):
             asked = [{"role": "user", "content": asked}]
         items = dicts(asked)
+        tools = [(name, tool) for place in (body, *items) for name, tool in _tools_in(place)]
+        metadata = body.get("client_metadata")
         system = [text_of(body.get("instructions"))]
         system += [texts_in(one.get("content")) for one in items if _is_system(one)]
         return Asked(
@@ -43,16 +46,14 @@ class Responses(Protocol):
             "\n\n".join(filter(None, system)),
             tuple(part for one in items if not _is_system(one) for part in _items(one)),
             tuple(
-                tool_of(
-                    tool.get("name") or tool.get("type"),
-                    tool.get("description"),
-                    tool.get("parameters") or tool.get("tools") or tool.get("format"),
-                )
-                for tool in dicts(body.get("tools"))
+                tool_of(name, tool.get("description"), tool.get("parameters") or tool.get("format"))
+                for name, tool in tools
             ),
             limit_of(body, "max_output_tokens"),
             body.get("stream") is True,
             text_of(body.get("previous_response_id")),
+            text_of(metadata.get("thread_id")) if isinstance(metadata, dict) else "",
+            frozenset(name for name, tool in tools if tool.get("type") == "custom"),
         )
 
     def said(self, body: Body) -> Said:
@@ -84,16 +85,13 @@ class Responses(Protocol):
     def reading(self) -> Reading:
         return _Reading()
 
-    def written(self, answer: Answer, model: str) -> Body:
+    def written(self, answer: Answer, request: Asked) -> Body:
         output = list[Body]()
         if answer.text:
             part: Body = {"type": "output_text", "text": answer.text, "annotations": []}
             message = {"type": "message", "id": f"msg_{token_hex(8)}", "role": "assistant"}
             output.append({**message, "status": "completed", "content": [part]})
-        for call in answer.calls:
-            made = {"type": "function_call", "id": f"fc_{token_hex(8)}", "call_id": call.id}
-            made |= {"name": call.name, "arguments": call.arguments, "status": "completed"}
-            output.append(made)
+        output += [_written_call(call, call.name in request.free_form) for call in answer.calls]
         usage, cut = answer.usage, answer.stop == "length"
         return {
             "id": f"resp_{token_hex(8)}",
@@ -102,7 +100,7 @@ class Responses(Protocol):
             "status": "incomplete" if cut else "completed",
             "incomplete_details": {"reason": "max_output_tokens"} if cut else None,
             "error": None,
-            "model": model,
+            "model": request.model,
             "output": output,
             "parallel_tool_calls": True,
             "tool_choice": "auto",
@@ -128,15 +126,24 @@ class Responses(Protocol):
             }
 
 
+# What of an item comes in parts, and the names of the events that bring them.
+_PARTS: Final = {
+    "message": ("content", ""),
+    "function_call": ("arguments", "response.function_call_arguments"),
+    "custom_tool_call": ("input", "response.custom_tool_call_input"),
+}
+
+
 def _events(body: Body) -> Iterator[Body]:
     begun = {**body, "status": "in_progress", "output": [], "usage": None}
     yield {"type": "response.created", "response": begun}
     for index, item in enumerate(body["output"]):
         place = {"output_index": index, "item_id": item["id"]}
-        empty: Body = {"content": []} if item["type"] == "message" else {"arguments": ""}
-        added = {**item, "status": "in_progress", **empty}
+        kind = item["type"]
+        key, event = _PARTS[kind]
+        added = {**item, "status": "in_progress", key: [] if kind == "message" else ""}
         yield {"type": "response.output_item.added", "output_index": index, "item": added}
-        if item["type"] == "message":
+        if kind == "message":
             (part,) = item["content"]
             place["content_index"] = 0
             started = {**part, "text": ""}
@@ -146,10 +153,8 @@ def _events(body: Body) -> Iterator[Body]:
             yield {"type": "response.output_text.done", **told, "text": part["text"]}
             yield {"type": "response.content_part.done", **place, "part": part}
         else:
-            written = item["arguments"]
-            yield {"type": "response.function_call_arguments.delta", **place, "delta": written}
-            done = {**place, "name": item["name"], "arguments": written}
-            yield {"type": "response.function_call_arguments.done", **done}
+            yield {"type": f"{event}.delta", **place, "delta": item[key]}
+            yield {"type": f"{event}.done", **place, "name": item["name"], key: item[key]}
         yield {"type": "response.output_item.done", "output_index": index, "item": item}
     yield {"type": f"response.{body['status']}", "response": body}
 
@@ -167,15 +172,44 @@ def _usage(usage: object) -> Usage:
     )
 
 
+def _tools_in(place: Body, space: str = "") -> Iterator[tuple[str, Body]]:
+    """Tools with their names. They may be grouped, and some come in items of the input."""
+    for tool in dicts(place.get("tools")):
+        name = text_of(tool.get("name")) or text_of(tool.get("type"))
+        if tool.get("type") == "namespace" and not space:
+            yield from _tools_in(tool, name)
+        else:
+            yield _full_name(space, name), tool
+
+
+def _full_name(space: str, name: str) -> str:
+    """The name of a tool in a group: ``clock.sleep``."""
+    return f"{space}.{name}" if space and space != _NO_SPACE else name
+
+
+def _written_call(call: ToolCall, free_form: bool) -> Body:
+    space, _, name = call.name.rpartition(".")
+    made: Body = {"call_id": call.id, "name": name, "status": "completed"}
+    if space:
+        made["namespace"] = space
+    if free_form:
+        return {
+            "type": "custom_tool_call",
+            "id": f"ctc_{token_hex(8)}",
+            "input": call.arguments,
+        } | made
+    return {"type": "function_call", "id": f"fc_{token_hex(8)}", "arguments": call.arguments} | made
+
+
 def _is_system(item: Body) -> bool:
     return item.get("role") in ("system", "developer")
 
 
 def _items(item: Body) -> list[Item]:
     kind = text_of(item.get("type"))
-    if kind.endswith("_call_output"):
-        output = item.get("output")
-        told = texts_in(output) if isinstance(output, str | list) else json.dumps(output)
+    if kind.endswith("_output"):
+        output = item.get("output", item.get("tools"))
+        told = texts_in(output) or (json.dumps(output) if output else "")
         return [Item("result", told, text_of(item.get("call_id")))]
     if kind == "reasoning":
         return [Item("thinking", texts_in(item.get("summary")))]
@@ -190,12 +224,11 @@ def _items(item: Body) -> list[Item]:
 def _call(item: Body) -> ToolCall:
     """A function's call has arguments, one of a free-form tool a text, others an action."""
     name = text_of(item.get("name")) or text_of(item.get("type")).removesuffix("_call")
-    if space := text_of(item.get("namespace")):
-        name = f"{space}.{name}"
+    name = _full_name(text_of(item.get("namespace")), name)
     for key in ("arguments", "input"):
         if isinstance(item.get(key), str):
             return ToolCall(text_of(item.get("call_id")), name, item[key])
-    action = item.get("action") or item.get("operation")
+    action = item.get("arguments") or item.get("action") or item.get("operation")
     return ToolCall(text_of(item.get("call_id")), name, json.dumps(action, ensure_ascii=False))
 
 
