@@ -3,52 +3,76 @@
 Only what is missing, at the pinned versions; what can't be had is told, and the others go on.
 """
 
+import os
 import platform
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from pytest_upskill.agents.command_agent import CommandAgent
 from pytest_upskill.agents.names import AGENTS
-from real_agents.packages import FOLDER, NODE, PACKAGES, version_there
+from pytest_upskill.errors import SettingsError
+from real_agents.packages import FOLDER, NODE, PACKAGES, is_there, path_for
 
 
 def main(names: list[str]) -> None:
     if not shutil.which("npm"):
-        print("The real agents need npm, which is not installed: they are left out.")
+        print("The real agents are left out: they need npm, which is not installed.")
         return
-    machine = platform.machine()
     wanted = [name for name in names or PACKAGES if name in AGENTS]
-    if machine in NODE and any("node" in PACKAGES[name] for name in wanted):
-        install("node", NODE[machine], NODE["version"])
+    machine = platform.machine()
+    if machine in NODE and any(PACKAGES[name].get("node") for name in wanted):
+        install("node", [NODE[machine]])
     for name in wanted:
-        package = PACKAGES[name]
-        if machine in package.get("not_for", ()):
-            print(f"{name}: there is no package for {machine}")
-        else:
-            install(name, package["package"], package["version"])
+        install(name, PACKAGES[name]["npm"])
 
 
-def install(name: str, package: str, version: str) -> None:
-    if version_there(name, package) == version:
+def install(name: str, packages: Sequence[str]) -> None:
+    if is_there(name, packages):
         return
     folder = FOLDER / name
+    print(f"{name}: npm install {' '.join(packages)}", flush=True)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    print(f"{name}: {package} {version}", flush=True)
+    problem = _installed(folder, packages)
+    if not problem and name in AGENTS:
+        problem = _started(name)
+    if problem:
+        shutil.rmtree(folder)  # or it would be taken for installed
+        print(f"{name} is left out: {problem}", flush=True)
+
+
+def _installed(folder: Path, packages: Sequence[str]) -> str:
+    """Install packages; returns why they can't be."""
     command = ["npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund"]
-    command += ["--loglevel", "error", "--fetch-retries", "1", f"{package}@{version}"]
+    command += ["--loglevel", "error", "--fetch-retries", "1", *packages]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-        problem = (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]
-        if done.returncode == 0:
-            return
     except subprocess.TimeoutExpired:
-        problem = "took more than 10 minutes"
-    shutil.rmtree(folder, ignore_errors=True)  # or half of it would be taken for all
-    print(f"{name}: not installed: {problem}", flush=True)
+        return "npm took more than 10 minutes"
+    if done.returncode == 0:
+        return ""
+    lines = [line for line in done.stderr.splitlines() if line.startswith("npm error")]
+    return "; ".join(line.removeprefix("npm error").strip() for line in lines[:2]) or "npm failed"
+
+
+def _started(name: str) -> str:
+    """Ask an agent for its version: npm says nothing if there is no program for a machine."""
+    before = os.environ["PATH"]
+    os.environ["PATH"] = path_for(name)
+    try:
+        agent = AGENTS[name]()
+        assert isinstance(agent, CommandAgent)
+        agent.version()
+    except SettingsError as error:
+        return f"it does not start on {platform.machine()}: {error}"
+    finally:
+        os.environ["PATH"] = before
+    return ""
 
 
 if __name__ == "__main__":

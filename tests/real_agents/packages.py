@@ -3,10 +3,9 @@
 import json
 import os
 import platform
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
-
-import pytest
 
 FOLDER: Final = Path(__file__).parents[2] / "build/agents"
 HOW: Final = "Install the real agents with: make agents"
@@ -15,22 +14,23 @@ PACKAGES: Final[dict[str, dict[str, Any]]] = _FILE["agents"]
 NODE: Final[dict[str, str]] = _FILE["node"]
 
 
-def version_there(name: str, package: str) -> str | None:
-    """The version of a package that is installed for an agent."""
-    try:
-        text = (FOLDER / name / "node_modules" / package / "package.json").read_text("utf-8")
-    except OSError:
-        return None
-    return str(json.loads(text)["version"])
+def is_there(name: str, packages: Sequence[str]) -> bool:
+    """Whether these packages, at these versions, are installed for an agent."""
+    for one in packages:
+        package, _, version = one.rpartition("@")
+        file = FOLDER / name / "node_modules" / package / "package.json"
+        try:
+            there = json.loads(file.read_text(encoding="utf-8"))["version"]
+        except OSError:
+            return False
+        if there != version:
+            return False
+    return True
 
 
-def put_on_path(name: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Let an agent be found by its name; returns why it can't be."""
-    package = PACKAGES[name]
-    if version_there(name, package["package"]) is None:
-        return f"{name} is not installed. {HOW}"
+def path_for(name: str) -> str:
+    """PATH, so that an agent is found by its name."""
     folders = [FOLDER / name / "node_modules/.bin"]
-    if "node" in package:
-        folders.insert(0, FOLDER / "node/node_modules" / NODE[platform.machine()] / "bin")
-    monkeypatch.setenv("PATH", os.pathsep.join([*map(str, folders), os.environ["PATH"]]))
-    return ""
+    if PACKAGES[name].get("node") and (node := NODE.get(platform.machine())):
+        folders.insert(0, FOLDER / "node/node_modules" / node.rpartition("@")[0] / "bin")
+    return os.pathsep.join([*map(str, folders), os.environ["PATH"]])

@@ -53,6 +53,17 @@ def expected() -> Table:
     return table
 
 
+def differences(table: Table, name: str, came: Cells) -> list[str]:
+    """The cells of a row that are not as a table says, in words."""
+    known = table.get(name) or Cells("no version", {})
+    return [
+        f"{name} {came.version}: {column}: {cell!r} came, "
+        f"{known.cells.get(column, 'nothing')!r} was expected (as {known.version} does)"
+        for column, cell in came.cells.items()
+        if known.cells.get(column) != cell
+    ]
+
+
 def accept(came: Table) -> None:
     """Write what came into the table of the repository."""
     text = EXPECTED.read_text(encoding="utf-8")

@@ -19,8 +19,8 @@ from pytest_upskill.agents.names import AGENTS
 from pytest_upskill.agents.player import Step
 from pytest_upskill.engine.budget import Budget
 from pytest_upskill.models.names import PROVIDERS
-from real_agents.packages import FOLDER, HOW, PACKAGES, put_on_path
-from real_agents.table import Cells, Row, expected
+from real_agents.packages import FOLDER, HOW, PACKAGES, is_there, path_for
+from real_agents.table import Cells, Row, differences, expected
 from real_agents.trying import (
     DESCRIPTION,
     MODELS,
@@ -267,19 +267,13 @@ def test_an_agent_does_as_expected(
     record_property: Callable[[str, object], None],
     pytestconfig: pytest.Config,
 ) -> None:
-    if problem := put_on_path(row.agent, monkeypatch):
-        pytest.skip(problem)
+    if not is_there(row.agent, PACKAGES[row.agent]["npm"]):
+        pytest.skip(f"{row.agent} is not installed. {HOW}")
+    monkeypatch.setenv("PATH", path_for(row.agent))
     cells, told = BEHAVIOURS[behaviour](row, write_gate(tmp_path))
     version = agent_named(row.agent).version()
     record_property("cells", (row.name, version, dict(cells)))
     if pytestconfig.getoption("--accept", False):
         return
-    known = expected().get(row.name) or Cells("no version", {})
-    differ = [
-        f"{row.name} {version}: {column}: {cell!r} came, "
-        f"{known.cells.get(column, 'nothing')!r} was expected (as {known.version} does)"
-        for column, cell in cells.items()
-        if known.cells.get(column) != cell
-    ]
-    if differ:
+    if differ := differences(expected(), row.name, Cells(version, dict(cells))):
         pytest.fail("\n".join([*differ, "", told]), pytrace=False)
