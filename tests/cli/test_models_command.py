@@ -39,7 +39,7 @@ def test_models_lists_aliases_providers_and_the_embedded_model(
     shown = capsys.readouterr().out
     for alias, model_id in ALIASES.items():
         assert row(shown, alias) == f"{alias} anthropic:{model_id}"
-    for name in ("anthropic", "openai", "hf", "openrouter", "ollama", "generic"):
+    for name in ("anthropic", "openai", "gemini", "hf", "openrouter", "ollama", "generic"):
         assert row(shown, PROVIDERS[name].example)
     assert row(shown, "any other name")
     assert row(shown, "local")

@@ -361,7 +361,7 @@ FOREIGN_ENVIRONMENT = {
     "ANTHROPIC_WORKSPACE_ID": "leak-17",
 }
 OTHER_SERVERS = [
-    *(PROVIDERS[name] for name in ("hf", "openrouter", "ollama", "generic")),
+    *(PROVIDERS[name] for name in ("gemini", "hf", "openrouter", "ollama", "generic")),
     ChatProvider("mine", "mine:a", key_envs=("MINE_KEY",)),
     MessagesProvider("mine", "mine:a", key_envs=("MINE_KEY",)),
 ]

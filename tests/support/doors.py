@@ -22,8 +22,11 @@ KEY = "sk-only-outside-4f7a1c9e2b"
 QUESTION = Question("m", "", (("user", "Open the gate."),), 1000, 1, task=Task("cli"))
 
 
+_BASES = {"anthropic": "", "gemini": "/v1beta/openai"}
+
+
 def spec_of(provider: str, url: str, **changed: Any) -> ModelSpec:
-    base = url if provider == "anthropic" else f"{url}/v1"
+    base = f"{url}{_BASES.get(provider, '/v1')}"
     return replace(ModelSpec("m", PROVIDERS[provider], "model-1", base), **changed)
 
 

@@ -1,7 +1,8 @@
-"""A real HTTP/1.1 server on 127.0.0.1 that speaks three model protocols and misbehaves on demand.
+"""A real HTTP/1.1 server on 127.0.0.1 that speaks four model protocols and misbehaves on demand.
 
-It answers POST /v1/messages (Anthropic), POST /v1/chat/completions and /v1/responses (OpenAI), all
-with any path prefix, plain or as a stream, and GET /v1/models. A script decides what it answers: a
+It answers POST /v1/messages (Anthropic), POST /v1/chat/completions and /v1/responses (OpenAI) and
+/v1beta/models/ID:generateContent (Google), all with any path prefix, plain or as a stream, and GET
+/v1/models. A script decides what it answers: a
 plain function that must not block, because it runs on the server's only thread (use Reply.delay to
 wait).
 
@@ -26,7 +27,7 @@ from typing import Any, Literal, Self
 
 from support.streams import error_event, events
 
-Protocol = Literal["anthropic", "openai", "responses"]
+Protocol = Literal["anthropic", "openai", "responses", "gemini"]
 Stop = Literal["end", "length", "refusal"]
 Kind = Literal[
     "status",
@@ -45,9 +46,11 @@ Kind = Literal[
 
 ANTHROPIC_STOP = {"end": "end_turn", "length": "max_tokens", "refusal": "refusal"}
 # OpenAI reports a refusal in a field of the message, not in the finish reason.
+GEMINI_STOP = {"end": "STOP", "length": "MAX_TOKENS", "refusal": "SAFETY"}
 OPENAI_STOP = {"end": "stop", "length": "length", "refusal": "stop"}
 
 JSON = "application/json"
+GEMINI_VERBS = (":generateContent", ":streamGenerateContent")
 # Faults that are a well-formed HTTP response with status 200: body and content type.
 ODD_ANSWERS = {
     "garbage": (b"<<< this is not JSON >>>", JSON),
@@ -68,15 +71,18 @@ class Asked:
     question: str  # the text of the last user message that is more than results of tools
     attempt: int  # 1 the first time this came in (as far as fields here tell), then 2, …
     results: tuple[str, ...] = ()  # of all tools so far
+    path_model: str = ""  # as Google's paths name it
 
     @property
     def model(self) -> str:
-        return str(self.body.get("model", ""))
+        return self.path_model or str(self.body.get("model", ""))
 
     @property
     def tools(self) -> tuple[str, ...]:
         """The names of the tools on offer."""
         tools = self.body.get("tools", ())
+        if self.protocol == "gemini":
+            tools = [one for tool in tools for one in tool["functionDeclarations"]]
         return tuple(str(tool.get("function", tool).get("name")) for tool in tools)
 
 
@@ -118,6 +124,7 @@ class Fault:
     retry_after: str | None = None
     message: str = "the loopback server was told to fail"
     error_type: str = "api_error"
+    details: tuple[Mapping[str, object], ...] = ()  # Google's
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -217,13 +224,18 @@ class LoopbackServer:
     def _decide(self, first: str, headers: dict[str, str], content: bytes) -> _Answer:
         method, path = first.partition("?")[0].split(" ")[:2]
         known = method == "POST" and path.endswith(
-            ("/v1/messages", "/v1/chat/completions", "/v1/responses")
+            ("/v1/messages", "/v1/chat/completions", "/v1beta/openai/chat/completions")
         )
+        known |= method == "POST" and path.endswith(("/v1/responses", *GEMINI_VERBS))
         # Even on an unknown path, the client must be able to read the error.
         is_anthropic = path.endswith("/messages") if known else "anthropic-version" in headers
         protocol: Protocol = "anthropic" if is_anthropic else "openai"
         if path.endswith("/responses"):
             protocol = "responses"
+        if "/v1beta/models/" in path:
+            protocol = "gemini"
+        if method == "POST" and path.endswith(":countTokens"):
+            return _answer(json.dumps({"totalTokens": 4711}).encode())
         if method == "POST" and path.endswith("/v1/messages/count_tokens"):
             return _answer(json.dumps({"input_tokens": 4711}).encode())
         if method == "GET" and path.endswith("/v1/models"):
@@ -232,7 +244,7 @@ class LoopbackServer:
         if not known:
             return _error(protocol, 404, f"no such path: {method} {path}", "not_found_error")
         try:
-            asked = self._understand(protocol, headers, content)
+            asked = self._understand(protocol, headers, content, first.split(" ")[1])
         except Exception as error:
             return _error(protocol, 400, f"not understood: {error!r}", "invalid_request_error")
         try:
@@ -248,28 +260,43 @@ class LoopbackServer:
                 if action.retry_after:
                     told["retry-after"] = action.retry_after
                 more = _lines(told)
-                return _error(protocol, action.status, action.message, action.error_type, more)
+                return _error(
+                    *(protocol, action.status, action.message, action.error_type, more),
+                    action.details,
+                )
             return _answer(*ODD_ANSWERS[action.kind])
         except Exception as error:
             # Send it to the client: an assertion that fails on this thread fails no test.
             return _error(protocol, 500, f"the script raised {error!r}", "script_error")
 
-    def _understand(self, protocol: Protocol, headers: dict[str, str], content: bytes) -> Asked:
+    def _understand(
+        self, protocol: Protocol, headers: dict[str, str], content: bytes, target: str
+    ) -> Asked:
         body = json.loads(content)
-        said = _input(body) if protocol == "responses" else body["messages"]
+        model = ""
+        if protocol == "gemini":
+            path, _, query = target.partition("?")
+            model, _, verb = path.rpartition("/models/")[2].rpartition(":")
+            assert (query == "alt=sse") == (verb == "streamGenerateContent"), target
+            headers = {**headers, ":stream": "yes" if query else ""}
+            said = list(_contents(body))
+        else:
+            said = _input(body) if protocol == "responses" else body["messages"]
         texts = [(message["role"], _text(message.get("content"))) for message in said]
         system = "\n".join(text for role, text in texts if role in ("system", "developer"))
         if protocol == "anthropic":
             system = _text(body.get("system"))
+        elif protocol == "gemini":
+            system = _text(body.get("systemInstruction", {}).get("parts"))
         elif protocol == "responses":
             system = "\n".join(filter(None, (body.get("instructions"), system)))
         of_user = (text for role, text in reversed(texts) if role == "user" and text)
         question = next(of_user, "")
         results = tuple(result for message in said for result in _results(message))
-        same = (protocol, str(body.get("model", "")), system, question, results)
+        same = (protocol, model or str(body.get("model", "")), system, question, results)
         self._attempts[same] += 1
         attempt = self._attempts[same]
-        self.asked.append(Asked(protocol, headers, body, system, question, attempt, results))
+        self.asked.append(Asked(protocol, headers, body, system, question, attempt, results, model))
         return self.asked[-1]
 
 
@@ -362,6 +389,38 @@ def _input(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
+def _contents(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The contents of a request of Google's protocol, as messages of Chat Completions."""
+    for content in body["contents"]:
+        for part in content["parts"]:
+            if response := part.get("functionResponse"):
+                yield {"role": "tool", "content": response["response"].get("output")}
+        yield {"role": content.get("role", "user"), "content": content["parts"]}
+
+
+def _candidate(reply: Reply) -> dict[str, object]:
+    """What a reply of Google's protocol has besides its id and model. Calls have no ids."""
+    parts: list[dict[str, object]] = []
+    if reply.thinking:
+        parts.append({"text": reply.thinking, "thought": True})
+    if reply.text:
+        parts.append({"text": reply.text})
+    for name, given in reply.calls:
+        parts.append({"functionCall": {"name": name, "args": given}, "thoughtSignature": "c2ln"})
+    content = {"role": "model", "parts": parts}
+    asked = reply.input_tokens + reply.cache_read
+    return {
+        "candidates": [{"content": content, "finishReason": GEMINI_STOP[reply.stop], "index": 0}],
+        "usageMetadata": {
+            "promptTokenCount": asked,
+            "candidatesTokenCount": reply.output_tokens - bool(reply.thinking),
+            "thoughtsTokenCount": int(bool(reply.thinking)),
+            "totalTokenCount": asked + reply.output_tokens,
+            "cachedContentTokenCount": reply.cache_read,
+        },
+    }
+
+
 def _content(asked: Asked, reply: Reply) -> list[dict[str, object]]:
     """The blocks of a message."""
     blocks: list[dict[str, object]] = []
@@ -418,6 +477,8 @@ def _reply(asked: Asked, reply: Reply) -> _Answer:
         }
     elif asked.protocol == "responses":
         body |= _response(asked, reply)
+    elif asked.protocol == "gemini":
+        body = {"responseId": "loopback", "modelVersion": asked.model, **_candidate(reply)}
     else:
         finish = "tool_calls" if calling else OPENAI_STOP[reply.stop]
         prompt_tokens = reply.input_tokens + reply.cache_read + reply.cache_write
@@ -434,7 +495,7 @@ def _reply(asked: Asked, reply: Reply) -> _Answer:
             },
         }
     body |= reply.raw
-    if asked.body.get("stream"):
+    if asked.body.get("stream") or asked.headers.get(":stream"):
         options = asked.body.get("stream_options") or {}
         parts = events(asked.protocol, body, usage=bool(options.get("include_usage")))
         return _stream(parts, _lines(reply.headers))
@@ -494,10 +555,22 @@ def _lines(headers: Mapping[str, str]) -> str:
     return "".join(f"{name}: {value}\r\n" for name, value in headers.items())
 
 
-def _error(protocol: Protocol, status: int, message: str, kind: str, more: str = "") -> _Answer:
-    error = {"type": kind, "message": message}
+def _error(
+    protocol: Protocol,
+    status: int,
+    message: str,
+    kind: str,
+    more: str = "",
+    details: Sequence[Mapping[str, object]] = (),
+) -> _Answer:
+    error: dict[str, object] = {"type": kind, "message": message}
     body: dict[str, object] = {"type": "error", "error": error}
-    if protocol != "anthropic":
+    if protocol == "gemini" or details:
+        error = {"code": status, "message": message, "status": kind, "details": details}
+        body = {"error": error}
+        if protocol == "openai":  # as Google has it there
+            return _answer(json.dumps([body]).encode(), JSON, status, more)
+    elif protocol != "anthropic":
         # Some real errors set the type, some the code; set both.
         body = {"error": {**error, "param": None, "code": kind}}
     return _answer(json.dumps(body).encode(), JSON, status, more)

@@ -14,6 +14,8 @@ def events(protocol: str, body: Body, *, usage: bool = True) -> list[bytes]:
     if protocol == "responses":
         numbered = enumerate(_responses(body))
         return [_named({**event, "sequence_number": number}) for number, event in numbered]
+    if protocol == "gemini":
+        return [_data(json.dumps(event)) for event in _gemini(body)]
     return [_data(json.dumps(event)) for event in _chat(body, usage)] + [_data("[DONE]")]
 
 
@@ -22,6 +24,8 @@ def error_event(protocol: str, message: str, kind: str) -> bytes:
     error = {"type": kind, "message": message}
     if protocol == "anthropic":
         return _named({"type": "error", "error": error})
+    if protocol == "gemini":
+        return _data(json.dumps({"error": {"code": 503, "message": message, "status": kind}}))
     if protocol == "responses":
         event = {"type": "error", "code": kind, "message": message, "param": None}
         return _named({**event, "sequence_number": 0})
@@ -101,6 +105,19 @@ def _chat(body: Body, usage: bool) -> Iterator[Body]:
     yield chunk({}, choice["finish_reason"])
     if usage:
         yield {**head, "choices": [], "usage": body["usage"]}
+
+
+def _gemini(body: Body) -> Iterator[Body]:
+    (candidate,) = body["candidates"]
+    head = {name: body[name] for name in ("modelVersion", "responseId")}
+    asked = {"promptTokenCount": body["usageMetadata"]["promptTokenCount"]}
+    begun = {**head, "usageMetadata": {**asked, "totalTokenCount": asked["promptTokenCount"]}}
+    for part in candidate["content"]["parts"]:
+        for text in _parts(part["text"]) if "text" in part else [""]:
+            one = {**part, "text": text} if text else part
+            yield {**begun, "candidates": [{"content": {"role": "model", "parts": [one]}}]}
+    last = {**candidate, "content": {"role": "model", "parts": [{"text": ""}]}}
+    yield {**body, "candidates": [last]}
 
 
 def _responses(body: Body) -> Iterator[Body]:

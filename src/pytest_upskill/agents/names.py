@@ -22,6 +22,7 @@ _CLASSES: Final = {
     "opencode": ("clis.opencode", "OpenCode"),
     "copilot": ("clis.copilot", "Copilot"),
     "qwen": ("clis.qwen", "QwenCode"),
+    "gemini": ("clis.gemini", "GeminiCLI"),
 }
 
 

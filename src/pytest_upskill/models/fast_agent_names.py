@@ -8,8 +8,6 @@ _SERVERS: Final = {
     "aliyun": "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
     "azure": "https://RESOURCE.openai.azure.com/openai/v1",
     "deepseek": "https://api.deepseek.com",
-    "google": "https://generativelanguage.googleapis.com/v1beta/openai",
-    "googleoai": "https://generativelanguage.googleapis.com/v1beta/openai",
     "groq": "https://api.groq.com/openai/v1",
     "metaai": "https://api.meta.ai/v1",
     "moonshot": "https://api.moonshot.ai/v1",
@@ -28,7 +26,7 @@ _OTHERS: Final = {
 # Short names mean other models from one fast-agent to the next: a model of each family.
 _FAMILIES: Final = {
     "deepseek": "hf:deepseek-ai/DeepSeek-V3.2",
-    "gemini": "openrouter:google/gemini-2.5-flash",
+    "gemini": "gemini:gemini-3.5-flash",
     "gemma": "hf:google/gemma-3-27b-it",
     "glm": "hf:zai-org/GLM-4.7",
     "gpt-oss": "hf:openai/gpt-oss-120b",
@@ -49,9 +47,8 @@ def instead_of(name: str) -> tuple[str, str] | None:
     if prefix == "responses" and model_id:
         return '"responses" is not supported', f"Use openai.{model_id}."
     if prefix in _SERVERS and model_id:
-        routed = f"openrouter:google/{model_id}" if prefix == "google" else "openrouter:ID"
         server = f"set GENERIC_BASE_URL={_SERVERS[prefix]} and GENERIC_API_KEY"
-        hint = f"Use {routed}, or {server} for generic.{model_id}."
+        hint = f"Use openrouter:ID, or {server} for generic.{model_id}."
         return f'"{prefix}" is not a known provider', hint
     if match := _CLAUDE.fullmatch(wanted):
         return "unknown model", f'Use "{match[1]}" for the newest one, or anthropic:ID.'

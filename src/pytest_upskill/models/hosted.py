@@ -122,6 +122,19 @@ class OllamaProvider(ChatProvider):
 
 
 @dataclass(frozen=True)
+class GeminiProvider(ChatProvider):
+    """Google's own server, at its address for Chat Completions."""
+
+    def set_in(self, env: Mapping[str, str]) -> tuple[str, str]:
+        """The variable names the root, as for Google's own tools."""
+        variable, root = super().set_in(env)
+        if not root:
+            return "", ""
+        root = root.rstrip("/").removesuffix("/openai").removesuffix("/v1beta")
+        return variable, f"{root}/v1beta/openai"
+
+
+@dataclass(frozen=True)
 class GenericProvider(ChatProvider):
     """Any server; its address is a setting."""
 

@@ -12,6 +12,7 @@ from ..errors import Setting, SettingsError
 from .fast_agent_names import instead_of
 from .hosted import (
     ChatProvider,
+    GeminiProvider,
     GenericProvider,
     Hosted,
     HuggingFaceProvider,
@@ -30,12 +31,13 @@ ALIASES: Final[Mapping[str, str]] = {
 }
 EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh")
 _OF_SERVERS: Final = ("chat", "messages", "responses")  # what new versions of most servers speak
+_GOOGLE: Final = ("google", "googleoai")  # what upskill calls it, before a dot
 _GENERIC: Final = GenericProvider(
     "generic",
     "generic.NAME",
     base_url_envs=("GENERIC_BASE_URL",),
     key_envs=("GENERIC_API_KEY",),
-    speaks=_OF_SERVERS,
+    speaks=(*_OF_SERVERS, "gemini"),  # LiteLLM's proxy has all of them
 )
 
 Providers = Mapping[str, Provider]
@@ -61,6 +63,16 @@ PROVIDERS: Final[Providers] = {
             price_list="openai",
             speaks=("responses", "chat"),  # in Chat its new models refuse some that agents send
             key_envs=("OPENAI_API_KEY",),
+            needs_key=True,
+        ),
+        GeminiProvider(
+            "gemini",
+            "gemini:gemini-3.5-flash",
+            "https://generativelanguage.googleapis.com/v1beta/openai",
+            ("GOOGLE_GEMINI_BASE_URL",),
+            price_list="google",
+            speaks=("chat", "gemini"),
+            key_envs=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
             needs_key=True,
         ),
         HuggingFaceProvider(
@@ -116,6 +128,7 @@ def _resolve(wanted: ModelName, env: Mapping[str, str], providers: Providers) ->
             raise _no_name(wanted, providers[prefix])
         return providers[prefix].resolve(wanted, rest, env)
     prefix, dot, rest = name.partition(".")
+    prefix = "gemini" if prefix in _GOOGLE else prefix
     if dot and rest and isinstance(hosted := providers.get(prefix), Hosted):
         return _dotted(wanted, hosted, rest, env)
     if wanted.base_url:
@@ -154,4 +167,6 @@ def _guess(name: str, providers: Providers) -> str:
         name = name.partition("?")[0]
         with_effort = name.rpartition(".")[2] in EFFORTS
         return f' (did you mean "openai{"." if with_effort else ":"}{name}"?)'
+    if name.startswith("google:"):
+        return f' (did you mean "gemini:{name.partition(":")[2]}"?)'
     return guess(name, [*ALIASES, *providers])

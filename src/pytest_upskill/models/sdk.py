@@ -22,6 +22,7 @@ from .._util.keys import HIDDEN, know, password_of
 from .._util.texts import one_line
 from ..errors import ModelError, Setting
 from ..trials.answer import Answer, Usage
+from . import google_errors
 from .port import ModelSpec, shown_address
 from .rate_limits import heard_quotas, note_reply, note_start, retry_after
 from .reply_size import MOST_BYTES, MOST_VALUES, TooLarge, limit_size
@@ -232,13 +233,19 @@ def error_text(error: Any, secrets: Secrets) -> str:
 
 
 def said_in(body: object, otherwise: str, secrets: Secrets) -> str:
-    """The message of an error in either protocol's form."""
-    if isinstance(body, dict):
-        inner = body.get("error", body)
-        message = inner.get("message") if isinstance(inner, dict) else inner
-        if isinstance(message, str) and message.strip():
-            return clean(message, secrets)
+    """The message of an error in any protocol's form."""
+    inner = _error_in(body)
+    message = inner.get("message") if isinstance(inner, dict) else inner
+    if isinstance(message, str) and message.strip():
+        return clean(message, secrets)
     return clean(otherwise, secrets)
+
+
+def _error_in(body: object) -> object:
+    """What an error says of itself; Google's is in a list where it speaks OpenAI's protocol."""
+    if isinstance(body, list) and len(body) == 1:
+        (body,) = body
+    return body.get("error", body) if isinstance(body, dict) else None
 
 
 def status_error(
@@ -250,13 +257,13 @@ def status_error(
     secrets: Secrets,
 ) -> ModelError:
     """What a reply with an error status means; ``headers`` are found in any case."""
-    problem = f"{status} from {spec.address}: {said}"
+    problem, inner = f"{status} from {spec.address}: {said}", _error_in(body)
     if status in _REDIRECTS:
         where = shown_address(headers.get("location") or "")
         leads = f"a redirect to {clean(where, secrets) or 'another address'}, which is not followed"
         hint = "Check the address, or name the one that it leads to"
         return ModelError(f"{status} from {spec.address}: {leads}", hint, fatal=True)
-    if status in (401, 403):
+    if status in (401, 403) or (status == 400 and google_errors.is_of_key(inner)):
         name = " or ".join(spec.provider.key_envs) or "the server's key"
         return ModelError(problem, f"Check {name}", fatal=True)
     if status == 404:
@@ -268,6 +275,7 @@ def status_error(
     if status == 429 and "request too large" in said.lower():
         return ModelError(problem, "The prompt is too long for your rate limit")
     wait = retry_after(headers, datetime.now(UTC))
+    wait = google_errors.retry_delay(inner) if wait is None else wait
     if status in (429, 529) or (status == 503 and wait is not None):
         lower = ("Lower ", Setting("concurrency"), ", or wait")
         return ModelError(problem, lower, rate_limited=True, retry_after=wait)
@@ -280,9 +288,13 @@ def status_error(
 
 def _is_unpaid(body: object, said: str) -> bool:
     """Whether an account has no credit left, which no waiting changes."""
-    inner = body.get("error", body) if isinstance(body, dict) else None
+    inner = _error_in(body)
     codes = [inner.get("code"), inner.get("type")] if isinstance(inner, dict) else []
-    return any(code in codes for code in _UNPAID) or "credit balance is too low" in said.lower()
+    return (
+        any(code in codes for code in _UNPAID)
+        or "credit balance is too low" in said.lower()
+        or google_errors.is_used_up(inner)
+    )
 
 
 def connection_error(error: BaseException, spec: ModelSpec, secrets: Secrets) -> ModelError:

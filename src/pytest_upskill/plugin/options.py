@@ -59,9 +59,9 @@ MODEL: Final = Option(
     "--model",
     NAMES,
     "NAME",
-    "A model to ask (repeatable): haiku, sonnet, opus, anthropic:ID, openai:ID, hf:ORG/NAME, "
-    "ollama:NAME, openrouter:ID, local, local:FILE.gguf, or any name known to the server at "
-    "--skill-base-url (default local).",
+    "A model to ask (repeatable): haiku, sonnet, opus, anthropic:ID, openai:ID, gemini:ID, "
+    "hf:ORG/NAME, ollama:NAME, openrouter:ID, local, local:FILE.gguf, or any name known to the "
+    "server at --skill-base-url (default local).",
     ini="skill_models",
 )
 AGENT: Final = Option(

@@ -9,6 +9,7 @@ import json
 import secrets
 from collections import Counter
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
@@ -25,8 +26,8 @@ from . import http
 from .asking import question_of
 from .exchange import Exchange, Head, count
 from .http import Refusal
-from .protocols import MESSAGES, PROTOCOLS, Asked, Protocol
-from .protocols.protocol import Body, fetched
+from .protocols import PROTOCOLS, Asked, Protocol, Target
+from .protocols.protocol import Body
 from .record import Kept, Record
 
 if TYPE_CHECKING:
@@ -43,7 +44,6 @@ _BESIDES: Final = 10  # requests for each turn that may be made, before it looks
 _MOST_FINDINGS: Final = 40
 # All that goes on to a server; keys, cookies, proxies and the rest do not.
 _FORWARDED: Final = ("accept", "anthropic-version", "anthropic-beta", "openai-beta", "user-agent")
-_COUNT: Final = "/messages/count_tokens"
 _NO_RETRY: Final = {"x-should-retry": "false"}  # what the SDKs look at
 _FAULTS: Final = 3  # in a row, of those that an agent could mend
 _GRACE: Final = 5.0  # seconds for an agent to end by itself, once there is no more to ask
@@ -76,7 +76,7 @@ class Door:
         self._most = question.task.max_turns if question.task else None  # turns
         self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
         speaks = spec.provider.protocols(spec)
-        self._protocols = {one.path: one for name, one in PROTOCOLS.items() if name in speaks}
+        self._protocols = [one for name, one in PROTOCOLS.items() if name in speaks]
         self._loop = asyncio.get_running_loop()
         self._findings = Counter[str]()
         self._requests = 0
@@ -105,23 +105,23 @@ class Door:
 
     async def handle(self, request: "BaseRequest") -> "StreamResponse":
         """Answer a request."""
-        protocol = self._protocol_of(request.raw_path)
+        path, _, query = request.raw_path.partition("?")
+        protocol, target = self._protocol_of(path, query)
         try:
             self._check(request)
-            path = http.path_of(request.raw_path)
-            if local := self._answered_here(request.method, path):
+            if local := self._answered_here(request.method, path, protocol):
                 return http.answer(200, local)
             if request.method == "HEAD" and path == "/":
                 return http.answer(200, {})  # some agents look whether anyone is there
-            if request.method != "POST" or protocol is None:
+            if request.method != "POST" or target is None:
                 asked = one_line(f"{request.method} {path}", 100)
                 raise Refusal(404, f"no such path here: {asked}", f"asked for {asked}")
             async with self._places:
-                return await self._serve(request, protocol, path)
+                return await self._serve(request, protocol, target)
         except Refusal as refusal:
             if refusal.finding:
                 self._found(refusal.finding)
-            form = (protocol or self._default_protocol).error(refusal.status, refusal.message)
+            form = protocol.error(refusal.status, refusal.message)
             response = http.answer(refusal.status, form, _NO_RETRY)
             if refusal.status != 404 or request.can_read_body:
                 response.force_close()  # what follows may be no request
@@ -136,38 +136,31 @@ class Door:
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
             host = one_line(", ".join(hosts), 100) or "none"
             raise Refusal(421, "there is no such host here", f"asked for host {host}")
-        given = list(http.tokens_in(request.headers))
+        given = list(http.tokens_in(request.headers, request.query))
         token = self.token.encode()
         if not any(hmac.compare_digest(one, token) for one in given):
             what = "a wrong token" if given else "no token"
             raise Refusal(401, f"{what} was sent", f"sent {what}")
 
-    def _protocol_of(self, target: str) -> Protocol | None:
-        path = http.path_of(target).removeprefix("/v1")
-        return MESSAGES if path == _COUNT else self._protocols.get(path)
+    def _protocol_of(self, path: str, query: str) -> tuple[Protocol, Target | None]:
+        """Which protocol a path is of, and what it means; if it is of none, whose errors to use."""
+        for protocol in self._protocols:
+            if target := protocol.target(path, query):
+                return protocol, target
+        same = [one for one in self._protocols if path.startswith(f"{one.version}/")]
+        return (same or self._protocols)[-1], None
 
-    @property
-    def _default_protocol(self) -> Protocol:
-        return next(reversed(self._protocols.values()))
-
-    def _answered_here(self, method: str, path: str) -> Body | None:
+    def _answered_here(self, method: str, path: str, protocol: Protocol) -> Body | None:
         """The list of models, or the one that there is."""
-        path = path.removeprefix("/v1")
-        model = {
-            **{"id": self.model, "object": "model", "created": 0, "owned_by": "pytest-upskill"},
-            **{"type": "model", "display_name": self.model, "created_at": "1970-01-01T00:00:00Z"},
-        }
         if method not in ("GET", "HEAD"):
             return None
+        path = path.removeprefix(protocol.version)
         if path in (f"/models/{self.model}", f"/models/{quote(self.model, safe='')}"):
-            return model
-        if path != "/models":
-            return None
-        ends = {"first_id": self.model, "last_id": self.model, "has_more": False}
-        return {"object": "list", "data": [model], **ends}
+            return protocol.model(self.model)
+        return protocol.models(self.model) if path == "/models" else None
 
     async def _serve(
-        self, request: "BaseRequest", protocol: Protocol, path: str
+        self, request: "BaseRequest", protocol: Protocol, target: Target
     ) -> "StreamResponse":
         large = (request.content_length or _MOST_BYTES) > _LARGE
         async with self._large_places if large else nullcontext():
@@ -175,10 +168,12 @@ class Door:
             body = _loaded(raw)
             try:
                 asked = protocol.asked(body)
-                self._check_body(body, asked)
-                if path.endswith(_COUNT):
-                    return await self._count(request, body, len(raw))
-                exchange = self._exchange(request, protocol, body, asked)
+                if target.model:
+                    asked = replace(asked, model=target.model, stream=target.stream)
+                self._check_body(protocol, body, asked)
+                if target.counts:
+                    return await self._count(request, protocol, target, body, len(raw))
+                exchange = self._exchange(request, protocol, target, body, asked)
             except (ValueError, RecursionError) as error:
                 raise Refusal(400, str(error), "sent a request of a wrong form") from None
             del raw, body
@@ -186,48 +181,62 @@ class Door:
             self._check_turns(asked)
             return await self._pass_on(request, exchange)
 
-    def _check_body(self, body: Body, asked: Asked) -> None:
+    def _check_body(self, protocol: Protocol, body: Body, asked: Asked) -> None:
         if asked.model not in (self._spec.model_id, self._spec.name, self.model):
             wanted = one_line(asked.model, 80) or "no model"
             problem = f"there is no model {wanted} here, only {self.model}"
             raise Refusal(404, problem, f"asked for model {wanted}")
         network = bool(self._question.task and self._question.task.needs.network)
-        if not network and (url := next(fetched(body), None)):
+        if not network and (url := next(protocol.fetched(body), None)):
             address = one_line(url, 100)
             problem = "there is no network: send images and files with the request"
             raise Refusal(400, problem, f"asked the provider to fetch {address}")
 
     def _exchange(
-        self, request: "BaseRequest", protocol: Protocol, body: Body, asked: Asked
+        self,
+        request: "BaseRequest",
+        protocol: Protocol,
+        target: Target,
+        body: Body,
+        asked: Asked,
     ) -> Exchange:
         """The request as it goes on: for this model only, and without what reaches beyond it."""
-        body["model"] = self.model
         if not (self._question.task and self._question.task.needs.network):
             for name in protocol.without_reach(body):
                 self._found(f"asked the provider for {one_line(name, 60)}, which was left out")
-        plain = _dumped(body)
-        protocol.prepare(body, self._spec.effort)
+        plain = _dumped({**body, "model": self.model})
+        protocol.prepare(body, self.model, self._spec.effort)
         prepared = _dumped(body)
-        query = "?beta=true" if request.raw_path.endswith("?beta=true") else ""
         return Exchange(
             self._session,
             protocol,
+            target,
             asked,
             question_of(asked, self._question),
             prepared,
             self._headers(request),
-            query,
             unchanged=plain if "stream_options" in body and plain != prepared else None,
         )
 
-    async def _count(self, request: "BaseRequest", body: Body, size: int) -> "StreamResponse":
+    async def _count(
+        self,
+        request: "BaseRequest",
+        protocol: Protocol,
+        target: Target,
+        body: Body,
+        size: int,
+    ) -> "StreamResponse":
         """How many tokens a request has. Servers that know ask nothing for it."""
-        counted: Body | None = None
+        counted: int | None = None
         if self._upstream:
-            body["model"] = self.model
-            data, headers = _dumped(body), self._headers(request)
-            counted = await count(self._session, self._upstream, _COUNT, data, headers)
-        return http.answer(200, counted or {"input_tokens": max(1, size // 4)})
+            for _ in protocol.without_reach(body):
+                pass
+            protocol.prepare(body, self.model, None)
+            url = protocol.url(self._upstream.url, target, self.model)
+            headers = {**self._headers(request), **protocol.headers(self._upstream.headers)}
+            told = await count(self._session, url, _dumped(body), headers)
+            counted = protocol.tokens_in(told)
+        return http.answer(200, protocol.counted(counted or max(1, size // 4)))
 
     def _headers(self, request: "BaseRequest") -> dict[str, str]:
         headers = {name: request.headers[name] for name in _FORWARDED if name in request.headers}

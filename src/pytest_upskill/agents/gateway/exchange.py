@@ -20,10 +20,10 @@ from ...models import Model
 from ...models.rate_limits import quotas_of
 from ...models.reply_size import MOST_BYTES, TooLarge, check_values
 from ...models.sdk import Upstream, connection_error, not_a_reply, said_in, status_error
-from ...trials.answer import Answer, whole_number
+from ...trials.answer import Answer
 from ...trials.trial import Question
 from .events import Event, Splitter, event_of
-from .protocols import Asked, Protocol, Reading, Said
+from .protocols import Asked, Protocol, Reading, Said, Target
 from .protocols.protocol import Body
 
 if TYPE_CHECKING:
@@ -63,11 +63,11 @@ class Exchange:
         self,
         session: "ClientSession",
         protocol: Protocol,
+        target: Target,
         asked: Asked,
         question: Question,
         body: bytes,
         headers: Mapping[str, str],
-        query: str = "",
         *,
         unchanged: bytes | None = None,
     ) -> None:
@@ -83,7 +83,7 @@ class Exchange:
         self._protocol = protocol
         self._body = body
         self._headers = headers
-        self._query = query
+        self._target = target
         self._unchanged = unchanged
         self._passed = False  # whether the agent got any of a reply
         self._told = False  # whether the stream itself says what is wrong
@@ -143,11 +143,13 @@ class Exchange:
         import aiohttp
 
         self.refusal = None
+        url = self._protocol.url(upstream.url, self._target, upstream.spec.model_id)
+        query = f"?{self._target.query}" if self._target.query else ""
         try:
             async with self._session.post(
-                f"{_base(upstream.url)}{self._protocol.path}{self._query}",
+                f"{url}{query}",
                 data=self._body,
-                headers={**self._headers, **upstream.headers},
+                headers={**self._headers, **self._protocol.headers(upstream.headers)},
                 allow_redirects=False,
                 proxy=_proxy_for(upstream.url),
             ) as reply:
@@ -178,7 +180,7 @@ class Exchange:
     async def _refused(self, reply: "ClientResponse", upstream: Upstream) -> ModelError:
         raw = await _read(reply)
         text = raw.decode("utf-8", "replace")
-        body: object = _loaded(raw)
+        body = _parsed(raw)
         if reply.status in _FOR_THE_AGENT:
             self.refusal = Head(reply.status, _kept(reply)), without_keys(text).encode()
         said = said_in(body, text or reply.reason or "", upstream.secrets)
@@ -267,33 +269,26 @@ class Exchange:
 
 
 async def count(
-    session: "ClientSession", upstream: Upstream, path: str, body: bytes, headers: Mapping[str, str]
-) -> Body | None:
-    """What a server says of the size of a request; None if it does not."""
+    session: "ClientSession", url: str, body: bytes, headers: Mapping[str, str]
+) -> Body:
+    """What a server says of the size of a request; nothing if it does not."""
     import aiohttp
 
-    url = f"{_base(upstream.url)}{path}"
     try:
         async with (
             asyncio.timeout(_COUNT_SECONDS),
             session.post(
                 url,
                 data=body,
-                headers={**headers, **upstream.headers},
+                headers=headers,
                 allow_redirects=False,
                 proxy=_proxy_for(url),
             ) as reply,
         ):
             counted = _loaded(await _read(reply))
-            tokens = whole_number((counted or {}).get("input_tokens"))
-            return None if reply.status != 200 or tokens is None else {"input_tokens": tokens}
+            return counted if counted and reply.status == 200 else {}
     except (aiohttp.ClientError, TooLarge, TimeoutError):
-        return None
-
-
-def _base(url: str) -> str:
-    """Where a protocol's paths begin. Anthropic's SDK adds the version itself."""
-    return url if url.endswith("/v1") else f"{url}/v1"
+        return {}
 
 
 def _proxy_for(url: str) -> str | None:
@@ -325,11 +320,15 @@ async def _read(reply: "ClientResponse") -> bytes:
     return b"".join(parts)
 
 
-def _loaded(raw: bytes) -> Body | None:
+def _parsed(raw: bytes) -> object:
     try:
-        body = json.loads(raw)
+        return json.loads(raw)
     except (ValueError, RecursionError):
         return None
+
+
+def _loaded(raw: bytes) -> Body | None:
+    body = _parsed(raw)
     return body if isinstance(body, dict) else None
 
 
@@ -345,7 +344,8 @@ def _told(event: Body, upstream: Upstream) -> ModelError:
     error = inner.get("error")
     kinds = [error.get("type"), error.get("code")] if isinstance(error, dict) else []
     kinds += [event.get("code")]
-    known = (_LIKE_STATUS.get(one) for one in kinds if isinstance(one, str))
+    known = [_LIKE_STATUS.get(one) for one in kinds if isinstance(one, str)]
+    known += [one for one in kinds if isinstance(one, int) and 400 <= one < 600]
     status = next(filter(None, known), 500)
     said = said_in(inner, json.dumps(event)[:500], upstream.secrets)
     return status_error(status, inner, said, {}, upstream.spec, upstream.secrets)

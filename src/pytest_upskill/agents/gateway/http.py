@@ -26,7 +26,7 @@ def path_of(target: str) -> str:
     return target.partition("?")[0]
 
 
-def tokens_in(headers: Mapping[str, str]) -> Iterator[bytes]:
+def tokens_in(headers: Mapping[str, str], query: Mapping[str, str]) -> Iterator[bytes]:
     """What a client sends to be let in, wherever its protocol has it."""
     for name in ("x-api-key", "x-goog-api-key", "authorization"):
         value = headers.get(name, "").strip()
@@ -35,6 +35,8 @@ def tokens_in(headers: Mapping[str, str]) -> Iterator[bytes]:
             value = value.strip() if scheme.lower() == "bearer" else ""
         if value:
             yield value.encode("utf-8", "surrogateescape")
+    if value := query.get("key", ""):  # Google's protocol
+        yield value.encode("utf-8", "surrogateescape")
 
 
 async def read(request: "BaseRequest", most: int, seconds: float) -> bytes:

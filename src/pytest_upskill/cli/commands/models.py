@@ -10,6 +10,7 @@ from typing import Any
 
 from tabulate import tabulate
 
+from ..._util.texts import one_line
 from ...errors import InputError
 from ...models import Provider, local
 from ...models.names import ALIASES, HOSTED
@@ -87,7 +88,7 @@ def _address(name: str, env: Mapping[str, str]) -> str:
         return f"set {provider.base_url_envs[0]}"
     if url != provider.base_url:
         return f"{shown_address(url)} ({provider.set_in(env)[0]})"
-    return url.partition("://")[2]  # so that the table fits into 80 columns
+    return one_line(url.partition("://")[2], 24)  # so that the table fits into 80 columns
 
 
 def _key_state(provider: Provider, env: Mapping[str, str]) -> str:

@@ -5,17 +5,20 @@ from typing import Final
 
 from ....models.port import ProtocolName
 from .chat import Chat
+from .gemini import Gemini
 from .messages import Messages
-from .protocol import Asked, Item, Protocol, Reading, Said
+from .protocol import Asked, Item, Protocol, Reading, Said, Target
 from .responses import Responses
 
 MESSAGES = Messages()
 CHAT = Chat()
 RESPONSES = Responses()
+GEMINI = Gemini()
 PROTOCOLS: Final[Mapping[ProtocolName, Protocol]] = {
     "messages": MESSAGES,
     "chat": CHAT,
     "responses": RESPONSES,
+    "gemini": GEMINI,
 }
 
-__all__ = ["MESSAGES", "PROTOCOLS", "Asked", "Item", "Protocol", "Reading", "Said"]
+__all__ = ["PROTOCOLS", "Asked", "Item", "Protocol", "Reading", "Said", "Target"]

@@ -107,7 +107,8 @@ class Chat(Protocol):
             told = {"usage": usage} if stop else {}
             yield {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": stop}], **told}
 
-    def prepare(self, body: Body, effort: str | None) -> None:
+    def prepare(self, body: Body, model: str, effort: str | None) -> None:
+        super().prepare(body, model, effort)
         if effort:
             body["reasoning_effort"] = effort
         if body.get("stream") is True and "stream_options" not in body:

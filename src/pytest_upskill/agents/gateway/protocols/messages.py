@@ -18,6 +18,7 @@ from .protocol import (
     Protocol,
     Reading,
     Said,
+    Target,
     as_object,
     dicts,
     limit_of,
@@ -32,6 +33,11 @@ _ERRORS: Final = {401: "authentication_error", 403: "permission_error", 404: "no
 
 class Messages(Protocol):
     path = "/messages"
+    count_path = "/messages/count_tokens"
+
+    def url(self, base: str, target: Target, model: str) -> str:
+        """Anthropic's SDK adds the version itself."""
+        return super().url(base if base.endswith("/v1") else f"{base}/v1", target, model)
 
     def asked(self, body: Body) -> Asked:
         if not isinstance(body.get("messages"), list):

@@ -6,7 +6,7 @@ understood is left out of the record; it is passed on all the same.
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, Final, Literal
@@ -46,6 +46,17 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class Target:
+    """What the path of a request says."""
+
+    path: str
+    model: str = ""  # where the path names it, not the body
+    stream: bool = False  # the same
+    counts: bool = False  # it asks only how many tokens there are
+    query: str = ""  # that goes on to the server
+
+
+@dataclass(frozen=True)
 class Said:
     """A reply, or as much of it as arrived."""
 
@@ -72,8 +83,26 @@ class Reading(ABC):
 class Protocol(ABC):
     """One protocol. What it reads may be of any form: no method may raise but as it says."""
 
+    version = "/v1"
     path: str  # below the address of a server, without the version
+    count_path = ""  # the same for the number of tokens
     last_event = b""  # what ends every stream
+
+    def target(self, path: str, query: str) -> Target | None:
+        """What a path means; None if it is none of this protocol."""
+        path = path.removeprefix(self.version)
+        if path not in (self.path, self.count_path) or not path:
+            return None
+        kept = "beta=true" if query == "beta=true" else ""
+        return Target(path, counts=path == self.count_path, query=kept)
+
+    def url(self, base: str, target: Target, model: str) -> str:  # noqa: ARG002
+        """Where a request goes at a server whose address is the one that its SDK is given."""
+        return f"{base}{target.path}"
+
+    def headers(self, own: Mapping[str, str]) -> Mapping[str, str]:
+        """How this protocol sends what a server wants to see of us, such as a key."""
+        return own
 
     @abstractmethod
     def asked(self, body: Body) -> Asked:
@@ -99,8 +128,28 @@ class Protocol(ABC):
         code = "model_not_found" if status == 404 else None
         return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
-    def prepare(self, body: Body, effort: str | None) -> None:  # noqa: B027
-        """Ask for what the record needs, and as the model's name says."""
+    def counted(self, tokens: int) -> Body:
+        """A number of tokens as a server tells it."""
+        return {"input_tokens": tokens}
+
+    def tokens_in(self, counted: Body) -> int | None:
+        """The number of tokens that a server told."""
+        return whole_number(counted.get("input_tokens"))
+
+    def models(self, model: str) -> Body:
+        """The list of models, which is one."""
+        ends = {"first_id": model, "last_id": model, "has_more": False}
+        return {"object": "list", "data": [self.model(model)], **ends}
+
+    def model(self, model: str) -> Body:
+        return {
+            **{"id": model, "object": "model", "created": 0, "owned_by": "pytest-upskill"},
+            **{"type": "model", "display_name": model, "created_at": "1970-01-01T00:00:00Z"},
+        }
+
+    def prepare(self, body: Body, model: str, effort: str | None) -> None:  # noqa: ARG002
+        """Ask the model, for what the record needs, and as its name says."""
+        body["model"] = model
 
     def is_ours(self, event: Body) -> bool:  # noqa: ARG002
         """Whether an event came only because we asked for it."""
@@ -123,6 +172,19 @@ class Protocol(ABC):
             body.pop("tool_choice", None)
         elif isinstance(choice, dict) and _reaches(choice):
             del body["tool_choice"]
+
+    def fetched(self, body: Body) -> Iterator[str]:
+        """Addresses of images and files in a request, which the provider would fetch."""
+        waiting: list[object] = [body.get("messages"), body.get("input")]
+        while waiting:
+            one = waiting.pop()
+            if isinstance(one, list):
+                waiting += one
+            elif isinstance(one, dict):
+                if one.get("type") in _WITH_ADDRESS:
+                    yield from _addresses(one)
+                else:
+                    waiting += [one.get("content"), one.get("output")]
 
 
 _OPENAI_ERRORS: Final = {401: "authentication_error", 403: "permission_error"}
@@ -153,20 +215,6 @@ def _take_out(place: Body, depth: int = 5) -> Iterator[str]:
 def _reaches(tool: object) -> bool:
     kind = tool.get("type") if isinstance(tool, dict) else None
     return isinstance(kind, str) and kind.startswith(_REACHING_TOOLS)
-
-
-def fetched(body: Body) -> Iterator[str]:
-    """Addresses of images and files in a request, which the provider would fetch."""
-    waiting: list[object] = [body.get("messages"), body.get("input")]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, list):
-            waiting += one
-        elif isinstance(one, dict):
-            if one.get("type") in _WITH_ADDRESS:
-                yield from _addresses(one)
-            else:
-                waiting += [one.get("content"), one.get("output")]
 
 
 _WITH_ADDRESS: Final = ("image", "document", "image_url", "input_image", "input_file", "file")

@@ -117,7 +117,8 @@ class Responses(Protocol):
     def events(self, body: Body) -> Iterator[Body]:
         return ({**one, "sequence_number": at} for at, one in enumerate(_events(body)))
 
-    def prepare(self, body: Body, effort: str | None) -> None:
+    def prepare(self, body: Body, model: str, effort: str | None) -> None:
+        super().prepare(body, model, effort)
         if effort:
             reasoning = body.get("reasoning")
             body["reasoning"] = {

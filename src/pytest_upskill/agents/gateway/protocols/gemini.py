@@ -1,0 +1,369 @@
+"""Google's generateContent. Its paths name the model and say whether the reply is a stream."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from secrets import token_hex
+from typing import Any, Final
+from urllib.parse import quote, unquote
+
+from ...._util.texts import digest
+from ....models.sdk import stop_word
+from ....models.tool_turns import object_of
+from ....trials.answer import Answer, Usage, whole_number
+from ....trials.tools import ToolCall
+from .protocol import (
+    Asked,
+    Body,
+    Item,
+    ItemKind,
+    Protocol,
+    Reading,
+    Said,
+    Target,
+    dicts,
+    limit_of,
+    text_of,
+    tool_of,
+)
+
+_PATH: Final = re.compile(r"/v1(?:beta|alpha)?/models/(.+):(\w+)")
+_ASKING: Final = ("generateContent", "streamGenerateContent")
+_REFUSED: Final = (
+    *("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"),
+    *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "MODEL_ARMOR"),
+)
+STOPS: Final = {"STOP": "end", "MAX_TOKENS": "length", **dict.fromkeys(_REFUSED, "refusal")}
+_STOPPED: Final = {"length": "MAX_TOKENS", "refusal": "SAFETY"}
+_ERRORS: Final = {
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    413: "RESOURCE_EXHAUSTED",
+}
+# Tools that an agent carries out; all others are the provider's.
+_OWN_TOOLS: Final = ("functionDeclarations", "computerUse")
+# How much to think: by level from Gemini 3 on, before by tokens.
+_LEVELS: Final = {"none": "minimal", "xhigh": "high"}
+_BUDGETS: Final = {"none": 0, "minimal": 512, "low": 1024, "medium": 8192}
+_MOST_BUDGET: Final = 24_576
+
+
+class Gemini(Protocol):
+    version = "/v1beta"
+    path = "/models"
+
+    def target(self, path: str, query: str) -> Target | None:
+        match = _PATH.fullmatch(path)
+        if match is None or match[2] not in (*_ASKING, "countTokens"):
+            return None
+        stream = match[2] == "streamGenerateContent"
+        if stream and "alt=sse" not in query.split("&"):
+            return None  # a stream in a form that no agent asks for
+        query = "alt=sse" if stream else ""
+        return Target(match[2], unquote(match[1]), stream, match[2] == "countTokens", query)
+
+    def url(self, base: str, target: Target, model: str) -> str:
+        root = re.sub(r"/v1(beta)?(/openai)?$", "", base)
+        return f"{root}/v1beta/models/{quote(model, safe='/')}:{target.path}"
+
+    def headers(self, own: Mapping[str, str]) -> dict[str, str]:
+        """Its keys have a header of their own; a password of a proxy stays where it is."""
+        bearer, kept = "bearer ", dict[str, str]()
+        for name, value in own.items():
+            is_key = name.lower() == "authorization" and value.lower().startswith(bearer)
+            kept["x-goog-api-key" if is_key else name] = value[len(bearer) :] if is_key else value
+        return kept
+
+    def asked(self, body: Body) -> Asked:
+        inner = _get(body, "generateContentRequest")  # only where tokens are counted
+        body = inner if isinstance(inner, dict) and "contents" not in body else body
+        if not isinstance(body.get("contents"), list):
+            raise ValueError("contents: a list is required")
+        config = _get(body, "generationConfig")
+        declared = (_get(tool, "functionDeclarations") for tool in dicts(body.get("tools")))
+        return Asked(
+            "",
+            "\n\n".join(text for text, _ in _texts(_get(body, "systemInstruction"))),
+            tuple(_items(body["contents"])),
+            tuple(
+                tool_of(one.get("name"), one.get("description"), _schema(one))
+                for functions in declared
+                for one in dicts(functions)
+            ),
+            limit_of(config, "maxOutputTokens", "max_output_tokens")
+            if isinstance(config, dict)
+            else None,
+            stream=False,
+        )
+
+    def said(self, body: Body) -> Said:
+        candidates = dicts(body.get("candidates"))
+        first = candidates[0] if candidates else {}
+        parts = _parts(first.get("content"))
+        texts = list(_texts(first.get("content")))
+        calls = tuple(call for part in parts if (call := _call(part)))
+        stop = stop_word(first.get("finishReason"), STOPS)
+        return Said(
+            "".join(text for text, thought in texts if not thought),
+            "".join(text for text, thought in texts if thought),
+            calls,
+            usage_of(body.get("usageMetadata")),
+            "refusal" if _blocked(body) else "tools" if calls and stop == "end" else stop,
+            text_of(body.get("responseId")),
+        )
+
+    def reading(self) -> Reading:
+        return _Reading()
+
+    def written(self, answer: Answer, model: str) -> Body:
+        parts: list[Body] = [{"text": answer.text}] if answer.text else []
+        parts += [
+            {"functionCall": {"id": call.id, "name": call.name, "args": object_of(call.arguments)}}
+            for call in answer.calls
+        ]
+        asked, said = answer.usage.input or 0, answer.usage.output or 0
+        stop = "STOP" if answer.calls else _STOPPED.get(answer.stop, "STOP")
+        content = {"role": "model", "parts": parts}
+        return {
+            "candidates": [{"content": content, "finishReason": stop, "index": 0}],
+            "usageMetadata": {
+                "promptTokenCount": asked,
+                "candidatesTokenCount": said,
+                "totalTokenCount": asked + said,
+                "cachedContentTokenCount": answer.usage.cached or 0,
+            },
+            "modelVersion": model,
+            "responseId": token_hex(8),
+        }
+
+    def events(self, body: Body) -> Iterator[Body]:
+        (candidate,) = body["candidates"]
+        parts = candidate["content"]["parts"]
+        head = {key: body[key] for key in ("modelVersion", "responseId")}
+        for part in parts[:-1]:
+            yield {**head, "candidates": [{"content": {"role": "model", "parts": [part]}}]}
+        last = {**candidate, "content": {"role": "model", "parts": parts[-1:]}}
+        yield {**body, "candidates": [last]}
+
+    def counted(self, tokens: int) -> Body:
+        return {"totalTokens": tokens}
+
+    def tokens_in(self, counted: Body) -> int | None:
+        return whole_number(counted.get("totalTokens"))
+
+    def models(self, model: str) -> Body:
+        return {"models": [self.model(model)]}
+
+    def model(self, model: str) -> Body:
+        named = {"name": f"models/{model}", "displayName": model}
+        return {**named, "supportedGenerationMethods": ["generateContent", "countTokens"]}
+
+    def error(self, status: int, message: str) -> Body:
+        kind = _ERRORS.get(status, "INVALID_ARGUMENT")
+        return {"error": {"code": status, "message": message, "status": kind}}
+
+    def prepare(self, body: Body, model: str, effort: str | None) -> None:
+        """Its path names the model."""
+        for one in (body, _get(body, "generateContentRequest")):
+            if isinstance(one, dict):
+                one.pop("model", None)
+        inner = _get(body, "generateContentRequest")
+        if isinstance(inner, dict):
+            inner["model"] = f"models/{model}"
+        if not effort:
+            return
+        config = body.pop("generation_config", None) or body.get("generationConfig")
+        config = body["generationConfig"] = dict(config) if isinstance(config, dict) else {}
+        thinking = config.pop("thinking_config", None) or config.get("thinkingConfig")
+        kept = thinking if isinstance(thinking, dict) else {}
+        kept = {key: kept[key] for key in ("includeThoughts", "include_thoughts") if key in kept}
+        if re.match(r"gemini-[12]\.", model):
+            kept["thinkingBudget"] = _BUDGETS.get(effort, _MOST_BUDGET)
+        else:
+            kept["thinkingLevel"] = _LEVELS.get(effort, effort)
+        config["thinkingConfig"] = kept
+
+    def without_reach(self, body: Body) -> Iterator[str]:
+        for key in ("cachedContent", "cached_content"):
+            if body.pop(key, None):
+                yield "cachedContent"
+        if body.get("tools") is None:
+            return
+        kept = list[Body]()
+        for tool in dicts(body["tools"]):
+            yield from (_camel(key) for key in tool if _camel(key) not in _OWN_TOOLS)
+            own = {key: value for key, value in tool.items() if _camel(key) in _OWN_TOOLS}
+            kept += [own] if own else []
+        body["tools"] = kept
+        if not kept:
+            for key in ("tools", "toolConfig", "tool_config"):
+                body.pop(key, None)
+
+    def fetched(self, body: Body) -> Iterator[str]:
+        """Any file that a request only names: Google would fetch it, or has it from before."""
+        inner = _get(body, "generateContentRequest")
+        bodies = [body, inner] if isinstance(inner, dict) else [body]
+        for one in bodies:
+            contents = [*dicts(one.get("contents")), _get(one, "systemInstruction")]
+            parts = [part for content in contents for part in _parts(content)]
+            for part in parts:
+                response = _get(part, "functionResponse")
+                if isinstance(response, dict):
+                    parts += dicts(response.get("parts"))
+                if file := _get(part, "fileData"):
+                    uri = _get(file, "fileUri") if isinstance(file, dict) else None
+                    yield text_of(uri) or "a file"
+
+
+def usage_of(usage: object) -> Usage:
+    """Google counts thoughts beside the answer, and what its tools said beside the prompt."""
+    if not isinstance(usage, dict):
+        return Usage()
+    asked, tools, said, thoughts, cached, total = (
+        whole_number(usage.get(name))
+        for name in (
+            *("promptTokenCount", "toolUsePromptTokenCount", "candidatesTokenCount"),
+            *("thoughtsTokenCount", "cachedContentTokenCount", "totalTokenCount"),
+        )
+    )
+    if asked is not None:
+        asked += tools or 0
+    answered = None if said is None and thoughts is None else (said or 0) + (thoughts or 0)
+    if answered is None and asked is not None and total is not None:
+        answered = max(0, total - asked)  # it leaves out what is 0
+    return Usage(asked, answered, cached or 0)
+
+
+def _camel(name: object) -> str:
+    """Google takes both forms of a name."""
+    return re.sub(r"_([a-z])", lambda match: match[1].upper(), str(name))
+
+
+def _get(body: Any, name: str) -> Any:
+    if not isinstance(body, dict):
+        return None
+    snake = re.sub(r"[A-Z]", lambda match: f"_{match[0].lower()}", name)
+    return body.get(name, body.get(snake))
+
+
+def _parts(content: object) -> list[Body]:
+    if isinstance(content, str):
+        return [{"text": content}]
+    if isinstance(content, list):
+        return dicts(content)
+    parts = content.get("parts") if isinstance(content, dict) else None
+    return [parts] if isinstance(parts, dict) else dicts(parts)
+
+
+def _texts(content: object) -> Iterator[tuple[str, bool]]:
+    """Texts, and whether they are thoughts."""
+    for part in _parts(content):
+        if text := text_of(part.get("text")):
+            yield text, part.get("thought") is True
+
+
+def _schema(function: Body) -> object:
+    return _get(function, "parametersJsonSchema") or function.get("parameters")
+
+
+def _items(contents: list[Any]) -> Iterator[Item]:
+    waiting = list[ToolCall]()
+    for content in dicts(contents):
+        kind: ItemKind = "assistant" if content.get("role") == "model" else "user"
+        for part in _parts(content):
+            if call := _call(part):
+                waiting.append(call)
+                yield Item("call", call.arguments, call.id, call.name)
+            elif isinstance(response := _get(part, "functionResponse"), dict):
+                key, (text, failed) = _answered(response, waiting), _result(response)
+                yield Item("result", text, key, failed=failed)
+            elif text := text_of(part.get("text")):
+                yield Item("thinking" if part.get("thought") is True else kind, text)
+
+
+def _call(part: Body) -> ToolCall | None:
+    """A call. One without an id gets the same one whenever it is repeated."""
+    function = _get(part, "functionCall")
+    if not isinstance(function, dict):
+        return None
+    name, given = text_of(function.get("name")), function.get("args")
+    arguments = json.dumps({} if given is None else given, ensure_ascii=False)
+    key = text_of(function.get("id"))
+    if not key:
+        signature = text_of(_get(part, "thoughtSignature"))
+        sorted_form = json.dumps(given, sort_keys=True)
+        key = f"{name[:60]}-{digest(name, sorted_form, signature)[:12]}"
+    return ToolCall(key, name, arguments)
+
+
+def _answered(response: Body, waiting: list[ToolCall]) -> str:
+    """The id of the call that a result belongs to: by its id, else by name, in order."""
+    key, name = text_of(response.get("id")), text_of(response.get("name"))
+    by_id = (one for one in waiting if key and one.id == key)
+    call = next(by_id, None) or next((one for one in waiting if one.name == name), None)
+    if call is None:
+        return key
+    waiting.remove(call)
+    return call.id
+
+
+def _result(response: Body) -> tuple[str, bool]:
+    """The text of a result, and whether it is an error."""
+    told = response.get("response")
+    if not isinstance(told, dict):
+        return text_of(told), False
+    for key, failed in (("output", False), ("error", True), ("result", False)):
+        if isinstance(told.get(key), str) and len(told) == 1:
+            return told[key], failed
+    return json.dumps(told, ensure_ascii=False), "error" in told
+
+
+def _blocked(body: Body) -> bool:
+    """Whether a question was refused before there was an answer."""
+    feedback = body.get("promptFeedback")
+    return isinstance(feedback, dict) and bool(feedback.get("blockReason"))
+
+
+class _Reading(Reading):
+    """Each event has the next parts of the answer, and the usage so far."""
+
+    def __init__(self) -> None:
+        self._body: Body = {}
+        self._parts: list[Body] = []
+        self._texts: list[list[str]] = []  # of each part
+        self._stop: object = None
+
+    def add(self, event: Body) -> None:
+        for name in ("usageMetadata", "promptFeedback", "responseId"):
+            if event.get(name):
+                self._body[name] = event[name]
+        self.ended = self.ended or _blocked(event)
+        for candidate in dicts(event.get("candidates"))[:1]:
+            for part in _parts(candidate.get("content")):
+                self._add_part(part)
+            if candidate.get("finishReason"):
+                self._stop, self.ended = candidate["finishReason"], True
+
+    def _add_part(self, part: Body) -> None:
+        text = text_of(part.get("text"))
+        thought = part.get("thought") is True
+        if _call(part) is None and self._parts and text:
+            last = self._parts[-1]
+            if _call(last) is None and (last.get("thought") is True) == thought:
+                self._texts[-1].append(text)
+                return
+        self._parts.append(part)
+        self._texts.append([text])
+
+    def body(self) -> Body:
+        parts = [
+            {**part, "text": "".join(texts)} if any(texts) else part
+            for part, texts in zip(self._parts, self._texts, strict=True)
+        ]
+        candidate = {"content": {"parts": parts}, "finishReason": self._stop}
+        body = {**self._body, "candidates": [candidate]}
+        if not self.ended and isinstance(usage := body.get("usageMetadata"), dict):
+            kept = ("promptTokenCount", "cachedContentTokenCount", "toolUsePromptTokenCount")
+            body["usageMetadata"] = {name: usage[name] for name in kept if name in usage}
+        return body
