@@ -209,5 +209,5 @@ def test_what_codex_asks_goes_on_as_it_is() -> None:
     body = request(GO, {"type": "additional_tools", "role": "developer", "tools": [CODE]})
     before = json.dumps(body)
     assert not [*RESPONSES.without_reach(body)]
-    RESPONSES.prepare(body, None)
+    RESPONSES.prepare(body, body["model"], None)
     assert json.dumps(body) == before

@@ -201,7 +201,7 @@ def test_a_request_is_a_question() -> None:
     ],
 )
 def test_what_is_written_reads_the_same(answer: Answer, streamed: bool) -> None:
-    body = GEMINI.written(answer, "m")
+    body = GEMINI.written(answer, GEMINI.asked(ASKED))
     if streamed:
         reading = GEMINI.reading()
         for event in GEMINI.events(body):

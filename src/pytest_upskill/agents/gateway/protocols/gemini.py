@@ -116,24 +116,24 @@ class Gemini(Protocol):
     def reading(self) -> Reading:
         return _Reading()
 
-    def written(self, answer: Answer, model: str) -> Body:
+    def written(self, answer: Answer, request: Asked) -> Body:
         parts: list[Body] = [{"text": answer.text}] if answer.text else []
         parts += [
             {"functionCall": {"id": call.id, "name": call.name, "args": object_of(call.arguments)}}
             for call in answer.calls
         ]
-        asked, said = answer.usage.input or 0, answer.usage.output or 0
+        given, said = answer.usage.input or 0, answer.usage.output or 0
         stop = "STOP" if answer.calls else _STOPPED.get(answer.stop, "STOP")
         content = {"role": "model", "parts": parts}
         return {
             "candidates": [{"content": content, "finishReason": stop, "index": 0}],
             "usageMetadata": {
-                "promptTokenCount": asked,
+                "promptTokenCount": given,
                 "candidatesTokenCount": said,
-                "totalTokenCount": asked + said,
+                "totalTokenCount": given + said,
                 "cachedContentTokenCount": answer.usage.cached or 0,
             },
-            "modelVersion": model,
+            "modelVersion": request.model,
             "responseId": token_hex(8),
         }
 
