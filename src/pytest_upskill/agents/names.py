@@ -18,6 +18,7 @@ _CLASSES: Final = {
     "loop": ("loop", "LoopAgent"),
     "claude": ("clis.claude", "ClaudeCode"),
     "codex": ("clis.codex", "Codex"),
+    "goose": ("clis.goose", "Goose"),
     "pi": ("clis.pi", "Pi"),
     "opencode": ("clis.opencode", "OpenCode"),
     "copilot": ("clis.copilot", "Copilot"),

@@ -225,3 +225,14 @@ def test_nothing_that_an_agent_asks_breaks_the_record(protocol: Any, odd: Any) -
             asked = protocol.asked(body)
             Record().begin(asked, 0)
             list(protocol.without_reach({**body, "tool_choice": odd}))
+
+
+def test_what_an_agent_says_before_each_question_tells_no_conversations_apart() -> None:
+    """goose begins with the time."""
+    time = user("<info-msg>\nIt is currently 10:00\n</info-msg>")
+    answer, _ = kept(
+        (ask(time, user("Go.")), calls("1")),
+        (ask(time, user("Go."), called("1"), result("1", "started")), says("Done.")),
+        (ask(time, user("Count the sheep.")), says("There are 41.")),
+    )
+    assert answer.text == "Done."

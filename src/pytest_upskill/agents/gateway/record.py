@@ -7,6 +7,7 @@ same conversation goes on.
 """
 
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Final
 
 from ..._util.keys import HIDDEN
@@ -19,7 +20,9 @@ from .protocols import Asked, Item, Said
 _SUMMARY: Final = 40  # characters from which a text that comes back is no accident
 _MOST_KEPT: Final = 40_000_000  # characters of a trial; then each text keeps little
 _LITTLE: Final = 2_000
-_SHARED: Final = 500  # characters of a first message that tell conversations apart
+# Characters of the first messages that tell conversations apart. The first may be of the agent's
+# own, such as the time; the last is what it is asked.
+_SHARED: Final = 500
 
 
 @dataclass(eq=False)
@@ -159,8 +162,8 @@ class Record:
                 return self._calls[item.call]
         if self._goes_on_from_summary(asked, self.main):
             return self.main
-        first = next((item.text for item in asked.items if item.kind == "user"), "")
-        return digest(first[:_SHARED], "tools" if asked.tools else "")[:16]
+        opening = [item.text[:_SHARED] for item in takewhile(_is_user, asked.items)] or [""]
+        return digest(opening[0], opening[-1], "tools" if asked.tools else "")[:16]
 
     def _goes_on_from_summary(self, asked: Asked, thread: str) -> bool:
         """Whether a user is said to say what a reply of this thread said: that was a summary."""
@@ -195,6 +198,10 @@ class Record:
             kept = kept.replace(self.token, HIDDEN)
         self._size += len(kept)
         return kept
+
+
+def _is_user(item: Item) -> bool:
+    return item.kind == "user"
 
 
 def _news(asked: Asked) -> list[Item]:
