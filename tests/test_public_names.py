@@ -13,14 +13,18 @@ import pytest_upskill
 
 PUBLIC = [
     "Activity",
+    "Agent",
     "Answer",
     "AnswerFile",
     "Arm",
     "Case",
     "CheckContext",
     "CheckFunction",
+    "CommandAgent",
     "Grade",
     "InputError",
+    "Job",
+    "Launch",
     "Model",
     "ModelError",
     "ModelSource",

@@ -13,14 +13,18 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Activity",
+    "Agent",
     "Answer",
     "AnswerFile",
     "Arm",
     "Case",
     "CheckContext",
     "CheckFunction",
+    "CommandAgent",
     "Grade",
     "InputError",
+    "Job",
+    "Launch",
     "Model",
     "ModelError",
     "ModelSource",
@@ -48,6 +52,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from .agents.command_agent import CommandAgent, Job, Launch
+    from .agents.port import Agent
     from .checks import CheckContext, CheckFunction
     from .errors import InputError, ModelError, UpskillError
     from .models import Model, ModelSource, ModelSpec, Provider
@@ -74,6 +80,8 @@ if TYPE_CHECKING:
     from .trials.trial import Arm, Question
 
 _HOMES: Final = {
+    "agents.command_agent": ["CommandAgent", "Job", "Launch"],
+    "agents.port": ["Agent"],
     "checks": ["CheckContext", "CheckFunction"],
     "errors": ["InputError", "ModelError", "UpskillError"],
     "models": ["Model", "ModelSource", "ModelSpec", "Provider"],

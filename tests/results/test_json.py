@@ -26,7 +26,8 @@ from support.made import accepted_count, made_record, made_run
 # The first keys of each are the oldest, which others build on; later keys follow them.
 SCHEMA = {
     "": "schema started seconds skills summary records gate "
-    "cases tests gates looks broken unmatched interrupted lost untested models commit versions",
+    "cases tests gates looks broken unmatched interrupted lost untested models commit versions "
+    "agents bundled_skills",
     "skills": "name path digest tokens against score seen_files unseen_files",
     "summary": "skill model model_id cases runs baseline_rate skill_rate lift lift_low lift_high "
     "p_value detectable_lift baseline_tokens skill_tokens token_change baseline_cost skill_cost "
@@ -38,7 +39,7 @@ SCHEMA = {
     "baseline_checks_passed baseline_checks_total previous_score samples agent "
     "baseline_turns skill_turns baseline_tool_calls skill_tool_calls activated activated_trials "
     "activated_rate activated_low activated_high activated_cases lift_activated "
-    "lift_activated_low lift_activated_high",
+    "lift_activated_low lift_activated_high agent_version",
     "by_case": "case runs baseline_rate skill_rate pass_hat_k flakiness baseline_score skill_score",
     "records": "skill case model arm run outcome output input_tokens output_tokens cached_tokens "
     "seconds stored checks error score judge_calls judge_input_tokens judge_output_tokens cost "
@@ -89,6 +90,7 @@ def test_the_report_has_exactly_the_keys_of_its_schema() -> None:
         "runs": 1,
         "date": "2026-01-01",
         "among": 6,
+        "agent_version": None,
     }
 
 

@@ -175,7 +175,8 @@ def accept(ledger: Ledger) -> list[str]:
             dropped = tuple(case for case in group.dropped if case in known)
             if present:
                 model_id, skill = ledger.model_ids[group.model], digests[group.skill]
-                now = ModelResults(model_id, ledger.date, skill[:DIGITS], present)
+                version = ledger.version_of(group.tests)
+                now = ModelResults(model_id, ledger.date, skill[:DIGITS], present, version)
                 results = updated(results, group.model, now, group.existing, dropped)
             elif dropped:
                 results = without(results, group.model, dropped)

@@ -55,7 +55,23 @@ def pytest_upskill_models(config: pytest.Config) -> "Mapping[str, ModelSource] |
 def pytest_upskill_agents(config: pytest.Config) -> "Mapping[str, Callable[[], Agent]] | None":
     """Return agents by their names: "acme" serves ``--skill-agent acme``.
 
-    Each is a class, mostly of a program: a ``CommandAgent`` says how it is started.
+    Each is a class without arguments, mostly of a program: a ``CommandAgent`` says how it is
+    started in its sandbox, and where it finds its model::
+
+        class Acme(CommandAgent):
+            program = "acme"
+            install = "npm install -g acme-agent"
+            protocols = ("messages",)
+
+            def launch(self, job):
+                env = {"ANTHROPIC_BASE_URL": job.url, "ANTHROPIC_API_KEY": job.key}
+                return Launch(["--model", job.model, "-p", job.prompt], env)
+
+        def pytest_upskill_agents():
+            return {"acme": Acme}
+
+    Called in every process, before collection, so the hook must be in a conftest.py that pytest
+    loads at startup, or in a plugin. An agent is made if it is used, and runs where the engine is.
     """
 
 

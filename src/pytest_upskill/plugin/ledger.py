@@ -4,7 +4,7 @@ It is the same with and without xdist, since records ride on the reports of thei
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -27,7 +27,7 @@ from ..results.run import RunResults, versions
 from ..settings import Settings
 from ..trials.answer import Answer, Usage, total_usage
 from ..trials.plan import Plan, PlannedCase, SkillInfo, Unmatched
-from ..trials.records import Record, errored_record, load_records
+from ..trials.records import Record, agents_in, errored_record, load_records
 from ..trials.subject import Subject
 from ..trials.trial import Arm, Trial
 from .outcomes import ASKED_PROPERTY, BROKEN_PROPERTY, RECORDS_PROPERTY, REGRESSION_PROPERTY
@@ -149,7 +149,7 @@ class Ledger:
         """The accepted results of these."""
         for test in self.skipped:
             if test.expected:
-                was, date, _ = test.expected
+                was, date = test.expected.was, test.expected.date
                 yield Unmatched(*test.pair, test.case, was, date, "skipped", folder=test.folder)
 
     @property
@@ -158,6 +158,11 @@ class Ledger:
 
     def records_of(self, nodeid: str) -> list[Record]:
         return self._records.get(nodeid, [])
+
+    def version_of(self, tests: Sequence[PlannedCase]) -> str:
+        """The version of the agent of these tests, which is the same in all of them."""
+        records = (record for test in tests for record in self.records_of(test.nodeid))
+        return agents_in(records).get(tests[0].agent, "")
 
     def comparisons(self) -> list[AcceptedComparison]:
         """With accepted results, of what was reported so far."""

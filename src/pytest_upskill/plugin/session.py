@@ -487,7 +487,9 @@ class UpskillRun:
             settings = replace(settings, gates=Gates())  # those of an ini file are for its skills
         stop = session and ledger.lost and (session.shouldfail or session.shouldstop)
         interrupted = self._stopped or (str(stop) if stop else None)
-        return ledger.results(settings, self._config.rootpath, interrupted)
+        results = ledger.results(settings, self._config.rootpath, interrupted)
+        known = {name: self._models.roster.agent(name).bundled for name in self._agents}
+        return replace(results, bundled={name: own for name, own in known.items() if own})
 
     def _conclude(self, ledger: Ledger, engine: Engine) -> bool:
         """Judge and write the results; whether the run may pass."""

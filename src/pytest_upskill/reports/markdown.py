@@ -44,6 +44,8 @@ def markdown_summary(results: RunResults, notes: Sequence[str] = (), failed: int
     page.add(f"{MARKER}\n## Skills\n\n{bad if reasons else passed}")
     page.add_most(len(reasons), partial(_list, reasons), _ROOM_FOR_REASONS)
     _add_tables(page, results)
+    if lines := [escaped(line, _LONGEST_TEXT) for line in results.agent_lines]:
+        page.add("\n".join(f"- {line[0].upper()}{line[1:]}." for line in lines))
     page.add_most(len(notes), partial(_list, notes), _ROOM_FOR_TABLES + _ROOM_FOR_NOTES)
     _add_folded(page, "Regressions", results, _regressions(results))
     _add_folded(page, "Failed cases", results, _failed_cases(results))

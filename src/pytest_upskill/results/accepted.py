@@ -1,6 +1,7 @@
 """Accepted results: skill_results.json beside SKILL.md, and what of it a run expects."""
 
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -26,6 +27,8 @@ RESULTS_NAME: Final = "skill_results.json"
 PYTHON_MARK: Final = "::"  # in the names of Python tests, which no file of cases lists
 _DEEPEST: Final = 20  # that checks are looked for
 DIGITS: Final = 12  # of a digest, enough to see a change
+# An agent's version stands behind the model's id: earlier releases take no new keys.
+_WITH_VERSION: Final = re.compile(r"(?P<id>.*) \((?P<agent>\S+) (?P<version>[^()]+)\)")
 _HINT: Final = ("Restore it, or delete it and run pytest with ", Setting("accept"), ".")
 
 
@@ -52,6 +55,7 @@ class ModelResults:
     date: str
     skill_digest: str
     cases: Mapping[str, CaseResult]
+    agent_version: str = ""
 
     def expectation(self, case: str, case_digest: str) -> Expectation | None:
         """The accepted result of a case; None if it is new or has changed since.
@@ -64,7 +68,7 @@ class ModelResults:
         for name in (case, *others):
             known = self.cases.get(name)
             if known and known.case_digest == case_digest:
-                return Expectation(known.count, self.date, len(self.cases))
+                return Expectation(known.count, self.date, len(self.cases), self.agent_version)
         return None
 
 
@@ -109,15 +113,20 @@ def read_results(folder: Path) -> Results:
     if not file.exists():
         return {}
     form: _FileForm = read_json_form(file, _FORM, AcceptedError, _HINT)
-    return {
-        name: ModelResults(
-            model.model_id,
-            model.date,
-            model.skill_digest,
-            {case: CaseResult(**result.model_dump()) for case, result in model.cases.items()},
-        )
-        for name, model in form.models.items()
-    }
+    found = dict[str, ModelResults]()
+    for name, model in form.models.items():
+        model_id, version = _without_version(name, model.model_id)
+        cases = {case: CaseResult(**result.model_dump()) for case, result in model.cases.items()}
+        found[name] = ModelResults(model_id, model.date, model.skill_digest, cases, version)
+    return found
+
+
+def _without_version(name: str, model_id: str) -> tuple[str, str]:
+    """The id of a model, and the version of the agent that follows it."""
+    found = _WITH_VERSION.fullmatch(model_id)
+    if found and name.startswith(f"{found['agent']}/"):
+        return found["id"], found["version"]
+    return model_id, ""
 
 
 def updated(
@@ -162,7 +171,9 @@ def results_text(results: Results) -> str:
 
 
 def _model_text(name: str, model: ModelResults) -> str:
-    about = {key: value for key, value in vars(model).items() if key != "cases"}
+    about = {key: getattr(model, key) for key in ("model_id", "date", "skill_digest")}
+    if model.agent_version:
+        about["model_id"] += f" ({name.partition('/')[0]} {model.agent_version})"
     lines = [f"   {_json(key)}: {_json(value)}," for key, value in about.items()]
     cases = [
         f"    {_json(case)}: {_json(asdict(model.cases[case]))}" for case in sorted(model.cases)

@@ -139,6 +139,7 @@ class _Record(_Subject):
     read: list[str] = []
     scripts: list[str] = []
     findings: list[str] = []
+    agents: dict[str, str] = {}
 
 
 class _Gates(_Form):
@@ -174,6 +175,7 @@ class _Was(_Form):
 
 
 class _Accepted(_Was):
+    agent_version: str | None = None
     among: Annotated[int, Field(ge=1, le=MOST)]
 
 
@@ -226,6 +228,7 @@ class _Results(_Form):
     models: dict[str, str] = {}
     commit: _Commit | None = None
     versions: dict[str, str] = {}
+    bundled_skills: dict[str, list[str]] = {}
 
 
 _FORM: Final = TypeAdapter(_Results)
@@ -277,6 +280,7 @@ def _run(form: _Results) -> RunResults:
         untested=form.untested,
         commit=Commit(form.commit.id, form.commit.dirty) if form.commit else None,
         versions=form.versions,
+        bundled={name: tuple(skills) for name, skills in form.bundled_skills.items()},
     )
 
 
@@ -290,7 +294,8 @@ def _record(form: _Record) -> Record:
 def _test(form: _Test, case: _Case | None) -> PlannedCase:
     known, expected = form.accepted, None
     if known:
-        expected = Expectation(Count(known.passes, known.runs), known.date, known.among)
+        count = Count(known.passes, known.runs)
+        expected = Expectation(count, known.date, known.among, known.agent_version or "")
     facts = case.model_dump(exclude={"skill", "case", "question"}) if case else {"tags": ()}
     return PlannedCase(
         **{**form.model_dump(exclude={"accepted"}), "model": form.label},

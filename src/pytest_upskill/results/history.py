@@ -99,6 +99,7 @@ class Row:
     activated_rate: Number | None = None
     activated_low: Number | None = None
     activated_high: Number | None = None
+    agent_version: str | None = None
 
     @property
     def subset(self) -> bool:

@@ -67,8 +67,13 @@ def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResul
         interrupted="; ".join(dict.fromkeys(stops)) if stops else None,
     )
     notes = [f"{counted(repeated, 'trial')} in several files, counted once."]
-    other = ["The files are from different commits."]
-    return whole, [*(notes if repeated else []), *(other if len(commits) > 1 else [])]
+    other = ["The files are from different commits."] if len(commits) > 1 else []
+    for name in whole.agents:
+        known = dict.fromkeys(run.agents[name] for run in runs if name in run.agents)
+        if len(known) > 1:
+            of = f"{one_line(name, 60)}: {one_line(', '.join(known), 200)}"
+            other.append(f"The files are of different versions of {of}.")
+    return whole, [*(notes if repeated else []), *other]
 
 
 def _same(sources: Sequence[Source], value: Callable[[RunResults], object], what: str) -> None:

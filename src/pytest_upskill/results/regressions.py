@@ -61,7 +61,7 @@ def standing_of(now: Count, threshold: float | None, expected: Expectation | Non
     good = reaches(now, threshold)
     if expected is None:
         return Standing("passed" if good else "failed")
-    was, date, among = expected
+    was, date, among, _ = expected
     was_good = reaches(was, threshold)
     if good:
         return Standing("passed" if was_good else "better")

@@ -15,7 +15,7 @@ from ..errors import Spell
 from ..settings import Gates
 from ..stats import LEVEL, plan_level
 from ..trials.plan import PlannedCase, SkillInfo, Unmatched
-from ..trials.records import Record
+from ..trials.records import Record, agents_in
 from ..trials.subject import CHAT
 from .regressions import AcceptedComparison, Standing, compare_all, compared
 from .summary import Summary, repeat_notes, summarize
@@ -66,6 +66,7 @@ class RunResults:
     looks: tuple[int, ...] = ()  # of frugal runs
     commit: Commit | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
+    bundled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # skills, by agent
     missing: Mapping[Pair, int] = field(default_factory=dict)  # cases in no shard of a run
     broken: Mapping[str, str] = field(default_factory=dict)  # node ids not tested, and why
     unmatched: tuple[Unmatched, ...] = ()  # accepted results
@@ -105,6 +106,21 @@ class RunResults:
             for skill in self.skills
             for model, model_id in self.model_ids.items()
             if (skill.name, model) in groups
+        ]
+
+    @cached_property
+    def agents(self) -> dict[str, str]:
+        """The agents of the run and their versions."""
+        return agents_in(self.records)
+
+    @property
+    def agent_lines(self) -> list[str]:
+        """Who carried out the cases, with what skills of their own."""
+        named = ", ".join(f"{name} {version}".rstrip() for name, version in self.agents.items())
+        lines = [f"carried out by {one_line(named, 200)}"] if named else []
+        return lines + [
+            f"{name} has skills of its own in all arms: {one_line(', '.join(skills), 200)}"
+            for name, skills in self.bundled.items()
         ]
 
     @cached_property
@@ -240,11 +256,24 @@ class RunResults:
         """What a reader must know to trust the numbers; with ``spell``, also what to set."""
         return [
             *self.untested_notes,
+            *self._version_notes,
             *self._cause_notes,
             *self.subset_notes,
             *repeat_notes(self.summaries),
             *self._unseen_notes(spell),
         ]
+
+    @property
+    def _version_notes(self) -> list[str]:
+        """Agents that have another version than those of the accepted results."""
+        now = {(row.skill, row.model): row for row in self.summaries}
+        found = dict[str, None]()
+        for test in self.tests:
+            row, was = now.get(test.pair), test.expected.version if test.expected else ""
+            if row and was and row.agent_version not in ("", was):
+                what = f"{row.agent} was {one_line(was, 60)} when results were accepted"
+                found[f"{what}, and is now {one_line(row.agent_version, 60)}."] = None
+        return list(found)
 
     @property
     def _cause_notes(self) -> list[str]:

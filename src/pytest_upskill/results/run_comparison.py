@@ -12,6 +12,7 @@ from typing import Final
 from .._util.texts import counted
 from ..settings import Score
 from ..stats import LEVEL, plan_level
+from ..trials.subject import CHAT
 from .run import Pair, RunResults
 from .summary import Comparison, Summary, compare_arms
 
@@ -53,6 +54,8 @@ class PairComparison:
     left_out: LeftOut
     same_skill: bool  # SKILL.md and the files beside it
     model_ids: tuple[str, str]
+    agent: str = CHAT
+    agent_versions: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True)
@@ -158,4 +161,6 @@ def _comparison(old: _Side, new: _Side, row: Summary, change: Comparison | None)
         ),
         same_skill=old.skill_digest == new.skill_digest,
         model_ids=(old.summary.model_id, new.summary.model_id),
+        agent=new.summary.agent,
+        agent_versions=(old.summary.agent_version, new.summary.agent_version),
     )

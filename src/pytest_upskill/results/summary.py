@@ -8,7 +8,7 @@ from typing import Final, Literal
 from .._util.texts import counted, one_line, points, times_as_much
 from ..settings import Score
 from ..stats import LEVEL, Change, Interval, Lift, holm, paired_lift, paired_ratio, wilson
-from ..trials.records import Record
+from ..trials.records import Record, agents_in
 from ..trials.subject import CHAT
 from ..trials.trial import ARMS, Arm
 from .activation import Activation, activation_of
@@ -88,6 +88,7 @@ class Summary:
     most_runs: int | None = None  # the upper limit of frugal runs
     score: Score = "pass"  # what the lift is of
     agent: str = CHAT  # ``model`` is then the label of the agent on its model
+    agent_version: str = ""
     activation: Activation | None = None  # of an agent
 
     def arm(self, arm: Arm) -> ArmSummary:
@@ -313,6 +314,7 @@ def summarize(
     complete = {case: runs for case, runs in complete.items() if runs}
     groups = _by_sample([(case, samples.get(case, "")) for case in complete])
     by_sample = [[complete[case] for case in group] for group in groups]
+    agent = next((record.agent for record in own), CHAT)
     return Summary(
         skill=skill,
         model=model,
@@ -328,7 +330,8 @@ def summarize(
         against=against,
         most_runs=most_runs,
         score=score,
-        agent=next((record.agent for record in own), CHAT),
+        agent=agent,
+        agent_version=agents_in(own).get(agent, ""),
         activation=activation_of(by_sample, score),
     )
 

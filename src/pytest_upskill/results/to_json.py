@@ -44,6 +44,8 @@ def results_report(results: RunResults) -> dict[str, Any]:
         "models": dict(results.model_ids),
         "commit": results.commit and asdict(results.commit),
         "versions": dict(results.versions),
+        "agents": results.agents,
+        "bundled_skills": {name: list(skills) for name, skills in results.bundled.items()},
     }
 
 
@@ -127,6 +129,7 @@ def _test(test: PlannedCase) -> dict[str, Any]:
             "runs": known.was.runs,
             "date": known.date,
             "among": known.among,
+            "agent_version": known.version or None,
         },
         "new": test.new,
         "sample": test.sample,
@@ -212,6 +215,7 @@ def _summary(verdict: Verdict) -> dict[str, Any]:
         "samples": summary.samples,
         "agent": summary.agent,
         **_of_agents(summary),
+        "agent_version": summary.agent_version or None,
     }
 
 

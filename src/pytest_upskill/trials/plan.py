@@ -59,6 +59,7 @@ class Expectation(NamedTuple):
     was: Count
     date: str
     among: int  # accepted cases of the skill on the model
+    version: str = ""  # of the agent
 
     def beside(self, now: Count) -> str:
         """The present result and this one, for people."""

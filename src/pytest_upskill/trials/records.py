@@ -1,6 +1,7 @@
 """A graded trial as a plain value that crosses processes and goes to disk."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal
 
@@ -155,6 +156,15 @@ def errored_record(trial: Trial, reason: str, answer: Answer | None = None) -> R
         return record
     graded = graded_record(trial, answer, ())
     return replace(graded, outcome="errored", error=reason, score=None)
+
+
+def agents_in(records: Iterable[Record]) -> dict[str, str]:
+    """The agents that carried out trials, with their versions; several if trials differ."""
+    found: dict[str, dict[str, None]] = {}
+    for record in records:
+        for agent, version in record.activity.agents if record.activity else ():
+            found.setdefault(agent, {})[version] = None
+    return {agent: ", ".join(filter(None, sorted(found[agent]))) for agent in found}
 
 
 def dump_records(records: list[Record]) -> str:

@@ -34,6 +34,7 @@ def run_lines(name: str, results: RunResults, look: Look) -> list[str]:
         f" {look.marks.dot} ".join(facts),
         _commit(results),
         *([one_line(", ".join(versions), look.width)] if versions else []),
+        *(one_line(line, look.width) for line in results.agent_lines),
         "",
         *summary_lines(results.skills, results.verdicts, look, results.notes()),
         "",
@@ -168,6 +169,9 @@ def _notes(pair: PairComparison, look: Look) -> Iterator[str]:
     before, after = pair.model_ids
     if before != after:
         yield f"the model was {one_line(before, 60)} and is now {one_line(after, 60)}"
+    before, after = (one_line(version, 60) for version in pair.agent_versions)
+    if before and after and before != after:
+        yield f"{one_line(pair.agent, 60)} was {before} and is now {after}"
 
 
 def _changes(cases: Sequence[CaseChange], look: Look) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Final
 
 from ..._util.texts import one_line
@@ -41,7 +41,20 @@ def history_lines(entries: Sequence[Entry], look: Look, now: datetime) -> list[s
     notes = [_SUBSET] if dropped and any(entry.row.subset for entry in entries) else []
     scores = {entry.row.score for entry in entries}
     notes += [_BY_CHECKS if len(scores) == 1 else _SOME_BY_CHECKS] if "checks" in scores else []
+    notes += _version_notes(entries)
     return [*table.lines(look), *([""] if notes else []), *notes]
+
+
+def _version_notes(entries: Sequence[Entry]) -> list[str]:
+    """Where an agent has another version than in the run before."""
+    found = dict[str, None]()
+    for own in by_pair(entries).values():
+        for before, after in pairwise(entry for entry in own if entry.row.agent_version):
+            was, now = (one_line(one.row.agent_version or "", 60) for one in (before, after))
+            if was != now:
+                agent = one_line(after.row.agent, 60)
+                found[f"{agent} was {was} in {before.short} and {now} in {after.short}"] = None
+    return list(found)
 
 
 def _tables(entries: Sequence[Entry], look: Look, now: datetime) -> Iterator[Table]:

@@ -80,6 +80,7 @@ def _head(results: RunResults, by_skill: Sequence[tuple[SkillInfo, list[Verdict]
     if results.commit:
         dirty = " with uncommitted changes" if results.commit.dirty else ""
         facts.append(f"commit <code>{text(results.commit.id[:9])}</code>{dirty}")
+    facts += [text(line) for line in results.agent_lines]
     links = '<a href="#overview">Overview</a><a href="#cases">Cases</a>' if by_skill else ""
     return (
         '<header id="overview"><p class="kind">Skill report</p>'

@@ -1,0 +1,105 @@
+"""Versions of agents in results: where they are kept, and that a change of them is told."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pytest_upskill.reports.history.entries import Entry
+from pytest_upskill.reports.history.run_lines import comparison_lines, run_lines
+from pytest_upskill.reports.history.trend import history_lines
+from pytest_upskill.reports.html.report_page import html_report
+from pytest_upskill.reports.markdown import markdown_summary
+from pytest_upskill.reports.terminal.layout import UNICODE_MARKS, Look
+from pytest_upskill.results.accepted import (
+    RESULTS_NAME,
+    CaseResult,
+    ModelResults,
+    read_results,
+    write_results,
+)
+from pytest_upskill.results.from_json import read_run
+from pytest_upskill.results.history import keep, read_head
+from pytest_upskill.results.merging import Source, merged
+from pytest_upskill.results.run import RunResults
+from pytest_upskill.results.run_comparison import compare_runs
+from support.agent_runs import agent_run
+from support.made import accepted_count
+
+LOOK = Look(80, UNICODE_MARKS)
+RESULT = CaseResult(5, 5, 1, 640, "0123456789ab")
+
+
+def run_of(version: str, agent: str = "claude") -> RunResults:
+    made = agent_run(agent=agent)
+    records = tuple(
+        replace(one, activity=one.activity and replace(one.activity, agents=((agent, version),)))
+        for one in made.records
+    )
+    return replace(made, records=records, bundled={agent: ("init",)})
+
+
+def accepted_with(run: RunResults, version: str) -> RunResults:
+    was = accepted_count(1)._replace(version=version)
+    return replace(run, tests=tuple(replace(test, expected=was) for test in run.tests))
+
+
+def test_a_kept_run_knows_them(tmp_path: Path) -> None:
+    file = keep(run_of("2.1.325"), tmp_path, 10**9)
+    assert [row.agent_version for row in read_head(file).rows] == ["2.1.325"]
+    again = read_run(file)
+    assert (again.agents, again.bundled) == ({"claude": "2.1.325"}, {"claude": ("init",)})
+    assert [row.agent_version for row in again.summaries] == ["2.1.325"]
+
+
+def test_every_report_names_them() -> None:
+    run = run_of("2.1.325")
+    assert "carried out by claude 2.1.325" in "\n".join(run_lines("x", run, LOOK))
+    assert "- Carried out by claude 2.1.325." in markdown_summary(run)
+    page = html_report(run)
+    assert "carried out by claude 2.1.325" in page
+    assert "claude has skills of its own in all arms: init" in page
+    assert not agent_run().agent_lines
+
+
+def test_accepted_results_of_another_version_are_told_once() -> None:
+    run = accepted_with(run_of("2.1.325"), "2.1.320")
+    told = "claude was 2.1.320 when results were accepted, and is now 2.1.325."
+    assert run.notes().count(told) == 1
+    for other in (accepted_with(run, "2.1.325"), accepted_with(run, "")):
+        assert not [note for note in other.notes() if "accepted" in note]
+
+
+def test_the_file_of_accepted_results_keeps_them_beside_the_id(tmp_path: Path) -> None:
+    one = ModelResults("claude-haiku-5-5", "2026-01-02", "aaaabbbbcccc", {"a": RESULT}, "2.1.325")
+    other = replace(one, model_id="weights (claude 9.9)", agent_version="")
+    known = {"claude/haiku": one, "mine": other}
+    write_results(tmp_path, known)
+    text = (tmp_path / RESULTS_NAME).read_text()
+    assert '"model_id": "claude-haiku-5-5 (claude 2.1.325)"' in text
+    assert "agent_version" not in text  # earlier releases refuse keys that they don't know
+    assert read_results(tmp_path) == known
+    expected = known["claude/haiku"].expectation("a", RESULT.case_digest)
+    assert expected
+    assert expected.version == "2.1.325"
+
+
+def test_two_runs_of_different_versions_say_so() -> None:
+    before, after = run_of("2.1.320"), run_of("2.1.325")
+    found = compare_runs(before, after)
+    lines = comparison_lines([("a", before), ("b", after)], found, LOOK)
+    assert "  claude was 2.1.320 and is now 2.1.325" in lines
+    whole, notes = merged([Source("a", before), Source("b", before)])
+    assert notes == ["12 trials in several files, counted once."]
+    whole, notes = merged([Source("a", before), Source("b", after)])
+    assert notes[1:] == ["The files are of different versions of claude: 2.1.320, 2.1.325."]
+    assert whole.agents == {"claude": "2.1.320"}
+
+
+def test_the_list_of_runs_says_where_a_version_changed(tmp_path: Path) -> None:
+    entries = []
+    for number, version in enumerate(("2.1.320", "2.1.325")):
+        head = read_head(keep(run_of(version), tmp_path, 10**9))
+        started = datetime(2026, 1, 2 + number, tzinfo=UTC)
+        entries.append(Entry(f"run-{number}", f"r{number}", started, None, head.rows[0]))
+    lines = history_lines(entries, LOOK, datetime(2026, 1, 5, tzinfo=UTC))
+    assert lines[-1] == "claude was 2.1.320 in r0 and 2.1.325 in r1"
