@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from secrets import token_hex
 from typing import Any, Literal, Self
 
 from support.streams import error_event, events
@@ -460,7 +461,7 @@ def _said(asked: Asked, reply: Reply) -> dict[str, object]:
 
 
 def _reply(asked: Asked, reply: Reply) -> _Answer:
-    body: dict[str, object] = {"id": "loopback", "model": asked.model}
+    body: dict[str, object] = {"id": f"loopback-{token_hex(4)}", "model": asked.model}
     calling = reply.calls and reply.stop == "end"
     if asked.protocol == "anthropic":
         body |= {
