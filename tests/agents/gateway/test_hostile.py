@@ -293,7 +293,7 @@ def _deep(levels: int) -> bytes:
 def test_odd_bodies(body: bytes, status: int) -> None:
     async def test(opened: Opened) -> None:
         assert (await raw(opened, request(opened, body=body)))[0] == abs(status)
-        assert bool(opened.findings) == (status in (400, 413))
+        assert bool(opened.findings) == (status != 200)
 
     at_a_door(test)
 

@@ -148,6 +148,59 @@ def test_a_summary_is_beside_the_conversation_that_goes_on_from_it() -> None:
     assert not [turn for turn in turns if turn.startswith("assistant: So far")]
 
 
+REMINDER = user(f"<system-reminder>{'Skills are listed here. ' * 100}</system-reminder>")
+
+
+def test_agents_of_an_agent_are_told_apart_by_what_follows_their_reminders() -> None:
+    """As Claude Code asks: the same reminders come first in all of its conversations."""
+    go, look = (REMINDER, user("Go.")), (REMINDER, user("Look for the latch."))
+    answer, _ = kept(
+        (ask(*go), calls("1")),
+        (ask(*look), calls("2")),
+        (ask(*look, called("2"), result("2", "left")), says("It is left.")),
+        (ask(*go, called("1"), result("1", "Done, it says.")), says("Done.")),
+        (ask(*look, called("2"), result("2", "left")), says("It is still left.")),
+    )
+    assert answer.text == "Done."
+
+
+def test_calls_that_are_counted_anew_in_each_conversation() -> None:
+    """Small servers give the first call of each the same id."""
+    go, look = user("Go."), user("Look for the latch.")
+    answer, turns = kept(
+        (ask(go), calls("1")),
+        (ask(look, system="H"), calls("1")),
+        (ask(look, called("1"), result("1", "left"), system="H"), says("It is left.")),
+        (ask(go, called("1"), result("1", "It is left.")), says("Done.")),
+    )
+    assert answer.text == "Done."
+    assert turns == [
+        *("system: S", "user: Go.", "call: {}", "result: It is left."),
+        *("system: H", "user: Look for the latch.", "call: {}", "result: left"),
+        *("assistant: It is left.", "assistant: Done."),
+    ]
+
+
+def test_a_summary_in_tags_is_gone_on_from_and_what_it_was_told_is_kept() -> None:
+    """As Claude Code does it: the model thinks first, and only what it sums up is passed on."""
+    reply = f"<analysis>What was said?</analysis>\n<summary>\n{SUMMARY}\n</summary>"
+    goes_on = (REMINDER, user(f"This session is being continued.\n{SUMMARY}\n"))
+    answer, turns = kept(
+        (ask(REMINDER, user("Go.")), calls("1")),
+        (
+            ask(REMINDER, user("Go."), called("1"), result("1", "a"), user("Sum it up.")),
+            says(reply),
+        ),
+        (ask(*goes_on), calls("2")),
+        (ask(*goes_on, called("2"), result("2", "b")), says("Done.")),
+    )
+    assert answer.text == "Done."
+    assert answer.activity is not None
+    assert answer.activity.turns == 3
+    assert [turn for turn in turns if turn.startswith("result")] == ["result: a", "result: b"]
+    assert not [turn for turn in turns if "Sum it up" in turn or "analysis" in turn]
+
+
 def test_a_reply_that_the_server_keeps_is_gone_on_from() -> None:
     answer, turns = kept(
         (ask(user("Go.")), says("Which gate?", "r1")),

@@ -286,6 +286,7 @@ class Door:
             self._found("hung up before its model answered")
         else:
             self._faults += 1
+            self._found(f"a request had no answer: {one_line(reply.reason, 200)}")
             self.no_answer = self.no_answer or reply.reason
             for_good = kept.offers_tools and not exchange.is_mendable
             if for_good or self._faults >= _FAULTS:

@@ -6,6 +6,7 @@ tokens count, but they are no turns. When an agent makes a summary and goes on f
 same conversation goes on.
 """
 
+import re
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Final
@@ -23,6 +24,8 @@ _LITTLE: Final = 2_000
 # Characters of the first messages that tell conversations apart. The first may be of the agent's
 # own, such as the time; the last is what it is asked.
 _SHARED: Final = 500
+_IN_TAGS: Final = re.compile(r"<summary>(.*)</summary>", re.DOTALL)
+_SAYS: Final = ("assistant", "thinking", "call")  # what a reply is repeated as
 
 
 @dataclass(eq=False)
@@ -47,7 +50,8 @@ class Record:
     kept: list[Kept] = field(default_factory=list)
     main: str = ""  # the thread that the answer is in
     _with_tools: bool = False
-    _calls: dict[str, str] = field(default_factory=dict)  # from the id of a call to its thread
+    # From the id of a call to its threads: some servers count from 1 in each conversation.
+    _calls: dict[str, list[str]] = field(default_factory=dict)
     _ids: dict[str, str] = field(default_factory=dict)  # from the id of a reply to its thread
     _begun: set[str] = field(default_factory=set)
     _ended: dict[str, float] = field(default_factory=dict)  # when a thread had its last reply
@@ -106,7 +110,9 @@ class Record:
         kept.seconds = seconds
         self._ended[kept.thread] = now
         if not kept.helps:
-            self._calls.update((call.id, kept.thread) for call in said.calls)
+            for call in said.calls:
+                threads = self._calls.setdefault(call.id, [])
+                threads += [kept.thread] if kept.thread not in threads else []
             if said.id:
                 self._ids[said.id] = kept.thread
 
@@ -125,7 +131,8 @@ class Record:
             for item in results if one.helps else one.news:  # a summary is of results, too
                 if item.kind == "result":
                     alone = one.after if len(results) == 1 else None
-                    recorder.result(item.call, item.text, item.failed, alone)
+                    key = self._unique(one.thread, item.call)
+                    recorder.result(key, item.text, item.failed, alone)
                 elif item.kind == "system":
                     recorder.system(item.text)
                 else:
@@ -133,7 +140,8 @@ class Record:
             if one.helps:
                 continue
             said = one.said
-            recorder.reply(said.thinking, said.text, said.calls, said.usage, one.seconds)
+            made = [replace(call, id=self._unique(one.thread, call.id)) for call in said.calls]
+            recorder.reply(said.thinking, said.text, made, said.usage, one.seconds)
             if one.thread == self.main and not said.calls:
                 final = said.text
         if helpers:
@@ -157,13 +165,16 @@ class Record:
             return thread
         if asked.follows in self._ids:
             return self._ids[asked.follows]
-        for item in reversed(asked.items):
-            if item.call in self._calls:
-                return self._calls[item.call]
-        if self._goes_on_from_summary(asked, self.main):
-            return self.main
         opening = [item.text[:_SHARED] for item in takewhile(_is_user, asked.items)] or [""]
-        return digest(opening[0], opening[-1], "tools" if asked.tools else "")[:16]
+        own = digest(opening[0], opening[-1], "tools" if asked.tools else "")[:16]
+        for item in reversed(asked.items):
+            if threads := self._calls.get(item.call):
+                return own if own in threads else threads[-1]
+        return self.main if self._goes_on_from_summary(asked, self.main) else own
+
+    def _unique(self, thread: str, call: str) -> str:
+        """The id of a call, unlike that of any other conversation."""
+        return call if thread == self.main else f"{thread} {call}"
 
     def _goes_on_from_summary(self, asked: Asked, thread: str) -> bool:
         """Whether a user is said to say what a reply of this thread said: that was a summary."""
@@ -172,7 +183,7 @@ class Record:
         told = [item.text for item in asked.items if item.kind == "user"]
         for one in reversed(self.kept):
             if one.thread == thread and one.said and not one.said.calls:
-                summary = one.said.text.strip()
+                summary = _summary(one.said.text)
                 if len(summary) >= _SUMMARY and any(summary in text for text in told):
                     one.helps = True
                     return True
@@ -206,6 +217,11 @@ def _is_user(item: Item) -> bool:
 
 def _news(asked: Asked) -> list[Item]:
     """What a request says after the last reply that it repeats."""
-    said = ("assistant", "thinking", "call")
-    places = [at for at, item in enumerate(asked.items) if item.kind in said]
+    places = [at for at, item in enumerate(asked.items) if item.kind in _SAYS]
     return list(asked.items[places[-1] + 1 if places else 0 :])
+
+
+def _summary(text: str) -> str:
+    """The part of a reply that an agent would go on from: some have it think first."""
+    found = _IN_TAGS.search(text)
+    return (found[1] if found else text).strip()
