@@ -13,6 +13,7 @@ from pytest_upskill.settings import Score, Settings
 from pytest_upskill.skills.case import find_cases
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
+from pytest_upskill.trials.subject import CHAT, Subject
 from pytest_upskill.trials.trial import Arm, Question
 from support.kit import case, write_skill
 
@@ -39,7 +40,7 @@ def test_cases_are_asked_on_every_model_and_graded(tmp_path: Path, arms: Sequenc
         text = "gate up" if skill.body in question.system else "no idea"
         return Answer(text, Usage(1_000_000, 0, 0))
 
-    models = {"haiku": "claude-haiku", "opus": "claude-opus"}
+    models = {Subject(CHAT, "haiku"): "claude-haiku", Subject(CHAT, "opus"): "claude-opus"}
     results = evaluate_cases(
         skill,
         load_checked_cases(file).whole(),
@@ -63,7 +64,7 @@ def test_cases_are_asked_on_every_model_and_graded(tmp_path: Path, arms: Sequenc
     assert outcomes["why", "opus", "baseline"] == ("errored", None)
     if "skill" in arms:
         assert outcomes["opus", "opus", "skill"] == ("passed", None)
-    assert results.model_ids == models
+    assert results.model_ids == {"haiku": "claude-haiku", "opus": "claude-opus"}
     assert results.questions["gate", "how"] == "How?"
 
 

@@ -114,7 +114,7 @@ class FakeModels:
     drafts: Sequence[str] = (draft(*COLOURS),)
     cases: Sequence[str] = (ALL_CASES,)
     attacks: Sequence[str] = ()
-    student: Callable[[Asked], str] = knows
+    student: Callable[[Asked], str | Reply] = knows
     output_tokens: int = 5  # of a teacher's reply
     asked: list[tuple[str, Asked]] = field(default_factory=list)
 
@@ -123,7 +123,8 @@ class FakeModels:
         before = len(self.of(role))
         self.asked.append((role, asked))
         if role == "student":
-            return Reply(self.student(asked))
+            said = self.student(asked)
+            return Reply(said) if isinstance(said, str) else said
         replies = {"teacher": self.drafts, "author": self.cases, "adversary": self.attacks}[role]
         text = replies[min(before, len(replies) - 1)]
         return Reply(text, output_tokens=self.output_tokens)

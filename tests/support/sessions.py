@@ -6,11 +6,15 @@ twice, and the agent says what it did.
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pytest_upskill.reports.export.transcripts import transcript_text
 from pytest_upskill.teach.traces import Trace, read_trace
 from pytest_upskill.trials.transcript import Turn
+
+from .agent_runs import agent_run
 
 ASKED = "Make a build.toml for H100 and check it."
 PLAN = "I'll look at the kernel first."
@@ -189,3 +193,19 @@ EXPORT = f"""╭───────────────────╮
 
 ● Done.
 """
+
+
+def own_trial() -> list[Any]:
+    """As --skill-transcripts writes it."""
+    calls = iter(CALLS)
+    turns = [Turn("system", "You are an agent.")]
+    for turn in STORY:
+        if turn.kind == "call":
+            turns.append(replace(turn, text=json.dumps(next(calls)[1]), reply=2, seconds=0.5))
+        elif turn.kind == "user":
+            hint = "<system-reminder>Skills: none</system-reminder>"
+            turns += [replace(turn, text=hint), turn]
+        else:
+            turns.append(replace(turn, reply=2))
+    record = replace(agent_run(cases=1).records[1], transcript=tuple(turns))
+    return [json.loads(line) for line in transcript_text(record).splitlines()]

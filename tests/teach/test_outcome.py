@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.teach.attempts import Attempt, best_of, report_for_teacher, why_stop
+from pytest_upskill.teach.attempts import Attempt, best_of, why_stop
 from pytest_upskill.teach.drafts import Draft
+from pytest_upskill.teach.failures import report_for_teacher
 from pytest_upskill.teach.outcome import Taught, report_lines, sentences
 from pytest_upskill.teach.progress_lines import Screen, cells_of, row_lines
 from pytest_upskill.teach.sources import TraceText

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from time import monotonic
 
-from ..checks import CheckedCase
+from ..checks import CheckedCase, why_agent
 from ..checks.grading import ToGrade, records_of, rubric_for
 from ..checks.judging import Ask
 from ..errors import shown
@@ -13,47 +13,59 @@ from ..models.prices import Price, cost
 from ..results.accepted import planned_case
 from ..results.run import RunResults, versions
 from ..settings import Score, Settings
+from ..skills.case import Case
 from ..skills.skill import Skill
+from ..trials.outfit import Outfit
 from ..trials.plan import PlannedCase, SkillInfo, score_of
+from ..trials.subject import Subject
 from ..trials.trial import ARMS, Arm, trials_of, user_text
 
 PriceOf = Callable[[str], Price | None]
+OutfitOf = Callable[[str, Skill, Sequence[Case]], Outfit | None]  # of an agent, by its name
 
 
 def evaluate_cases(
     skill: Skill,
     cases: Sequence[CheckedCase],
-    models: Mapping[str, str],
+    subjects: Mapping[Subject, str],
     settings: Settings,
     ask: Ask,
     price_of: PriceOf,
     arms: Sequence[Arm] = ARMS,
+    outfit_of: OutfitOf = lambda _agent, _skill, _cases: None,
 ) -> RunResults:
-    """Ask everything at once and grade it; ``models`` are ids by the names that questions go to.
+    """Ask everything at once and grade it; ``subjects`` have the ids of their models.
 
-    ``arms`` restricts those of the skill and the settings. Skipped cases, and cases for other
-    models, are left out.
+    ``arms`` restricts those of the skill and the settings. Skipped cases, cases for other models,
+    and those of agents on a plain completion are left out.
     """
     started, clock = datetime.now(UTC), monotonic()
     tests, to_grade = list[PlannedCase](), list[ToGrade]()
-    info = _info(skill, score_of(settings.score, (case for case, _ in cases)))
+    all_cases = [case for case, _ in cases]
+    info = _info(skill, score_of(settings.score, all_cases))
+    outfits = {one.agent: outfit_of(one.agent, skill, all_cases) for one in subjects}
     for case, checks in cases:
         rubric = rubric_for(checks, settings.judge, skill)
-        for model, model_id in models.items():
-            if case.skip or not case.is_for(model, model_id):
+        for subject, model_id in subjects.items():
+            if case.skip or not case.is_for(subject.label, subject.model, model_id):
                 continue
-            trials = trials_of(skill.name, skill, case, model, settings, rubric)
-            nodeid = f"{info.path}::{case.id}[{model}]"
+            outfit = outfits[subject.agent]
+            if outfit is None and why_agent(case, checks):
+                continue
+            trials = trials_of(
+                skill.name, skill, case, subject.model, settings, rubric, outfit=outfit
+            )
+            nodeid = f"{info.path}::{case.id}[{subject.label}]"
             planned = planned_case(nodeid, case, trials, settings, compared=case.xfail is None)
             tests.append(replace(planned, trials=()))
             to_grade += [ToGrade(trial, case, checks) for trial in trials if trial.arm in arms]
     records = records_of(to_grade, ask, settings.sandbox)
-    prices = {model: price_of(model) for model in models}
+    prices = {subject.label: price_of(subject.model) for subject in subjects}
     return RunResults(
         started=started,
         seconds=monotonic() - clock,
         skills=(info,),
-        model_ids=dict(models),
+        model_ids={subject.label: model_id for subject, model_id in subjects.items()},
         tests=tuple(tests),
         records=tuple(
             replace(record, cost=cost(prices[record.model], record.usage)) for record in records

@@ -15,6 +15,7 @@ from ..agents.names import AGENTS, Roster, subjects_of
 from ..engine import Engine
 from ..errors import InputError
 from ..measure.assembly import DEFAULT_MODEL, Assembly, Specs
+from ..measure.outfits import Outfits
 from ..models.names import PROVIDERS
 from ..models.prices import parse_prices
 from ..reports.markdown import markdown_summary
@@ -57,7 +58,6 @@ from .nodes import (
 from .options import MODEL, flags_of_agents, gates_given, message_of, read_settings, spell
 from .otel import OtelExport
 from .outcomes import NotAnswered
-from .outfits import Outfits
 from .paths import Selected
 from .sandboxing import prepare
 from .skill_code import SkillCode, code_kept_out

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack
 
 from ..errors import SettingsError
-from ..measure.evaluate import evaluate_cases
 from ..models.prices import parse_prices
 from ..results.run import RunResults
 from ..settings import Settings
@@ -45,6 +44,7 @@ class TeachOptions(TypedDict, total=False):
     teacher_url: str | None
     students: Names
     student_url: str | None
+    agents: Names
     author: str | None
     adversary: str | None
     judge: str | None
@@ -54,7 +54,9 @@ class TeachOptions(TypedDict, total=False):
     attempts: int
     target: float
     max_skill_tokens: int
-    max_output: int
+    max_output: int | None
+    max_turns: int
+    sandbox: str
     max_cost: float | None
     output: AnyPath | None
     name: str | None
@@ -131,11 +133,9 @@ def evaluate(
     # There is no teacher here: a student stands in for it, and is not asked as one.
     url = settings.student_url or settings.teacher_url
     settings = replace(settings, teacher=settings.students[0], teacher_url=url)
-    cases = read_case_file(read.file.parent).cases
+    cases = read_case_file(read.file.parent, agents=settings.only_agents).cases
     with workflow.open_models(settings, _context(folder, None, prices)) as models:
-        return evaluate_cases(
-            read, checked(cases), models.students, models.settings, models.ask, models.price_of
-        )
+        return models.evaluate(read, checked(cases), models.students)
 
 
 def _ignore(_: TeachModels) -> None:

@@ -9,20 +9,19 @@ from typing import Final
 from .._util.texts import counted, one_line, shortened
 from ..checks import CheckedCase
 from ..errors import BudgetError, UnusableError
-from ..measure.evaluate import evaluate_cases
 from ..results.run import RunResults
-from ..results.summary import Summary, unit_of
-from ..trials.records import Record
+from ..results.summary import unit_of
+from ..trials.subject import Subject
 from ..trials.trial import ARMS, Arm
 from .case_writing import UsableCase
 from .drafts import Draft, Wanted, ask_for_draft, loaded
+from .failures import report_for_teacher
 from .progress_lines import Screen, cells_of
-from .prompts import failing_case, refine_prompt
+from .prompts import Version, refine_prompt
 from .replies import no_answer
 from .teach_models import TeachModels
 from .teach_settings import TeachSettings
 
-_MOST_FAILURES: Final = 10  # that the teacher is shown
 _MOST_TRIED: Final = 8_000  # characters of an earlier version that the teacher is shown
 _PLATEAU: Final = 2  # stop after this many attempts without a better one
 
@@ -78,20 +77,18 @@ def measure(
     models: TeachModels,
     draft: Draft,
     cases: Sequence[UsableCase],
-    measured: Mapping[str, str],
+    measured: Mapping[Subject, str],
     scratch: Path,
     *,
     arms: Sequence[Arm] = ARMS,
     trace: str | None = None,
 ) -> RunResults:
-    """All cases on the ``measured`` models; TeachError if one could not be asked.
+    """All cases on the ``measured`` students; TeachError if one could not be asked.
 
     With a trace there is one more arm, which has the trace instead of the skill.
     """
-    skill = replace(loaded(draft, scratch), trace=trace)
-    results = evaluate_cases(
-        skill, checked(cases), measured, models.settings, models.ask, models.price_of, arms
-    )
+    with loaded(draft, scratch) as skill:
+        results = models.evaluate(replace(skill, trace=trace), checked(cases), measured, arms)
     for record in results.records:
         if record.outcome == "errored":
             raise no_answer(models, record.error or "no answer")
@@ -106,50 +103,6 @@ def passed_by_all(results: RunResults) -> set[str]:
         if record.arm == "baseline" and record.outcome != "passed"
     }
     return {test.case for test in results.tests} - failed
-
-
-def report_for_teacher(results: RunResults) -> str:
-    """Pass rates, and failed answers with their questions and reasons: part of a prompt."""
-    skill = results.skills[0].name
-    failing = _failing(results)
-    shown = [
-        failing_case(
-            results.questions[skill, record.case],
-            record.model,
-            record.output or "",
-            [grade.reason for grade in record.checks if not grade.passed],
-            [grade.reason for grade in record.checks if grade.passed],
-        )
-        for record in failing[:_MOST_FAILURES]
-    ]
-    rates = "; ".join(map(_rates, results.summaries))
-    failed = {record.case for record in failing}
-    fine = [case.case for case in results.summaries[0].by_case if case.case not in failed]
-    what = "The share that passes" if results.skills[0].score == "pass" else "The share of checks"
-    parts = [f"{what}: {rates}."]
-    parts += [f"These pass with every student: {', '.join(fine)}."] if fine else []
-    if failing:
-        parts += [f"{counted(len(failing), 'answer')} fail; these are some of them.", *shown]
-    return "\n\n".join(parts)
-
-
-def _rates(row: Summary) -> str:
-    bare, skilled = row.scored("baseline") or 0.0, row.scored("skill") or 0.0
-    return f"{row.model} {bare:.0%} without the skill, {skilled:.0%} with it"
-
-
-def _failing(results: RunResults) -> list[Record]:
-    """A failed answer of each case and student; every case comes once before any comes twice."""
-    first: dict[tuple[str, str], Record] = {}
-    for record in results.records:
-        if record.arm == "skill" and record.outcome == "failed":
-            first.setdefault((record.case, record.model), record)
-    seen = dict[str, int]()
-    ranked = []
-    for record in first.values():
-        seen[record.case] = seen.get(record.case, 0) + 1
-        ranked.append((seen[record.case], record))
-    return [record for _, record in sorted(ranked, key=lambda pair: pair[0])]
 
 
 KeepAttempt = Callable[[Attempt, list[Attempt]], None]
@@ -190,7 +143,7 @@ class AttemptLoop:
             if stop := why_stop(attempts, self.settings):
                 return attempts, stop
             draft = self._next(attempts)
-            if draft and any(_same(draft, former.draft) for former in attempts):
+            if draft and any(self._same(draft, former.draft) for former in attempts):
                 return attempts, "the teacher wrote nothing new"
 
     def _measured(self, draft: Draft, attempts: Sequence[Attempt]) -> Attempt:
@@ -214,10 +167,11 @@ class AttemptLoop:
         prompt = refine_prompt(
             self.settings.task,
             self.material,
-            best.draft.body,
+            Version(best.draft.description, best.draft.body, best.draft.files),
             report_for_teacher(best.results),
             tried,
             self.settings.max_skill_tokens,
+            agents=self.models.with_agents,
         )
         number = len(attempts) + 1
         self.screen.begin(f"attempt {number}: {self.models.teacher} rewrites the skill…")
@@ -232,6 +186,12 @@ class AttemptLoop:
             self._show(attempts)
             self.keep(attempt, attempts)
             return None
+
+    def _same(self, one: Draft, other: Draft) -> bool:
+        """Whether students could not tell them apart: only agents see a description."""
+        if self.models.with_agents and one.description != other.description:
+            return False
+        return (one.body, one.files) == (other.body, other.files)
 
     def _show(self, attempts: list[Attempt]) -> None:
         latest = attempts[-1]
@@ -257,10 +217,6 @@ def why_stop(attempts: Sequence[Attempt], settings: TeachSettings) -> str | None
     if len(attempts) - best.number >= _PLATEAU:
         return f"{_PLATEAU} attempts in a row were no better"
     return None
-
-
-def _same(one: Draft, other: Draft) -> bool:
-    return (one.body, one.files) == (other.body, other.files)
 
 
 def _tried_text(attempt: Attempt) -> str:

@@ -13,9 +13,11 @@ from ..checks import CheckedCase, load_checked_cases, why_agent
 from ..errors import CasesError
 from ..skills.case import Case, find_cases, has_cases
 from ..skills.folder import CASES_NAME
+from ..trials.outfit import start_files
 from .case_writing import HOLDOUT, LEARN, UsableCase
 
-_NO_AGENT: Final = "a skill is learned with plain questions"
+_NO_AGENT: Final = "its students are asked plain questions"
+_NEEDS: Final = "teaching gives agents no packages, paths or network of their own"
 _TWO_HELD_OUT: Final = 6  # from this many cases on, at least two are held out
 
 
@@ -33,15 +35,18 @@ class CaseFile:
         return self.file is None or self.file.name == CASES_NAME
 
 
-def read_case_file(folder: Path) -> CaseFile:
-    """The cases of a skill; CasesError if its file can't be read."""
+def read_case_file(folder: Path, *, agents: bool = False) -> CaseFile:
+    """The cases of a skill; CasesError if its file can't be read, or they are for others.
+
+    ``agents``: whether all students are agents.
+    """
     file = find_cases(folder)
     if file is None or (file.name != CASES_NAME and not has_cases(file)):
         return CaseFile()
     loaded = load_checked_cases(file, folder=folder).whole() if has_cases(file) else []
-    for_agents = [(case.place, f"{why}; {_NO_AGENT}") for case, why in _for_agents(loaded)]
-    if for_agents:
-        raise cases_error(file, for_agents)
+    found = _why_not_agents(loaded) if agents else _for_agents(loaded)
+    if problems := [(case.place, why) for case, why in found]:
+        raise cases_error(file, problems)
     data = json.loads(read_file(file).decode("utf-8-sig"))
     return CaseFile(file, data, tuple(UsableCase({}, case, checks) for case, checks in loaded))
 
@@ -49,7 +54,18 @@ def read_case_file(folder: Path) -> CaseFile:
 def _for_agents(cases: Iterable[CheckedCase]) -> Iterator[tuple[Case, str]]:
     for case, checks in cases:
         if why := why_agent(case, checks):
-            yield case, why
+            yield case, f"{why}; {_NO_AGENT}"
+
+
+def _why_not_agents(cases: Iterable[CheckedCase]) -> Iterator[tuple[Case, str]]:
+    for case, _ in cases:
+        if any(case.sandbox):
+            yield case, _NEEDS
+            continue
+        try:
+            start_files(case)
+        except ValueError as error:
+            yield case, str(error)
 
 
 def require_growable(cases: CaseFile) -> None:

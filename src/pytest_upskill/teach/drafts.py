@@ -4,6 +4,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +18,7 @@ from ..errors import spelled
 from ..lint.skill_rules import lint_skill_file
 from ..skills.folder import installed_files, skill_file
 from ..skills.skill import LONGEST_NAME, Skill, estimated_tokens, is_valid_name, load_skill
-from .prompts import TEACHER
+from .prompts import TEACHER, TEACHER_OF_AGENTS
 from .replies import DRAFT_SCHEMA, DraftForm, NotUsable, Request, ask_for, read_reply
 from .secrets import masked
 from .teach_models import TeachModels
@@ -93,7 +94,8 @@ class Wanted:
 
 def ask_for_draft(models: TeachModels, prompt: str, wanted: Wanted, session: int) -> Draft:
     """A version by the teacher; UnusableError if it is still no valid skill after one repair."""
-    request = Request(models.teacher, TEACHER, masked(prompt), DRAFT_SCHEMA, session)
+    system = TEACHER_OF_AGENTS if models.with_agents else TEACHER
+    request = Request(models.teacher, system, masked(prompt), DRAFT_SCHEMA, session)
     return ask_for(models, request, lambda text: read_draft(text, wanted))
 
 
@@ -119,10 +121,11 @@ def read_draft(text: str, wanted: Wanted) -> Draft:
     return draft
 
 
-def loaded(draft: Draft, scratch: Path) -> Skill:
-    """The draft as a skill to measure."""
+@contextmanager
+def loaded(draft: Draft, scratch: Path) -> Iterator[Skill]:
+    """The draft as a skill to measure, in a folder that is there as long."""
     with tempfile.TemporaryDirectory(prefix="tmp-", dir=scratch) as folder:
-        return load_skill(draft.write(Path(folder, draft.name)))
+        yield load_skill(draft.write(Path(folder, draft.name)))
 
 
 def _form_of(text: str) -> DraftForm:

@@ -10,8 +10,10 @@ from ..skills.skill import estimated_tokens
 from ..stats.intervals import LEVEL
 from ..stats.power import fewest_cases
 from ..trials.answer import Usage
+from ..trials.subject import CHAT
 from .case_file import held_out, split_of
 from .case_writing import UsableCase
+from .failures import MOST_TRACES
 from .sources import Material
 from .teach_models import TeachModels
 from .teach_settings import TeachSettings
@@ -25,6 +27,11 @@ _ANSWER: Final = 250
 _SKILL: Final = 600
 _FAILURES: Final = 1_500
 _BATCH: Final = 12
+# Of an agent, which sends all that was said before with every turn.
+_TURNS: Final = 8
+_TURN: Final = 400
+_OWN_TEXT: Final = 12_000  # and tools, of a real one
+_TEXT_OF_LOOP: Final = 600
 
 
 @dataclass(frozen=True)
@@ -91,7 +98,7 @@ def estimate(
 
     given = estimated_tokens(material.text) + _PROMPT
     cases, runs = new_cases + known_cases, settings.runs
-    answer = min(_ANSWER, settings.max_output)
+    answer = min(_ANSWER, models.settings.answer_output)
     add(models.teacher, int(drafts), given, _DRAFT)
     batches = -(-new_cases // _BATCH)
     add(models.author, batches, given + _SKILL, _CASE * min(new_cases, _BATCH))
@@ -100,15 +107,17 @@ def estimate(
         add(models.adversary, 1, given + _SKILL, _CASE * 3)
     if models.students:
         learn = round(cases * (1 - settings.holdout))
-        add(models.teacher, settings.attempts - 1, given + _SKILL + _FAILURES, _DRAFT)
+        failures = MOST_TRACES if models.with_agents else _FAILURES
+        add(models.teacher, settings.attempts - 1, given + _SKILL + failures, _DRAFT)
         for student in models.students:
-            add(student, cases * runs, _QUESTION, answer)
-            add(
-                student,
-                (settings.attempts * learn + cases - learn) * runs,
-                _QUESTION + _SKILL,
-                answer,
-            )
+            turns, asked = 1, _QUESTION
+            if student.agent != CHAT:
+                turns = min(_TURNS, settings.max_turns)
+                asked += _TEXT_OF_LOOP if student.agent == "loop" else _OWN_TEXT
+                asked += _TURN * turns // 2
+            add(student.model, turns * cases * runs, asked, answer)
+            skilled = settings.attempts * learn + cases - learn
+            add(student.model, turns * skilled * runs, asked + _SKILL, answer)
         if material.trace:
             add(models.teacher, cases * runs, _QUESTION, answer)
             add(models.teacher, cases * runs, _QUESTION + _SKILL, answer)

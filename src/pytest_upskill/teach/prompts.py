@@ -1,9 +1,9 @@
 """The prompts for teachers and authors of cases. All foreign text is fenced as data."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
-from .._util.texts import digest, shortened
+from .._util.texts import digest
 from ..skills.skill import estimated_tokens
 from .replies import described_checks
 
@@ -18,6 +18,15 @@ TEACHER: Final = (
     "them, what goes wrong and what fixes it. Leave out what every model knows. Short rules with "
     f"one example each are better than prose.\n\n{_DATA}"
 )
+TEACHER_OF_AGENTS: Final = (
+    "You write Agent Skills. A skill is a folder with instructions, and perhaps with references "
+    "and scripts, for an agent: a language model with tools that works in a folder of files. The "
+    "agent, the student, sees the name and the description of the skill, and opens the "
+    "instructions if it finds them fitting. Teach what it can't know or gets wrong: exact names, "
+    "commands, values and formats, how to choose between them, what goes wrong and what fixes it. "
+    "Leave out what every model knows. Short rules with one example each are better than prose."
+    f"\n\n{_DATA}"
+)
 AUTHOR: Final = (
     "You write test cases for a skill: a text that teaches a language model one kind of task. "
     "Each case is a question that a user could ask, and checks that a program runs on the "
@@ -30,7 +39,6 @@ ADVERSARY: Final = (
     "with this skill will most likely get wrong: what the skill leaves out, says unclearly, or "
     f"gets wrong itself.\n\n{_DATA}"
 )
-_MOST_ANSWER: Final = 1500
 
 
 def fenced(label: str, text: str) -> str:
@@ -43,28 +51,62 @@ def _joined(parts: Iterable[str]) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def draft_prompt(task: str, material: str, most_tokens: int, *, improves: bool) -> str:
+def draft_prompt(
+    task: str, material: str, most_tokens: int, *, improves: bool, agents: bool = False
+) -> str:
     wish = "Improve the skill below, as this asks:" if improves else "Write a skill for this task:"
-    return _joined([f"{wish}\n{fenced('task', task)}", material, draft_form(most_tokens)])
+    form = draft_form(most_tokens, agents=agents)
+    return _joined([f"{wish}\n{fenced('task', task)}", material, form])
 
 
-def draft_form(most_tokens: int) -> str:
+def draft_form(most_tokens: int, *, agents: bool) -> str:
+    if agents:
+        seen = (
+            "The description is all that an agent has to decide by: say when to use the skill, in "
+            "the words of those who ask. The body should be enough for the usual case"
+        )
+    else:
+        seen = "The student sees the body and nothing else, so all that it needs must be there"
     return (
         'Reply with JSON only: {"name": "some-lower-case-words", "description": "what the skill '
         'does and when to use it, one or two sentences", "body": "the text of the skill in '
-        'Markdown, without frontmatter", "files": []}. The student sees the body and nothing else, '
-        f"so all that it needs must be there, in at most {most_tokens:,} tokens (about "
-        f"{most_tokens * 4:,} characters); a third of that is often enough. "
+        f'Markdown, without frontmatter", "files": []}}. {seen}, in at most {most_tokens:,} tokens '
+        f"(about {most_tokens * 4:,} characters); a third of that is often enough. "
         'Only what an agent may look up or run later goes into "files", as {"path": '
         '"references/name.md", "text": "…"}, below references/, scripts/ or assets/; name such a '
         "file in the body."
     )
 
 
+class Version(NamedTuple):
+    """A version of a skill as its teacher sees it."""
+
+    description: str
+    body: str
+    files: Sequence[tuple[str, str]] = ()
+
+
+def _for_agents(version: Version) -> list[str]:
+    """What an agent has besides the body."""
+    parts = [f"Its description:\n{fenced('description', version.description)}"]
+    files = [fenced("file", f"{path}:\n{text}") for path, text in version.files]
+    if files:
+        parts.append("\n".join(["Its files; repeat those that should stay:", *files]))
+    return parts
+
+
 def refine_prompt(
-    task: str, material: str, body: str, report: str, tried: Sequence[str], most_tokens: int
+    task: str,
+    material: str,
+    version: Version,
+    report: str,
+    tried: Sequence[str],
+    most_tokens: int,
+    *,
+    agents: bool = False,
 ) -> str:
-    """``report``: how students did with the body; ``tried``: versions that were no better."""
+    """``report``: how students did with this version; ``tried``: versions that were no better."""
+    body = version.body
     tokens = estimated_tokens(body)
     shorter = (
         f"The body is too long: about {tokens:,} tokens, and {most_tokens:,} are allowed. Write a "
@@ -79,6 +121,7 @@ def refine_prompt(
             f"A skill was written for this task:\n{fenced('task', task)}",
             material,
             f"This is the body of the skill:\n{fenced('skill', body)}",
+            *(_for_agents(version) if agents else []),
             f"Students were asked questions with it. {report}",
             *former,
             *([shorter] if tokens > most_tokens else []),
@@ -86,7 +129,7 @@ def refine_prompt(
             "for all questions of this kind: a skill that only knows these questions is worth "
             "nothing, and others will be asked. Keep what works. Change names and formats only "
             "where they are wrong.",
-            draft_form(most_tokens),
+            draft_form(most_tokens, agents=agents),
         ]
     )
 
@@ -134,14 +177,3 @@ def _case_rules(judge: bool) -> str:
         '[], "expected": {"contains": ["…"], "not_contains": ["…"]}, "tags": ["…"], "reference": '
         '"…", "wrong": "…"}]}. Leave out checks that a case does not need.'
     )
-
-
-def failing_case(question: str, model: str, answer: str, wrong: list[str], right: list[str]) -> str:
-    """A failed answer, for the report to the teacher."""
-    parts = [
-        f"Question:\n{fenced('question', question)}",
-        f"{model} answered:\n{fenced('answer', shortened(answer, _MOST_ANSWER))}",
-        "What is wrong: " + "; ".join(wrong) + ".",
-    ]
-    parts += ["What is right: " + "; ".join(right) + "."] if right else []
-    return "\n".join(parts)

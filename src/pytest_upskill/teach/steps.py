@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .._util.texts import counted, one_line, slug
+from ..checks import why_agent
 from ..errors import BudgetError, Setting, TeachError
 from .attempts import Attempt, AttemptLoop, best_of, measure, passed_by_all
 from .case_file import CaseFile, held_out, split_of
@@ -38,7 +39,11 @@ class Steps:
             self.screen.line(f"Trace of {counted(trace.tokens, 'token')}{left_out}")
         self.screen.begin(f"Generating skill with {self.models.teacher}…")
         prompt = draft_prompt(
-            settings.task, self.material.text, settings.max_skill_tokens, improves=start is not None
+            settings.task,
+            self.material.text,
+            settings.max_skill_tokens,
+            improves=start is not None,
+            agents=self.models.with_agents,
         )
         name = settings.name or (start.name if start else None)
         draft = ask_for_draft(self.models, prompt, self._wanted(name), self.state.session)
@@ -171,13 +176,14 @@ class Steps:
                 results = measure(models, best.draft, rest, models.students, scratch)
                 self.screen.row("held out", cells_of(results))
                 taught = replace(taught, held_out=results)
-            if taught.trace:
+            plain = [one for one in taught.cases if not why_agent(one.case, one.checks)]
+            if taught.trace and plain:
                 self.screen.begin(f"Comparing the skill with the trace on {models.teacher}…")
                 results = measure(
                     models,
                     best.draft,
-                    taught.cases,
-                    {models.teacher: models.teacher_id},
+                    plain,
+                    models.as_student,
                     scratch,
                     trace=taught.trace.text,
                 )

@@ -6,13 +6,20 @@ from pathlib import Path
 from typing import Final
 
 from .._util.texts import dollars, plain
+from ..agents.names import subjects_of
+from ..checks import CheckedCase
 from ..errors import Setting, Spell
 from ..measure.assembly import Assembly, announced
+from ..measure.evaluate import evaluate_cases
+from ..measure.outfits import Outfits
 from ..models.port import ModelName, NamedBy
 from ..models.prices import FREE, Price, cost
+from ..results.run import RunResults
 from ..settings import Settings
+from ..skills.skill import Skill
 from ..trials.answer import Answer, Reply
-from ..trials.trial import Question
+from ..trials.subject import CHAT, Subject
+from ..trials.trial import ARMS, Arm, Question
 from .teach_settings import TeachSettings
 
 _TIMEOUT: Final = 600.0  # seconds: a teacher that writes a dozen cases takes minutes
@@ -21,8 +28,8 @@ _TIMEOUT: Final = 600.0  # seconds: a teacher that writes a dozen cases takes mi
 class TeachModels:
     """The models of a run by the names that questions go to, and the engine that asks them.
 
-    ``students`` are ids by name. If two roles have the same name at different servers, the one
-    that is not a student gets its role as a suffix.
+    ``students`` are agents on models, with the ids of the models. If two roles have the same name
+    at different servers, the one that is not a student gets its role as a suffix.
     """
 
     def __init__(
@@ -37,12 +44,14 @@ class TeachModels:
         self._closing = threading.Lock()
         self.notes: list[str] = []  # trouble with the stored answers
         self._models = Assembly(prices)
-        students = [self._add("students", name, wanted) for name in dict.fromkeys(wanted.students)]
-        self.students = {name: self._models.specs[name].model_id for name in students if name}
+        named = [self._add("students", name, wanted) for name in dict.fromkeys(wanted.students)]
+        students = [name for name in named if name]
+        self.students, self._unfit = self._pairs(wanted.agents, students)
         self.teacher = self._add("teacher", wanted.teacher, wanted) or ""
         self.author = self._add("author", wanted.author, wanted) or self.teacher
         self.adversary = self._add("adversary", wanted.adversary, wanted)
         self.judge = self._add("judge", wanted.judge, wanted)
+        self._models.require_tools(one.model for one in self.students if one.agent != CHAT)
         self._models.require(announced(tell))
         self._models.require_prices(wanted.max_cost)
         self.settings = Settings(
@@ -51,15 +60,37 @@ class TeachModels:
             timeout=_TIMEOUT,
             judge=self.judge,
             max_cost=wanted.max_cost,
+            sandbox=wanted.sandbox,
+            max_turns=wanted.max_turns,
         )
+        if self.with_agents:
+            self._require_agents()
+        self._outfits = Outfits(lambda: self.settings, lambda: self._models.roster)
         hint = ("raise ", Setting("max_cost"))
         self._engine = self._models.engine(
             self.settings, root, self.notes.append, spell=spell, budget_hint=hint
         )
 
     @property
-    def teacher_id(self) -> str:
-        return self._models.specs[self.teacher].model_id
+    def with_agents(self) -> bool:
+        """Whether a student is an agent."""
+        return any(one.agent != CHAT for one in self.students)
+
+    @property
+    def lines(self) -> list[str]:
+        """What to know of the agents before they start."""
+        lines = []
+        if self._unfit:
+            names = ", ".join(one.label for one in self._unfit)
+            lines.append(f"Left out, as agent and model don't fit: {names}")
+        if self.with_agents and self.settings.sandbox == "none":
+            lines.append("No sandbox: agents can read and change all that you can.")
+        return lines
+
+    @property
+    def as_student(self) -> dict[Subject, str]:
+        """The teacher, asked as a student is."""
+        return {Subject(CHAT, self.teacher): self._models.specs[self.teacher].model_id}
 
     @property
     def provider(self) -> str:
@@ -79,6 +110,19 @@ class TeachModels:
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         return self._engine.ask(questions)
+
+    def evaluate(
+        self,
+        skill: Skill,
+        cases: Sequence[CheckedCase],
+        subjects: Mapping[Subject, str],
+        arms: Sequence[Arm] = ARMS,
+    ) -> RunResults:
+        """Measure a skill on some of the models."""
+        return evaluate_cases(
+            *(skill, cases, subjects, self.settings, self.ask, self.price_of, arms),
+            outfit_of=self._outfits.of,
+        )
 
     def spent(self) -> float | None:
         """The cost of this run's new calls, answered or not; None if a price is not known."""
@@ -102,6 +146,23 @@ class TeachModels:
         """Stop all questions; can be called from any thread, and more than once."""
         with self._closing:
             self._engine.close()
+
+    def _pairs(
+        self, agents: Sequence[str], models: Sequence[str]
+    ) -> tuple[dict[Subject, str], list[Subject]]:
+        """The pairs of agents and students that fit, and those that are left out."""
+        roster, specs = self._models.roster, self._models.specs
+        names = dict.fromkeys(roster.named(text).name for text in agents or (CHAT,))
+        fit, unfit = roster.pairs(subjects_of(names, models).values(), specs)
+        return {one: specs[one.model].model_id for one in fit}, unfit
+
+    def _require_agents(self) -> None:
+        """SettingsError if an agent is not installed, or has no sandbox to run in."""
+        from ..agents.sandboxes.choice import kind_of
+
+        for agent in {one.agent for one in self.students} - {CHAT}:
+            self._models.roster.agent(agent).require()
+        kind_of(self.settings.sandbox)
 
     def _add(self, role: str, name: str | None, wanted: TeachSettings) -> str | None:
         """All models are asked at the teacher's server, unless the students have their own."""

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from ..errors import SettingsError
-from ..settings import DEFAULT_MAX_OUTPUT
+from ..settings import DEFAULT_AGENT_OUTPUT, DEFAULT_MAX_OUTPUT, DEFAULT_MAX_TURNS
+from ..trials.subject import CHAT
 
 TeachCommand = Literal["generate", "refine", "cases"]
 Group = Literal["sources", "models", "cases and attempts", "limits", "output"]
@@ -125,6 +126,15 @@ class TeachSettings:
             group="models",
         ),
     )
+    agents: tuple[str, ...] = field(
+        default=(CHAT,),
+        metadata=_option(
+            "--eval-agent",
+            metavar="NAME",
+            help="who answers the cases on each student: chat (a plain question), loop, claude, …",
+            group="models",
+        ),
+    )
     author: str | None = field(
         default=None,
         metadata=_option(
@@ -230,15 +240,37 @@ class TeachSettings:
             within=(50, 100_000),
         ),
     )
-    max_output: int = field(
-        default=DEFAULT_MAX_OUTPUT,
+    max_output: int | None = field(
+        default=None,
         metadata=_option(
             "--max-output",
             metavar="N",
-            help="maximum output tokens of an answer",
+            help=f"maximum output tokens of an answer (default: {DEFAULT_MAX_OUTPUT}), or of a "
+            f"turn of an agent ({DEFAULT_AGENT_OUTPUT})",
             group="limits",
             parse=int,
             within=(1, 1_000_000),
+        ),
+    )
+    max_turns: int = field(
+        default=DEFAULT_MAX_TURNS,
+        metadata=_option(
+            "--max-turns",
+            metavar="N",
+            help="maximum number of turns of an agent",
+            group="limits",
+            parse=int,
+            within=(1, 1000),
+        ),
+    )
+    sandbox: str = field(
+        default="auto",
+        metadata=_option(
+            "--sandbox",
+            metavar="NAME",
+            help="where agents run: auto, bwrap, docker, podman or none",
+            group="limits",
+            resume="free",
         ),
     )
     max_cost: float | None = field(
@@ -298,6 +330,11 @@ class TeachSettings:
             resume="free",
         ),
     )
+
+    @property
+    def only_agents(self) -> bool:
+        """Whether all students are agents, so that cases may look at what they do."""
+        return bool(self.agents) and CHAT not in self.agents
 
     def on_resume(self, *kinds: Literal["same", "limit"]) -> dict[str, Any]:
         """The values that a resumed run compares; the task is always the same."""

@@ -64,7 +64,9 @@ def generate(settings: TeachSettings, context: TeachContext) -> Taught:
     with open_models(settings, context) as models:
         material = gather(settings, models.provider)
         start = material.start
-        known = read_case_file(start.base) if start and start.base else CaseFile()
+        known = CaseFile()
+        if start and start.base:
+            known = read_case_file(start.base, agents=settings.only_agents)
         require_growable(known)
         _require_unfinished(settings, context, material)
         in_place = start is not None and settings.output is None and settings.name is None
@@ -88,7 +90,8 @@ def generate(settings: TeachSettings, context: TeachContext) -> Taught:
             saving.require_writable(start.base if in_place and start and start.base else parent)
         missing = max(0, settings.cases - len(known.cases))
         guess = estimate(settings, models, material, missing, len(known.cases), drafts=True)
-        _require_consent(context, material, _with_warning(guess, known, missing, settings, models))
+        guess = _with_warning(guess, known, missing, settings, models)
+        _require_consent(context, material, models, guess)
         first_name = settings.name or (start.name if start else slug(settings.task) or "my-skill")
         steps = _steps(settings, context, models, material, first_name)
 
@@ -120,7 +123,7 @@ def generate(settings: TeachSettings, context: TeachContext) -> Taught:
 def refine(path: Path, settings: TeachSettings, context: TeachContext) -> Taught:
     """Improve a skill that has cases; unchanged if no version does better."""
     check(settings)
-    start, known = _skill_with_cases(path)
+    start, known = _skill_with_cases(path, settings)
     if len(known.cases) < 2:
         problem = "this skill has too few cases"
         raise InputError(path, problem, "Run pytest-upskill cases first.")
@@ -131,7 +134,8 @@ def refine(path: Path, settings: TeachSettings, context: TeachContext) -> Taught
         material = Material(start=start, sent=(size_of(SKILL_NAMES[0], start.text),))
         _require_unfinished(settings, context, material)
         guess = estimate(settings, models, material, 0, len(known.cases))
-        _require_consent(context, material, _with_warning(guess, known, 0, settings, models))
+        guess = _with_warning(guess, known, 0, settings, models)
+        _require_consent(context, material, models, guess)
         steps = _steps(settings, context, models, material, start.name)
         new = steps.write_adversarial_cases(start, known.cases)
         cases = all_cases(known, new)
@@ -144,7 +148,7 @@ def refine(path: Path, settings: TeachSettings, context: TeachContext) -> Taught
 def add_cases(path: Path, settings: TeachSettings, context: TeachContext) -> Taught:
     """Write cases for a skill; the skill itself is unchanged."""
     check(settings, fewest_cases=1)
-    start, known = _skill_with_cases(path)
+    start, known = _skill_with_cases(path, settings)
     require_growable(known)
     missing = FEWEST_CASES - len(known.cases)
     if settings.cases < missing:
@@ -159,7 +163,7 @@ def add_cases(path: Path, settings: TeachSettings, context: TeachContext) -> Tau
         _require_unfinished(settings, context, material)
         once = replace(settings, attempts=1)
         guess = estimate(once, models, material, settings.cases, len(known.cases))
-        _require_consent(context, material, guess)
+        _require_consent(context, material, models, guess)
         steps = _steps(settings, context, models, material, start.name)
         new, no_signal = steps.write_cases(start, known.cases, settings.cases, fewest=1)
         cases = all_cases(known, new)
@@ -189,8 +193,10 @@ def _require_writable(skill: Draft) -> None:
         saving.require_writable(skill.base)
 
 
-def _require_consent(context: TeachContext, material: Material, guess: Estimate) -> None:
-    for line in material.lines:
+def _require_consent(
+    context: TeachContext, material: Material, models: TeachModels, guess: Estimate
+) -> None:
+    for line in (*material.lines, *models.lines):
         context.screen.line(line)
     if not context.agree(guess):
         raise Declined
@@ -216,9 +222,10 @@ def _with_warning(
     return replace(guess, warning=too_few(known.cases, new, settings.holdout, len(models.students)))
 
 
-def _skill_with_cases(path: Path) -> tuple[Draft, CaseFile]:
+def _skill_with_cases(path: Path, settings: TeachSettings) -> tuple[Draft, CaseFile]:
     file = skill_file(path)
-    return draft_of(load_skill(file), fields_of(file)), read_case_file(file.parent)
+    known = read_case_file(file.parent, agents=settings.only_agents)
+    return draft_of(load_skill(file), fields_of(file)), known
 
 
 def _steps(

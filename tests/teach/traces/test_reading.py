@@ -30,6 +30,7 @@ OPENAI, ANTHROPIC = "OpenAI messages", "Anthropic messages"
     [
         pytest.param(lines(sessions.claude_code()), "Claude Code session", 2, id="claude-code"),
         pytest.param(lines(sessions.codex()), "Codex rollout", 7, id="codex"),
+        pytest.param(lines(sessions.own_trial()), "transcript of a trial", 2, id="own"),
         pytest.param(json.dumps(sessions.openai_messages()), OPENAI, 1, id="openai"),
         pytest.param(lines(sessions.openai_messages()), OPENAI, 1, id="openai-lines"),
         pytest.param(

@@ -10,6 +10,7 @@ from ..._util.files import read_file, reason_of
 from ...errors import TraceError, shown
 from .labelled_text import read_transcript
 from .messages import is_item, is_message, messages_in, read_messages
+from .own import is_own, read_own
 from .sessions import is_claude_code, is_codex, is_old_codex, read_claude_code, read_codex
 from .turns import Trace
 
@@ -17,8 +18,8 @@ MAX_BYTES: Final = 200_000_000
 FORMATS: Final = (
     "Supported: a Claude Code session (~/.claude/projects/…/*.jsonl), a Codex rollout "
     "(~/.codex/sessions/…/rollout-*.jsonl), messages of the OpenAI or Anthropic API as JSON or "
-    "JSON lines, and a transcript in Markdown or text with headings or labels such as 'User:' and "
-    "'Assistant:'."
+    "JSON lines, a trial of an agent as pytest-upskill keeps it, and a transcript in Markdown or "
+    "text with headings or labels such as 'User:' and 'Assistant:'."
 )
 
 
@@ -104,6 +105,8 @@ def _of_lines(text: str) -> Trace | None:
 
 
 def _of_entries(entries: Sequence[Any], skipped: int) -> Trace | None:
+    if is_own(entries):
+        return read_own(entries, skipped)
     if any(map(is_codex, entries)) or is_old_codex(entries):
         return read_codex(entries, skipped)
     if any(map(is_claude_code, entries)):
