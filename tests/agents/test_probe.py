@@ -126,3 +126,11 @@ def test_a_program_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     assert not is_installed(ClaudeCode())
     assert is_installed(LoopAgent())
+
+
+def test_a_node_that_is_too_old_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "file:///x.js:2\\nSyntaxError: no export named y\\n    at z\\n\\nNode.js v20.1.0"
+    folder = fake_cli(tmp_path, version=f"printf '{said}\\n' >&2; exit 1")
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    found = probe(ClaudeCode(), Broken())
+    assert "SyntaxError: no export named y (node 20.1.0 may be too old for it)" in found.problem

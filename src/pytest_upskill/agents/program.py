@@ -15,6 +15,7 @@ from .port import PROGRAMS, Mount
 
 _SYSTEM: Final = ("/usr", "/bin", "/nix/store", "/gnu/store")  # is inside anyway
 _VERSION: Final = re.compile(r"\d+\.\d+(?:\.\d+)?(?:[-+.][0-9A-Za-z.-]+)?")
+_NODE: Final = re.compile(r"Node\.js v([\d.]+)")
 _SECONDS: Final = 60.0
 _ENV: Final = re.compile(rb"#!\s*\S*/env\s+(?:-S\s+)?(\S+)")
 _SHEBANG: Final = re.compile(rb"#!\s*(\S+)")
@@ -110,5 +111,15 @@ def version_of(program: str, cache: str = "") -> str:
     said = ran.stdout.decode("utf-8", "replace").strip()
     found = _VERSION.search(said)
     if ran.returncode or not found:
-        raise ValueError(one_line(said.splitlines()[-1], 200) if said else f"exit {ran.returncode}")
+        raise ValueError(_complaint(said) if said else f"exit {ran.returncode}")
     return found[0]
+
+
+def _complaint(said: str) -> str:
+    """The line that tells most: node ends with its own version, after an error and a stack."""
+    lines = said.splitlines()
+    node = _NODE.fullmatch(lines[-1].strip())
+    if node is None:
+        return one_line(lines[-1], 200)
+    error = next((line for line in lines if re.match(r"\s*\w*Error\b", line)), "it broke")
+    return f"{one_line(error, 200)} (node {node[1]} may be too old for it)"

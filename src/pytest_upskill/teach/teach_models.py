@@ -65,7 +65,7 @@ class TeachModels:
         )
         if self.with_agents:
             self._require_agents()
-        self._outfits = Outfits(lambda: self.settings, lambda: self._models.roster)
+        self._outfits = Outfits(lambda: self.settings, self._models.roster.version)
         hint = ("raise ", Setting("max_cost"))
         self._engine = self._models.engine(
             self.settings, root, self.notes.append, spell=spell, budget_hint=hint
@@ -152,7 +152,7 @@ class TeachModels:
     ) -> tuple[dict[Subject, str], list[Subject]]:
         """The pairs of agents and students that fit, and those that are left out."""
         roster, specs = self._models.roster, self._models.specs
-        names = dict.fromkeys(roster.named(text).name for text in agents or (CHAT,))
+        names = dict.fromkeys(map(roster.named, agents or (CHAT,)))
         fit, unfit = roster.pairs(subjects_of(names, models).values(), specs)
         return {one: specs[one.model].model_id for one in fit}, unfit
 
@@ -160,8 +160,7 @@ class TeachModels:
         """SettingsError if an agent is not installed, or has no sandbox to run in."""
         from ..agents.sandboxes.choice import kind_of
 
-        for agent in {one.agent for one in self.students} - {CHAT}:
-            self._models.roster.agent(agent).require()
+        self._models.roster.find_out({one.agent for one in self.students} - {CHAT})
         kind_of(self.settings.sandbox)
 
     def _add(self, role: str, name: str | None, wanted: TeachSettings) -> str | None:
