@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import pytest
 
@@ -102,16 +102,25 @@ def collected_lines(plan: Plan, *, asks: bool) -> list[str]:
     for test in plan.tests:
         if not test.trials[0].is_open:
             cases.setdefault(test.agent, []).append(test)
-    sizes = {agent: _sizes(agent, tests) for agent, tests in cases.items()}
-    parts = [sizes.pop(CHAT)] if CHAT in sizes else []
+    parts = [_sizes(tests) for tests in [cases.pop(CHAT, [])] if tests]
+    by_size: dict[str, list[str]] = {}  # agents; mostly all of them have the same to do
+    for agent, tests in cases.items():
+        by_size.setdefault(_sizes(tests, _BY), []).append(agent)
     if in_python := sum(test.trials[0].is_open for test in plan.tests):
         parts.append(f"the calls of {counted(in_python, 'test')} in Python")
     lines = [", and ".join(parts)] if parts else []
     made = "" if asks else "a run would make "
-    return [f"upskill: {made}{line}" for line in [*lines, *sizes.values()]]
+    for line, agents in by_size.items():
+        each = "each by" if len(agents) > 1 else "by"
+        lines.append(line.replace(_BY, f"{each} {', '.join(agents)}"))
+    return [f"upskill: {made}{line}" for line in lines]
 
 
-def _sizes(agent: str, tests: Sequence[PlannedCase]) -> str:
+_BY: Final = "{by}"
+
+
+def _sizes(tests: Sequence[PlannedCase], by: str = "") -> str:
+    """What tests ask for, of models, or of whom ``by`` names."""
     trials = [trial for test in tests for trial in test.trials]
     # A judge is asked once about each answer for every vote; replies to repair come on top.
     judged = sum(trial.rubric.votes for trial in trials if trial.rubric)
@@ -121,9 +130,9 @@ def _sizes(agent: str, tests: Sequence[PlannedCase]) -> str:
     sizes = [counted(len(tests), "test"), _range(arms, "arm"), _range(runs, "run")]
     judge = f", and {judged:,} by the judge" if judged else ""
     most = counted(len(trials) + judged, "call")
-    if agent != CHAT:
+    if by:
         turns = max(trial.question.task.max_turns for trial in trials if trial.question.task)
-        most = f"{counted(len(trials), 'trial')} by {agent}, each of up to {counted(turns, 'turn')}"
+        most = f"{counted(len(trials), 'trial')} {by}, each of up to {counted(turns, 'turn')}"
         judge = f", and {counted(judged, 'call')} by the judge" if judged else ""
     return f"up to {most}: {' × '.join(sizes)}{judge}"
 
