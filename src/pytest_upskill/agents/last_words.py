@@ -72,7 +72,7 @@ def _in_event(line: str) -> Iterator[str]:
         yield line  # cut, or no event at all
         return
     if isinstance(event, dict) and _is_error(event):
-        yield from _texts(event, _KEYS, _DEEPEST)
+        yield from _texts(event, (*_KEYS, "data"), _DEEPEST)
 
 
 def _is_error(event: dict[str, object]) -> bool:

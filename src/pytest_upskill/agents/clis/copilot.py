@@ -31,6 +31,8 @@ class Copilot(CommandAgent):
 
     def launch(self, job: Job) -> Launch:
         is_messages = job.protocol == "messages"
+        # Of Claude it asks for no less, and refuses to start if that is too much.
+        most = max(job.max_output, 32_000) if is_messages else job.max_output
         env = {
             "COPILOT_PROVIDER_TYPE": "anthropic" if is_messages else "openai",
             "COPILOT_PROVIDER_BASE_URL": job.url if is_messages else f"{job.url}/v1",
@@ -39,7 +41,7 @@ class Copilot(CommandAgent):
             else "completions",
             "COPILOT_PROVIDER_API_KEY": job.key,
             "COPILOT_PROVIDER_MAX_PROMPT_TOKENS": str(CONTEXT),
-            "COPILOT_PROVIDER_MAX_OUTPUT_TOKENS": str(job.max_output),
+            "COPILOT_PROVIDER_MAX_OUTPUT_TOKENS": str(most),
             "COPILOT_MODEL": job.model,
             "COPILOT_OFFLINE": "true",
             "COPILOT_AUTO_UPDATE": "false",
