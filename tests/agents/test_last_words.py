@@ -56,6 +56,7 @@ def test_the_line_that_says_most(output: str, words: str) -> None:
         {"type": "result", "subtype": "success", "is_error": True, "result": "API Error: refused"},
         {"type": "error", "message": "API Error: refused"},
         {"type": "turn.failed", "error": {"message": "API Error: refused"}},
+        {"type": "session.error", "data": {"errorType": "x", "message": "API Error: refused"}},
         {"type": "error", "error": {"name": "X", "data": {"message": "API Error: refused"}}},
         {"type": "result", "status": "error", "error": {"message": "API Error:\nrefused"}},
         {"error": "API Error: refused"},

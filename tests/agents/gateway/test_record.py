@@ -1,6 +1,7 @@
 """What counts as the conversation, and what is beside it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -131,6 +132,19 @@ def test_an_agent_of_an_agent_has_turns_but_not_the_answer() -> None:
     assert answer.activity.turns == 5
 
 
+def test_what_every_agent_of_an_agent_is_told_first_does_not_make_them_one() -> None:
+    """Qwen Code says in one text where it is, and then what to do."""
+    head = "<system-reminder>\n" + "This is the workspace, and these are its files.\n" * 40
+    answer, turns = kept(
+        (ask(user(f"{head}Go.")), calls("1")),
+        (ask(user(f"{head}Look for the latch."), system="You help."), says("It is left.")),
+        (ask(user(f"{head}Go."), called("1"), result("1", "at work")), says("Done.")),
+        (ask(user(f"{head}Look for the key."), system="You help."), says("It is lost.")),
+    )
+    assert answer.text == "Done."
+    assert "system: You help." in turns
+
+
 def test_a_summary_is_beside_the_conversation_that_goes_on_from_it() -> None:
     answer, turns = kept(
         (ask(user("Go.")), calls("1")),
@@ -199,6 +213,79 @@ def test_a_summary_in_tags_is_gone_on_from_and_what_it_was_told_is_kept() -> Non
     assert answer.activity.turns == 3
     assert [turn for turn in turns if turn.startswith("result")] == ["result: a", "result: b"]
     assert not [turn for turn in turns if "Sum it up" in turn or "analysis" in turn]
+
+
+def chat(*messages: dict[str, Any], tools: bool = True, **more: Any) -> Asked:
+    """A request of a real agent, without most of its texts."""
+    offered = [{"type": "function", "function": {"name": "bash", "parameters": {}}}]
+    body = {"model": "m", "messages": [*messages], **({"tools": offered} if tools else {}), **more}
+    return CHAT.asked(body)
+
+
+def said_by(role: str, text: str) -> dict[str, Any]:
+    return {"role": role, "content": text}
+
+
+def ran(call: str, told: str) -> list[dict[str, Any]]:
+    function = {"name": "bash", "arguments": "{}"}
+    made = {"id": call, "type": "function", "function": function}
+    answered = {"role": "tool", "tool_call_id": call, "content": told}
+    return [{"role": "assistant", "content": "", "tool_calls": [made]}, answered]
+
+
+def test_a_summary_of_opencode_comes_back_as_if_the_model_had_said_it() -> None:
+    system = said_by("system", "You are opencode, an interactive CLI tool.")
+    summarizes = said_by("system", "You are a context summarization agent.")
+    conversation = "Here is the conversation so far:\n\n<conversation>\n[User]: Go."
+    again = [
+        *(system, said_by("user", "What did we do so far?"), said_by("assistant", SUMMARY)),
+        said_by("user", "Continue if you have next steps."),
+    ]
+    answer, turns = kept(
+        (chat(system, said_by("user", "Go."), tool_choice="auto"), calls("1")),
+        (chat(summarizes, said_by("user", conversation), tools=False), says(f"{SUMMARY}\n")),
+        (chat(*again, tool_choice="auto"), calls("2")),
+        (chat(*again, *ran("2", "b"), tool_choice="auto"), says("Done.")),
+    )
+    assert answer.text == "Done."
+    assert answer.activity is not None
+    assert answer.activity.turns == 3
+    assert turns[-3:] == ["call: {}", "result: b", "assistant: Done."]
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_a_summary_of_copilot_is_made_while_the_conversation_goes_on(late: bool) -> None:
+    begun = [said_by("system", "You are the GitHub Copilot CLI."), said_by("user", "Go.")]
+    wish = said_by("user", "Please create a detailed summary of the conversation so far.")
+    summary = (chat(*begun, *ran("1", "a"), wish, tool_choice="none"), says(SUMMARY))
+    final = (chat(*begun, *ran("1", "a")), says("Done."))
+    answer, turns = kept(
+        (chat(*begun), calls("1")), *((final, summary) if late else (summary, final))
+    )
+    assert answer.text == "Done."
+    assert answer.activity is not None
+    assert answer.activity.turns == 2
+    assert turns[2:] == ["call: {}", "result: a", "assistant: Done."]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "body", "choice"),
+    [
+        (CHAT, {"messages": []}, "none"),
+        (MESSAGES, {"messages": []}, {"type": "none"}),
+        (RESPONSES, {"input": []}, "none"),
+    ],
+)
+def test_a_last_turn_that_forbids_tools_is_the_answer(
+    protocol: Any, body: dict[str, Any], choice: object
+) -> None:
+    assert protocol.asked({"model": "m", **body, "tool_choice": choice}).forbids
+    assert not protocol.asked({"model": "m", **body}).forbids
+    go = (user("Go."), called("1"), result("1", "a"))
+    last = replace(ask(*go, user("No more tools: answer.")), forbids=True)
+    answer, turns = kept((ask(go[0]), calls("1")), (last, says("Done.")))
+    assert answer.text == "Done."
+    assert turns[-2:] == ["user: No more tools: answer.", "assistant: Done."]
 
 
 def test_a_reply_that_the_server_keeps_is_gone_on_from() -> None:

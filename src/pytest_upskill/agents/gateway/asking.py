@@ -34,7 +34,7 @@ def question_of(asked: Asked, trial: Question) -> Question:
         tuple(messages) or (("user", ""),),
         asked.max_output or trial.max_output,
         trial.run,
-        tools=asked.tools,
+        tools=() if asked.forbids else asked.tools,
         steps=tuple(steps),
     )
 

@@ -1,7 +1,8 @@
 """What went through a door, as a transcript.
 
 Agents ask besides their conversation: for a title, a summary of what was said, a word that says
-whether a topic is new. Such requests offer no tools and go on from nothing that was said. Their
+whether a topic is new. Such requests offer no tools and go on from nothing that was said, or offer
+tools that may not be called: Copilot asks so for a summary while the conversation goes on. Their
 tokens count, but they are no turns. When an agent makes a summary and goes on from that alone, the
 same conversation goes on.
 """
@@ -37,6 +38,7 @@ class Kept:
     news: tuple[Item, ...]
     offers_tools: bool
     helps: bool  # it is beside the conversation
+    forbids: bool  # tools may not be called
     after: float | None  # seconds since the reply before it
     said: Said | None = None
     seconds: float | None = None
@@ -64,6 +66,8 @@ class Record:
 
     def is_turn(self, asked: Asked) -> bool:
         """Whether a request is part of a conversation, not beside it."""
+        if asked.forbids and self._with_tools:
+            return False
         return bool(asked.tools) or not self._with_tools or self._goes_on(asked)
 
     def begin(self, asked: Asked, now: float) -> Kept:
@@ -81,9 +85,10 @@ class Record:
         kept = Kept(
             thread,
             self._cut(asked.system) if self._begins(thread, helps) else "",
-            () if helps else tuple(self._item(one) for one in _news(asked)),
+            tuple(self._item(one) for one in _news(asked)) if not helps or asked.forbids else (),
             offers,
             helps,
+            asked.forbids,
             None if before is None else max(0.0, now - before),
         )
         self.kept.append(kept)
@@ -118,6 +123,7 @@ class Record:
 
     def tell(self, recorder: Recorder) -> str:
         """Write all of it into a recorder; returns the final answer."""
+        self._settle()
         final = ""
         helpers = list[Usage]()
         for one in self.kept:
@@ -148,6 +154,13 @@ class Record:
             recorder.besides(helpers)
         return final
 
+    def _settle(self) -> None:
+        """An agent that forbids its tools in its last turn wants its answer, if it has none yet."""
+        replies = [one for one in self.kept if one.said and one.thread == self.main]
+        answered = any(one.said and not one.said.calls and not one.helps for one in replies)
+        if replies and replies[-1].forbids and not answered:
+            replies[-1].helps = False
+
     @property
     def last(self) -> Said | None:
         """The last reply of the conversation."""
@@ -165,8 +178,9 @@ class Record:
             return thread
         if asked.follows in self._ids:
             return self._ids[asked.follows]
-        opening = [item.text[:_SHARED] for item in takewhile(_is_user, asked.items)] or [""]
-        own = digest(opening[0], opening[-1], "tools" if asked.tools else "")[:16]
+        opening = [item.text for item in takewhile(_is_user, asked.items)] or [""]
+        ends = opening[0][:_SHARED], opening[-1][-_SHARED:]  # what is asked comes last
+        own = digest(*ends, "tools" if asked.tools else "")[:16]
         for item in reversed(asked.items):
             if threads := self._calls.get(item.call):
                 return own if own in threads else threads[-1]
@@ -177,13 +191,17 @@ class Record:
         return call if thread == self.main else f"{thread} {call}"
 
     def _goes_on_from_summary(self, asked: Asked, thread: str) -> bool:
-        """Whether a user is said to say what a reply of this thread said: that was a summary."""
+        """Whether a reply of this thread, or one beside it, comes back: that was a summary.
+
+        It comes back in what a user is said to say, or as what was said to OpenCode's question.
+        """
         if not asked.tools:
             return False
-        told = [item.text for item in asked.items if item.kind == "user"]
         for one in reversed(self.kept):
-            if one.thread == thread and one.said and not one.said.calls:
+            if (one.thread == thread or one.helps) and one.said and not one.said.calls:
                 summary = _summary(one.said.text)
+                kinds = ("user", "assistant") if one.helps else ("user",)
+                told = (item.text for item in asked.items if item.kind in kinds)
                 if len(summary) >= _SUMMARY and any(summary in text for text in told):
                     one.helps = True
                     return True

@@ -46,6 +46,7 @@ class Chat(Protocol):
             ),
             limit_of(body, "max_completion_tokens", "max_tokens"),
             body.get("stream") is True,
+            forbids=body.get("tool_choice") == "none",
         )
 
     def said(self, body: Body) -> Said:

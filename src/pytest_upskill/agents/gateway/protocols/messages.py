@@ -52,6 +52,7 @@ class Messages(Protocol):
             ),
             limit_of(body, "max_tokens"),
             body.get("stream") is True,
+            forbids=body.get("tool_choice") == {"type": "none"},
         )
 
     def said(self, body: Body) -> Said:

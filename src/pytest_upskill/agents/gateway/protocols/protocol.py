@@ -43,6 +43,7 @@ class Asked:
     follows: str = ""  # the id of the reply that it goes on from, if the server keeps replies
     thread: str = ""  # what the agent calls this conversation, if it does
     free_form: frozenset[str] = frozenset()  # the names of tools that take a text, not JSON
+    forbids: bool = False  # the tools are there, but may not be called
 
 
 @dataclass(frozen=True)

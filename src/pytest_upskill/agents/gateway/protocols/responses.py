@@ -54,6 +54,7 @@ class Responses(Protocol):
             text_of(body.get("previous_response_id")),
             text_of(metadata.get("thread_id")) if isinstance(metadata, dict) else "",
             frozenset(name for name, tool in tools if tool.get("type") == "custom"),
+            body.get("tool_choice") == "none",
         )
 
     def said(self, body: Body) -> Said:
