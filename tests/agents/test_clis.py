@@ -111,11 +111,7 @@ def test_a_prompt_is_no_option_and_may_be_long(agent: CommandAgent, protocol: st
         assert "--" in options[: options.index("--help")]
 
 
-@pytest.mark.parametrize(
-    "agent",
-    [agent for agent in CLIS if (DOCS / f"agents/{agent.name}.md").exists()],
-    ids=lambda agent: agent.name,
-)
+@each
 def test_its_page_tells_how_to_use_it(agent: CommandAgent) -> None:
     page = (DOCS / f"agents/{agent.name}.md").read_text()
     assert agent.skills_folder.replace(HOME, "~") in page

@@ -29,11 +29,16 @@ enabled = false
 
 [analytics]
 enabled = false
+
+[features]  # those that a version does not know do no harm here
+apps = false
+daemon_auto_start = false
+enable_request_compression = false
+plugins = false
+remote_plugin = false
+skill_mcp_dependency_install = false
+unbounded_connection_retries = false
 """
-_OFF: Final = (
-    *("apps", "plugins", "remote_plugin", "skill_mcp_dependency_install", "daemon_auto_start"),
-    *("enable_request_compression", "unbounded_connection_retries"),
-)
 
 
 class Codex(CommandAgent):
@@ -47,13 +52,11 @@ class Codex(CommandAgent):
         model = json.dumps(job.model, ensure_ascii=False)  # as TOML has it, too
         config = _CONFIG.format(model=model, url=json.dumps(f"{job.url}/v1"))
         arguments = [
-            *("exec", "--json", "--skip-git-repo-check", "--ignore-rules"),
-            "--dangerously-bypass-approvals-and-sandbox",
+            *("exec", "--json", "--skip-git-repo-check"),
+            *("--dangerously-bypass-approvals-and-sandbox", "-"),
         ]
-        for feature in _OFF:
-            arguments += ["--disable", feature]
         return Launch(
-            [*arguments, "-"],
+            arguments,
             {"DOOR_TOKEN": job.key},
             {".codex/config.toml": config},
             stdin=job.prompt.encode(),
