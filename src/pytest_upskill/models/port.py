@@ -12,6 +12,7 @@ from .._util.texts import digest
 from ..errors import Setting, SettingsError, Text
 from ..trials.answer import Answer
 from ..trials.trial import Question
+from .logins import is_of_subscription, unused_logins
 from .prices import Price
 
 # Anthropic's Messages, OpenAI's Chat Completions and Responses, Google's generateContent.
@@ -120,13 +121,16 @@ class Provider(ABC):
                 f"{found[0]} holds a character that no key has",
                 "Copy the key again, without line breaks.",
             )
+        if found and is_of_subscription(found[1]):
+            problem = f"{found[0]} holds the token of a subscription, which is not used"
+            raise spec.error(problem, f"Set {self.key_envs[0]} to a key of the API.")
         if not found and self.needs_key:
-            variable = self.key_envs[0]
+            variable, unused = self.key_envs[0], unused_logins(self.name, env)
             state = "is empty" if variable in env else "is not set"
-            hint: Text = f"Set {variable}, or name another model."
+            hint: Text = f"Set {variable}, or name another model.{' ' * bool(unused)}{unused}"
             if spec.by.setting in _TESTED:
                 hint = (f"Set {variable}, or try without a key: ", Setting(spec.by.setting))
-                hint += (" local",)
+                hint += (f" local. {unused}" if unused else " local",)
             raise spec.error(f"{variable} {state}", hint)
 
     def key_in(self, env: Mapping[str, str]) -> tuple[str, str] | None:

@@ -25,6 +25,7 @@ from ...trials.trial import Question
 from .events import Event, Splitter, event_of
 from .protocols import Asked, Protocol, Reading, Said, Target
 from .protocols.protocol import Body
+from .servers import why_no_path
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
@@ -189,7 +190,8 @@ class Exchange:
         )
         if reply.status == 404:
             error.fatal = False  # perhaps it is what this agent asked for, not the model
-        return error
+        why = why_no_path(reply.status, self._protocol.path, said, upstream.spec)
+        return ModelError(error.problem, why) if why else error
 
     async def _whole(self, reply: "ClientResponse", upstream: Upstream) -> Answer:
         raw = await _read(reply)
