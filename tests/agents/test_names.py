@@ -70,10 +70,10 @@ def test_pairs_that_do_not_fit_are_left_out() -> None:
 
 def test_an_agent_that_fits_no_model_is_told_which_would() -> None:
     with pytest.raises(SettingsError) as caught:
-        pairs(["openai:gpt-5.4-mini", "hf:a/b"], ANT)
+        pairs(["openai:gpt-5.4-mini", "gemini:x"], ANT)
     told = caught.value.message(lambda setting: f"--{setting}")
     assert told.startswith(
-        "--agents ant: it speaks Anthropic Messages, and openai:gpt-5.4-mini and hf:a/b do not\n"
+        "--agents ant: it speaks Anthropic Messages, and openai:gpt-5.4-mini and gemini:x do not\n"
         "  Fitting models: haiku, sonnet, opus, anthropic:ID, "
     )
     assert "ollama:ID" in told

@@ -70,7 +70,8 @@ AGENT: Final = Option(
     NAMES,
     "NAME",
     "Who carries out the cases (repeatable): chat, one completion with the skill's text in "
-    "context, or loop, an agent with tools in a sandbox (default chat).",
+    "context; loop, an agent with tools in a sandbox; or a real agent: claude, codex, opencode and "
+    "others, claude@2.1.325 at just this version (default chat).",
     ini="skill_agents",
 )
 TESTS: Final = Option("tests_file", "--skill-tests", PATH, "FILE", "Use the cases of another file.")
@@ -90,7 +91,8 @@ OPTIONS: Final = (
         "--skill-base-url",
         TEXT,
         "URL",
-        "An OpenAI-compatible server (llama-server, vLLM, Ollama, LM Studio).",
+        "An OpenAI-compatible server (llama-server, vLLM, Ollama, LM Studio); for agents one that "
+        "speaks their protocol.",
     ),
     Option(
         "runs",
