@@ -407,7 +407,8 @@ def _candidate(reply: Reply) -> dict[str, object]:
     if reply.text:
         parts.append({"text": reply.text})
     for name, given in reply.calls:
-        parts.append({"functionCall": {"name": name, "args": given}, "thoughtSignature": "c2ln"})
+        args = json.loads(given) if isinstance(given, str) else given
+        parts.append({"functionCall": {"name": name, "args": args}, "thoughtSignature": "c2ln"})
     content = {"role": "model", "parts": parts}
     asked = reply.input_tokens + reply.cache_read
     return {

@@ -125,8 +125,9 @@ def test_the_same_model_speaks_chat_at_another_address() -> None:
     assert (seen.protocol, seen.headers["authorization"]) == ("openai", f"Bearer {KEY}")
 
 
-def test_calls_without_ids_are_paired_with_their_results() -> None:
-    """The CLI makes up ids for its results alone."""
+@pytest.mark.parametrize("made_up", ["nothing", "results", "both"])
+def test_calls_without_ids_are_paired_with_their_results(made_up: str) -> None:
+    """Gemini CLI makes up ids when it repeats a call."""
 
     def script(asked: Asked) -> Reply:
         calls: Any = [
@@ -144,13 +145,18 @@ def test_calls_without_ids_are_paired_with_their_results() -> None:
             results = [
                 {
                     "functionResponse": {
-                        "id": f"own-{len(contents)}-{at}",
+                        **({} if made_up == "nothing" else {"id": f"own-{len(contents)}-{at}"}),
                         "name": part["functionCall"]["name"],
                         "response": {"output": text},
                     }
                 }
                 for at, (part, text) in enumerate(zip(content["parts"], texts, strict=True))
             ]
+            for at, part in enumerate(content["parts"]):
+                if made_up == "both":
+                    part["functionCall"]["id"] = f"own-{len(contents)}-{at}"
+            if made_up == "both":
+                results.reverse()
             contents += [content, {"role": "user", "parts": results}]
         assert await ask(opened, False, {**ASKED, "contents": contents}) == "Done."
         answer = opened.answer()
@@ -183,8 +189,10 @@ def test_a_request_is_a_question() -> None:
     }
     question = question_of(GEMINI.asked(body), QUESTION)
     assert (question.system, question.messages) == ("S\n\nT", (("user", "Go."),))
-    told = (ToolResult("1", "no", failed=True),)
-    assert question.steps == (Step("Look.", (ToolCall("1", "bash", '{"a": 1}'),), told),)
+    (step,) = question.steps
+    (made,) = step.calls
+    assert (made.name, made.arguments) == ("bash", '{"a": 1}')
+    assert step == Step("Look.", (made,), (ToolResult(made.id, "no", failed=True),))
     assert [tool.name for tool in question.tools] == ["bash"]
     assert question.max_output == 9
 
@@ -211,8 +219,8 @@ def test_what_is_written_reads_the_same(answer: Answer, streamed: bool) -> None:
         body = reading.body()
     said = GEMINI.said(body)
     assert (said.text, said.usage, said.stop) == (answer.text, answer.usage, answer.stop)
-    assert [(one.id, one.name, json.loads(one.arguments)) for one in said.calls] == [
-        (one.id, one.name, json.loads(one.arguments)) for one in answer.calls
+    assert [(one.name, json.loads(one.arguments)) for one in said.calls] == [
+        (one.name, json.loads(one.arguments)) for one in answer.calls
     ]
 
 

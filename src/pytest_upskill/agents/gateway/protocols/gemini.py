@@ -268,12 +268,12 @@ def _schema(function: Body) -> object:
 
 
 def _items(contents: list[Any]) -> Iterator[Item]:
-    waiting = list[ToolCall]()
+    waiting = list[tuple[object, ToolCall]]()  # calls without a result, and their own ids
     for content in dicts(contents):
         kind: ItemKind = "assistant" if content.get("role") == "model" else "user"
         for part in _parts(content):
             if call := _call(part):
-                waiting.append(call)
+                waiting.append((_get(part, "functionCall").get("id"), call))
                 yield Item("call", call.arguments, call.id, call.name)
             elif isinstance(response := _get(part, "functionResponse"), dict):
                 key, (text, failed) = _answered(response, waiting), _result(response)
@@ -283,29 +283,25 @@ def _items(contents: list[Any]) -> Iterator[Item]:
 
 
 def _call(part: Body) -> ToolCall | None:
-    """A call. One without an id gets the same one whenever it is repeated."""
+    """A call. What it says is its id: agents make up ids, and signatures, when they repeat it."""
     function = _get(part, "functionCall")
     if not isinstance(function, dict):
         return None
     name, given = text_of(function.get("name")), function.get("args")
     arguments = json.dumps({} if given is None else given, ensure_ascii=False)
-    key = text_of(function.get("id"))
-    if not key:
-        signature = text_of(_get(part, "thoughtSignature"))
-        sorted_form = json.dumps(given, sort_keys=True)
-        key = f"{name[:60]}-{digest(name, sorted_form, signature)[:12]}"
-    return ToolCall(key, name, arguments)
+    said = digest(name, json.dumps(given, sort_keys=True))[:12]
+    return ToolCall(f"{name[:60]}-{said}", name, arguments)
 
 
-def _answered(response: Body, waiting: list[ToolCall]) -> str:
-    """The id of the call that a result belongs to: by its id, else by name, in order."""
-    key, name = text_of(response.get("id")), text_of(response.get("name"))
-    by_id = (one for one in waiting if key and one.id == key)
-    call = next(by_id, None) or next((one for one in waiting if one.name == name), None)
-    if call is None:
-        return key
-    waiting.remove(call)
-    return call.id
+def _answered(response: Body, waiting: list[tuple[object, ToolCall]]) -> str:
+    """The id of the call that a result belongs to: by its own id, else by name, in order."""
+    key, name = response.get("id"), text_of(response.get("name"))
+    by_id = (one for one in waiting if key and one[0] == key)
+    found = next(by_id, None) or next((one for one in waiting if one[1].name == name), None)
+    if found is None:
+        return text_of(key)
+    waiting.remove(found)
+    return found[1].id
 
 
 def _result(response: Body) -> tuple[str, bool]:
