@@ -190,7 +190,12 @@ def kill(row: Row, skill: Path) -> Came:
             spaces = {space_of(pid) for pid in waiting}
             run.send_signal(signal.SIGINT)
             run.wait(60)
-        left = [pid for pid in every_process() if space_of(pid) in spaces]
+        # The kernel takes a moment to end large processes.
+        until = time.monotonic() + 20
+        while left := [pid for pid in every_process() if space_of(pid) in spaces]:
+            if time.monotonic() > until:
+                break
+            time.sleep(0.05)
     shown = output.read_text()
     cell = f"{len(left)} left" if left else "clean"
     if not spaces:

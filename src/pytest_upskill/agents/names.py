@@ -24,6 +24,7 @@ _CLASSES: Final = {
     "copilot": ("clis.copilot", "Copilot"),
     "qwen": ("clis.qwen", "QwenCode"),
     "gemini": ("clis.gemini", "GeminiCLI"),
+    "kimi": ("clis.kimi", "KimiCode"),
 }
 
 

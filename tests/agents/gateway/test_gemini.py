@@ -197,6 +197,19 @@ def test_a_request_is_a_question() -> None:
     assert question.max_output == 9
 
 
+def test_what_is_said_before_a_result_follows_it() -> None:
+    """As Kimi Code has it, which loads a skill so."""
+    call = {"functionCall": {"name": "skill", "args": {}}}
+    result = {"functionResponse": {"name": "skill", "response": {"output": "loaded"}}}
+    contents = [
+        {"role": "user", "parts": [{"text": "Go."}]},
+        {"role": "model", "parts": [call]},
+        {"role": "user", "parts": [{"text": "Push the gate."}, result]},
+    ]
+    (step,) = question_of(GEMINI.asked({"contents": contents}), QUESTION).steps
+    assert [one.text for one in step.results] == ["loaded\nPush the gate."]
+
+
 @both
 @pytest.mark.parametrize(
     "answer",

@@ -271,7 +271,8 @@ def _items(contents: list[Any]) -> Iterator[Item]:
     waiting = list[tuple[object, ToolCall]]()  # calls without a result, and their own ids
     for content in dicts(contents):
         kind: ItemKind = "assistant" if content.get("role") == "model" else "user"
-        for part in _parts(content):
+        # Some agents say something before the results that it is about.
+        for part in sorted(_parts(content), key=lambda part: not _get(part, "functionResponse")):
             if call := _call(part):
                 waiting.append((_get(part, "functionCall").get("id"), call))
                 yield Item("call", call.arguments, call.id, call.name)
