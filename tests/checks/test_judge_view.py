@@ -124,7 +124,7 @@ def test_it_sees_the_files_and_what_was_done() -> None:
     ("rubric", "named"),
     [
         (RUBRIC, ["a.md", "b.md"]),
-        (replace(RUBRIC, texts=("The file b.md has a total.",)), ["b.md"]),
+        (replace(RUBRIC, texts=("The file b.md has a total.",)), ["b.md", "a.md"]),
         (replace(RUBRIC, files=("sub/*.md",)), ["a.md"]),
         (replace(RUBRIC, files=("ledger.csv",)), ["ledger.csv"]),
     ],
@@ -133,6 +133,35 @@ def test_files_that_are_named_are_shown_whole(rubric: Rubric, named: list[str]) 
     files = AnswerFile.of("sub/a.md", b"text of a"), AnswerFile.of("b.md", b"text of b")
     shown = asked(agent_answer(*files), rubric)
     assert re.findall(r"^(?:sub/)?(\S+) \(\d+ bytes\):$", shown, re.M) == named
+
+
+def test_what_was_said_before_a_call_is_shown_unless_the_call_looks_at_the_skill() -> None:
+    def said(text: str, step: tuple[str, Any, str]) -> tuple[Turn, ...]:
+        (*_, call, result, _) = steps(step)
+        return Turn("assistant", text), call, result
+
+    turns = [*said("I read ledger-sums first.", LOOKING[0]), *said("Now I\nadd up.", WORK)]
+    shown = asked(replace(agent_answer(), transcript=(*turns, Turn("assistant", "It is 3."))))
+    assert "- said: Now I add up.\n- bash" in shown
+    assert "first" not in shown
+
+
+def test_the_context_is_shown_and_is_no_criterion() -> None:
+    expected = {"judge": "It is good.", "judge_context": "A total of 3, by the skill."}
+    rubric = rubric_for(parse_checks(expected, KINDS, ()), "sonnet")
+    assert rubric
+    assert rubric.texts == ("It is good.",)
+    for answer in (agent_answer(text="I used a skill."), Answer("I used a skill.")):
+        shown = asked(answer, rubric)
+        before, _, criteria = shown.rpartition("The criteria:")
+        assert re.search(
+            r"none itself:\n<wanted \w+>\nA total of 3, by the skill.\n</wanted", before
+        )
+        assert "A total" not in criteria
+        assert "I used a skill." in shown  # as the author uses the word
+    other = replace(rubric, context="A total of 4.")
+    assert asked(Answer("x"), other).splitlines()[0] != asked(Answer("x"), rubric).splitlines()[0]
+    assert 'judge_context: there is no "judge"' in refused({"contains": "a", "judge_context": "b"})
 
 
 def test_judge_files_is_a_setting_of_a_group() -> None:

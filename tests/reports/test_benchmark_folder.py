@@ -1,8 +1,4 @@
-"""--skill-benchmark: what skill-creator's aggregator and viewer need, and the guide's names.
-
-The readers below do what those programs do with the files: which they look for, where, and what
-they take from them.
-"""
+"""--skill-benchmark: what skill-creator's aggregator and viewer need, and the guide's names."""
 
 import json
 import math
@@ -17,63 +13,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_upskill.agents.snapshot import Link, Workspace, packed
 from pytest_upskill.reports.export.benchmark_folder import benchmark_places, folder_names
+from pytest_upskill.reports.export.benchmark_run import output_names
 from pytest_upskill.reports.writers import add_benchmark
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.records import Grade
+from pytest_upskill.trials.task import StartFile
 from support.agent_runs import agent_run
 from support.made import helps, made_record, made_run
-
-METRICS = ("pass_rate", "time_seconds", "tokens")
+from support.skill_creator import aggregated, read, viewed
 
 
 def written(results: RunResults, folder: Path) -> Path:
     add_benchmark(folder, results)
     return folder / "iteration-1"
-
-
-def aggregated(iteration: Path) -> dict[str, dict[str, list[float]]]:
-    """By configuration, the numbers of all runs that have a grade."""
-    found: dict[str, dict[str, list[float]]] = {}
-    for eval_folder in sorted(iteration.glob("eval-*")):
-        assert isinstance(read(eval_folder / "eval_metadata.json")["eval_id"], int)
-        for arm in sorted(path for path in eval_folder.iterdir() if list(path.glob("run-*"))):
-            for run in arm.glob("run-*"):
-                int(run.name.split("-")[1])
-                if not (run / "grading.json").exists():
-                    continue
-                grading = read(run / "grading.json")
-                assert "timing" not in grading
-                timing = read(run / "timing.json")
-                of_arm = found.setdefault(arm.name, {name: [] for name in METRICS})
-                of_arm["pass_rate"].append(grading["summary"]["pass_rate"])
-                of_arm["time_seconds"].append(timing.get("total_duration_seconds", 0.0))
-                metrics = grading["execution_metrics"]
-                tokens = timing.get("total_tokens", 0) or metrics.get("output_chars", 0)
-                of_arm["tokens"].append(tokens)
-                for expectation in grading["expectations"]:
-                    assert {"text", "passed", "evidence"} <= set(expectation)
-    return found
-
-
-def viewed(iteration: Path) -> list[dict[str, Any]]:
-    """The runs that the viewer shows: folders with outputs, described by files next to them."""
-    runs = []
-    for outputs in iteration.glob("**/outputs"):
-        run = outputs.parent
-        about = next(
-            read(folder / "eval_metadata.json")
-            for folder in (run, run.parent)
-            if (folder / "eval_metadata.json").exists()
-        )
-        texts = {file.name: file.read_text("utf-8") for file in outputs.iterdir()}
-        runs.append({"id": str(run.relative_to(iteration)), "outputs": texts, **about})
-    return sorted(runs, key=lambda run: (run["eval_id"], run["id"]))
-
-
-def read(file: Path) -> Any:
-    return json.loads(file.read_bytes().decode("ascii"))
 
 
 def test_one_skill_on_one_model_has_no_subfolders(tmp_path: Path) -> None:
@@ -104,9 +59,10 @@ def test_one_skill_on_one_model_has_no_subfolders(tmp_path: Path) -> None:
         "total_tokens": 150,
         "duration_ms": 1250,
         "total_duration_seconds": 1.25,
+        "executor_duration_seconds": 1.25,
     }
     grading = read(run / "grading.json")
-    grade = {"text": "contains", "passed": True, "evidence": '"gate up" is in the answer'}
+    grade = {"text": "contains", "passed": True, "evidence": "'gate up' is in the answer"}
     assert grading["expectations"] == grading["assertion_results"] == [grade]
     assert grading["summary"] == {"passed": 1, "failed": 0, "total": 1, "pass_rate": 1.0}
     assert (run / "outputs/answer.md").read_text() == "Type gate up."
@@ -186,7 +142,7 @@ def test_assertions_are_distinct_and_the_same_in_every_run(tmp_path: Path) -> No
 
     records = (record("baseline", False, False, True), record("skill", True, True, False))
     iteration = written(replace(made_run(cases=1), records=records), tmp_path)
-    texts = ["contains: up", "contains: up (2)", "judge: It is kind."]
+    texts = ["contains: up", "contains: up (2)", "It is kind."]
     runs = read(iteration / "benchmark.json")["runs"]
     assert [[e["text"] for e in run["expectations"]] for run in runs] == [texts, texts]
     assert read(iteration / "eval-case-0/eval_metadata.json")["assertions"] == texts
@@ -220,8 +176,9 @@ def test_unknown_usage_is_left_out(tmp_path: Path) -> None:
     ("arms", "names", "delta"),
     [
         (("skill",), ["with_skill"], {}),
-        (("skill", "previous"), ["with_skill", "old_skill"], None),
-        (("baseline", "previous", "skill"), ["with_skill", "without_skill", "old_skill"], None),
+        # Their aggregator sorts by name, and takes the second from the first.
+        (("skill", "previous"), ["new_skill", "old_skill"], None),
+        (("baseline", "previous", "skill"), ["new_skill", "old_skill", "without_skill"], None),
     ],
 )
 def test_each_arm_has_its_configuration(
@@ -230,6 +187,7 @@ def test_each_arm_has_its_configuration(
     iteration = written(made_run(arms=arms), tmp_path)
     summary = read(iteration / "benchmark.json")["run_summary"]
     assert list(summary) == [*names, "delta"]
+    assert list(aggregated(iteration)) == names
     assert delta is None or summary["delta"] == delta
 
 
@@ -295,34 +253,136 @@ def test_any_text_makes_files_that_can_be_read(name: str, answer: str, reason: s
     record = made_record("gate", name, "haiku", "skill", 1, output=answer, checks=grades)
     made = replace(made_run(cases=1), records=(replace(record, outcome="failed"),))
     (place,) = benchmark_places(made)
-    for path, text in place.files.items():
+    files = dict(place.files)
+    for path, text in files.items():
+        assert isinstance(text, str)
         assert not Path(path).is_absolute()
         assert ".." not in Path(path).parts
         if path.endswith(".json"):
             assert text.isascii()
             json.loads(text)
-    html: str = cmarkgfm.github_flavored_markdown_to_html(place.files["benchmark.md"])
+    html: str = cmarkgfm.github_flavored_markdown_to_html(str(files["benchmark.md"]))
     assert html.count("<table>") == 1
 
 
+def with_files(*files: AnswerFile, cases: int = 1) -> RunResults:
+    made = agent_run(cases=cases)
+    return replace(made, records=tuple(replace(one, files=files) for one in made.records))
+
+
 def test_an_agent_leaves_its_files_and_its_transcript(tmp_path: Path) -> None:
-    made = agent_run(cases=1)
-    files = (
+    made = with_files(
         AnswerFile.of("answer.md", b"not the answer"),
         AnswerFile.of("../../up.md", b"up"),
-        AnswerFile.of("data/out.bin", b"\0"),
+        AnswerFile.of("data/metrics.json", b"{}"),
+        AnswerFile.of("metrics.json", b"{}"),
+        AnswerFile("gone.md", None, 0, "", "deleted"),
     )
-    made = replace(made, records=tuple(replace(one, files=files) for one in made.records))
-    run = written(made, tmp_path) / "eval-case-0/with_skill/run-1"
-    texts = {file.name: file.read_text() for file in (run / "outputs").iterdir()}
-    assert texts == {
+    iteration = written(made, tmp_path)
+    assert viewed(iteration)[0]["outputs"] == {
         "answer.md": "Type gate up.",
-        "answer.md-2": "not the answer",
-        "-..-up.md": "up",
+        "answer-2.md": "not the answer",
+        "up.md": "up",
+        "data-metrics.json": "{}",
+        "metrics-2.json": "{}",
     }
-    lines = (run / "transcript.jsonl").read_text().splitlines()
-    assert json.loads(lines[0])["arm"] == "skill"
-    assert len(lines) == 1 + 12
+    run = iteration / "eval-case-0/with_skill/run-1"
     metrics = read(run / "grading.json")["execution_metrics"]
     assert metrics["tool_calls"] == {"list": 1, "skill": 1, "bash": 2}
     assert (metrics["total_tool_calls"], metrics["total_steps"]) == (4, 5)
+    assert metrics["errors_encountered"] == 1
+    (result,) = [
+        one["result"]
+        for one in read(iteration / "benchmark.json")["runs"]
+        if one["configuration"] == "with_skill"
+    ]
+    assert (result["tool_calls"], result["errors"]) == (4, 1)
+    made_files = ["answer.md", "../../up.md", "data/metrics.json", "metrics.json"]
+    assert read(run / "outputs/metrics.json") == {**metrics, "files_created": made_files}
+    transcript = (run / "transcript.md").read_text()
+    assert len(transcript) == metrics["transcript_chars"]
+    (prompt,) = re.findall(r"## Eval Prompt\n\n([\s\S]*?)(?=\n##|$)", transcript)
+    assert prompt == "How do I open case-0?\n"
+    assert "### Step 2: skill\n\nInput:\n```\n" in transcript
+    assert "Failed:\n```\nsum.py: no such file" in transcript
+    assert "You are an agent" not in transcript
+
+
+def test_files_come_whole_from_the_workspace(tmp_path: Path) -> None:
+    binary, large = bytes(range(256)), b"x" * 2_000_000
+    files = [
+        AnswerFile.of("out/report.docx", binary),
+        AnswerFile.of("large.csv", large),
+        AnswerFile("link.md", None, 11, ""),
+        AnswerFile("lost.bin", None, 10**9, "abc"),
+    ]
+    there = (StartFile("out/report.docx", binary), StartFile("large.csv", large))
+    kept = packed(Workspace(there, (Link("link.md", "/etc/passwd"),)))
+    add_benchmark(tmp_path, with_files(*files), lambda _: kept)
+    outputs = viewed(tmp_path / "iteration-1")[0]["outputs"]
+    assert outputs["out-report.docx"] == binary
+    assert outputs["large.csv"] == large.decode()
+    assert outputs["link.md.txt"] == "A symbolic link to /etc/passwd\n"
+    assert "1,000,000,000 bytes" in outputs["lost.bin.txt"]
+    assert not any(path.is_symlink() for path in tmp_path.rglob("*"))
+    add_benchmark(tmp_path / "no", with_files(*files), lambda _: b"damaged")
+    assert "out-report.docx.txt" in viewed(tmp_path / "no/iteration-1")[0]["outputs"]
+
+
+def test_nothing_ends_the_script_that_the_viewer_puts_texts_into(tmp_path: Path) -> None:
+    bad = "</ScRipt><script>alert(1)</script><!--"
+    made = with_files(AnswerFile.of("page.html", bad.encode()), AnswerFile.of("a.py", bad.encode()))
+    grade = Grade("judge", False, f'{bad} "', asks=bad)
+    records = [replace(one, output=bad, checks=(grade,)) for one in made.records]
+    records[0] = replace(records[0], outcome="errored", error=bad)
+    questions = dict.fromkeys(made.questions, bad)
+    iteration = written(replace(made, records=tuple(records), questions=questions), tmp_path)
+    ending = re.compile("</?script|<!--", re.IGNORECASE)
+    runs = viewed(iteration)
+    assert runs[0]["outputs"]["page.html.htm"] == bad.encode()  # offered as a download
+    assert runs[0]["outputs"]["a.py.bin"] == bad.encode()
+    for run in runs:
+        texts = [text for text in run["outputs"].values() if isinstance(text, str)]
+        assert not ending.search("\n".join([*texts, run["prompt"], *run["assertions"]]))
+    for file in iteration.rglob("*.json"):
+        assert not ending.search(json.dumps(read(file)))
+    benchmark = read(iteration / "benchmark.json")
+    # It stands in an attribute, too.
+    assert not any('"' in e["evidence"] for run in benchmark["runs"] for e in run["expectations"])
+
+
+def test_pytest_finds_no_tests_among_outputs(tmp_path: Path) -> None:
+    names = ["test_a.py", "sub/a_test.py", "conftest.py", "sub/conftest.py", "plain.py"]
+    made = with_files(*[AnswerFile.of(name, b"raise SystemExit") for name in names])
+    outputs = viewed(written(made, tmp_path))[0]["outputs"]
+    assert sorted(outputs) == [
+        "answer.md", "conftest.py.txt", "plain.py", "sub-a_test.py.txt", "sub-conftest.py.txt",
+        "test_a.py.txt",
+    ]  # fmt: skip
+
+
+def test_numbers_of_evals_are_kept(tmp_path: Path) -> None:
+    made = made_run(cases=2)
+    ids = {"case-0": "0", "case-1": "12"}
+    named = replace(
+        made,
+        records=tuple(replace(one, case=ids[one.case]) for one in made.records),
+        questions={("gate", ids[case]): text for (_, case), text in made.questions.items()},
+    )
+    iteration = written(named, tmp_path)
+    about = [read(iteration / f"eval-{number}/eval_metadata.json") for number in (0, 12)]
+    assert [one["eval_id"] for one in about] == [0, 12]
+    assert about[1]["eval_name"] == "12: How do I open case-1?"
+    assert read(iteration / "benchmark.json")["metadata"]["evals_run"] == [0, 12]
+
+
+@settings(deadline=None)
+@given(st.lists(st.text(), unique=True, max_size=8))
+def test_names_of_outputs_are_distinct_and_plain(paths: list[str]) -> None:
+    names = output_names(paths)
+    assert list(names) == paths
+    assert len({name.casefold() for name in names.values()}) == len(paths)
+    for name in names.values():
+        assert re.fullmatch(r"[\w \[\].-]+", name, re.ASCII)
+        assert name not in (".", "..", "answer.md", "metrics.json")
+        assert len(name) < 130

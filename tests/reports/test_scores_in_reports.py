@@ -161,8 +161,11 @@ def test_the_line_of_a_test_shows_checks_where_some_pass() -> None:
 
 def test_the_benchmark_has_the_share_and_the_verdict_on_it() -> None:
     (place,) = benchmark_places(CHECKS)
-    assert "helps: +74 points of checks" in place.files["benchmark.json"]
-    assert '"pass_rate": "+0.74"' in place.files["benchmark.json"]
+    benchmark = dict(place.files)["benchmark.json"]
+    assert isinstance(benchmark, str)
+    assert "helps: +74 points of checks" in benchmark
+    assert '"pass_rate": "+0.74"' in benchmark
+    assert "shares of answers" not in benchmark  # the note on it is of them, too
 
 
 # The history.

@@ -58,9 +58,12 @@ def test_eval_is_a_case_for_the_judge(tmp_path: Path) -> None:
     ],
 )
 def test_assertions_become_criteria_for_the_judge(tmp_path: Path, key: str, written: Any) -> None:
-    for more in ({}, {"expected_output": "Says gate up."}):  # which is not judged as well
-        (one,) = load(tmp_path, {"prompt": "Open the gate.", key: written, **more})
-        assert one.expected == {"judge": ["Names the command", "Is short"]}
+    criteria = {"judge": ["Names the command", "Is short"]}
+    (one,) = load(tmp_path, {"prompt": "Open the gate.", key: written})
+    assert one.expected == criteria
+    more = {"expected_output": "Says gate up."}  # which is not judged as well
+    (one,) = load(tmp_path, {"prompt": "Open the gate.", key: written, **more})
+    assert one.expected == {**criteria, "judge_context": "Says gate up."}
     (empty,) = load(tmp_path, {**EVAL, key: []})
     assert empty.expected == {"judge": [AS_EXPECTED]}
 

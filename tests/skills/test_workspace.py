@@ -154,6 +154,23 @@ def test_files_of_evals_are_found_by_the_names_that_prompts_use(
     assert [file.path for file in start_files(case)] == paths
 
 
+@pytest.mark.parametrize(
+    ("prompt", "path"),
+    [
+        ("Sum up evals/files/d/a.csv.", "evals/files/d/a.csv"),
+        ("Sum up files/d/a.csv, please.", "files/d/a.csv"),
+        ("Sum up `a.csv`.", "a.csv"),
+        ("Sum up /home/me/a.csv.", "a.csv"),
+        ("Sum up data.csv.", "d/a.csv"),  # which is another file
+        ("Sum up a.csv.bak", "a.csv"),
+        ("Sum up the file.", "d/a.csv"),
+    ],
+)
+def test_a_file_of_an_eval_has_the_name_that_the_prompt_uses(prompt: str, path: str) -> None:
+    case = Case("c", prompt, files=(("evals/files/d/a.csv", ""),), is_eval=True)
+    assert [file.path for file in start_files(case)] == [path]
+
+
 def test_what_scripts_need_is_for_all_cases_or_for_one(skill: Path) -> None:
     more = {"sandbox": {"python": ["pypdf==5.*"], "paths": ["/opt/tool"]}}
     other = {"id": "b", "sandbox": {"python": [], "network": True}, "setup": "make"}

@@ -60,7 +60,7 @@ async def _files(
     room, dropped, files = MOST_TEXT, 0, list[AnswerFile]()
     for path in differing[:MOST_FILES]:
         if path not in new:
-            files.append(AnswerFile(_written(path), None, 0, "", "deleted"))
+            files.append(AnswerFile(written_path(path), None, 0, "", "deleted"))
             continue
         file = await _file(sandbox, new[path], data.get(path))
         size = len(file.text.encode("utf-8", "replace")) if file.text else 0
@@ -89,7 +89,7 @@ def _same(one: Entry, other: Entry | None) -> bool:
     return len(facts) == 2 and facts[0] == facts[1]
 
 
-def _written(path: str) -> str:
+def written_path(path: str) -> str:
     """A path in one line, safe to show."""
     return visible(path).replace("\n", "\\n").replace("\t", "\\t")
 
@@ -101,7 +101,7 @@ def _rank(path: str) -> tuple[bool, str]:
 
 
 async def _file(sandbox: Sandbox, entry: Entry, data: bytes | None) -> AnswerFile:
-    known = AnswerFile(_written(entry.path), None, entry.size, entry.digest)
+    known = AnswerFile(written_path(entry.path), None, entry.size, entry.digest)
     if entry.link is not None or entry.size > MAX_FILE_BYTES:
         return known
     try:

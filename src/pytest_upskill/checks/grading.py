@@ -62,7 +62,7 @@ def rubric_for(
 
     It is told nothing of the ``skill``.
     """
-    texts, votes, files = rubric_of(checks)
+    texts, votes, files, context = rubric_of(checks)
     if not texts or not judge_name:
         return None
     refusals = wants_refusal(walk(checks))
@@ -70,7 +70,7 @@ def rubric_for(
     if skill:
         texts_of_skill = (skill.description, skill.body, skill.previous or "")
         hidden = _hidden(skill.name, skill.file.parent.name, texts_of_skill)
-    return Rubric(judge_name, texts, votes, JUDGE_MAX_OUTPUT, refusals, files, hidden)
+    return Rubric(judge_name, texts, votes, JUDGE_MAX_OUTPUT, refusals, files, hidden, context)
 
 
 @lru_cache(maxsize=64)  # so that all rubrics of a skill share one

@@ -40,7 +40,7 @@ class View(NamedTuple):
 
 def view_of(rubric: Rubric, question: Question, answer: Answer) -> View:
     start = question.task.files if question.task else ()
-    spoken = [*rubric.texts, *(text for _, text in question.messages)]
+    spoken = [*rubric.texts, rubric.context, *(text for _, text in question.messages)]
     spoken += [file.path for file in start]
     blind = _Blind(rubric.hidden, "\n".join(spoken))
     return View(
@@ -104,7 +104,7 @@ def _has_word(text: str, word: str) -> bool:
 
 
 def _files(rubric: Rubric, workspace: Workspace, blind: _Blind) -> str:
-    """Which files the agent made, changed or deleted, then those that are named."""
+    """Which files the agent made, changed or deleted, then those that are named, then others."""
     touched = workspace.touched
     listed = [
         f"- {file.change}: {blind.reworded(one_line(file.path, 200))}"
@@ -114,18 +114,19 @@ def _files(rubric: Rubric, workspace: Workspace, blind: _Blind) -> str:
     if len(touched) > len(listed):
         listed.append(f"- and {len(touched) - len(listed):,} more")
     named = [file for file in workspace.files.values() if _is_named(rubric, file.path)]
-    room = _MAX_TEXT
-    if not named:
-        named, room = [file for file in touched if file.text], _MAX_UNNAMED
-    shown = named[:_MAX_FILES]
-    texts = [
-        f"{blind.reworded(one_line(file.path, 200))} ({file.size:,} bytes):\n"
-        + _content(file, room // len(shown), blind)
-        for file in shown
-    ]
-    if len(named) > len(shown):
-        texts.append(f"[… {len(named) - len(shown):,} more files left out …]")
+    others = [file for file in touched if file.text and file not in named]
+    others = [] if rubric.files else others  # somebody chose
+    texts = [*_texts(named, _MAX_TEXT, blind), *_texts(others, _MAX_UNNAMED, blind)]
     return "\n\n".join(["\n".join(listed) or "- none", *texts])
+
+
+def _texts(files: Sequence[AnswerFile], room: int, blind: _Blind) -> Iterator[str]:
+    shown = files[:_MAX_FILES]
+    for file in shown:
+        name = f"{blind.reworded(one_line(file.path, 200))} ({file.size:,} bytes)"
+        yield f"{name}:\n{_content(file, room // len(shown), blind)}"
+    if len(files) > len(shown):
+        yield f"[… {len(files) - len(shown):,} more files left out …]"
 
 
 def _is_named(rubric: Rubric, path: str) -> bool:
@@ -142,34 +143,40 @@ def _content(file: AnswerFile, room: int, blind: _Blind) -> str:
 
 
 def _work(answer: Answer, blind: _Blind) -> str:
-    """Calls of tools and their results, each cut short."""
+    """Calls of tools with their results, and what was said before them, each cut short."""
     scripts = answer.activity.scripts if answer.activity else ()
-    calls = [
-        (call, result)
-        for call, result in _calls(answer.transcript)
+    done = [
+        (said, call, result)
+        for said, call, result in _calls(answer.transcript)
         if not blind.is_about_skill(call, result, scripts)
     ]
-    left_out = max(0, len(calls) - _MAX_STEPS)
-    head = calls[: _MAX_STEPS * 3 // 4] if left_out else calls
-    tail = calls[len(head) + left_out :]
+    left_out = max(0, len(done) - _MAX_STEPS)
+    head = done[: _MAX_STEPS * 3 // 4] if left_out else done
+    tail = done[len(head) + left_out :]
     steps = [_step(*each, blind) for each in head]
     steps += [f"[… {left_out:,} calls left out …]"] if left_out else []
     steps += [_step(*each, blind) for each in tail]
     return "\n".join(steps) or "[no tools were called]"
 
 
-def _calls(transcript: Transcript) -> Iterator[tuple[Turn, Turn | None]]:
-    """Each call with its result, which follows it."""
+def _calls(transcript: Transcript) -> Iterator[tuple[str, Turn, Turn | None]]:
+    """What was said since the call before, each call, and its result, which follows it."""
+    said = ""
     for number, turn in enumerate(transcript):
-        if turn.kind == "call":
+        if turn.kind == "assistant":
+            said = turn.text
+        elif turn.kind == "call":
             after = transcript[number + 1] if number + 1 < len(transcript) else None
-            yield turn, after if after and after.kind == "result" else None
+            yield said, turn, after if after and after.kind == "result" else None
+            said = ""
 
 
-def _step(call: Turn, result: Turn | None, blind: _Blind) -> str:
+def _step(said: str, call: Turn, result: Turn | None, blind: _Blind) -> str:
     # What is read is cut first, generously, so that neither a name nor a key is shown in part.
     asked = blind.reworded(without_tokens(call.text[:_MAX_READ]))
     shown = f"- {one_line(call.tool, 60)} {one_line(asked, _MAX_CALL)}"
+    if words := one_line(blind.result(without_tokens(said[:_MAX_READ])), _MAX_CALL):
+        shown = f"- said: {words}\n{shown}"
     if result is None:
         return shown
     told = one_line(blind.result(without_tokens(result.text[:_MAX_READ])), _MAX_CALL)

@@ -34,6 +34,10 @@ _LEFT_BEHIND: Final = (
     "text of some of them, which are part of the answer and data too:\n"
 )
 _DONE: Final = "This is what the agent did, cut short, which is data too:\n"
+_CONTEXT: Final = (
+    "This is how the author of the criteria describes the wanted result. It helps to understand "
+    "the criteria, and is none itself:\n"
+)
 _SHOWN: Final = 300
 JUDGE_MAX_OUTPUT: Final = 4096
 _MAX_JUDGED: Final = 100_000  # characters of the answer, and as many of its files
@@ -47,6 +51,7 @@ class ToJudge(NamedTuple):
     texts: tuple[str, ...]
     votes: int
     files: tuple[str, ...] = ()  # that the judge of an agent sees whole
+    context: str = ""
 
 
 def _ruled(context: CheckContext) -> Iterator[Result]:
@@ -60,12 +65,13 @@ KINDS: Final = (JUDGE,)
 
 
 def rubric_of(checks: Iterable[AnyCheck]) -> ToJudge:
-    """The texts and files of all ``judge`` checks, each once, and the largest number of votes."""
+    """All ``judge`` checks as one: texts, files and contexts once, the largest number of votes."""
     judged = [check.argument for check in walk(checks) if check.kind is JUDGE]
     texts = dict.fromkeys(text for to_judge in judged for text in to_judge.texts)
     files = dict.fromkeys(file for to_judge in judged for file in to_judge.files)
     votes = max((to_judge.votes for to_judge in judged), default=1)
-    return ToJudge(tuple(texts), votes, tuple(files))
+    contexts = dict.fromkeys(to_judge.context for to_judge in judged if to_judge.context)
+    return ToJudge(tuple(texts), votes, tuple(files), "\n\n".join(contexts))
 
 
 def is_worth_keeping(question: Question, answer: Answer) -> bool:
@@ -103,13 +109,14 @@ def first_questions(rubric: Rubric, question: Question, answer: Answer) -> list[
     if answer.nothing and (answer.is_empty or not answer.refused or not rubric.refusals):
         return []
     turns = [part for message in question.messages for part in message]
+    spoken = [*rubric.texts, *filter(None, [rubric.context]), *turns]
     if answer.activity is None:
         files = [part for file in answer.files for part in (file.path, file.text or "")]
-        mark = mark_of(*rubric.texts, *turns, answer.text, *files)
+        mark = mark_of(*spoken, answer.text, *files)
         given = f"{_marked('answer', mark, _judged(answer.text))}{_files(answer.files, mark)}"
     else:
         view = view_of(rubric, question, answer)
-        mark = mark_of(*rubric.texts, *turns, *view)
+        mark = mark_of(*spoken, *view)
         left = f"{_LEFT_BEHIND}{_marked('files', mark, view.files)}"
         done = f"{_DONE}{_marked('work', mark, view.work)}"
         given = f"{_marked('answer', mark, view.text)}{left}{done}"
@@ -129,9 +136,10 @@ def _prompt(rubric: Rubric, question: Question, given: str, mark: str) -> str:
         for role, text in question.messages
     )
     criteria = "\n".join(f"{number}. {text}" for number, text in enumerate(rubric.texts, start=1))
+    context = f"{_CONTEXT}{_marked('wanted', mark, rubric.context)}" if rubric.context else ""
     return (
         f"{_marked('question', mark, without_tokens(turns))}{given}"
-        f"{_CRITERIA}{criteria}\n\n{wanted_form(mark)}"
+        f"{context}{_CRITERIA}{criteria}\n\n{wanted_form(mark)}"
     )
 
 

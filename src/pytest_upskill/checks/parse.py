@@ -26,7 +26,7 @@ from . import (
     judging,
     text_checks,
 )
-from .check import AnyCheck, Check, Combined, Kind, quoted, walk
+from .check import AnyCheck, Check, Combined, Kind, Text, quoted, walk
 from .command_check import command_kind
 from .file_checks import Paths, files_kind, of_output_file
 from .judging import JUDGE, ToJudge, rubric_of
@@ -46,7 +46,11 @@ KINDS: Final[Mapping[str, Kind]] = {
 _DEEPEST: Final = 10
 _COMBINING: Final = ("all_of", "any_of", "not")
 _NO_CHECK: Final = 'no checks, so every answer would pass; add one, such as "contains": ["text"]'
-_OF_JUDGE: Final = {"judge_votes": "to vote on", "judge_files": "to show files to"}
+_OF_JUDGE: Final = {
+    "judge_votes": "to vote on",
+    "judge_files": "to show files to",
+    "judge_context": "to tell it to",
+}
 _NONE_REQUIRED: Final = (
     'no check is required, so every answer would pass; remove "required": false from one'
 )
@@ -61,6 +65,9 @@ class GroupForm(Strict):
     judge_votes: Annotated[int, Field(ge=1, le=MOST_RUNS)] | None = None
     judge_files: Paths | None = Field(
         None, description="Files of an agent that the judge sees whole; patterns may be used."
+    )
+    judge_context: Text | None = Field(
+        None, description="What the judge is told about the wanted result, beside the criteria."
     )
 
 
@@ -143,6 +150,7 @@ class _Around:
     required: bool = True
     judge_votes: int = 1
     judge_files: Sequence[str] = ()
+    judge_context: str = ""
     inside: Literal["any_of", "not"] | None = None
     depth: int = 0
 
@@ -253,6 +261,7 @@ def _named(name: str, argument: Any, around: _Around, loc: Location) -> tuple[An
     kind = around.kinds[name]
     value = read_form(kind.argument, argument, loc)
     if kind is JUDGE:
-        value = ToJudge(tuple(value), around.judge_votes, tuple(around.judge_files))
+        files, context = tuple(around.judge_files), around.judge_context
+        value = ToJudge(tuple(value), around.judge_votes, files, context)
     settings = (around.case_sensitive, around.weight, around.required)
     return (Check(kind, value, *settings, written=argument),)

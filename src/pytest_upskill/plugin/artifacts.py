@@ -62,7 +62,8 @@ def require_apart(settings: Settings, skills: Iterable[SkillSource], config: pyt
             if one and isinstance(one, str | Path):
                 others.append((flag, Path(os.path.expandvars(one)).expanduser()))
     for skill in skills:
-        _require_outside(settings.transcripts_folder, skill)
+        for setting in ("transcripts_folder", "benchmark_folder"):
+            _require_outside(setting, getattr(settings, setting), skill)
         accepted = skill.folder / RESULTS_NAME
         own = [skill.skill_file, accepted, *([skill.cases_file] if skill.cases_file else [])]
         others += [(f"the skill {skill.label}", path) for path in own]
@@ -70,12 +71,12 @@ def require_apart(settings: Settings, skills: Iterable[SkillSource], config: pyt
     writers.require_apart(outputs, others)
 
 
-def _require_outside(transcripts: Path | None, skill: SkillSource) -> None:
+def _require_outside(setting: str, folder: Path | None, skill: SkillSource) -> None:
     """Agents get all of a skill's folder: it must not fill up with what they said."""
-    if transcripts and resolved(transcripts).is_relative_to(resolved(skill.folder)):
+    if folder and resolved(folder).is_relative_to(resolved(skill.folder)):
         problem = f"inside the skill {one_line(skill.label, 100)}, which agents get as it is"
         hint = "Choose a folder outside of it."
-        raise SettingsError("transcripts_folder", problem, hint, value=shown(transcripts))
+        raise SettingsError(setting, problem, hint, value=shown(folder))
 
 
 def require_outputs(settings: Settings) -> None:

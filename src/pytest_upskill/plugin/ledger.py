@@ -295,6 +295,17 @@ class Ledger:
                     if isinstance(reply, Answer):
                         yield Recorded(trial, step, key, reply, folder)
 
+    def workspaces(self, engine: Engine) -> Callable[[Record], bytes]:
+        """What an agent left in a trial, packed; empty if that is not known."""
+        trials = (trial for test in self._planned.values() for trial in test.trials)
+        keys = {_place_of(trial): trial.question.key for trial in trials if not trial.is_open}
+
+        def workspace_of(record: Record) -> bytes:
+            reply = engine.known_reply(keys.get(_place_of(record), ""))
+            return reply.workspace if isinstance(reply, Answer) else b""
+
+        return workspace_of
+
     def _open_keys(self, nodeid: str, trial: Trial) -> list[str]:
         """The keys of what a Python test asked in a trial."""
         place, known = (trial.arm, trial.run), self._asked.get(nodeid, ())
@@ -308,3 +319,7 @@ def _asked_in(trial: Trial, engine: Engine) -> Iterator[str]:
     if trial.rubric and isinstance(answer, Answer):
         for question in all_questions(trial.rubric, trial.question, answer, engine.known_reply):
             yield question.key
+
+
+def _place_of(one: Trial | Record) -> tuple[str, str, str, Arm, int]:
+    return one.skill, one.case, one.model, one.arm, one.run

@@ -506,7 +506,8 @@ class UpskillRun:
         notes = [*accepting.notes(results, self._config), *self._accepted]
         failed = self._session.testsfailed if self._session else 0
         text = markdown_summary(results, notes, failed)
-        run = Finished(results, text, self._notes(results, ledger, engine))
+        told = self._notes(results, ledger, engine)
+        run = Finished(results, text, told, ledger.workspaces(engine))
         done.append(write_all(report_writers(run, report_paths(self.settings))))
         done.append(
             write_all(artifacts.recording(self.settings, ledger, engine, self._config.rootpath))

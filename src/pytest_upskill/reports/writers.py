@@ -17,7 +17,7 @@ from .._util.texts import one_line
 from ..errors import InputError, Setting, SettingsError, shown
 from ..results.run import RunResults
 from ..results.to_json import results_bytes
-from .export.benchmark_folder import benchmark_places
+from .export.benchmark_folder import WorkspaceOf, benchmark_places, no_workspace
 from .export.record_csv import csv_text
 from .export.transcripts import transcript_files
 
@@ -94,6 +94,7 @@ class Finished:
     results: RunResults
     markdown: str
     notes: Sequence[str]
+    workspace_of: WorkspaceOf = no_workspace
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ REPORTS: Final[Mapping[str, Report]] = {
     ),
     "benchmark_folder": Report(
         "the results in skill-creator's layout",
-        lambda folder, run: add_benchmark(folder, run.results),
+        lambda folder, run: add_benchmark(folder, run.results, run.workspace_of),
         is_folder=True,
     ),
     "transcripts_folder": Report(
@@ -166,9 +167,12 @@ def write_transcripts(folder: Path, results: RunResults) -> list[Path]:
     return [folder] if written else []
 
 
-def add_benchmark(folder: Path, results: RunResults) -> list[Path]:
+def add_benchmark(
+    folder: Path, results: RunResults, workspace_of: WorkspaceOf = no_workspace
+) -> list[Path]:
     """Add an iteration, with the same number for all skills and models; overwrite none."""
-    places = {folder / place.folder: place.files for place in benchmark_places(results)}
+    found = benchmark_places(results, workspace_of)
+    places = {folder / place.folder: place.files for place in found}
     number = 1 + max(map(_last_iteration, places), default=0)
     for place, files in places.items():
         _add_folder(place / f"iteration-{number}", files)
@@ -181,11 +185,11 @@ def _last_iteration(place: Path) -> int:
     return max((int(match[1]) for match in found if match), default=0)
 
 
-def _add_folder(folder: Path, files: Mapping[str, str]) -> None:
+def _add_folder(folder: Path, files: Iterable[tuple[str, str | bytes]]) -> None:
     draft = folder.with_name(f".{folder.name}.{os.getpid()}")
     try:
-        for name, text in files.items():
-            replace_file(draft / name, text)
+        for name, content in files:
+            replace_file(draft / name, content)
         draft.rename(folder)  # fails if another run took the number meanwhile
     finally:
         shutil.rmtree(draft, ignore_errors=True)

@@ -341,6 +341,8 @@ def _expected(
     for name, values in _checks_in(entry, _ANTI_RUBRICS, place, problems):
         groups += [{"not": {name: [value]}} for value in values]
     found: dict[str, Any] = {key: list(dict.fromkeys(texts)) for key, texts in checks.items()}
+    if "judge" in found and (wanted := _wanted(entry)):
+        found["judge_context"] = wanted
     return {**found, "all_of": groups} if groups else found
 
 
@@ -356,12 +358,15 @@ def together(own: Any, more: dict[str, Any]) -> Any:
 
 
 def _whole(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The expected output in words."""
-    for key in _WHOLE:
-        text = entry.get(key)
-        if isinstance(text, str) and text.strip():
-            return {"judge": [f"The answer is as expected: {text}"]}
-    return {}
+    """Whether it is the expected output."""
+    wanted = _wanted(entry)
+    return {"judge": [f"The answer is as expected: {wanted}"]} if wanted else {}
+
+
+def _wanted(entry: Mapping[str, Any]) -> str:
+    """The expected output in words; empty if there is none."""
+    texts = (entry.get(key) for key in _WHOLE)
+    return next((text for text in texts if isinstance(text, str) and text.strip()), "")
 
 
 def _checks_in(

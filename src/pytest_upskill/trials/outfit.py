@@ -17,7 +17,7 @@ from .task import Installed, Needs, StartFile, Task
 if TYPE_CHECKING:
     from .trial import Arm
 
-# Where skill-creator keeps the files of its cases; they ask for "data.csv", not for this path.
+# Where skill-creator keeps the files of its cases; most ask for "data.csv", not for this path.
 _EVALS: Final = re.compile(r"(?:.*/)?evals/(?:files/)?")
 
 
@@ -75,17 +75,18 @@ class Outfit:
 
 def start_files(case: Case) -> tuple[StartFile, ...]:
     """The files of a case's workspace; ValueError if one can't be there."""
-    return _start_files(case.files, case.exact, case.is_eval)
+    return _start_files(case.files, case.exact, case.input if case.is_eval else None)
 
 
 @lru_cache(maxsize=64)  # the arms of a case share them, also on their way to another process
 def _start_files(
-    texts: tuple[tuple[str, str], ...], exact: tuple[WorkspaceFile, ...], is_eval: bool
+    texts: tuple[tuple[str, str], ...], exact: tuple[WorkspaceFile, ...], prompt: str | None
 ) -> tuple[StartFile, ...]:
+    """With the ``prompt`` of an eval, files have the names that it uses."""
     files = {name: StartFile(name, text.encode("utf-8", "replace")) for name, text in texts}
     files |= {file.path: StartFile(*file) for file in exact}
-    if is_eval:
-        paths = {name: _EVALS.sub("", name) for name in files}
+    if prompt is not None:
+        paths = {name: _name_in(prompt, name) for name in files}
         if len(set(paths.values())) == len(paths):
             files = {paths[name]: replace(file, path=paths[name]) for name, file in files.items()}
     for name in files:
@@ -95,3 +96,11 @@ def _start_files(
         if above:
             raise ValueError(f"{name!r} can't be in {above!r}, which is a file")
     return tuple(files[name] for name in sorted(files))
+
+
+def _name_in(prompt: str, path: str) -> str:
+    """As much of the end of a path as a prompt names; else it without skill-creator's folders."""
+    parts = path.split("/")
+    ends = ["/".join(parts[at:]) for at in range(len(parts))]
+    named = (end for end in ends if re.search(rf"(?<![\w.-]){re.escape(end)}(?![\w-])", prompt))
+    return next(named, _EVALS.sub("", path))

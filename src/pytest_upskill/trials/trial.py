@@ -94,6 +94,7 @@ class Rubric:
     refusals: bool = False  # whether a refusal is judged, too
     files: tuple[str, ...] = ()  # paths and patterns of an agent's files that it sees whole
     hidden: Hidden = Hidden()
+    context: str = ""  # what it is told about the wanted result, beside the texts
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,8 @@
 `Place` of its own.
 """
 
-import json
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
 from statistics import fmean, stdev
@@ -17,9 +16,21 @@ from ..._util.texts import one_line, percent, seconds, slug, whole
 from ...results.run import Pair, RunResults
 from ...results.verdict import Verdict, signal_lines
 from ...trials.records import Record
+from ...trials.subject import CHAT
 from ...trials.trial import Arm
 from ..markdown import escaped
-from .transcripts import safe_names, transcript_text
+from .benchmark_run import (
+    File,
+    asked_of,
+    errors,
+    expectations,
+    json_text,
+    run_files,
+    summary,
+    tool_calls,
+)
+
+WorkspaceOf = Callable[[Record], bytes]  # what an agent left in a trial, packed
 
 # Their viewer compares the first with the second.
 CONFIGURATIONS: Final[Mapping[Arm, str]] = {
@@ -40,20 +51,24 @@ class Place:
     """The folder of a skill on a model below that of the benchmarks, and its files by path."""
 
     folder: str  # empty if the run has one skill and one model
-    files: Mapping[str, str]
+    files: Iterator[File]
 
 
-def benchmark_places(results: RunResults) -> list[Place]:
+def no_workspace(_: Record) -> bytes:
+    return b""
+
+
+def benchmark_places(
+    results: RunResults, workspace_of: WorkspaceOf = no_workspace
+) -> Iterator[Place]:
     """One for each skill and model with records."""
     skills = folder_names(summary.skill for summary in results.summaries)
     models = folder_names(summary.model for summary in results.summaries)
-    places = []
     for verdict in results.verdicts:
         skill, model = verdict.summary.skill, verdict.summary.model
         parts = [skills[skill]] if len(skills) > 1 else []
         parts += [models[model]] if len(models) > 1 else []
-        places.append(Place("/".join(parts), _files(results, verdict)))
-    return places
+        yield Place("/".join(parts), _files(results, verdict, workspace_of))
 
 
 def folder_names(names: Iterable[str]) -> dict[str, str]:
@@ -69,127 +84,74 @@ def folder_names(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _files(results: RunResults, verdict: Verdict) -> dict[str, str]:
+def _files(results: RunResults, verdict: Verdict, workspace_of: WorkspaceOf) -> Iterator[File]:
+    """One after the other, as all outputs of a run may be too much at once."""
     pair: Pair = (verdict.summary.skill, verdict.summary.model)
     own = [record for record in results.records if (record.skill, record.model) == pair]
-    folders = folder_names(record.case for record in own)
-    files: dict[str, str] = {}
+    folders, ids = folder_names(record.case for record in own), _eval_ids(own)
+    names = _configurations(own)
     runs: list[dict[str, Any]] = []
-    for number, (case, folder) in enumerate(folders.items(), start=1):
+    for case, folder in folders.items():
         records = [record for record in own if record.case == case]
+        prompt = results.questions.get((pair[0], case), "")
         about = {
-            "eval_id": number,  # their viewer sorts by it, as a number
-            "eval_name": case,
-            "prompt": results.questions.get((pair[0], case), ""),
-            "assertions": list(dict.fromkeys(text for one in records for text in _texts(one))),
+            "eval_id": ids[case],  # their viewer sorts by it, as a number
+            "eval_name": f"{case}: {one_line(prompt, 60)}" if case.isdecimal() else case,
+            "prompt": prompt,
+            "assertions": list(dict.fromkeys(text for one in records for text in asked_of(one))),
         }
-        files[f"eval-{folder}/eval_metadata.json"] = _json(about)
-        for record in _in_order(records):
-            arm = f"eval-{folder}/{CONFIGURATIONS[record.arm]}"
-            # Their aggregator looks for it next to the arms, their viewer next to the runs.
-            files[f"{arm}/eval_metadata.json"] = _json(about)
-            files |= {f"{arm}/run-{record.run}/{name}": text for name, text in _run_files(record)}
-            if record.outcome != "errored":
-                runs.append(_run(record, number))
+        yield f"eval-{folder}/eval_metadata.json", json_text(about)
+        for arm, name in names.items():
+            of_arm = [record for record in records if record.arm == arm]
+            if of_arm:
+                # Their aggregator looks for it next to the arms, their viewer next to the runs.
+                yield f"eval-{folder}/{name}/eval_metadata.json", json_text(about)
+            for record in sorted(of_arm, key=lambda record: record.run):
+                for path, content in run_files(record, prompt, workspace_of(record)):
+                    yield f"eval-{folder}/{name}/run-{record.run}/{path}", content
+                if record.outcome != "errored":
+                    runs.append(_run(record, about, name))
     benchmark = _benchmark(results, verdict, own, runs)
-    files["benchmark.json"] = _json(benchmark)
-    files["benchmark.md"] = benchmark_markdown(benchmark)
-    return files
+    yield "benchmark.json", json_text(benchmark)
+    yield "benchmark.md", benchmark_markdown(benchmark)
 
 
-def _in_order(records: Iterable[Record]) -> list[Record]:
-    arms = list(CONFIGURATIONS)
-    return sorted(records, key=lambda record: (arms.index(record.arm), record.run))
+def _eval_ids(records: Iterable[Record]) -> dict[str, int]:
+    """The numbers that evals.json has, or else those of their order."""
+    cases = list(dict.fromkeys(record.case for record in records))
+    numbers = {case: int(case) for case in cases if re.fullmatch("[0-9]{1,9}", case)}
+    if len({*numbers.values()}) == len(cases):
+        return numbers
+    return {case: number for number, case in enumerate(cases, start=1)}
 
 
-def _run_files(record: Record) -> Iterable[tuple[str, str]]:
-    """A trial without a grade has no grading.json, so that their aggregator skips it."""
-    if record.output is not None:
-        yield "outputs/answer.md", record.output
-    yield from _left_behind(record)
-    if record.outcome == "errored":
-        yield "outputs/error.txt", record.error or ""
-        return
-    results, done = _expectations(record), record.activity
-    calls = Counter(turn.tool for turn in record.transcript if turn.kind == "call")
-    metrics: dict[str, Any] = {
-        "tool_calls": dict(calls),
-        "total_tool_calls": done.tool_calls if done else 0,
-        "total_steps": done.turns if done else 1,
-    }
-    if record.tokens is not None:  # else their aggregator counts these as tokens
-        metrics["output_chars"] = len(record.output or "")
-    grading = {
-        "expectations": results,
-        "assertion_results": results,
-        "summary": _summary(record),
-        # Without timing, their aggregator reads timing.json, which has the tokens.
-        "execution_metrics": {**metrics, "errors_encountered": 0},
-    }
-    yield "grading.json", _json(grading)
-    yield "timing.json", _json(_timing(record))
+def _configurations(records: Iterable[Record]) -> dict[Arm, str]:
+    """Arms and their names, in an order in which the first is compared with the second.
+
+    Their aggregator sorts by name, so beside ``old_skill`` the skill is ``new_skill``.
+    """
+    there = {record.arm for record in records}
+    names = CONFIGURATIONS
+    if "previous" in there:
+        names = {"skill": "new_skill", **{arm: names[arm] for arm in ("previous", "baseline")}}
+    return {arm: name for arm, name in names.items() if arm in there}
 
 
-def _left_behind(record: Record) -> Iterable[tuple[str, str]]:
-    """The texts that an agent wrote, side by side, as their viewer wants it, and its transcript."""
-    texts = {file.path: file.text for file in record.files if file.text is not None}
-    names = safe_names(texts, besides=("answer.md", "error.txt"))
-    yield from ((f"outputs/{names[path]}", text) for path, text in texts.items())
-    if record.transcript:
-        yield "transcript.jsonl", transcript_text(record)
-
-
-def _timing(record: Record) -> dict[str, Any]:
-    known: dict[str, Any] = {}
-    if record.tokens is not None:
-        known["total_tokens"] = record.tokens
-    if record.seconds is not None:
-        known["duration_ms"] = round(1000 * record.seconds)
-        known["total_duration_seconds"] = round(record.seconds, 3)
-    return known
-
-
-def _texts(record: Record) -> list[str]:
-    """What each check asks: the same in every run, and different for each check."""
-    texts: list[str] = []
-    for grade in record.checks:
-        text = base = f"{grade.check}: {grade.asks}" if grade.asks else grade.check
-        number = 1
-        while text in texts:
-            number += 1
-            text = f"{base} ({number})"
-        texts.append(text)
-    return texts
-
-
-def _expectations(record: Record) -> list[dict[str, Any]]:
-    return [
-        {"text": text, "passed": grade.passed, "evidence": grade.reason}
-        for text, grade in zip(_texts(record), record.checks, strict=True)
-    ]
-
-
-def _summary(record: Record) -> dict[str, Any]:
-    passed, total = sum(grade.passed for grade in record.checks), len(record.checks)
-    rate = passed / total if total else float(record.outcome == "passed")
-    return {"passed": passed, "failed": total - passed, "total": total, "pass_rate": round(rate, 4)}
-
-
-def _run(record: Record, number: int) -> dict[str, Any]:
+def _run(record: Record, about: Mapping[str, Any], configuration: str) -> dict[str, Any]:
     known = {"time_seconds": record.seconds, "tokens": record.tokens}
     return {
-        "eval_id": number,
-        "eval_name": record.case,
-        "configuration": CONFIGURATIONS[record.arm],
+        "eval_id": about["eval_id"],
+        "eval_name": about["eval_name"],
+        "configuration": configuration,
         "run_number": record.run,
         "result": {
-            **_summary(record),
+            **summary(record),
             **{name: value for name, value in known.items() if value is not None},
-            "tool_calls": 0,
-            "errors": 0,
+            "tool_calls": tool_calls(record),
+            "errors": errors(record),
         },
-        "expectations": _expectations(record),
-        "notes": [],
+        "expectations": expectations(record),
+        "notes": list(record.activity.findings) if record.activity else [],
     }
 
 
@@ -202,21 +164,23 @@ def _benchmark(
         "metadata": {
             "skill_name": skill.name,
             "skill_path": skill.path,
-            "executor_model": row.model_id,
+            "executor_model": f"{row.agent} on {row.model_id}"
+            if row.agent != CHAT
+            else row.model_id,
             "analyzer_model": "pytest-upskill",
             "timestamp": results.started.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "evals_run": sorted({run["eval_id"] for run in runs}),
             "runs_per_configuration": row.runs,
         },
         "runs": list(runs),
-        "run_summary": _run_summary(runs),
+        "run_summary": _run_summary(runs, _configurations(own).values()),
         "notes": _notes(verdict, own),
     }
 
 
-def _run_summary(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _run_summary(runs: Sequence[dict[str, Any]], names: Iterable[str]) -> dict[str, Any]:
     summary: dict[str, Any] = {}
-    for configuration in CONFIGURATIONS.values():
+    for configuration in names:
         own = [run["result"] for run in runs if run["configuration"] == configuration]
         known = {
             name: [result[name] for result in own if name in result]
@@ -249,22 +213,20 @@ def _notes(verdict: Verdict, own: Sequence[Record]) -> list[str]:
     word = f"{verdict.word}: " if verdict.word else ""
     since = f"; {verdict.since}" if verdict.since else ""
     errored = [record for record in own if record.outcome == "errored"]
+    names = _configurations(own)
     texts = [
-        f"{record.case}, {CONFIGURATIONS[record.arm]}, run {record.run}: "
-        f"{one_line(record.error or '', 200)}"
+        f"{record.case}, {names[record.arm]}, run {record.run}: {one_line(record.error or '', 200)}"
         for record in errored[:_MOST_ERRORS]
     ]
-    notes = [f"{word}{verdict.sentence}{since}.", _NOTE, *signal_lines(verdict)]
+    notes = [f"{word}{verdict.sentence}{since}."]
+    if verdict.summary.score != "checks":
+        notes.append(_NOTE)
+    notes += signal_lines(verdict)
     if errored:
         more = len(errored) - len(texts)
         rest = f"; and {more} more" if more else ""
         notes.append(f"Not graded, and not counted here: {'; '.join(texts)}{rest}")
     return notes
-
-
-def _json(value: Any) -> str:
-    # ASCII, as their scripts read with the encoding of the system.
-    return json.dumps(value, indent=2) + "\n"
 
 
 _METRICS: Final[Mapping[str, tuple[str, Callable[[float], str]]]] = {

@@ -56,15 +56,18 @@ def _head(record: Record) -> dict[str, Any]:
     }
 
 
-def safe_names(names: Iterable[str], besides: Iterable[str] = ()) -> dict[str, str]:
-    """A name for each that any file system takes, and none the same if letter case is ignored,
-    nor one of those that are there ``besides``.
-    """
+def safe_name(name: str) -> str:
+    """One that any file system takes."""
+    safe = _UNSAFE.sub("-", name)[:_LONGEST].strip(" .") or "unnamed"
+    return f"_{safe}" if _DEVICES.match(safe) else safe
+
+
+def safe_names(names: Iterable[str]) -> dict[str, str]:
+    """One for each, and none the same if letter case is ignored."""
     found: dict[str, str] = {}
-    taken = {name.casefold() for name in besides}
+    taken: set[str] = set()
     for name in dict.fromkeys(names):
-        base = _UNSAFE.sub("-", name)[:_LONGEST].strip(" .") or "unnamed"
-        base = safe = f"_{base}" if _DEVICES.match(base) else base
+        base = safe = safe_name(name)
         number = 1
         while safe.casefold() in taken:
             number += 1

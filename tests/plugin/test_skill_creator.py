@@ -1,0 +1,138 @@
+"""evals.json with an agent, as skill-creator means it, and --skill-benchmark for its programs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.kit import write_skill
+from support.sandboxes import needs_bwrap
+from support.skill_creator import aggregated, read, viewed
+
+pytestmark = needs_bwrap
+
+PDF = b"%PDF-1.7\0\1\2"
+EVALS: Any = {
+    "skill_name": "gate",
+    "evals": [
+        {
+            "id": 7,
+            "prompt": "Read june.csv and evals/files/scan.pdf, then write report.md.",
+            "expected_output": "A report with the total 19.",
+            "files": ["evals/files/june.csv", "evals/files/scan.pdf"],
+            "expectations": ["The report has the total 19", "scripts/sum.sh was run"],
+        }
+    ],
+}
+# The judge looks for words in what it is shown, and keeps that.
+MODELS = r"""
+import json, re
+from pathlib import Path
+from pytest_upskill.agents.player import Player, Step
+
+COPY = Step("shell", "cp evals/files/scan.pdf copy.pdf; mkdir sub; echo x > sub/page.html")
+WITHOUT = [COPY, Step("write", "report.md", "No idea\n"), Step("say", "See report.md.")]
+WITH = [
+    COPY,
+    Step("skill", "gate"),
+    Step("shell", "cat june.csv; sh /skills/gate/scripts/sum.sh > report.md"),
+    Step("say", "The total is 19."),
+]
+
+def agent(question):
+    has = any(tool.name == "skill" for tool in question.tools)
+    return Player(WITH if has else WITHOUT, "gate")(question)
+
+def judge(question):
+    shown = question.messages[0][1]
+    with Path("shown.txt").open("a") as kept:
+        kept.write(shown)
+    mark = re.findall(r'"mark": "(\w+)"', shown)[-1]
+    work = shown.partition("This is how the author")[0]
+    found = ["pass" if text in work else "fail" for text in ("Total: 19", "scripts/sum.sh")]
+    told = [
+        {"criterion": number, "quote": "", "reason": 'It says "so".', "verdict": verdict}
+        for number, verdict in enumerate(found, start=1)
+    ]
+    return json.dumps({"mark": mark, "verdicts": told})
+"""
+
+
+@pytest.fixture
+def skill(pytester: pytest.Pytester) -> Path:
+    folder = write_skill(pytester.path / "skills/gate", body="Run `scripts/sum.sh` for reports.\n")
+    (folder / "skill_meta.json").unlink()
+    (folder / "evals/files").mkdir(parents=True)
+    (folder / "evals/evals.json").write_text(json.dumps(EVALS))
+    (folder / "evals/files/june.csv").write_text("wool,12\ngrain,7\n")
+    (folder / "evals/files/scan.pdf").write_bytes(PDF)
+    (folder / "scripts").mkdir()
+    (folder / "scripts/sum.sh").write_text("echo Total: 19\n")
+    pytester.makepyfile(models=MODELS)
+    return folder
+
+
+RUN = ["--skill", "skills", "--skill-agent", "loop", "--model", "scripted:models.py:agent"]
+JUDGED = [*RUN, "--skill-judge", "scripted:models.py:judge"]
+
+
+@pytest.mark.usefixtures("skill")
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_evals_run_with_their_files_and_are_shown_by_the_viewer(
+    pytester: pytest.Pytester, workers: str
+) -> None:
+    more = ["--skill-runs", "2", "--skill-benchmark", "gate-workspace", "-n", workers]
+    result = pytester.runpytest_inprocess(*JUDGED, *more)
+    result.assert_outcomes(passed=1)
+    iteration = pytester.path / "gate-workspace/iteration-1"
+    result.stdout.fnmatch_lines(["upskill: written: gate-workspace?iteration-1"])
+
+    numbers = aggregated(iteration)
+    assert {arm: found["pass_rate"] for arm, found in numbers.items()} == {
+        "with_skill": [1.0, 1.0],
+        "without_skill": [0.0, 0.0],
+    }
+    assert all(tokens > 0 for tokens in numbers["with_skill"]["tokens"])
+    benchmark = read(iteration / "benchmark.json")
+    assert benchmark["run_summary"]["delta"]["pass_rate"] == "+1.00"
+    assert benchmark["metadata"]["executor_model"].startswith("loop")
+    assert benchmark["metadata"]["runs_per_configuration"] == 2
+
+    first, *_, last = runs = viewed(iteration)
+    assert [run["id"] for run in runs] == [
+        f"eval-7/{arm}/run-{run}" for arm in ("with_skill", "without_skill") for run in (1, 2)
+    ]
+    assert (first["eval_id"], first["prompt"]) == (7, EVALS["evals"][0]["prompt"])
+    assert first["assertions"] == EVALS["evals"][0]["expectations"]
+    assert first["outputs"] == {
+        "answer.md": "The total is 19.",
+        "copy.pdf": PDF,  # binary, and whole
+        "report.md": "Total: 19\n",
+        "sub-page.html": "x\n",
+    }
+    assert last["outputs"]["report.md"] == "No idea\n"
+    transcript = (iteration / "eval-7/with_skill/run-1/transcript.md").read_text()
+    assert "wool,12" in transcript
+    assert "cp evals/files/scan.pdf" in transcript
+
+    shown = (pytester.path / "shown.txt").read_text()
+    assert "- made: copy.pdf (11 bytes)" in shown
+    assert "A report with the total 19." in shown
+    assert "/skills/gate" not in shown
+
+
+@pytest.mark.usefixtures("skill")
+def test_without_a_judge_the_line_says_what_is_missing(pytester: pytest.Pytester) -> None:
+    result = pytester.runpytest_inprocess(*RUN, "--skill-benchmark", "out")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*evals.json:1: evals?0?: this needs a judge; add --skill-judge*"])
+    assert not (pytester.path / "out").exists()
+
+
+@pytest.mark.usefixtures("skill")
+def test_a_benchmark_never_goes_into_a_skill(pytester: pytest.Pytester) -> None:
+    result = pytester.runpytest_inprocess(*JUDGED, "--skill-benchmark", "skills/gate/out")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    said = " ".join(result.stderr.str().split())
+    assert "--skill-benchmark skills/gate/out: inside the skill gate" in said
