@@ -32,11 +32,12 @@ class Pi(CommandAgent):
         settings = {
             "defaultProvider": "door",
             "defaultModel": job.model,
+            "defaultProjectTrust": "always",
             "cacheWarming": "off",
             "retry": {"enabled": False, "provider": {"maxRetries": 0}},
         }
         return Launch(
-            ["--print", "--mode", "json", "--no-session", "--approve"],
+            ["--print", "--mode", "json", "--no-session"],
             {"PI_OFFLINE": "1", "PI_TELEMETRY": "0"},
             {
                 ".pi/agent/models.json": json.dumps({"providers": {"door": provider}}),
