@@ -55,7 +55,7 @@ class Settings:
     image: str | None = None  # of a sandbox that is a container
     with_skills: tuple[Path, ...] = ()  # other skills that agents have in both arms
     max_turns: int = DEFAULT_MAX_TURNS  # of an agent
-    agents_at_once: int | None = None  # None: twice the cores, at most 8 of the heavy ones
+    agents_at_once: int | None = None  # None: twice the cores; memory limits both
     allow_network: bool = False  # for cases that say they need it
 
     runs: int = DEFAULT_RUNS  # of each trial; with first_runs, the most

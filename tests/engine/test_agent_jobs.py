@@ -107,7 +107,27 @@ def test_agents_that_need_much_memory_are_fewer(
     wanted = [trial_question(str(number)) for number in range(20)]
     with engine_of(Upper(), trials := FakeTrials(memory=memory), agents_at_once=50) as engine:
         engine.ask(wanted)
+        note = engine.agents_note
     assert trials.most == most
+    assert note == (
+        f"Fewer than 50 agents ran at once: one takes about {memory:,} MB, "
+        "and 1,000 MB of memory could be used."
+    )
+
+
+def test_eight_large_agents_do_not_start_on_a_laptop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent_jobs, "available", lambda: 5.5e9)  # of 8 GB
+    wanted = [trial_question(str(number)) for number in range(8)]
+    with engine_of(Upper(), trials := FakeTrials(memory=1900), agents_at_once=8) as engine:
+        engine.ask(wanted)
+    assert trials.most == 2
+
+
+def test_no_note_where_there_is_memory_for_all() -> None:
+    wanted = [trial_question(str(number)) for number in range(6)]
+    with engine_of(Upper(), FakeTrials(memory=0)) as engine:
+        engine.ask(wanted)
+        assert engine.agents_note == ""
 
 
 def test_calls_of_older_trials_go_first() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol
 
+from .._util.memory import available
 from ..agents.port import Call, Send
 from ..errors import Spell, UpskillError
 from ..trials.answer import Answer, NoAnswer, Reply, Usage
@@ -16,7 +17,7 @@ from .lane import Job, Lane
 from .reasons import STOPPED, unexpected
 from .store import KnownAnswers
 
-_SHARE: Final = 0.8  # of the memory that is free, for agents
+_SHARE: Final = 0.8  # of the memory that is available, for agents
 
 
 class Trials(Protocol):
@@ -40,11 +41,7 @@ def default_at_once() -> int:
 
 def memory_for_agents() -> float:
     """Megabytes that agents may take; without end where the system does not tell."""
-    try:
-        pages = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return float("inf")
-    return _SHARE * pages / 10**6
+    return _SHARE * available() / 10**6
 
 
 @dataclass(eq=False)
@@ -77,6 +74,7 @@ class AgentJobs:
         self._budget = budget
         self._spell = spell
         self._trials: Trials | None = None
+        self._held_back = 0  # megabytes that an agent takes for which there was no memory left
         self._waiting: list[Job] = []
         self._at_work: list[_AtWork] = []
 
@@ -88,6 +86,16 @@ class AgentJobs:
     def turns(self) -> int:
         """Replies that the agents at work have got so far."""
         return sum(len(one.spent) for one in list(self._at_work))
+
+    @property
+    def note(self) -> str:
+        """That there was less memory than places, if that is so."""
+        if not self._held_back:
+            return ""
+        return (
+            f"Fewer than {self._at_once} agents ran at once: one takes about "
+            f"{self._held_back:,} MB, and {self._memory:,.0f} MB of memory could be used."
+        )
 
     def add(self, job: Job) -> None:
         self._waiting.append(job)
@@ -127,6 +135,7 @@ class AgentJobs:
         memory = self._trials.memory_of(job.question.task.agent)
         taken = sum(one.memory for one in self._at_work)
         if self._at_work and taken + memory > self._memory:
+            self._held_back = max(memory, self._held_back)
             return None
         return _AtWork(job, memory)
 

@@ -116,6 +116,11 @@ class Engine:
         return self._agents.at_work, self._agents.turns
 
     @property
+    def agents_note(self) -> str:
+        """What held agents back, if anything did."""
+        return self._agents.note
+
+    @property
     def pausing(self) -> int:
         """How many questions are waiting for a retry."""
         return sum(lane.to_retry for lane in list(self._lanes.values()))

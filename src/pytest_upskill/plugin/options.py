@@ -142,8 +142,8 @@ OPTIONS: Final = (
         "--skill-agents-at-once",
         WHOLE,
         "N",
-        "Maximum trials of agents that run at once (default: two per core, and at most 8 of "
-        "agents that take a large process each).",
+        "Maximum trials of agents that run at once (default: two per core). Never more than "
+        "there is memory for.",
     ),
     Option(
         "allow_network",

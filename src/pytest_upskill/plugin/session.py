@@ -547,7 +547,9 @@ class UpskillRun:
     def _notes(self, results: RunResults, ledger: Ledger, engine: Engine) -> list[str]:
         """Notes below the summary; with -q only what may be a problem."""
         unanswered = display.unanswered_notes(engine.budget.unanswered, self._models.price_of)
-        trouble = [*display.retry_notes(engine.retries()), *unanswered, *self._lines]
+        held_back = [engine.agents_note] if engine.agents_note else []
+        notes = [*display.retry_notes(engine.retries()), *held_back]
+        trouble = [*notes, *unanswered, *self._lines]
         if self._config.get_verbosity() < 0:
             how = accepting.how_to_accept(results, self._config) if results.unmatched else []
             return [*accepting.worse_notes(self._compared), *how, *self._accepted, *trouble]

@@ -1,0 +1,73 @@
+"""How much memory could be used, as the system's files tell it."""
+
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill._util.memory import available
+
+GB = 10**9
+MEMINFO = "MemTotal: 8000000 kB\nMemFree: 100000 kB\nMemAvailable: 5000000 kB\nCached: x\n"
+
+
+def made(root: Path, files: dict[str, object]) -> Path:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(str(text))
+    return root
+
+
+def test_what_is_available_counts_and_not_what_is_free(tmp_path: Path) -> None:
+    assert available(made(tmp_path, {"proc/meminfo": MEMINFO})) == 5_000_000 * 1024
+
+
+@pytest.mark.parametrize(
+    ("files", "most"),
+    [
+        # Version 2: the limit of a group above counts, too.
+        (
+            {
+                "proc/self/cgroup": "0::/user/app\n",
+                "sys/fs/cgroup/user/memory.max": 3 * GB,
+                "sys/fs/cgroup/user/memory.current": GB,
+                "sys/fs/cgroup/user/app/memory.max": "max\n",
+                "sys/fs/cgroup/user/app/memory.current": GB,
+            },
+            2 * GB,
+        ),
+        # In a container the path is that of the host; pages that nobody needs are no loss.
+        (
+            {
+                "proc/self/cgroup": "0::/../../docker/4f7a\n",
+                "sys/fs/cgroup/memory.max": 2 * GB,
+                "sys/fs/cgroup/memory.current": GB,
+                "sys/fs/cgroup/memory.stat": f"anon 5\ninactive_file {GB // 2}\n",
+            },
+            1.5 * GB,
+        ),
+        # Version 1, beside an empty hierarchy of version 2.
+        (
+            {
+                "proc/self/cgroup": "4:cpu,memory:/job\n1:name=systemd:/\n0::/\n",
+                "sys/fs/cgroup/memory/job/memory.limit_in_bytes": GB,
+                "sys/fs/cgroup/memory/job/memory.usage_in_bytes": 2 * GB,
+                "sys/fs/cgroup/memory/memory.limit_in_bytes": 2**63 - 4096,
+                "sys/fs/cgroup/memory/memory.usage_in_bytes": 5 * GB,
+            },
+            0,
+        ),
+        ({"proc/self/cgroup": "nonsense\n:::\n0::\n"}, 5_000_000 * 1024),
+    ],
+)
+def test_a_container_may_have_less(tmp_path: Path, files: dict[str, object], most: float) -> None:
+    assert available(made(tmp_path, {"proc/meminfo": MEMINFO, **files})) == most
+
+
+def test_where_nobody_tells_half_of_all_memory_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = {"SC_PHYS_PAGES": 1_000_000, "SC_PAGE_SIZE": 4096}
+    monkeypatch.setattr("os.sysconf", sizes.__getitem__)
+    assert available(tmp_path) == 2_048_000_000
+    monkeypatch.delattr("os.sysconf")
+    assert available(tmp_path) == float("inf")
