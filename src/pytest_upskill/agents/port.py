@@ -136,6 +136,11 @@ class Sandbox(ABC):
     async def listen(self, port: int) -> socket.socket:
         """A socket that listens on 127.0.0.1 inside, to be served outside; 0 is any free port."""
 
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """What was tried inside and refused, in words, as far as the sandbox can see it."""
+        return ()
+
     @abstractmethod
     async def close(self) -> None:
         """End all its processes and remove what it wrote; safe to call twice."""

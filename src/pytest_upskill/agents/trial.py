@@ -178,10 +178,11 @@ async def _in_sandbox(
             answer = replace(answer, seconds=workshop.timeout)
         async with workshop.collecting:
             left = await _left(sandbox, before, answer)
+        refused = tuple(map(without_keys, sandbox.findings))
     finally:
         await closed(sandbox)
     activity = answer.activity or Activity()
-    findings, by = (*activity.findings, *left.findings), (task.agent, task.version)
+    findings, by = (*activity.findings, *refused, *left.findings), (task.agent, task.version)
     activity = replace(activity, findings=findings, agents=(by,))
     return replace(answer, files=left.files, workspace=left.workspace, activity=activity)
 

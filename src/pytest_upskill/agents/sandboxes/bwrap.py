@@ -10,12 +10,14 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from ..._util.files import read_file, reason_of
-from ..port import HOME, WORKSPACE, Room, SandboxError, SandboxKind
+from ..port import HOME, WORKSPACE, Mount, Room, SandboxError, SandboxKind
 from . import inside, seccomp
+from .hosts import INSIDE, AskedHosts
 from .served import ServedSandbox
 
 _OLDEST: Final = (0, 8)  # the first that can forbid user namespaces inside
@@ -58,6 +60,10 @@ class Bwrap(SandboxKind):
         program = shutil.which("bwrap")
         if program is None:
             raise SandboxError(f"bwrap was not found. {_INSTALL}")
+        hosts = None if room.network else AskedHosts()
+        if hosts:
+            await hosts.open()
+            room = replace(room, mounts=(*room.mounts, Mount(str(hosts.folder), INSIDE)))
         ours, theirs = socket.socketpair()
         errors = os.memfd_create("errors")
         passed = [theirs.fileno()]
@@ -83,12 +89,14 @@ class Bwrap(SandboxKind):
             )
         except OSError as error:
             ours.close()
+            if hosts:
+                await hosts.close()
             raise SandboxError(f"bwrap could not be started: {error}.") from None
         finally:
             theirs.close()
             for number in passed[1:]:
                 os.close(number)
-        sandbox = ServedSandbox(process, ours, room.limits)
+        sandbox = ServedSandbox(process, ours, room.limits, hosts)
         try:
             await sandbox.start(code, tuple(_SHARES), {**_environment(room), **room.env})
             _put_first(process.pid)

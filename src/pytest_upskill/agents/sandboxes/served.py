@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Final
 
 from ..port import WORKSPACE, Entry, Limits, Ran, Sandbox, SandboxError
+from .hosts import AskedHosts
 from .inside import FRAME, PART, packed, unpacked
 
 _PATIENCE: Final = 30.0  # seconds that a helper may take longer than it should
@@ -25,8 +26,13 @@ class ServedSandbox(Sandbox):
     """Requests go out in order, replies come as they are ready."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], channel: socket.socket, limits: Limits
+        self,
+        process: subprocess.Popen[bytes],
+        channel: socket.socket,
+        limits: Limits,
+        hosts: AskedHosts | None = None,
     ) -> None:
+        self._hosts = hosts
         self._process = process
         self._channel = channel
         self._limits = limits
@@ -40,6 +46,10 @@ class ServedSandbox(Sandbox):
         self._broken: str | None = None
         channel.setblocking(False)
         self._loop.add_reader(channel.fileno(), self._receive)
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        return self._hosts.findings if self._hosts else ()
 
     async def start(self, code: bytes, folders: Sequence[str], env: Mapping[str, str]) -> None:
         """Send the helper its code and what it needs to know; SandboxError if it doesn't come."""
@@ -131,6 +141,9 @@ class ServedSandbox(Sandbox):
 
     async def close(self) -> None:
         self._break("it is closed")
+        hosts, self._hosts = self._hosts, None
+        if hosts:
+            await hosts.close()
         # The first process inside ends when nobody listens, and the system ends all others with it.
         waiting = asyncio.ensure_future(asyncio.to_thread(self._end))
         try:

@@ -1,0 +1,143 @@
+"""Which hosts are asked for in a sandbox without a network.
+
+A name server would need port 53, which nobody may open there. But programs with glibc look for its
+cache of names first (nscd), by a socket that is a file: here we tell them at once that no host is
+known, and count. Others, such as programs with musl, find no name server, and are not counted.
+"""
+
+import asyncio
+import struct
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Final
+
+from ..._util.texts import one_line
+from ..run_folder import remove, run_folder
+
+INSIDE: Final = "/var/run/nscd"
+_VERSION: Final = 2  # of nscd's protocol
+_HEAD: Final = struct.Struct("3i")  # version, what is asked, length of the key
+_LONGEST: Final = 1024  # bytes of a key
+_BY_NAME: Final = (4, 5)  # gethostbyname, for each kind of address
+_ALL: Final = 14  # getaddrinfo
+_NOT_FOUND: Final = 1
+_KIND: Final = 2  # of an address: IPv4
+_OWN: Final = ("localhost", "sandbox")
+_LOOPBACK: Final = bytes((127, 0, 0, 1))
+_MOST_ASKED: Final = 10_000  # requests; then nobody is there any more
+_MOST_HOSTS: Final = 20  # that are told by name
+_AT_ONCE: Final = 16
+_SECONDS: Final = 5.0  # for a request
+
+
+class AskedHosts:
+    """Counts them in the loop that it is opened in."""
+
+    def __init__(self) -> None:
+        self.folder = Path(mkdtemp(dir=run_folder()))
+        self._hosts = Counter[str]()
+        self._others = 0
+        self._left = _MOST_ASKED
+        self._open = 0
+        self._server: asyncio.AbstractServer | None = None
+
+    async def open(self) -> None:
+        loop = asyncio.get_running_loop()
+        with suppress(OSError):  # say, its path is too long: then nothing is counted
+            path = str(self.folder / "socket")
+            self._server = await loop.create_unix_server(lambda: _Asking(self), path)
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        told = [_times(f"asked for host {host}", n) for host, n in self._hosts.items()]
+        others = [_times("asked for other hosts", self._others)] if self._others else []
+        return (*told, *others)
+
+    async def close(self) -> None:
+        if self._server:
+            self._server.close()
+        await asyncio.to_thread(remove, self.folder)
+
+    def enter(self) -> bool:
+        """Whether there is room for one more at a time, and in all."""
+        if self._open >= _AT_ONCE or not self._left:
+            return False
+        self._open += 1
+        self._left -= 1
+        if not self._left and self._server:
+            self._server.close()
+        return True
+
+    def leave(self) -> None:
+        self._open -= 1
+
+    def reply(self, what: int, key: bytes) -> bytes:
+        """What a client is told of a host; nothing if it asks for something else."""
+        if what not in (*_BY_NAME, _ALL):
+            return b""
+        host = one_line(key.rstrip(b"\0").decode("utf-8", "replace"), 100)
+        if host in _OWN:
+            return _own(what, key)
+        if host in self._hosts or len(self._hosts) < _MOST_HOSTS:
+            self._hosts[host] += 1
+        else:
+            self._others += 1
+        return _not_found(what)
+
+
+class _Asking(asyncio.Protocol):
+    """One request; then the connection is over."""
+
+    def __init__(self, hosts: AskedHosts) -> None:
+        self._hosts = hosts
+        self._received = bytearray()
+        self._entered = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._entered = self._hosts.enter()
+        if self._entered:
+            loop = asyncio.get_running_loop()
+            self._end = loop.call_later(_SECONDS, transport.abort)
+        else:
+            transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        if len(self._received) < _HEAD.size:
+            return
+        _, what, size = _HEAD.unpack_from(self._received)
+        whole = _HEAD.size + size
+        if not 0 <= size <= _LONGEST:
+            self._transport.abort()
+        elif len(self._received) >= whole:
+            self._transport.write(
+                self._hosts.reply(what, bytes(self._received[_HEAD.size : whole]))
+            )
+            self._transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        if self._entered:
+            self._hosts.leave()
+            self._end.cancel()
+
+
+def _not_found(what: int) -> bytes:
+    numbers = 3 if what == _ALL else 5
+    return struct.pack(f"{3 + numbers}i", _VERSION, 0, *[0] * numbers, _NOT_FOUND)
+
+
+def _own(what: int, key: bytes) -> bytes:
+    """The address of a name of this sandbox: as a list with its kind, or with its name."""
+    if what == _ALL:
+        return struct.pack("6i", _VERSION, 1, 1, 4, 0, 0) + _LOOPBACK + bytes((_KIND,))
+    if what == _BY_NAME[0]:
+        return struct.pack("8i", _VERSION, 1, len(key), 0, _KIND, 4, 1, 0) + key + _LOOPBACK
+    return _not_found(what)
+
+
+def _times(what: str, number: int) -> str:
+    return what if number == 1 else f"{what} ({number:,} times)"
