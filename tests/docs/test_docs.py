@@ -87,7 +87,7 @@ def test_command_works(command: str, project: Path, tmp_path: Path, shell: Shell
     words = shlex.split(command)
     if "--skill-against" in words and not shutil.which("git"):
         pytest.skip("needs git")
-    if "--skill-agent" in words or "doctor" in words:
+    if "--skill-agent" in words or "--eval-agent" in words or "doctor" in words:
         require_bwrap()
     match words:
         case ["make", *targets]:

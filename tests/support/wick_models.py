@@ -45,10 +45,10 @@ def _written(case: Case) -> dict[str, object]:
 
 
 def student(asked: Asked) -> str:
-    """Knows what stands in its context; haiku overlooks the freeze."""
+    """Knows what stands in its context; haiku overlooks the freeze. An agent opens the skill."""
     for case in load_cases(WICK / "skill_meta.json").whole():
         known = case.expected["contains"][0]
-        if case.input in asked.question and known in asked.system:
+        if case.input in asked.question and known in "".join([asked.system, *asked.results]):
             overlooked = case.id == "freeze-day" and "haiku" in asked.model
             return "I can't say." if overlooked else f"It is {known}."
     return "I can't say."
@@ -56,6 +56,8 @@ def student(asked: Asked) -> str:
 
 def answer(asked: Asked) -> Reply:
     role = FakeModels.role(asked)
+    if "skill" in asked.tools and not asked.results:
+        return Reply(calls=(("skill", {"name": "wick"}),))
     tokens = (len(asked.system) + len(asked.question)) // 4
     text = {"teacher": teacher, "student": student}.get(role, lambda _: author())(asked)
     return Reply(text, input_tokens=tokens, output_tokens=len(text) // 4)

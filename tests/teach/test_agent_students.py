@@ -10,7 +10,18 @@ from pytest_upskill import evaluate
 from pytest_upskill.cli import main
 from pytest_upskill.skills.skill import load_skill
 from support.fake_cli import fake_cli
-from support.fake_models import COLOURS, FakeModels, Project, draft, generate_words, lines
+from support.fake_models import (
+    COLOURS,
+    SECRETS,
+    FakeModels,
+    Project,
+    case,
+    cases,
+    draft,
+    generate_words,
+    lines,
+    served,
+)
 from support.kit import write_skill
 from support.loopback import Asked, Reply
 from support.sandboxes import needs_bwrap
@@ -92,8 +103,6 @@ def test_cases_may_look_at_what_an_agent_leaves(project: Project) -> None:
             return Reply(calls=(("bash", {"command": "echo lamp zorp > lamp.txt"}),))
         return Reply("How?")
 
-    from support.fake_models import served
-
     with served(FakeModels(student=student)) as url:
         options = ["-m", "big", "--eval-model", "small", "--base-url", url, "--yes"]
         status, _, error = project.run("refine", str(folder), *options)
@@ -170,3 +179,35 @@ def test_the_estimate_counts_the_turns_of_agents(project: Project) -> None:
     assert calls("--eval-agent", "loop", "--sandbox", "none") > 4 * plain
     few = calls("--eval-agent", "loop", "--sandbox", "none", "--max-turns", "1")
     assert few == plain
+
+
+@needs_bwrap
+def test_an_author_writes_cases_that_end_in_files(project: Project) -> None:
+    def left(colour: str) -> dict[str, object]:
+        word = SECRETS[colour]
+        return case(
+            colour,
+            expected={},
+            leaves=[{"path": "lamp.txt", "contains": [f"lamp {word}"], "not_contains": []}],
+            reference_files=[{"name": "lamp.txt", "text": f"lamp {word}"}],
+            wrong_files=[{"name": "lamp.txt", "text": "lamp"}],
+        )
+
+    def student(asked: Asked) -> Reply:
+        if "skill" not in asked.tools or len(asked.results) > 1:
+            return Reply("It is in lamp.txt.")
+        if not asked.results:
+            return Reply(calls=(("skill", {"name": "lamp-colours"}),))
+        return Reply(calls=(("write", {"path": "lamp.txt", "content": asked.results[0]}),))
+
+    fake = FakeModels(cases=[cases(*map(left, COLOURS))], student=student)
+    status, shown, error = project.generate(fake, "--eval-agent", "loop", "--cases", "6")
+    assert status == 0, (shown, error)
+    author = fake.of("author")[0]
+    assert '"leaves"' in author.question
+    assert "a file" in author.question
+    saved = json.loads((project.skill / "skill_meta.json").read_text())
+    key = "cases" if "cases" in saved else "tests"
+    assert all(one["expected"]["files"]["lamp.txt"] for one in saved[key])
+    # The result is a skill like any other: its cases are those of an agent from now on.
+    assert main(["lint", str(project.skill)]) == 0

@@ -352,3 +352,45 @@ def test_every_kind_of_question_is_held_out_by_its_share() -> None:
     cases = [(f"{kind}-{number}", (kind,)) for kind in "abc" for number in range(6)]
     held = held_out(cases, 1 / 3)
     assert sorted(name[0] for name in held) == ["a", "a", "b", "b", "c", "c"]
+
+
+LEFT = {
+    "expected": {},
+    "leaves": [{"path": "lamp.txt", "contains": ["zorp"], "not_contains": ["sudo"]}],
+    "reference": "It is in lamp.txt.",
+    "reference_files": [{"name": "lamp.txt", "text": "lamp zorp\n"}],
+    "wrong": "It is in lamp.txt.",
+    "wrong_files": [{"name": "lamp.txt", "text": "lamp red\n"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({}, None),
+        ({"files": [{"name": "old.txt", "text": "lamp"}]}, None),
+        ({"reference_files": []}, "its reference answer fails: lamp.txt"),
+        ({"wrong_files": LEFT["reference_files"]}, "its wrong answer passes"),
+        ({"files": [{"name": "../old.txt", "text": "lamp"}]}, "'../old.txt' can't be a file"),
+        ({"leaves": [{"path": "../lamp.txt"}]}, "expected.files"),
+        ({"files": [{"name": "lamp.txt", "text": "lamp zorp"}]}, "passes its checks"),
+    ],
+)
+def test_cases_for_agents_are_tried_with_the_files_that_they_leave(
+    tmp_path: Path, change: dict[str, Any], why: str | None
+) -> None:
+    written = case("red", **{**LEFT, **change})
+    good, fallen = try_cases([written], (), tmp_path, lambda _: [], None, agents=True)
+    if why is None:
+        asked = {"files": {"lamp.txt": {"contains": ["zorp"], "not_contains": ["sudo"]}}}
+        assert [one.data["expected"] for one in good] == [asked]
+    else:
+        assert not good
+        assert why in fallen[0].why
+
+
+def test_cases_for_agents_are_not_for_plain_questions(tmp_path: Path) -> None:
+    good, fallen = try_cases([case("red", **LEFT)], (), tmp_path, lambda _: [], None)
+    assert (good, len(fallen)) == ([], 1)
+    assert "leaves" in cases_schema(False, agents=True)
+    assert "leaves" not in cases_schema(False)

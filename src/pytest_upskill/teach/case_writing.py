@@ -11,20 +11,25 @@ from pydantic import TypeAdapter, ValidationError
 
 from .._util.json_forms import json_path
 from .._util.texts import digest, one_line, slug
-from ..checks import AnyCheck, grade, load_checked_cases, rubric_of
+from ..checks import AnyCheck, grade, load_checked_cases, rubric_of, why_agent
 from ..checks.grading import rubric_for
 from ..checks.judging import Ask, judge
+from ..checks.workspace import Workspace
 from ..errors import CasesError, CheckError
 from ..lint.case_rules import leaked_texts, near_duplicates, written_checks
 from ..skills.case import Case
 from ..skills.case_forms import CaseTag
-from ..trials.answer import Answer, Usage
+from ..trials.activity import Activity
+from ..trials.answer import Answer, AnswerFile, Usage
+from ..trials.outfit import start_files
 from ..trials.trial import Question, user_text
 from .prompts import cases_prompt, replace_prompt
 from .replies import (
     CaseReply,
     CasesReply,
+    LeftFileForm,
     NotUsable,
+    QuestionFileForm,
     Request,
     ask_for,
     cases_schema,
@@ -75,16 +80,22 @@ def try_cases(
     scratch: Path,
     ask: Ask,
     judge_name: str | None,
+    *,
+    agents: bool = False,
 ) -> tuple[list[UsableCase], list[RejectedCase]]:
-    """Try each case that an author wrote; the ``kept`` ones are only compared with."""
+    """Try each case that an author wrote; the ``kept`` ones are only compared with.
+
+    ``agents``: whether they may look at the files that an agent leaves.
+    """
     usable, rejected = list[UsableCase](), list[RejectedCase]()
     for reply in replies:
         question = one_line(str(reply.get("input", "")), _SHOWN) if isinstance(reply, dict) else ""
         known = [*kept, *usable]
         try:
             form = read_reply(json.dumps(reply), CaseReply)
+            form = form if agents else form.model_copy(update={"leaves": []})
             found = _parsed(form, {one.case.id for one in known}, scratch, judge_name)
-            for problem in _problems(found, form.wrong, ask, judge_name):
+            for problem in _problems(found, form, ask, judge_name):
                 raise NotUsable([problem])
             twins = list(near_duplicates([one.case for one in (*known, found)]))
             if any(second is found.case for _, second in twins):
@@ -108,8 +119,13 @@ def _parsed(form: CaseReply, taken: set[str], scratch: Path, judge_name: str | N
     ]
     if unknown:
         raise NotUsable([f"unknown check {unknown[0]!r}; use only the checks listed"])
+    if form.leaves:
+        data["expected"]["files"] = {one.path: _left(one) for one in form.leaves}
     try:
         [(case, checks)] = load_written([data], scratch)
+        start_files(case)
+    except ValueError as error:
+        raise NotUsable([str(error)]) from None
     except CasesError as error:
         raise NotUsable(
             [f"{json_path(place[2:])}: {what}" for place, what in error.problems] or [error.problem]
@@ -143,6 +159,12 @@ def _as_saved(form: CaseReply, taken: set[str]) -> dict[str, Any]:
     }
 
 
+def _left(file: LeftFileForm) -> Any:
+    """What is asked of a file: at least that it is there."""
+    asked = _without_empty({"contains": file.contains, "not_contains": file.not_contains})
+    return asked or {"exists": True}
+
+
 def _is_tag(tag: str) -> bool:
     """Whether it can be a pytest mark; if not, the tag is dropped and not the case."""
     try:
@@ -159,11 +181,14 @@ def _without_empty(expected: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _problems(found: UsableCase, wrong: str, ask: Ask, judge_name: str | None) -> Iterator[str]:
+def _problems(
+    found: UsableCase, form: CaseReply, ask: Ask, judge_name: str | None
+) -> Iterator[str]:
     """Why a case does not tell right answers from wrong ones, the cheapest reason first."""
+    wrong = form.wrong
     for text, _ in leaked_texts(found.case):
         yield f"the expected text {one_line(text, 60)!r} is in the question itself"
-    failed = _failed(found, found.reference, ask, judge_name)
+    failed = _failed(found, found.reference, ask, judge_name, form.reference_files)
     if failed is not None:
         yield f"its reference answer fails: {failed}"
     for kind, text in (("a bare Okay", _NOTHING_SAID), ("an off-topic answer", _OFF_TOPIC)):
@@ -171,16 +196,26 @@ def _problems(found: UsableCase, wrong: str, ask: Ask, judge_name: str | None) -
             yield f"{kind} passes its checks"
     if not wrong.strip():
         yield "it has no wrong answer"
-    elif _failed(found, wrong, ask, judge_name) is None:
+    elif _failed(found, wrong, ask, judge_name, form.wrong_files) is None:
         yield f"its wrong answer passes: {one_line(wrong, 100)!r}"
 
 
-def _failed(found: UsableCase, text: str, ask: Ask, judge_name: str | None) -> str | None:
+def _failed(
+    found: UsableCase,
+    text: str,
+    ask: Ask,
+    judge_name: str | None,
+    files: Sequence[QuestionFileForm] = (),
+) -> str | None:
     """Why an answer fails; None if it passes. The judge is asked only if all rules pass."""
-    answer = Answer(text, Usage(1, max(1, len(text.split())), 0))
+    left = tuple(AnswerFile.of(file.name, file.text.encode()) for file in files)
+    activity = Activity(turns=1) if why_agent(found.case, found.checks) else None
+    usage = Usage(1, max(1, len(text.split())), 0)
+    answer = Answer(text, usage, files=left, activity=activity)
+    space = Workspace(answer, start_files(found.case))
     plain = [check for check in found.checks if not rubric_of([check]).texts]
     try:
-        for grading in grade(plain, answer, case=found.case):
+        for grading in grade(plain, answer, case=found.case, workspace=space):
             if grading.required and not grading.passed:
                 return grading.reason
         if len(plain) == len(found.checks):
@@ -193,7 +228,7 @@ def _failed(found: UsableCase, text: str, ask: Ask, judge_name: str | None) -> s
         (ruled,) = judge(ask, [(rubric, question, answer)])
         if ruled.problem:
             return masked(ruled.problem)
-        graded = grade(found.checks, answer, ruled.by_text, found.case)
+        graded = grade(found.checks, answer, ruled.by_text, found.case, space)
         return next((one.reason for one in graded if one.required and not one.passed), None)
     except CheckError as error:
         return str(error)
@@ -220,6 +255,7 @@ class Author:
     body: str
     scratch: Path
     session: int
+    agents: bool = False  # whether all students are agents
 
     def write(self, number: int, known: Sequence[UsableCase] = ()) -> WrittenCases:
         """Up to ``number`` cases, other than the ``known`` ones."""
@@ -254,12 +290,17 @@ class Author:
     def _add(
         self, written: WrittenCases, prompt: str, most: int, known: Sequence[UsableCase]
     ) -> None:
-        judge = self.models.judge
-        schema = cases_schema(judge is not None)
+        judge, agents = self.models.judge, self.agents
+        schema = cases_schema(judge is not None, agents=agents)
         request = Request(self.model, self.system, masked(prompt), schema, self.session)
         replies = ask_for(self.models, request, _read_cases)[:most]
         usable, rejected = try_cases(
-            replies, [*known, *written.usable], self.scratch, self.models.ask, judge
+            replies,
+            [*known, *written.usable],
+            self.scratch,
+            self.models.ask,
+            judge,
+            agents=agents,
         )
         written.usable += usable
         written.rejected += rejected
@@ -267,7 +308,9 @@ class Author:
     def _prompt(self, number: int, known: Sequence[UsableCase]) -> str:
         asked = [one.case.input for one in known]
         judge = self.models.judge is not None
-        return cases_prompt(self.task, self.material, self.body, number, asked, judge=judge)
+        return cases_prompt(
+            *(self.task, self.material, self.body, number, asked), judge=judge, agents=self.agents
+        )
 
 
 def _read_cases(text: str) -> list[Any]:

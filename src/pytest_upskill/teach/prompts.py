@@ -33,6 +33,15 @@ AUTHOR: Final = (
     "answer. A right answer, in whatever words, must pass them all; a wrong one must fail. The "
     f"question is asked with the skill and without it, and should need the skill.\n\n{_DATA}"
 )
+_OF_AGENTS: Final = (
+    'The question is given to an agent with tools, which works in a folder. "files" are the '
+    "files in that folder at the start, and may be several.\n"
+    '- A good task of an agent ends in a file: "leaves" has the files that must be there in the '
+    'end, as {"path": "report.md", "contains": ["…"], "not_contains": ["…"]}. The question names '
+    'the file, not what must be in it. Then "expected" may be empty.\n'
+    '- "reference_files" and "wrong_files" are the files that a right and a wrong answer leave, as '
+    '{"name": "…", "text": "…"}.\n'
+)
 ADVERSARY: Final = (
     "You look for what a skill fails at. A skill is a text that teaches a language model one kind "
     "of task. You write test cases within that task, fair and with one right answer, that a model "
@@ -135,7 +144,14 @@ def refine_prompt(
 
 
 def cases_prompt(
-    task: str, material: str, body: str, number: int, asked: Sequence[str], *, judge: bool
+    task: str,
+    material: str,
+    body: str,
+    number: int,
+    asked: Sequence[str],
+    *,
+    judge: bool,
+    agents: bool = False,
 ) -> str:
     known = "\n".join(f"- {question}" for question in asked)
     return _joined(
@@ -144,7 +160,7 @@ def cases_prompt(
             material,
             f"A skill for it, which may have gaps:\n{fenced('skill', body)}" if body else "",
             f"Asked already, so ask something else:\n{fenced('questions', known)}" if known else "",
-            f"Write {number} cases. {_case_rules(judge)}",
+            f"Write {number} cases. {_case_rules(judge, agents=agents)}",
         ]
     )
 
@@ -161,7 +177,9 @@ def replace_prompt(number: int, rejected: Sequence[tuple[str, str]], before: str
     )
 
 
-def _case_rules(judge: bool) -> str:
+def _case_rules(judge: bool, *, agents: bool) -> str:
+    some = "" if agents else ", and is mostly empty"
+    more = ', "leaves": [], "reference_files": [], "wrong_files": []' if agents else ""
     return (
         "Vary what they ask for, how hard they are, and the kinds of checks.\n"
         "- The question does not contain the texts that the checks look for. It says exactly what "
@@ -171,9 +189,10 @@ def _case_rules(judge: bool) -> str:
         '- "reference" is an answer that passes all checks, "wrong" one that a model without the '
         "skill might give, and that fails.\n"
         '- "tags" has one or two words for the kind of question; "files" may give the question a '
-        'file, {"name": "…", "text": "…"}, and is mostly empty.\n'
+        f'file, {{"name": "…", "text": "…"}}{some}.\n'
+        f"{_OF_AGENTS if agents else ''}"
         f"The checks (a case needs at least one):\n{described_checks(judge)}\n"
         'Reply with JSON only: {"cases": [{"id": "some-words", "input": "the question", "files": '
         '[], "expected": {"contains": ["…"], "not_contains": ["…"]}, "tags": ["…"], "reference": '
-        '"…", "wrong": "…"}]}. Leave out checks that a case does not need.'
+        f'"…", "wrong": "…"{more}}}]}}. Leave out checks that a case does not need.'
     )

@@ -87,14 +87,27 @@ class QuestionFileForm(Loose):
     text: str
 
 
+class LeftFileForm(Loose):
+    """A file that an agent must leave, and what must be in it or not."""
+
+    path: str
+    contains: list[str] = Field(default_factory=list)
+    not_contains: list[str] = Field(default_factory=list)
+
+
 class CaseReply(Loose):
+    """``leaves`` and the files of both answers are for agents alone."""
+
     id: str = ""
     input: str
     files: list[QuestionFileForm] = Field(default_factory=list)
     expected: dict[str, Any]
+    leaves: list[LeftFileForm] = Field(default_factory=list)
     tags: list[str] = Field(default_factory=list)
     reference: str
+    reference_files: list[QuestionFileForm] = Field(default_factory=list)
     wrong: str
+    wrong_files: list[QuestionFileForm] = Field(default_factory=list)
 
 
 class CasesReply(Loose):
@@ -136,17 +149,23 @@ DRAFT_SCHEMA: Final = json.dumps(
 )
 
 
-def cases_schema(judge: bool) -> str:
+def cases_schema(judge: bool, *, agents: bool = False) -> str:
     kinds = {list: _TEXTS, str: _TEXT, int: {"type": "integer"}, bool: {"type": "boolean"}}
     expected = {name: kinds[type(example)] for name, example in offered(judge).items()}
+    files = _list(_object(name=_TEXT, text=_TEXT))
+    of_agents: dict[str, Any] = {}
+    if agents:
+        left = _object(path=_TEXT, contains=_TEXTS, not_contains=_TEXTS)
+        of_agents = {"leaves": _list(left), "reference_files": files, "wrong_files": files}
     case = _object(
         id=_TEXT,
         input=_TEXT,
-        files=_list(_object(name=_TEXT, text=_TEXT)),
+        files=files,
         expected=_object(**expected),
         tags=_TEXTS,
         reference=_TEXT,
         wrong=_TEXT,
+        **of_agents,
     )
     return json.dumps(_object(cases=_list(case)))
 

@@ -216,6 +216,7 @@ class Steps:
             draft.body,
             self.state.folder,
             self.state.session,
+            self.settings.only_agents,
         )
 
 
