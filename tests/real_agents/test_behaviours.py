@@ -17,6 +17,7 @@ import pytest
 
 from pytest_upskill.agents.names import AGENTS
 from pytest_upskill.agents.player import Step
+from pytest_upskill.agents.port import WORKSPACE
 from pytest_upskill.engine.budget import Budget
 from pytest_upskill.models.names import PROVIDERS
 from real_agents.packages import FOLDER, HOW, PACKAGES, is_there, path_for
@@ -56,7 +57,7 @@ def task(row: Row, skill: Path) -> Came:
             Step("skill", SKILL),
             Step("read", "{skill}/references/codes.md"),
             Step("shell", "sh {skill}/scripts/open.sh Walrus-4711"),
-            Step("write", "gate.txt", "The gate is open.\n"),
+            Step("write", f"{WORKSPACE}/gate.txt", "The gate is open.\n"),
             SAY,
         ),
         skill=skill,
@@ -79,11 +80,16 @@ def task(row: Row, skill: Path) -> Came:
 def listed(row: Row, skill: Path) -> Came:
     """Is told of the skill, and answers without it."""
     done = tried(row.agent, row.protocol, plays(SAY), skill=skill)
-    first = next((one for one in done.asked if one.tools), None)
-    seen = first is not None and DESCRIPTION in json.dumps(first.body)
+    said = next((json.dumps(one.body) for one in done.asked if one.tools), "")
     activity = done.answer.activity if done.answer else None
-    opened = activity is None or activity.activated is not False
-    return {"listed": "opened" if opened else yes(seen)}, done.told
+    cell = "name only" if SKILL in said else "no"
+    if activity is None:
+        cell = "error"
+    elif activity.activated:
+        cell = "opened"
+    elif DESCRIPTION in said:
+        cell = "yes"
+    return {"listed": cell}, done.told
 
 
 def baseline(row: Row, skill: Path) -> Came:  # noqa: ARG001
@@ -182,7 +188,13 @@ def kill(row: Row, skill: Path) -> Came:
         provider = PROVIDERS[MODELS[row.protocol][0]]
         address = {provider.base_url_envs[0]: spec.base_url}  # type: ignore[attr-defined]
         command = [sys.executable, "-m", "pytest", "--skill", str(skill), "--skill-agent"]
-        command += [row.agent, "--model", f"{provider.name}:{spec.model_id}", "--skill-no-history"]
+        command += [
+            row.agent,
+            "--skill-no-baseline",
+            "--model",
+            f"{provider.name}:{spec.model_id}",
+            "--skill-no-history",
+        ]
         env = {**os.environ, **address}
         with started(command, cwd=skill.parent, env=env, stdout=out, stderr=out) as run:
             while not (waiting := with_word(file)) and run.poll() is None:
@@ -244,7 +256,6 @@ BEHAVIOURS: Final[dict[str, Callable[[Row, Path], Came]]] = {
     "budget": budget,
     "kill": kill,
 }
-OF_A_SKILL: Final = ("task", "listed", "baseline")  # for all protocols that an agent speaks
 
 
 def all_rows() -> list[tuple[Row, str]]:
@@ -255,7 +266,7 @@ def all_rows() -> list[tuple[Row, str]]:
             continue
         for number, protocol in enumerate(agent_named(name).protocols):
             row = Row(name, protocol, own=number == 0)
-            rows += [(row, one) for one in (OF_A_SKILL if number else BEHAVIOURS)]
+            rows += [(row, one) for one in (("task",) if number else BEHAVIOURS)]
     return rows
 
 

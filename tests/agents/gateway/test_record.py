@@ -74,6 +74,26 @@ def test_a_conversation_is_told_once_though_each_request_repeats_it() -> None:
     assert seconds == [None, None, 0.5]  # of two at once nobody knows
 
 
+def test_calls_keep_their_results_though_the_agent_gives_them_other_ids() -> None:
+    go = user("Go.")
+    answer, turns = kept(
+        (ask(go), calls("1", "2")),
+        (ask(go, called("x1"), called("x2"), result("x2", "b"), result("x1", "a")), calls("1")),
+        (
+            ask(
+                *(go, called("x1"), called("x2"), result("x2", "b"), result("x1", "a")),
+                *(called("x3"), result("x3", "c")),
+            ),
+            says("Done."),
+        ),
+    )
+    assert turns == [
+        *("system: S", "user: Go.", "call: {}", "result: a", "call: {}", "result: b"),
+        *("call: {}", "result: c", "assistant: Done."),
+    ]
+    assert {turn.tool for turn in answer.transcript if turn.kind == "result"} == {"bash"}
+
+
 def test_a_system_text_that_changes_is_told_once() -> None:
     _, turns = kept(
         (ask(user("Go."), system="It is 10:00."), calls("1")),

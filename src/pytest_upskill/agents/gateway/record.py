@@ -8,6 +8,7 @@ same conversation goes on.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Final
@@ -81,11 +82,16 @@ class Record:
         elif not self.main:
             self.main = thread
         helps = not self.is_turn(asked)
+        renamed = self._renamed(asked, thread)
+        for call in renamed:
+            self._calls.setdefault(call, []).append(thread)
         before = self._ended.get(thread)
         kept = Kept(
             thread,
             self._cut(asked.system) if self._begins(thread, helps) else "",
-            tuple(self._item(one) for one in _news(asked)) if not helps or asked.forbids else (),
+            tuple(self._item(one, renamed) for one in _news(asked))
+            if not helps or asked.forbids
+            else (),
             offers,
             helps,
             asked.forbids,
@@ -218,8 +224,19 @@ class Record:
         self._begun.add(thread)
         return True
 
-    def _item(self, item: Item) -> Item:
-        return replace(item, text=self._cut(item.text))
+    def _renamed(self, asked: Asked, thread: str) -> dict[str, str]:
+        """The ids that an agent gave to the last calls in place of the model's, and those."""
+        replies = (one.said for one in reversed(self.kept) if one.thread == thread)
+        calls = next((said.calls for said in replies if said), ())
+        said = asked.items[: len(asked.items) - len(_news(asked))]
+        given = [item.call for item in said if item.kind == "call"][-len(calls) :]
+        if not calls or len(given) != len(calls) or not self._calls.keys().isdisjoint(given):
+            return {}
+        return dict(zip(given, (call.id for call in calls), strict=True))
+
+    def _item(self, item: Item, renamed: Mapping[str, str]) -> Item:
+        call = renamed.get(item.call, item.call)
+        return replace(item, text=self._cut(item.text), call=call)
 
     def _cut(self, text: str) -> str:
         kept = text if self._size < _MOST_KEPT else text[:_LITTLE]
