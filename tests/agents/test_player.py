@@ -17,3 +17,11 @@ def test_paths_that_codex_shortens_are_made_whole() -> None:
     question = Question("m", system, (("user", "Open the gate."),), 1000, 1, tools=(EXEC,))
     (call,) = Player([Step("skill", "gate")], "gate")(question).calls
     assert json.loads(call.arguments) == {"cmd": "cat /home/agent/.agents/skills/gate/SKILL.md"}
+
+
+def test_tools_that_read_several_files_get_one() -> None:
+    schema = {"properties": {"files": {"type": "array"}}, "required": ["files"]}
+    tool = Tool("read_files", "", json.dumps(schema))
+    question = Question("m", "", (("user", "Open the gate."),), 1000, 1, tools=(tool,))
+    (call,) = Player([Step("read", "/a/b.md")])(question).calls
+    assert json.loads(call.arguments) == {"files": [{"path": "/a/b.md"}]}

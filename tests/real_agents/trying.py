@@ -1,5 +1,6 @@
 """A real agent on a scripted model: in its sandbox, through the engine, as a run has it."""
 
+import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -106,7 +107,7 @@ def plays(*steps: Step) -> Script:
     def script(asked: Asked) -> loopback.Reply:
         understood = PROTOCOLS[_OF_LOOPBACK[asked.protocol]].asked(dict(asked.body))
         answer = player(question_of(understood, Question("m", "", (("user", ""),), 1000, 1)))
-        calls = tuple((call.name, call.arguments) for call in answer.calls)
+        calls = tuple((call.name, json.loads(call.arguments)) for call in answer.calls)
         return loopback.Reply(answer.text, calls=calls)
 
     return script

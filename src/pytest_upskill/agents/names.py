@@ -25,6 +25,8 @@ _CLASSES: Final = {
     "qwen": ("clis.qwen", "QwenCode"),
     "gemini": ("clis.gemini", "GeminiCLI"),
     "kimi": ("clis.kimi", "KimiCode"),
+    "cline": ("clis.cline", "Cline"),
+    "droid": ("clis.droid", "Droid"),
 }
 
 

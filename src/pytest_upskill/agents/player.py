@@ -101,6 +101,8 @@ def _filled(tool: Tool, kind: str, what: str, text: str) -> dict[str, Any]:
             filled[name] = [what] if form.get("type") == "array" else what
         elif kind in ("read", "write") and low in _PATH:
             filled[name] = what
+        elif kind == "read" and low == "files":  # several at once, each of a form of its own
+            filled[name] = [{"path": what}]
         elif kind == "write" and low in _CONTENT:
             filled[name] = text
         elif kind == "skill" and low in _SKILL:

@@ -1,0 +1,54 @@
+"""Cline."""
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from ...models.port import ProtocolName
+from ..command_agent import CommandAgent, Job, Launch
+
+_PROVIDERS: Final[Mapping[ProtocolName, str]] = {
+    "chat": "openai-compatible",
+    "messages": "anthropic",
+    "responses": "openai-native",
+}
+
+
+class Cline(CommandAgent):
+    name = "cline"
+    program = "cline"
+    install = "npm install -g cline"
+    protocols = ("chat", "messages", "responses")
+    memory = 400
+
+    def launch(self, job: Job) -> Launch:
+        provider = _PROVIDERS[job.protocol]
+        own = {
+            "provider": provider,
+            "apiKey": job.key,
+            "model": job.model,
+            "baseUrl": f"{job.url}/v1",
+        }
+        providers = {
+            "version": 1,
+            "lastUsedProvider": provider,
+            "modes": {},
+            "providers": {
+                provider: {
+                    "settings": own,
+                    "updatedAt": "2026-01-01T00:00:00.000Z",
+                    "tokenSource": "manual",
+                }
+            },
+        }
+        settings = {"telemetryOptOut": True, "autoUpdateEnabled": False, "toolAutoApprove": True}
+        arguments = ["--json", "--auto-approve", "true", "--provider", provider]
+        return Launch(
+            # A line break, or a prompt of one word could be taken for a command.
+            [*arguments, "--model", job.model, "--", f"{job.prompt}\n"],
+            {"CLINE_SESSION_BACKEND_MODE": "local"},  # or it would leave a daemon behind
+            {
+                ".cline/data/settings/providers.json": json.dumps(providers),
+                ".cline/data/settings/global-settings.json": json.dumps(settings),
+            },
+        )
