@@ -12,6 +12,7 @@ _PROVIDERS: Final[Mapping[ProtocolName, str]] = {
     "messages": "anthropic",
     "responses": "openai-native",
 }
+_LONGEST: Final = 90_000  # bytes of an argument; Linux takes some more
 
 
 class Cline(CommandAgent):
@@ -42,13 +43,19 @@ class Cline(CommandAgent):
             },
         }
         settings = {"telemetryOptOut": True, "autoUpdateEnabled": False, "toolAutoApprove": True}
+        files = {
+            ".cline/data/settings/providers.json": json.dumps(providers),
+            ".cline/data/settings/global-settings.json": json.dumps(settings),
+        }
+        prompt = job.prompt  # it reads none from standard input
+        if len(prompt.encode()) > _LONGEST:
+            files["task.txt"] = prompt
+            prompt = "Read all of ~/task.txt, and do what it says."
+        elif len(prompt.split()) < 2:
+            prompt = f"{prompt} ."  # a single word is taken for a command
         arguments = ["--json", "--auto-approve", "true", "--provider", provider]
         return Launch(
-            # A line break, or a prompt of one word could be taken for a command.
-            [*arguments, "--model", job.model, "--", f"{job.prompt}\n"],
+            [*arguments, "--model", job.model, "--", prompt],
             {"CLINE_SESSION_BACKEND_MODE": "local"},  # or it would leave a daemon behind
-            {
-                ".cline/data/settings/providers.json": json.dumps(providers),
-                ".cline/data/settings/global-settings.json": json.dumps(settings),
-            },
+            files,
         )
