@@ -160,7 +160,11 @@ class CommandAgent(Agent):
 
     def _program(self) -> Program:
         if self._found is None:
-            found = find_program(self.program)
+            try:
+                found = find_program(self.program)
+            except ValueError as error:
+                hint = "Put the folder of the program itself before that of the shim on PATH."
+                raise self.error(str(error), hint) from None
             if found is None:
                 hint = f"Install it: {self.install}"
                 raise self.error(f"{self.program} is not installed", hint)

@@ -4,6 +4,7 @@ import asyncio
 import os
 import secrets
 import shlex
+import shutil
 import socket
 import tempfile
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -23,7 +24,6 @@ from ..trials.trial import Question
 from .command_agent import CommandAgent
 from .player import Player, Step
 from .port import WORKSPACE, Agent, SandboxKind, Send
-from .program import find_program
 from .trial import AgentTrials
 
 _NAME: Final = "doctor-probe"
@@ -92,7 +92,7 @@ class Outside:
 
 def is_installed(agent: Agent) -> bool:
     """Whether there is a program to try; an agent of our own is always there."""
-    return not isinstance(agent, CommandAgent) or find_program(agent.program) is not None
+    return not isinstance(agent, CommandAgent) or shutil.which(agent.program) is not None
 
 
 async def probes(agents: Iterable[Agent], kind: SandboxKind) -> dict[str, Probe]:

@@ -17,8 +17,15 @@ _SYSTEM: Final = ("/usr", "/bin", "/nix/store", "/gnu/store")  # is inside anywa
 _VERSION: Final = re.compile(r"\d+\.\d+(?:\.\d+)?(?:[-+.][0-9A-Za-z.-]+)?")
 _NODE: Final = re.compile(r"Node\.js v([\d.]+)")
 _SECONDS: Final = 60.0
-_ENV: Final = re.compile(rb"#!\s*\S*/env\s+(?:-S\s+)?(\S+)")
+_ENV: Final = re.compile(rb"#!\s*\S*/env\s+(?:-\S+\s+)*(?:\w+=\S*\s+)*(\S+)")
 _SHEBANG: Final = re.compile(rb"#!\s*(\S+)")
+_START: Final = 4000  # bytes of a script that are looked at
+# Small scripts that start another one beside them: those of pnpm, and of npm where links are not to
+# be had.
+_WRAPPED: Final = re.compile(rb'exec (?:node|"\$basedir/node")\s+"\$basedir/([^"]+)"')
+# Programs that look up which version to start: they would find nothing inside.
+_SHIMS: Final = ("volta-shim", "mise", "rtx", "asdf", "proto-shim")
+_SHIM_SCRIPT: Final = re.compile(rb"\b(asdf|mise|nodenv|pyenv|rbenv|fnm)\b[^\n]*\bexec\b")
 
 
 @dataclass(frozen=True)
@@ -41,9 +48,26 @@ class Program:
 
 
 def find_program(name: str) -> Program | None:
-    """The program of this name that a shell would start; None if there is none."""
+    """The program of this name that a shell would start; None if there is none.
+
+    ValueError if what a shell would start is of no use inside of a sandbox.
+    """
     found = shutil.which(name)
-    return _program(name, os.path.realpath(found)) if found else None
+    return _program(name, _unwrapped(found)) if found else None
+
+
+def _unwrapped(found: str) -> str:
+    """The program itself, behind links and scripts that only start it."""
+    real = os.path.realpath(found)
+    start = _start_of(real)
+    if wrapped := _WRAPPED.search(start):
+        beside = Path(real).parent / os.fsdecode(wrapped[1])
+        return os.path.realpath(beside) if beside.exists() else real
+    script = _SHIM_SCRIPT.search(start) if start.startswith(b"#!") else None
+    if script or Path(real).name in _SHIMS:
+        shim = script[1].decode() if script else Path(real).name.removesuffix("-shim")
+        raise ValueError(f"{found} is a shim of {shim}, which can't be followed into a sandbox")
+    return real
 
 
 def _program(name: str, real: str) -> Program:
@@ -61,6 +85,8 @@ def _program(name: str, real: str) -> Program:
         if not _is_system(binary):
             folders = [str(own / "bin")]
             mounts.append(Mount(binary, str(own / "bin" / Path(interpreter).name)))
+            if _SHEBANG.match(_start_of(real)) and not _ENV.match(_start_of(real)):
+                mounts.append(Mount(binary, interpreter))  # the kernel looks for it there
     return Program(real, path, tuple(mounts), tuple(folders))
 
 
@@ -70,18 +96,22 @@ def _is_system(path: str) -> bool:
 
 def _root_of(program: Path) -> Path:
     """What belongs to a program: all packages beside it, or just itself."""
-    above = [folder for folder in program.parents if folder.name == "node_modules"]
+    above = [folder for folder in program.parents if folder.name in ("node_modules", ".pnpm")]
     return above[-1] if above else program
 
 
 def _interpreter(program: str) -> str | None:
     """What a script is run by, as a shell would find it."""
-    with Path(program).open("rb") as file:
-        line = file.readline(200)
+    line = _start_of(program)
     if by_name := _ENV.match(line):
         return shutil.which(by_name[1].decode())
     by_path = _SHEBANG.match(line)
     return by_path[1].decode() if by_path else None
+
+
+def _start_of(program: str) -> bytes:
+    with Path(program).open("rb") as file:
+        return file.read(_START)
 
 
 @functools.cache
