@@ -27,6 +27,7 @@ _CLASSES: Final = {
     "kimi": ("clis.kimi", "KimiCode"),
     "cline": ("clis.cline", "Cline"),
     "droid": ("clis.droid", "Droid"),
+    "grok": ("clis.grok", "Grok"),
 }
 
 

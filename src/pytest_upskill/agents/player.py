@@ -21,6 +21,7 @@ _TOOLS: Final[dict[str, tuple[str, ...]]] = {
     "shell": (
         *("bash", "shell", "exec_command", "shell_command", "run_shell_command", "execute"),
         *("run_command", "run_commands", "execute_command", "run_terminal_cmd"),
+        *("run_terminal_command",),
     ),
     "read": ("read", "read_file", "view", "read_text_file", "read_files"),
     "write": ("write", "write_file", "create", "write_text_file", "create_file"),

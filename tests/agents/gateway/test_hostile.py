@@ -482,3 +482,28 @@ def test_calls_beside_the_conversation_have_an_end_too() -> None:
         assert opened.door.stop == "max_turns"
 
     at_a_door(test, question=replace(QUESTION, task=Task("cli", max_turns=1)))
+
+
+@pytest.mark.parametrize(
+    ("path", "choice"),
+    [
+        ("/v1/chat/completions", {"type": "function", "function": {"name": "title"}}),
+        ("/v1/responses", {"type": "function", "name": "title"}),
+        ("/v1/messages", {"type": "tool", "name": "title"}),
+    ],
+)
+def test_a_tool_that_must_be_called_begins_no_conversation(path: str, choice: Any) -> None:
+    """As Grok asks for the title of its session."""
+    tools = [{"name": "bash", "input_schema": {"type": "object"}}]
+    titled = {**GOOD, "input": "Title.", "tools": [{"name": "title"}], "tool_choice": choice}
+
+    async def test(opened: Opened) -> None:
+        assert (await raw(opened, request(opened, path, titled)))[0] == 200
+        body = {**GOOD, "input": "Go.", "tools": tools, "tool_choice": {"type": "auto"}}
+        assert (await raw(opened, request(opened, path, body)))[0] == 200
+        answer = opened.answer()
+        assert answer.activity
+        assert answer.activity.turns == 1
+        assert answer.text == "Done."
+
+    assert at_a_door(test, "generic").asked[0].body["tool_choice"] == choice

@@ -27,7 +27,7 @@ from .asking import question_of
 from .exchange import Exchange, Head, count
 from .http import Refusal
 from .protocols import PROTOCOLS, Asked, Protocol, Target
-from .protocols.protocol import Body
+from .protocols.protocol import Body, is_forced
 from .record import Kept, Record
 
 if TYPE_CHECKING:
@@ -168,6 +168,8 @@ class Door:
             body = _loaded(raw)
             try:
                 asked = protocol.asked(body)
+                if is_forced(body):
+                    asked = replace(asked, tools=())  # beside the conversation
                 if target.model:
                     asked = replace(asked, model=target.model, stream=target.stream)
                 self._check_body(protocol, body, asked)

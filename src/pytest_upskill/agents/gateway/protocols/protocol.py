@@ -230,6 +230,13 @@ def _addresses(block: Body) -> Iterator[str]:
             yield from (one for one in _addresses(value))
 
 
+def is_forced(body: Body) -> bool:
+    """Whether a request leaves its model no choice but to call one tool, such as for a title."""
+    choice = body.get("tool_choice")
+    named = (choice.get("name"), choice.get("function")) if isinstance(choice, dict) else ()
+    return any(named)
+
+
 def limit_of(body: Body, *names: str) -> int | None:
     found = (whole_number(body.get(name)) for name in names)
     return next((one for one in found if one is not None and one <= _MOST_OUTPUT), None)
