@@ -38,7 +38,7 @@ class GeminiCLI(CommandAgent):
     program = "gemini"
     install = "npm install -g @google/gemini-cli"
     protocols = ("gemini",)
-    memory = 900
+    memory = 400
 
     def launch(self, job: Job) -> Launch:
         asked = {"model": job.model, "generateContentConfig": {"maxOutputTokens": job.max_output}}

@@ -52,7 +52,7 @@ class Grok(CommandAgent):
     program = "grok"
     install = "npm install -g @xai-official/grok"
     protocols = ("chat", "responses", "messages")
-    memory = 300
+    memory = 200
 
     def launch(self, job: Job) -> Launch:
         config = _CONFIG.format(
