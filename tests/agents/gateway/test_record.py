@@ -273,6 +273,26 @@ def test_a_summary_of_opencode_comes_back_as_if_the_model_had_said_it() -> None:
     assert turns[-3:] == ["call: {}", "result: b", "assistant: Done."]
 
 
+def test_a_summary_of_qwen_code_keeps_the_last_call() -> None:
+    begun = [said_by("system", "You are Qwen Code."), said_by("user", "<system-reminder>\nGo.")]
+    wish = said_by("user", "First, reason in your <analysis> block.")
+    snapshot = f"<state_snapshot>{SUMMARY}</state_snapshot>"
+    again = [
+        *(begun[0], said_by("user", f"{snapshot}\n\nResume the prior task.")),
+        *(said_by("assistant", "Got it."), *ran("1", "a")[1:]),
+    ]
+    answer, turns = kept(
+        (chat(*begun), calls("1")),
+        (chat(*begun, *ran("1", "a"), wish, tools=False), says(f"<analysis/>{snapshot}")),
+        (chat(*again), calls("2")),
+        (chat(*again, *ran("2", "b")), says("Done.")),
+    )
+    assert answer.text == "Done."
+    assert answer.activity is not None
+    assert answer.activity.turns == 3
+    assert turns[2:] == ["call: {}", "result: a", "call: {}", "result: b", "assistant: Done."]
+
+
 @pytest.mark.parametrize("late", [True, False])
 def test_a_summary_of_copilot_is_made_while_the_conversation_goes_on(late: bool) -> None:
     begun = [said_by("system", "You are the GitHub Copilot CLI."), said_by("user", "Go.")]

@@ -26,7 +26,7 @@ _LITTLE: Final = 2_000
 # Characters of the first messages that tell conversations apart. The first may be of the agent's
 # own, such as the time; the last is what it is asked.
 _SHARED: Final = 500
-_IN_TAGS: Final = re.compile(r"<summary>(.*)</summary>", re.DOTALL)
+_IN_TAGS: Final = re.compile(r"<(summary|state_snapshot)>(.*)</\1>", re.DOTALL)
 _SAYS: Final = ("assistant", "thinking", "call")  # what a reply is repeated as
 
 
@@ -187,10 +187,11 @@ class Record:
         opening = [item.text for item in takewhile(_is_user, asked.items)] or [""]
         ends = opening[0][:_SHARED], opening[-1][-_SHARED:]  # what is asked comes last
         own = digest(*ends, "tools" if asked.tools else "")[:16]
+        summed_up = self._goes_on_from_summary(asked, self.main)  # Qwen Code keeps its last call
         for item in reversed(asked.items):
             if threads := self._calls.get(item.call):
                 return own if own in threads else threads[-1]
-        return self.main if self._goes_on_from_summary(asked, self.main) else own
+        return self.main if summed_up else own
 
     def _unique(self, thread: str, call: str) -> str:
         """The id of a call, unlike that of any other conversation."""
@@ -259,4 +260,4 @@ def _news(asked: Asked) -> list[Item]:
 def _summary(text: str) -> str:
     """The part of a reply that an agent would go on from: some have it think first."""
     found = _IN_TAGS.search(text)
-    return (found[1] if found else text).strip()
+    return (found[2] if found else text).strip()
