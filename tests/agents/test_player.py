@@ -25,3 +25,12 @@ def test_tools_that_read_several_files_get_one() -> None:
     question = Question("m", "", (("user", "Open the gate."),), 1000, 1, tools=(tool,))
     (call,) = Player([Step("read", "/a/b.md")])(question).calls
     assert json.loads(call.arguments) == {"files": [{"path": "/a/b.md"}]}
+
+
+def test_paths_are_absolute_where_a_tool_says_so() -> None:
+    """Qwen Code refuses others."""
+    form = {"file_path": {"type": "string", "description": "The absolute path to the file."}}
+    write = Tool("write_file", "", json.dumps({"properties": {**form, "content": {}}}))
+    question = Question("m", "", (("user", "Open the gate."),), 1000, 1, tools=(write,))
+    (call,) = Player([Step("write", "gate.txt", "open")])(question).calls
+    assert json.loads(call.arguments) == {"file_path": "/workspace/gate.txt", "content": "open"}

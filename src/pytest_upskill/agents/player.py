@@ -7,11 +7,13 @@ file. Agents name their tools differently, so each is found by its name and fill
 import json
 import re
 from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
 from typing import Any, Final, Literal, NamedTuple
 
 from ..trials.answer import Answer, Usage
 from ..trials.tools import Tool, ToolCall
 from ..trials.trial import Question
+from .port import WORKSPACE
 
 Kind = Literal["skill", "read", "shell", "write", "say"]
 
@@ -101,7 +103,8 @@ def _filled(tool: Tool, kind: str, what: str, text: str) -> dict[str, Any]:
         if kind == "shell" and low in _COMMAND:
             filled[name] = [what] if form.get("type") == "array" else what
         elif kind in ("read", "write") and low in _PATH:
-            filled[name] = what
+            wants_absolute = "absolute" in f"{name} {form.get('description')}".lower()
+            filled[name] = str(PurePosixPath(WORKSPACE, what)) if wants_absolute else what
         elif kind == "read" and low == "files":  # several at once, each of a form of its own
             filled[name] = [{"path": what}]
         elif kind == "write" and low in _CONTENT:
