@@ -256,6 +256,7 @@ def test_the_budget_of_the_run_holds() -> None:
         (b"print('no key'); raise SystemExit(0)", "asked its model nothing (exit 0: no key)"),
         (b"import os; os.kill(os.getpid(), 9)", "asked its model nothing (signal 9)"),
         (b"import nothing_like_it", "exit 1: ModuleNotFoundError"),
+        (BARE.replace(b"sys.argv[2]", b"'other'"), "404: Not Found; asked for model other)"),
     ],
 )
 def test_an_agent_that_breaks_is_an_error(script: bytes, reason: str) -> None:

@@ -148,7 +148,8 @@ class CommandAgent(Agent):
         assert ran  # or the door would know why not
         if last is None:
             how = "ended before its model answered" if door.asked else "asked its model nothing"
-            raise NoAnswerError(f"{self.name} {how} ({_told(ran)})")
+            refused = () if door.asked else recorder.activity.findings[:2]  # which may be why
+            raise NoAnswerError(f"{self.name} {how} ({'; '.join([_told(ran), *refused])})")
         if last.calls:
             how = "ended after a tool call, without an answer"
             raise NoAnswerError(f"{self.name} {how} ({_told(ran)})")
