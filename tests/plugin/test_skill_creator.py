@@ -96,7 +96,7 @@ def test_evals_run_with_their_files_and_are_shown_by_the_viewer(
     assert all(tokens > 0 for tokens in numbers["with_skill"]["tokens"])
     benchmark = read(iteration / "benchmark.json")
     assert benchmark["run_summary"]["delta"]["pass_rate"] == "+1.00"
-    assert benchmark["metadata"]["executor_model"].startswith("loop")
+    assert benchmark["metadata"]["executor_model"] == "loop 1 on models.py:agent"
     assert benchmark["metadata"]["runs_per_configuration"] == 2
 
     first, *_, last = runs = viewed(iteration)

@@ -358,6 +358,17 @@ def test_tags_of_others_become_marks_where_they_can(tmp_path: Path) -> None:
     assert load(tmp_path, one)[0].tags == ("build", "needs-gpu")
 
 
+def test_a_folder_stands_for_its_files(tmp_path: Path) -> None:
+    (tmp_path / "evals/files/app/src").mkdir(parents=True)
+    (tmp_path / "evals/files/app/src/a.py").write_text("a")
+    (tmp_path / "evals/files/app/b.png").write_bytes(b"\0")
+    for name in ("evals/files/app", "files/app/"):
+        (one,) = load(tmp_path, {**EVAL, "files": [name]})
+        assert one.files == ((f"{name.rstrip('/')}/src/a.py", "a"),)
+        assert [file.path for file in one.exact] == [f"{name.rstrip('/')}/b.png"]
+    assert "is the skill itself" in rejected(tmp_path, {**EVAL, "files": ["."]}).problem
+
+
 def test_files_may_be_objects(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("from a")
     files = [{"path": "a.txt", "purpose": "x"}, {"name": "b.txt", "content": "written"}]

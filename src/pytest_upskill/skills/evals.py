@@ -15,6 +15,7 @@ from .._util.json_forms import FormError, Location, Problem
 from .._util.texts import slug
 from .case_forms import CaseForm, ContextForm, DefaultsForm, is_good_id, is_good_tag
 from .folder import NotTextError, read_skill_file
+from .workspace import workspace_files
 
 TRIGGERS_ARE_NO_CASES: Final = (
     "a trigger set (queries that should or should not activate the skill), not cases; "
@@ -484,21 +485,31 @@ def _files(written: Any, place: Location, folder: Path, problems: list[Problem])
         try:
             if not name.strip():
                 raise ValueError('must be a path, or an object with a "path"')
-            files[name] = _read(folder, name) if text is None else text
+            files |= _read(folder, name) if text is None else {name: text}
         except ValueError as error:
             problems.append(((*place, number), str(error)))
     return files
 
 
-def _read(folder: Path, name: str) -> str | dict[str, str]:
-    """Paths are relative to the skill's folder, to evals/, or to the root of the repository."""
+def _read(folder: Path, name: str) -> dict[str, Any]:
+    """A file, or all files of a folder, by name.
+
+    Paths are relative to the skill's folder, to evals/, or to the root of the repository.
+    """
     inside = [f"/{name}".partition(f"/{step}/")[2] for step in (folder.name, "evals")]
     choices = [name, f"evals/{name}", inside[0] or name, f"evals/{inside[1] or name}"]
     found = next((choice for choice in choices if _exists(folder / choice)), name)
+    if (folder / found).is_dir():
+        names = [file.path for file in workspace_files(folder, found)]
+        return {f"{name.rstrip('/')}/{one}": _content(folder, f"{found}/{one}") for one in names}
+    return {name: _content(folder, found)}
+
+
+def _content(folder: Path, name: str) -> str | dict[str, str]:
     try:
-        return read_skill_file(folder, found)
+        return read_skill_file(folder, name)
     except NotTextError:  # for agents
-        return {"file": found}
+        return {"file": name}
 
 
 def _exists(path: Path) -> bool:

@@ -160,13 +160,13 @@ def _benchmark(
 ) -> dict[str, Any]:
     row = verdict.summary
     skill = next(skill for skill in results.skills if skill.name == row.skill)
+    agent = f"{row.agent} {row.agent_version}".rstrip()
+    model = row.model_id if row.agent == CHAT else f"{agent} on {row.model_id}"
     return {
         "metadata": {
             "skill_name": skill.name,
             "skill_path": skill.path,
-            "executor_model": f"{row.agent} on {row.model_id}"
-            if row.agent != CHAT
-            else row.model_id,
+            "executor_model": model,
             "analyzer_model": "pytest-upskill",
             "timestamp": results.started.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "evals_run": sorted({run["eval_id"] for run in runs}),

@@ -110,7 +110,7 @@ def _content(
     if data is not None:
         return without_keys(data.decode("latin-1")).encode("latin-1", "replace"), _ending(file)
     told = f"{_unbroken(file.path)}: {file.size:,} bytes, SHA-256 {file.digest}\n"
-    return f"This file was too large to be kept.\n\n{told}", ".txt"
+    return f"The content of this file was not kept.\n\n{told}", ".txt"
 
 
 def _ending(file: AnswerFile) -> str:
