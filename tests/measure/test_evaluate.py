@@ -8,11 +8,13 @@ import pytest
 
 from pytest_upskill.checks import load_checked_cases
 from pytest_upskill.measure.evaluate import evaluate_cases
+from pytest_upskill.measure.outfits import Outfits
 from pytest_upskill.models.prices import Price
 from pytest_upskill.settings import Score, Settings
 from pytest_upskill.skills.case import find_cases
 from pytest_upskill.skills.skill import load_skill
-from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
+from pytest_upskill.trials.activity import Activity
+from pytest_upskill.trials.answer import Answer, AnswerFile, NoAnswer, Reply, Usage
 from pytest_upskill.trials.subject import CHAT, Subject
 from pytest_upskill.trials.trial import Arm, Question
 from support.kit import case, write_skill
@@ -87,3 +89,39 @@ def test_the_form_of_the_cases_decides_what_is_scored(
     nobody = Settings(score=chosen)
     results = evaluate_cases(skill, cases, {}, nobody, lambda _: [], lambda _: None)
     assert [info.score for info in results.skills] == [score]
+
+
+def test_agents_get_tasks_and_a_plain_question_none_of_their_cases(tmp_path: Path) -> None:
+    left = {"id": "left", "input": "Write it.", "expected": {"files": {"a.md": {"exists": True}}}}
+    folder = write_skill(tmp_path / "gate", [case("How?", "gate up", id="how"), left])
+    skill = load_skill(folder / "SKILL.md")
+    asked = list[Question]()
+
+    def ask(questions: Sequence[Question]) -> list[Reply]:
+        asked.extend(questions)
+        files = (AnswerFile.of("a.md", b"text"),)
+        return [
+            Answer("gate up", Usage(1, 1, 0), files=files, activity=Activity(turns=1))
+            if question.task and question.task.tested
+            else Answer("no idea", Usage(1, 1, 0), activity=Activity(turns=1))
+            for question in questions
+        ]
+
+    outfits = Outfits(Settings, lambda _: "1")
+    results = evaluate_cases(
+        skill,
+        load_checked_cases(folder / "skill_meta.json").whole(),
+        {Subject(CHAT, "haiku"): "id", Subject("loop", "haiku"): "id"},
+        Settings(),
+        ask,
+        lambda _: Price(1, 1, 1),
+        outfit_of=outfits.of,
+    )
+    tests = [(test.case, test.model) for test in results.tests]
+    assert tests == [("how", "haiku"), ("how", "loop/haiku"), ("left", "loop/haiku")]
+    assert {question.model for question in asked} == {"haiku"}
+    assert sum(question.task is not None for question in asked) == 4
+    passed = {(one.case, one.model) for one in results.records if one.outcome == "passed"}
+    assert passed == {("how", "loop/haiku"), ("left", "loop/haiku")}
+    assert all(record.cost for record in results.records)
+    assert results.model_ids == {"haiku": "id", "loop/haiku": "id"}

@@ -53,7 +53,7 @@ def add_shared_arguments(
         action="append",
         default=[],
         metavar="NAME",
-        help="who carries out the cases: chat or loop (repeatable; default: chat)",
+        help="who carries out the cases: chat, loop, claude, … (repeatable; default: chat)",
     )
     parser.add_argument("-t", "--tests", metavar="FILE", help="take the cases from another file")
     parser.add_argument("--no-baseline", action="store_true", help="ask only with the skill")
