@@ -114,15 +114,16 @@ def test_a_file_of_cases_for_agents_alone_is_one_error(
 
 
 def test_agents_with_as_much_to_do_share_a_line(pytester: pytest.Pytester) -> None:
-    write_skill(pytester.path / "skills/gate", [case("open", "yes", id="one")])
-    models = ("--model", "scripted:answers.json")
+    judged = {"id": "two", "input": "open", "expected": {"judge": ["It is open"]}}
+    write_skill(pytester.path / "skills/gate", [case("open", "yes", id="one"), judged])
+    models = ("--model", "scripted:answers.json", "--skill-judge", "scripted:answers.json")
     (pytester.path / "answers.json").write_text('[{"answer": "yes"}]')
     agents = ("--skill-agent", "loop", "--skill-agent", "claude", "--skill-agent", "chat")
     result = pytester.runpytest("--skill", "skills", *agents, *models, "--collect-only")
     result.stdout.fnmatch_lines(
         [
-            "upskill: a run would make up to 2 calls: 1 test × 2 arms × 1 run",
-            "upskill: a run would make up to 2 trials each by loop, claude, each of up to 30 "
-            "turns: 1 test × 2 arms × 1 run",
+            "upskill: a run would make up to 6 calls: 2 tests × 2 arms × 1 run, and 2 by the judge",
+            "upskill: a run would make up to 4 trials each by loop, claude, each of up to 30 "
+            "turns: 2 tests × 2 arms × 1 run, and 2 calls by the judge for each",
         ]
     )

@@ -111,6 +111,8 @@ def collected_lines(plan: Plan, *, asks: bool) -> list[str]:
     lines = [", and ".join(parts)] if parts else []
     made = "" if asks else "a run would make "
     for line, agents in by_size.items():
+        if len(agents) > 1:
+            line = line.replace("by the judge", "by the judge for each")
         each = "each by" if len(agents) > 1 else "by"
         lines.append(line.replace(_BY, f"{each} {', '.join(agents)}"))
     return [f"upskill: {made}{line}" for line in lines]
