@@ -22,6 +22,9 @@ class Goose(CommandAgent):
     memory = 150
     bundled = ("goose-doc-guide",)
 
+    def how_to_install(self, version: str) -> str:  # noqa: ARG002
+        return ""  # its packages have numbers of their own
+
     def launch(self, job: Job) -> Launch:
         provider, path = _PROVIDERS[job.protocol]
         env = {
