@@ -13,6 +13,7 @@ from pytest_upskill.models.prices import FREE, Price
 from pytest_upskill.settings import Settings
 from pytest_upskill.teach import generate_skill
 from pytest_upskill.trials.answer import Answer
+from pytest_upskill.trials.subject import Subject
 from pytest_upskill.trials.trial import Question
 from support.kit import case, write_script, write_skill
 
@@ -169,9 +170,10 @@ def test_an_agent_needs_a_model_that_calls_tools(tmp_path: Path) -> None:
     own = f"local:{tmp_path / 'big.gguf'}"
     for name in ("haiku", own, "local"):
         models.add(ModelName(name))
-    models.require_tools(["haiku", own])
-    with pytest.raises(SettingsError, match=r"^models local: this model takes no tools"):
-        models.require_tools(["haiku", "local"])
+    models.require_tools([Subject("loop", "haiku"), Subject("loop", own), Subject("chat", "local")])
+    with pytest.raises(SettingsError, match=r"^models local: this model takes no tools") as caught:
+        models.require_tools([Subject("loop", "haiku"), Subject("codex", "local")])
+    assert "Fitting models: openai:ID" in caught.value.hint
 
 
 def test_the_engine_asks_stores_and_replays(

@@ -53,7 +53,7 @@ def _about(agent: Agent, specs: Sequence[ModelSpec], providers: Providers) -> tu
     return problem, fitting_models(agent, providers)
 
 
-def fitting_models(agent: Agent, providers: Providers = PROVIDERS) -> Text:
+def fitting_models(agent: Agent, providers: Providers = PROVIDERS) -> tuple[str, ...]:
     """The names of models that an agent can ask, as a hint."""
     found = list[str]()
     for name, provider in providers.items():
@@ -66,7 +66,7 @@ def fitting_models(agent: Agent, providers: Providers = PROVIDERS) -> Text:
     generic = providers["generic"]
     any_name = generic.protocols(ModelSpec(generic.example, generic, ""))
     if set(any_name).isdisjoint(agent.protocols):
-        return hint
+        return (hint,)
     return (f"{hint}, any name at ", Setting("base_url"))
 
 

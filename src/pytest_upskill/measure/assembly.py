@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from .._util.keys import know, password_of
+from ..agents.fitting import fitting_models
 from ..agents.names import Roster
 from ..engine.agent_jobs import Trials
 from ..engine.budget import Budget
@@ -19,6 +20,7 @@ from ..models.names import PROVIDERS, Providers, resolve
 from ..models.port import Download, ModelName, NamedBy, Progress, price_of
 from ..models.prices import Price
 from ..settings import Settings
+from ..trials.subject import CHAT, Subject
 
 DEFAULT_MODEL: Final = "local"
 
@@ -91,11 +93,12 @@ class Assembly:
         for spec in self.specs.values():
             spec.provider.require(spec, os.environ, download)
 
-    def require_tools(self, names: Iterable[str]) -> None:
+    def require_tools(self, subjects: Iterable[Subject]) -> None:
         """Raise SettingsError if a model that an agent is to use takes no tools."""
-        for spec in (self.specs[name] for name in names):
-            if not spec.provider.takes_tools(spec):
-                hint = "An agent needs a model that calls tools: name another one, such as haiku."
+        for agent, spec in ((one.agent, self.specs[one.model]) for one in subjects):
+            if agent != CHAT and not spec.provider.takes_tools(spec):
+                fitting = fitting_models(self.roster.agent(agent), self._providers)
+                hint = ("An agent needs a model that calls tools. ", *fitting)
                 raise spec.error("this model takes no tools", hint)
 
     def require_prices(self, max_cost: float | None) -> None:

@@ -203,11 +203,10 @@ class UpskillRun:
     def _require_models(self) -> None:
         artifacts.require_outputs(self.settings)
         if self.settings.replay_file is None:  # a replay asks nobody, and needs no key
-            with_agents = [one.model for one in self.subjects.values() if one.agent != CHAT]
-            self._models.require_tools(with_agents)
+            self._models.require_tools(self.subjects.values())
             self._models.require(display.download_bar(self._config))
             self._models.roster.find_out(self._agents)
-            if with_agents:
+            if self._agents:
                 self._sandbox = prepare(self._selected.sources, self.settings, self._tell)
         self._models.require_prices(self.settings.max_cost)
         self._required = True

@@ -51,7 +51,7 @@ class TeachModels:
         self.author = self._add("author", wanted.author, wanted) or self.teacher
         self.adversary = self._add("adversary", wanted.adversary, wanted)
         self.judge = self._add("judge", wanted.judge, wanted)
-        self._models.require_tools(one.model for one in self.students if one.agent != CHAT)
+        self._models.require_tools(self.students)
         self._models.require(announced(tell))
         self._models.require_prices(wanted.max_cost)
         self.settings = Settings(
