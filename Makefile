@@ -62,8 +62,7 @@ programs:
 
 tests: $(VENV)/.dev programs
 	$(BIN)/python -m coverage erase
-	$(BIN)/python -m coverage run -m pytest -n 3 --dist loadgroup \
-	  --ignore tests/real_agents/test_behaviours.py
+	$(BIN)/python -m coverage run -m pytest -n 3 --dist loadgroup --ignore tests/real_agents
 	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report
 
