@@ -43,12 +43,13 @@ class Copilot(CommandAgent):
             "COPILOT_PROVIDER_MAX_PROMPT_TOKENS": str(CONTEXT),
             "COPILOT_PROVIDER_MAX_OUTPUT_TOKENS": str(most),
             "COPILOT_MODEL": job.model,
-            "COPILOT_OFFLINE": "true",
+            "COPILOT_ALLOW_ALL": "true",  # also trusts the workspace; older versions have no option
+            "COPILOT_OFFLINE": "true",  # no login, telemetry or remote control either
             "COPILOT_AUTO_UPDATE": "false",
         }
         arguments = [
-            *("--output-format", "json", "--allow-all", "--no-ask-user", "--disable-builtin-mcps"),
-            *("--disable-client-telemetry", "--no-remote", "--no-remote-export", "--trust-folder"),
+            *("--output-format", "json", "--allow-all-tools", "--allow-all-paths"),
+            *("--no-ask-user", "--disable-builtin-mcps"),
         ]
         settings = {"disabledSkills": _BUNDLED, "memory": False, "autoUpdate": False}
         files = {".copilot/settings.json": json.dumps(settings)}
