@@ -114,6 +114,8 @@ def test_a_prompt_is_no_option_and_may_be_long(agent: CommandAgent, protocol: st
 @each
 def test_its_page_tells_how_to_use_it(agent: CommandAgent) -> None:
     page = (DOCS / f"agents/{agent.name}.md").read_text()
+    assert f"| `{agent.name}` |" in (DOCS / "agents.md").read_text()
+    assert f"](agents/{agent.name}.md)" in (DOCS / "agents.md").read_text()
     assert agent.skills_folder.replace(HOME, "~") in page
     commands = re.findall(r"^\$ (.+)$", page, re.M)
     assert agent.install in commands
