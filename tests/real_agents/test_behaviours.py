@@ -80,7 +80,7 @@ def task(row: Row, skill: Path) -> Came:
 def listed(row: Row, skill: Path) -> Came:
     """Is told of the skill, and answers without it."""
     done = tried(row.agent, row.protocol, plays(SAY), skill=skill)
-    said = next((json.dumps(one.body) for one in done.asked if one.tools), "")
+    said = "\n".join(json.dumps(one.body) for one in done.asked)
     activity = done.answer.activity if done.answer else None
     cell = "name only" if SKILL in said else "no"
     if activity is None:
