@@ -74,3 +74,9 @@ def test_whatever_it_says_is_one_short_line() -> None:
         words = last_words(output)
         assert len(words) <= 250
         assert words.isprintable()
+
+
+@pytest.mark.parametrize("line", ["a-" * 10_000, "1" * 19_999 + "a", "1." * 10_000, "A1" * 10_000])
+def test_no_line_keeps_it_busy(line: str) -> None:
+    """The engine's loop waits for it: one such line once took half a minute."""
+    assert len(last_words("\n".join([line] * 50).encode())) <= 250

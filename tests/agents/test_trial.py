@@ -1,6 +1,7 @@
 """A trial from its question to its answer, in a sandbox in memory."""
 
 import asyncio
+import gc
 from pathlib import Path
 
 import pytest
@@ -284,6 +285,33 @@ def test_a_sandbox_is_closed_even_if_its_trial_is_cancelled_twice() -> None:
         return kind.closed
 
     assert asyncio.run(run()) == 1
+
+
+def test_what_an_agent_raises_when_a_run_is_stopped_is_told_nobody() -> None:
+    async def raises_at_its_end(_sandbox: Sandbox, _call: Call, _recorder: Recorder) -> Answer:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            raise NoAnswerError("it asked nothing") from None
+        raise AssertionError
+
+    async def run() -> list[object]:
+        told = list[object]()
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+        kind = MemoryKind()
+        trials = AgentTrials(lambda _: FakeAgent(raises_at_its_end), lambda: kind, 20, spec_of)
+        trial = asyncio.create_task(trials.run(trial_question("a"), ScriptedCall(DONE)))
+        while not kind.opened:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)
+        trial.cancel()
+        await asyncio.gather(trial, return_exceptions=True)
+        await trials.close()
+        del trial
+        gc.collect()
+        return told
+
+    assert asyncio.run(run()) == []
 
 
 @needs_bwrap

@@ -79,6 +79,14 @@ def test_an_agent_that_nobody_knows_is_a_usage_error(capsys: pytest.CaptureFixtu
     assert '--agent claud: no such agent (did you mean "claude"?)' in capsys.readouterr().err
 
 
+def test_a_version_that_was_asked_for_must_be_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{fake_cli(tmp_path)}:{os.defpath}")
+    assert main(["doctor", "--agent", "claude@0.0.1"]) == 2
+    assert f"--agent claude@0.0.1: claude {VERSION} is installed" in capsys.readouterr().err
+
+
 @needs_bwrap
 def test_doctor_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--json"]) == 0

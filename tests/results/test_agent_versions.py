@@ -72,7 +72,8 @@ def test_accepted_results_of_another_version_are_told_once() -> None:
 def test_the_file_of_accepted_results_keeps_them_beside_the_id(tmp_path: Path) -> None:
     one = ModelResults("claude-haiku-5-5", "2026-01-02", "aaaabbbbcccc", {"a": RESULT}, "2.1.325")
     other = replace(one, model_id="weights (claude 9.9)", agent_version="")
-    known = {"claude/haiku": one, "mine": other}
+    odd = replace(one, agent_version="1.0 (beta)")  # agents of a conftest.py say what they like
+    known = {"acme/haiku": odd, "claude/haiku": one, "mine": other}
     write_results(tmp_path, known)
     text = (tmp_path / RESULTS_NAME).read_text()
     assert '"model_id": "claude-haiku-5-5 (claude 2.1.325)"' in text

@@ -120,12 +120,11 @@ class CommandAgent(Agent):
 
     async def _start(self, sandbox: Sandbox, launch: Launch) -> Ran:
         program = self._program()
-        env = dict(launch.env)
         arguments = [sandbox.path(program.path), *launch.arguments]
         if program.folders:  # before those of the system
             path = ":".join(map(sandbox.path, program.folders))
-            arguments = ["/bin/sh", "-c", f'PATH="{path}:$PATH" exec "$@"', "sh", *arguments]
-        return await sandbox.run(arguments, timeout=_NO_END, env=env, stdin=launch.stdin)
+            arguments = ["/bin/sh", "-c", 'PATH="$0:$PATH" exec "$@"', path, *arguments]
+        return await sandbox.run(arguments, timeout=_NO_END, env=launch.env, stdin=launch.stdin)
 
     async def _ran(self, sandbox: Sandbox, launch: Launch, door: Door) -> Ran | None:
         """How it ended; None if it went on and on though there was no more to ask."""

@@ -14,6 +14,7 @@ from .._util.texts import one_line
 _LINES: Final = 60  # from the end, that are looked at
 _LONGEST_LINE: Final = 20_000
 _LONGEST: Final = 250
+_SEARCHED: Final = 2_000  # characters of what a line says: patterns take long on hostile ones
 _DEEPEST: Final = 6  # levels of an event
 _CODES: Final = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_=>()].?)"
@@ -37,7 +38,7 @@ _CHANGING: Final = (  # what differs from trial to trial
     (re.compile(r"\b(127\.0\.0\.1|localhost):\d+"), r"\1"),
     (re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.I), "…"),
     (re.compile(r"\d{4}-\d\d-\d\d[T_ ]\d\d[:-]\d\d[\d:.,-]*Z?"), "…"),
-    (re.compile(r"\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{16,}\b"), "…"),
+    (re.compile(r"(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{16,}\b"), "…"),
     (re.compile(r"(?<![\w.])\d{5,}(?![\w.]*\w)"), "…"),
 )
 
@@ -59,7 +60,7 @@ def _told(line: str) -> str:
         line = next(_in_event(line), "")
     elif _TRACE.match(line):
         return ""
-    line = without_keys(line.strip())
+    line = without_keys(line.strip())[:_SEARCHED]
     for pattern, instead in _CHANGING:
         line = pattern.sub(instead, line)
     return one_line(line, _LONGEST)

@@ -242,6 +242,8 @@ async def _within(clock: _Clock, running: Coroutine[None, None, Answer]) -> Answ
     if the agent knows that its model is why it took so long.
     """
     task = asyncio.get_running_loop().create_task(running)
+    # Of a run that is stopped nobody asks what an agent raised, and asyncio would print it.
+    task.add_done_callback(lambda task: task.cancelled() or task.exception())
     try:
         while not task.done():
             left = clock.limit - clock.seconds

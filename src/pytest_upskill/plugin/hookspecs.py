@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from pytest_upskill import Arm, Case, CheckFunction, ModelSource, RunResults
-    from pytest_upskill.agents.port import Agent
+    from pytest_upskill import Agent, Arm, Case, CheckFunction, ModelSource, RunResults
 
 
 @pytest.hookspec

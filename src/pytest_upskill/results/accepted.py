@@ -1,7 +1,6 @@
 """Accepted results: skill_results.json beside SKILL.md, and what of it a run expects."""
 
 import json
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -27,8 +26,6 @@ RESULTS_NAME: Final = "skill_results.json"
 PYTHON_MARK: Final = "::"  # in the names of Python tests, which no file of cases lists
 _DEEPEST: Final = 20  # that checks are looked for
 DIGITS: Final = 12  # of a digest, enough to see a change
-# An agent's version stands behind the model's id: earlier releases take no new keys.
-_WITH_VERSION: Final = re.compile(r"(?P<id>.*) \((?P<agent>\S+) (?P<version>[^()]+)\)")
 _HINT: Final = ("Restore it, or delete it and run pytest with ", Setting("accept"), ".")
 
 
@@ -121,11 +118,19 @@ def read_results(folder: Path) -> Results:
     return found
 
 
+def _before_version(name: str) -> str:
+    """What stands between a model's id and its agent's version.
+
+    They share a key, as earlier releases take no new ones.
+    """
+    return f" ({name.partition('/')[0]} "
+
+
 def _without_version(name: str, model_id: str) -> tuple[str, str]:
     """The id of a model, and the version of the agent that follows it."""
-    found = _WITH_VERSION.fullmatch(model_id)
-    if found and name.startswith(f"{found['agent']}/"):
-        return found["id"], found["version"]
+    plain_id, found, version = model_id.partition(_before_version(name))
+    if "/" in name and found and version.endswith(")"):
+        return plain_id, version[:-1]
     return model_id, ""
 
 
@@ -173,7 +178,7 @@ def results_text(results: Results) -> str:
 def _model_text(name: str, model: ModelResults) -> str:
     about = {key: getattr(model, key) for key in ("model_id", "date", "skill_digest")}
     if model.agent_version:
-        about["model_id"] += f" ({name.partition('/')[0]} {model.agent_version})"
+        about["model_id"] += f"{_before_version(name)}{model.agent_version})"
     lines = [f"   {_json(key)}: {_json(value)}," for key, value in about.items()]
     cases = [
         f"    {_json(case)}: {_json(asdict(model.cases[case]))}" for case in sorted(model.cases)

@@ -80,6 +80,7 @@ class Exchange:
         self.broken = False  # whether a reply ended before its end, without a word
         self.parts: asyncio.Queue[Part] = asyncio.Queue()
         self.refusal: tuple[Head, bytes] | None = None  # of the last attempt
+        self.left = False  # whether the agent hung up
         self._session = session
         self._protocol = protocol
         self._body = body
@@ -88,7 +89,6 @@ class Exchange:
         self._unchanged = unchanged
         self._passed = False  # whether the agent got any of a reply
         self._told = False  # whether the stream itself says what is wrong
-        self.left = False  # whether the agent hung up
         self._sending: asyncio.Task[Answer] | None = None
 
     @property

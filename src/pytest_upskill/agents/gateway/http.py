@@ -22,10 +22,6 @@ class Refusal(Exception):
         self.finding = finding
 
 
-def path_of(target: str) -> str:
-    return target.partition("?")[0]
-
-
 def tokens_in(headers: Mapping[str, str], query: Mapping[str, str]) -> Iterator[bytes]:
     """What a client sends to be let in, wherever its protocol has it."""
     for name in ("x-api-key", "x-goog-api-key", "authorization"):

@@ -133,9 +133,11 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
 
 
 def _agents(names: list[str]) -> list[Agent]:
-    """The agents of these names, or all; SettingsError if there is none of a name."""
+    """The agents of these names, or all; SettingsError if there is none of a name or version."""
     roster = Roster()
     wanted = dict.fromkeys(map(roster.named, names)) or roster.names
+    for name in (name for name in names if "@" in name):
+        roster.version(roster.named(name))  # SettingsError if it is another one
     return [roster.agent(name) for name in wanted if name != CHAT]
 
 
