@@ -197,6 +197,8 @@ def check_pytest(shell: Shell, project: Path, args: list[str]) -> None:
     if "--skill-replay" in args:
         recorded = ["--skill-record" if arg == "--skill-replay" else arg for arg in args]
         check_pytest(shell, project, recorded)
+    if "--skill-agent claude" in " ".join(args):  # tests/real_agents has it carried out
+        args = [*args, "--collect-only"]
     if "local" in args:
         args = [*args[: args.index("--skill-max-output")], "--skill-max-output", "8", "-k", "owner"]
     shown = run_with_servers(shell, project, ["pytest", *args, "-p", "no:cacheprovider"])
