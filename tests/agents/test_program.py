@@ -1,12 +1,14 @@
 """Programs of the host, as they are installed in many ways, and what of them is needed inside."""
 
 import os
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from pytest_upskill.agents.port import Mount
-from pytest_upskill.agents.program import find_program
+from pytest_upskill.agents.program import find_program, version_of
 
 
 def made(file: Path, text: str = "#!/usr/bin/env node\n") -> Path:
@@ -92,3 +94,41 @@ def test_a_program_of_the_system_needs_no_mount() -> None:
     assert found
     assert found.mounts == ()
     assert find_program("no-such-agent") is None
+
+
+@pytest.fixture
+def pipe(tmp_path: Path) -> Iterator[int]:
+    """The end of ``tmp_path/pipe`` that is read from."""
+    os.mkfifo(tmp_path / "pipe")
+    end = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    yield end
+    os.close(end)
+
+
+def test_the_version_of_a_program_that_leaves_a_process_behind(tmp_path: Path, pipe: int) -> None:
+    leaves = f"#!/bin/sh\n(echo >&3; exec sleep 1000) 3>{tmp_path}/pipe &\n"
+    program = made(tmp_path / "agent", f"{leaves}echo 1.2.3\n")
+    assert version_of(str(program)) == "1.2.3"
+    assert_closed(pipe)
+
+
+def test_a_program_that_never_ends_leaves_nothing(
+    tmp_path: Path, pipe: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pytest_upskill.agents.program._SECONDS", 1.0)
+    script = f"#!/bin/sh\nexec 3>{tmp_path}/pipe\necho >&3\nyes 1.2.3 | cat\n"
+    program = made(tmp_path / "agent", script)
+    with pytest.raises(ValueError, match="it did not end in 1 seconds"):
+        version_of(str(program))
+    assert_closed(pipe)
+
+
+def assert_closed(pipe: int) -> None:
+    """Nobody has the other end any more; the kernel may take a moment."""
+    for _ in range(500):
+        try:
+            if not os.read(pipe, 1000):
+                return
+        except BlockingIOError:
+            time.sleep(0.01)
+    pytest.fail("a process was left behind")

@@ -4,8 +4,12 @@ import functools
 import os
 import re
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
+import threading
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -17,6 +21,8 @@ _SYSTEM: Final = ("/usr", "/bin", "/nix/store", "/gnu/store")  # is inside anywa
 _VERSION: Final = re.compile(r"\d+\.\d+(?:\.\d+)?(?:[-+.][0-9A-Za-z.-]+)?")
 _NODE: Final = re.compile(r"Node\.js v([\d.]+)")
 _SECONDS: Final = 60.0
+_REST: Final = 1.0  # seconds for the rest of what a program said, after its end
+_MOST_SAID: Final = 100_000  # bytes
 _ENV: Final = re.compile(rb"#!\s*\S*/env\s+(?:-\S+\s+)*(?:\w+=\S*\s+)*(\S+)")
 _SHEBANG: Final = re.compile(rb"#!\s*(\S+)")
 _START: Final = 4000  # bytes of a script that are looked at
@@ -125,24 +131,59 @@ def version_of(program: str, cache: str = "") -> str:
         env = {"PATH": os.environ.get("PATH", ""), "HOME": home, "LANG": "C.UTF-8"}
         if cache:
             env["XDG_CACHE_HOME"] = cache
-        try:
-            ran = subprocess.run(
-                [program, "--version"],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                timeout=_SECONDS,
-                env=env,
-                cwd=home,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise ValueError(one_line(str(error), 200)) from None
-    said = ran.stdout.decode("utf-8", "replace").strip()
+        code, said = _asked(program, env, home)
     found = _VERSION.search(said)
-    if ran.returncode or not found:
-        raise ValueError(_complaint(said) if said else f"exit {ran.returncode}")
+    if code or not found:
+        raise ValueError(_complaint(said) if said else f"exit {code}")
     return found[0]
+
+
+def _asked(program: str, env: dict[str, str], home: str) -> tuple[int, str]:
+    """How a program ended that was asked for its version, and what it said at first.
+
+    Whatever it left in the background, such as a search for updates, ends with it.
+    """
+    try:
+        process = subprocess.Popen(
+            [program, "--version"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=env,
+            cwd=home,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ValueError(one_line(str(error), 200)) from None
+    said = bytearray()
+    reader = threading.Thread(target=_read, args=(process, said), daemon=True)
+    reader.start()
+    try:
+        code = process.wait(_SECONDS)
+        reader.join(_REST)  # what is in the background may hold the pipe
+    except subprocess.TimeoutExpired:
+        raise ValueError(f"it did not end in {_SECONDS:.0f} seconds") from None
+    finally:
+        _end(process)
+    return code, bytes(said).decode("utf-8", "replace").strip()
+
+
+def _read(process: "subprocess.Popen[bytes]", said: bytearray) -> None:
+    """Read to the end, or a program that says more than is kept would wait for us."""
+    assert process.stdout
+    with process.stdout as pipe:
+        while part := os.read(pipe.fileno(), 2**16):
+            said += part[: _MOST_SAID - len(said)]
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End a program and what it started."""
+    if sys.platform == "win32":
+        process.kill()
+    else:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _complaint(said: str) -> str:
