@@ -176,6 +176,20 @@ def test_an_agent_needs_a_model_that_calls_tools(tmp_path: Path) -> None:
     assert "Fitting models: openai:ID" in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    ("agent", "hint"), [("chat", "or try without a key: "), ("claude", "or name another model")]
+)
+def test_an_agent_is_not_sent_to_the_embedded_model_for_want_of_a_key(
+    agent: str, hint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
+    models = Assembly()
+    models.add(ModelName("haiku"))
+    with pytest.raises(SettingsError, match=f"Set ANTHROPIC_API_KEY, {hint}"):
+        models.require(no_download, [Subject(agent, "haiku")])
+
+
 def test_the_engine_asks_stores_and_replays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

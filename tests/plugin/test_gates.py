@@ -112,6 +112,20 @@ def test_a_model_without_any_case_fails_a_gate(pytester: pytest.Pytester, model:
     assert result.outlines[-1] == f"upskill: gate: scripted:other.json: {why}"
 
 
+def test_a_model_whose_cases_all_passed_is_not_said_to_have_none_by_lf(
+    pytester: pytest.Pytester,
+) -> None:
+    write_skill(pytester.path / "skills/gate", [case("How?", "gate up", id="one")])
+    good = write_script(pytester.path / "good.json")
+    bad = write_script(pytester.path / "bad.json", knows="No idea.")
+    args = ["--skill", "skills", "--model", good, "--model", bad]
+    assert pytester.runpytest_inprocess(*args).ret == pytest.ExitCode.TESTS_FAILED
+    result = pytester.runpytest_inprocess(*args, "--lf")
+    assert result.parseoutcomes()["failed"] == 1
+    assert "passed" not in result.parseoutcomes()
+    result.stdout.no_fnmatch_line("*No verdict*")
+
+
 def test_a_gate_of_the_command_line_needs_evidence_one_of_the_ini_file_only_of_skills(
     pytester: pytest.Pytester, model: str
 ) -> None:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Final
@@ -88,10 +89,12 @@ class Assembly:
     def price_of(self, name: str) -> Price | None:
         return price_of(self.specs[name], self._prices)
 
-    def require(self, download: Download) -> None:
+    def require(self, download: Download, subjects: Iterable[Subject] = ()) -> None:
         """Raise SettingsError before the first call if a key, a package or a file is missing."""
-        for spec in self.specs.values():
-            spec.provider.require(spec, os.environ, download)
+        by_agents = {one.model for one in subjects if one.agent != CHAT}
+        for name, spec in self.specs.items():
+            by = replace(spec.by, agent=name in by_agents)
+            spec.provider.require(replace(spec, by=by), os.environ, download)
 
     def require_tools(self, subjects: Iterable[Subject]) -> None:
         """Raise SettingsError if a model that an agent is to use takes no tools."""

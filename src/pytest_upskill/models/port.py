@@ -58,6 +58,7 @@ class NamedBy:
     setting: str = "models"
     url_setting: str = "base_url"
     origin: str = ""  # the file and key that the name was read from, if it was no option
+    agent: bool = False  # whether an agent asks it
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ class Provider(ABC):
             variable, unused = self.key_envs[0], unused_logins(self.name, env)
             state = "is empty" if variable in env else "is not set"
             hint: Text = f"Set {variable}, or name another model.{' ' * bool(unused)}{unused}"
-            if spec.by.setting in _TESTED:
+            if spec.by.setting in _TESTED and not spec.by.agent:  # local takes no tools
                 hint = (f"Set {variable}, or try without a key: ", Setting(spec.by.setting))
                 hint += (f" local. {unused}" if unused else " local",)
             raise spec.error(f"{variable} {state}", hint)

@@ -120,7 +120,7 @@ class SkillFile(pytest.File):
     cases: tuple[Case, ...] = ()
     siblings: tuple[str, ...] = ()  # ids of all cases in the skill's own file
     runnable: dict[str, int]  # by label: the number of its cases that are not skipped
-    collected = False  # --lf passes by files without failures
+    collected: int | None = None  # how many tests it has; None if --lf passed it by
     unfit: str | None = None  # why no case can be asked
     for_agents: Collection[str] = ()  # cases that are not for chat, if there are others
 
@@ -138,13 +138,14 @@ class SkillFile(pytest.File):
         return self.session.gethookproxy(folder) if folder else self.session.ihook
 
     def collect(self) -> Iterator[pytest.Item]:
-        self.collected = True
         if self.source.conftests:
             self.run.load_conftests(self.source.conftests)
         try:
-            yield from self._items()
+            items = self._items()
         except InputError as error:
-            yield Unrunnable.make(self, message_of(error, self.config))
+            items = [Unrunnable.make(self, message_of(error, self.config))]
+        self.collected = len(items)
+        yield from items
 
     def _items(self) -> list[pytest.Item]:
         skill = load_for_run(self.source.skill_file, self.run.settings)

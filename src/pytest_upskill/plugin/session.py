@@ -3,6 +3,7 @@
 import linecache
 import os
 import warnings
+from collections import Counter
 from collections.abc import Collection, Generator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -204,7 +205,7 @@ class UpskillRun:
         artifacts.require_outputs(self.settings)
         if self.settings.replay_file is None:  # a replay asks nobody, and needs no key
             self._models.require_tools(self.subjects.values())
-            self._models.require(display.download_bar(self._config))
+            self._models.require(display.download_bar(self._config), self.subjects.values())
             self._models.roster.find_out(self._agents)
             if self._agents:
                 self._sandbox = prepare(self._selected.sources, self.settings, self._tell)
@@ -311,8 +312,11 @@ class UpskillRun:
     ) -> dict[str, str]:
         """Skills and models that get no verdict, and why, unless only a part was asked for."""
         skipped = all_skipped(items)
+        found = Counter(item.parent for item in collected)
         narrowed = len(items) < len(collected) or any(
-            not file.collected or file.source.picks for file in self._files
+            # --lf leaves out files, and tests of a file.
+            file.collected is None or found[file] < file.collected or file.source.picks
+            for file in self._files
         )
         if narrowed:
             return skipped

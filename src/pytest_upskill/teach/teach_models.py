@@ -52,7 +52,7 @@ class TeachModels:
         self.adversary = self._add("adversary", wanted.adversary, wanted)
         self.judge = self._add("judge", wanted.judge, wanted)
         self._models.require_tools(self.students)
-        self._models.require(announced(tell))
+        self._models.require(announced(tell), self.students)
         self._models.require_prices(wanted.max_cost)
         self.settings = Settings(
             runs=wanted.runs,
