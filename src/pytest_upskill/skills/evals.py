@@ -14,8 +14,7 @@ from pydantic import BaseModel
 from .._util.json_forms import FormError, Location, Problem
 from .._util.texts import slug
 from .case_forms import CaseForm, ContextForm, DefaultsForm, is_good_id, is_good_tag
-from .folder import NotTextError, read_skill_file
-from .workspace import workspace_files
+from .eval_files import files_of, path_in
 
 TRIGGERS_ARE_NO_CASES: Final = (
     "a trigger set (queries that should or should not activate the skill), not cases; "
@@ -86,8 +85,6 @@ _FILE_CHECKS: Final = {
     "regex_in_file": "regex",
 }
 _COMMANDS: Final = ("cmd", "command")
-_PATHS: Final = ("path", "name", "file", "filename")
-_CONTENTS: Final = ("content", "contents", "text")
 _VALUES: Final = ("value", "values", "pattern", "phrase", "regex", "expected", "substring")
 _SIMILAR: Final = 0.75  # a key that is this much like a known one is a typo
 
@@ -194,7 +191,7 @@ def case_of_eval(entry: Any, place: Location, folder: Path, unknown: Unknown) ->
     if context and not written:
         unknown.add(place, "context", context)
     where = ("files",) if entry.get("files") else ("context", "files")
-    files = _files(entry.get("files") or written, (*place, *where), folder, problems)
+    files = files_of(entry.get("files") or written, (*place, *where), folder, problems)
     own = entry.get("expected")
     expected = _expected(entry, place, unknown, problems)
     if isinstance(own, dict):
@@ -240,7 +237,7 @@ def own_case(entry: Any, place: Location, folder: Path, unknown: Unknown) -> dic
     files = context.get("files") if isinstance(context, dict) else None
     if isinstance(files, list) and any(isinstance(file, dict) for file in files):
         where = (*place, *(("files",) if "context" not in entry else ("context", "files")))
-        case["context"] = {"files": _files(files, where, folder, problems)}
+        case["context"] = {"files": files_of(files, where, folder, problems)}
     more = _expected({**entry, "expected": None}, place, unknown, problems)
     if problems:
         raise FormError(problems)
@@ -401,7 +398,7 @@ def _of_agent(item: Any) -> dict[str, Any] | None:
         given = [item[key] for key in _COMMANDS if isinstance(item.get(key), str)]
         return {"command": given[0]} if given and given[0].strip() else None
     check = _FILE_CHECKS.get(kind)
-    path = next((item[key] for key in _PATHS if isinstance(item.get(key), str)), "")
+    path = path_in(item)
     if not check or not _is_in_workspace(path):
         return None
     if check in ("exists", "absent"):
@@ -417,7 +414,7 @@ def _files_expected(
 ) -> Iterator[str]:
     for where, item in _items(entry, _FILES, place, problems):
         named = item if isinstance(item, dict) else {"path": item}
-        path = next((named[key] for key in _PATHS if isinstance(named.get(key), str)), "")
+        path = path_in(named)
         if _is_in_workspace(path):
             yield path
         else:
@@ -465,55 +462,3 @@ def _texts(value: Any) -> list[str]:
     """Texts as a list; empty if there is anything else in it."""
     texts = value if isinstance(value, list) else [value]
     return texts if all(isinstance(text, str) and text.strip() for text in texts) else []
-
-
-# Files.
-
-
-def _files(written: Any, place: Location, folder: Path, problems: list[Problem]) -> dict[str, Any]:
-    """Names and texts, or files that are none: a list of paths or objects, an object of texts."""
-    files = dict[str, Any]()
-    if isinstance(written, dict):
-        written = [{"path": name, "content": text} for name, text in written.items()]
-    if not isinstance(written, list | None):
-        problems.append((place, "must be a list"))
-        return files
-    for number, item in enumerate(written or ()):
-        given = item if isinstance(item, dict) else {"path": item}
-        name = next((given[key] for key in _PATHS if isinstance(given.get(key), str)), "")
-        text = next((given[key] for key in _CONTENTS if isinstance(given.get(key), str)), None)
-        try:
-            if not name.strip():
-                raise ValueError('must be a path, or an object with a "path"')
-            files |= _read(folder, name) if text is None else {name: text}
-        except ValueError as error:
-            problems.append(((*place, number), str(error)))
-    return files
-
-
-def _read(folder: Path, name: str) -> dict[str, Any]:
-    """A file, or all files of a folder, by name.
-
-    Paths are relative to the skill's folder, to evals/, or to the root of the repository.
-    """
-    inside = [f"/{name}".partition(f"/{step}/")[2] for step in (folder.name, "evals")]
-    choices = [name, f"evals/{name}", inside[0] or name, f"evals/{inside[1] or name}"]
-    found = next((choice for choice in choices if _exists(folder / choice)), name)
-    if (folder / found).is_dir():
-        names = [file.path for file in workspace_files(folder, found)]
-        return {f"{name.rstrip('/')}/{one}": _content(folder, f"{found}/{one}") for one in names}
-    return {name: _content(folder, found)}
-
-
-def _content(folder: Path, name: str) -> str | dict[str, str]:
-    try:
-        return read_skill_file(folder, name)
-    except NotTextError:  # for agents
-        return {"file": name}
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False

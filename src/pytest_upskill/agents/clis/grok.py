@@ -4,7 +4,7 @@ import json
 from typing import Final
 
 from ...models.port import ProtocolName
-from ..command_agent import CommandAgent, Job, Launch
+from ..command_agent import CONTEXT, CommandAgent, Job, Launch
 from ..port import HOME
 
 _BACKENDS: Final[dict[ProtocolName, str]] = {
@@ -27,7 +27,7 @@ base_url = {url}
 env_key = "DOOR_TOKEN"
 api_backend = {backend}
 max_completion_tokens = {output}
-context_window = 200000
+context_window = {context}
 
 [features]
 telemetry = false
@@ -60,6 +60,7 @@ class Grok(CommandAgent):
             url=json.dumps(f"{job.url}/v1"),
             backend=json.dumps(_BACKENDS[job.protocol]),
             output=job.max_output,
+            context=CONTEXT,
         )
         env = {
             "DOOR_TOKEN": job.key,

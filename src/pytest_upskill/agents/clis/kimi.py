@@ -4,7 +4,7 @@ import json
 from typing import Final
 
 from ...models.port import ProtocolName
-from ..command_agent import CommandAgent, Job, Launch
+from ..command_agent import CONTEXT, CommandAgent, Job, Launch
 from ..port import HOME
 
 _TYPES: Final[dict[ProtocolName, str]] = {
@@ -43,7 +43,7 @@ api_key = "{job.key}"
 [models.trial]
 provider = "door"
 model = {json.dumps(job.model, ensure_ascii=False)}
-max_context_size = 200000
+max_context_size = {CONTEXT}
 max_output_size = {job.max_output}
 
 [thinking]
