@@ -21,7 +21,7 @@ class Droid(CommandAgent):
     install = "npm install -g droid"
     protocols = ("chat", "messages", "responses")
     skills_folder = f"{HOME}/.factory/skills"
-    memory = 400
+    memory = 450
 
     def launch(self, job: Job) -> Launch:
         model = {

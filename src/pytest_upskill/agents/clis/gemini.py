@@ -38,7 +38,7 @@ class GeminiCLI(CommandAgent):
     program = "gemini"
     install = "npm install -g @google/gemini-cli"
     protocols = ("gemini",)
-    memory = 400
+    memory = 800  # with Node 24; 300 with Node 20
 
     def launch(self, job: Job) -> Launch:
         asked = {"model": job.model, "generateContentConfig": {"maxOutputTokens": job.max_output}}

@@ -19,7 +19,7 @@ class QwenCode(CommandAgent):
     program = "qwen"
     install = "npm install -g @qwen-code/qwen-code"
     protocols = ("chat", "messages", "responses")
-    memory = 500
+    memory = 1800  # with Node 24; 300 with Node 20
 
     def launch(self, job: Job) -> Launch:
         kind = _TYPES[job.protocol]
