@@ -71,7 +71,7 @@ AGENT: Final = Option(
     "NAME",
     "Who carries out the cases (repeatable): chat, one completion with the skill's text in "
     "context; loop, an agent with tools in a sandbox; or a real agent: claude, codex, opencode and "
-    "others, claude@2.1.325 at just this version (default chat).",
+    "others; claude@2.1.325 is just this version (default chat).",
     ini="skill_agents",
 )
 TESTS: Final = Option("tests_file", "--skill-tests", PATH, "FILE", "Use the cases of another file.")

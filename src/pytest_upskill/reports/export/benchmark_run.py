@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from posixpath import splitext
 from typing import Any, Final
 
@@ -84,9 +84,9 @@ def _outputs(record: Record, workspace: bytes) -> Iterator[File]:
     kept = [file for file in record.files if file.change != "deleted"]
     whole, links = _unpacked(workspace)
     contents = {file.path: _content(file, whole.get(file.path), links) for file in kept}
-    names = output_names(contents)
-    for path, (content, ending) in contents.items():
-        yield f"outputs/{names[path]}{ending}", content
+    names = output_names({path: ending for path, (_, ending) in contents.items()})
+    for path, (content, _) in contents.items():
+        yield f"outputs/{names[path]}", content
 
 
 def _unpacked(workspace: bytes) -> tuple[Mapping[str, bytes], Mapping[str, str]]:
@@ -120,19 +120,22 @@ def _ending(file: AnswerFile) -> str:
     return ".txt" if _TESTS.fullmatch(file.path) else ""
 
 
-def output_names(paths: Iterable[str]) -> dict[str, str]:
-    """A name for each path, with its suffix, by which their viewer tells how to show a file."""
+def output_names(endings: Mapping[str, str]) -> dict[str, str]:
+    """A name for each path, with its suffix, by which their viewer tells how to show a file.
+
+    ``endings`` are what is to follow it, by path.
+    """
     found: dict[str, str] = {}
     taken = {name.casefold() for name in _TAKEN}
-    for path in dict.fromkeys(paths):
+    for path, ending in endings.items():
         stem, suffix = splitext(path)
         if len(suffix) > _LONGEST_SUFFIX or not re.fullmatch(r"\.[A-Za-z0-9_]+", suffix):
             stem, suffix = path, ""
         base = safe_name(stem).strip("-. ") or "unnamed"
-        name, number = f"{base}{suffix}", 1
+        name, number = f"{base}{suffix}{ending}", 1
         while name.casefold() in taken:
             number += 1
-            name = f"{base}-{number}{suffix}"
+            name = f"{base}-{number}{suffix}{ending}"
         taken.add(name.casefold())
         found[path] = name
     return found
