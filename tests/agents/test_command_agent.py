@@ -165,6 +165,21 @@ def test_a_trial_from_question_to_answer(tmp_path: Path, way: str) -> None:
     assert all(asked.headers["authorization"] == f"Bearer {KEY}" for asked in server.asked)
 
 
+@pytest.mark.parametrize("name", ["latch-work", "la\u00e7o"])
+@pytest.mark.parametrize("names_it", [True, False])
+def test_an_agent_that_never_names_the_skill_is_told_so(
+    tmp_path: Path, name: str, names_it: bool
+) -> None:
+    skill = installed(name, write_skill(tmp_path / "latch", body=BODY), tested=True)
+    script = steps(f"echo {name}" if names_it else "echo nothing")
+    with LoopbackServer(script) as server:
+        answer = carried_out(server.url, "messages", script=BARE, sandbox="none", skills=(skill,))
+    assert isinstance(answer, Answer)
+    assert answer.activity
+    assert answer.activity.activated is False
+    assert answer.activity.untold is not names_it
+
+
 def test_without_a_sandbox() -> None:
     with LoopbackServer(steps("echo open > gate.txt")) as server:
         answer = carried_out(server.url, "messages", script=BARE, sandbox="none")

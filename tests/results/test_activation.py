@@ -9,6 +9,8 @@ from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.verdict import gate_reasons
 from pytest_upskill.settings import Gates
 from pytest_upskill.stats import wilson
+from pytest_upskill.trials.activity import UNTOLD
+from pytest_upskill.trials.records import Record
 from support.agent_runs import Opens, agent_run
 from support.made import Passes, made_run
 
@@ -170,6 +172,23 @@ def test_one_trial_reads_as_one() -> None:
     assert activation_words(Activation(0, 1, 0.0, 1, 0), None, None).startswith(
         "never opened in its only trial,"
     )
+
+
+@pytest.mark.parametrize(("untold", "words"), [(10, "never told its model"), (9, "description")])
+def test_an_agent_that_knows_no_skills_is_told_from_a_description_that_says_little(
+    untold: int, words: str
+) -> None:
+    results = agent_run(cases=10, opens=lambda _case, _run: False)
+
+    def done(record: Record) -> Record:
+        if record.arm != "skill" or int(record.case.removeprefix("case-")) >= untold:
+            return record
+        assert record.activity
+        return replace(record, activity=replace(record.activity, findings=("x", UNTOLD)))
+
+    found = activation(replace(results, records=tuple(map(done, results.records))))
+    assert found.untold == untold
+    assert words in activation_words(found, "no effect shown", 0.0)
 
 
 def test_no_gate_goes_by_what_was_opened() -> None:

@@ -36,6 +36,7 @@ class Activation:
     # Score of the baseline and with the skill, of each sample that opened it in some run: the
     # means of just these runs.
     pairs: tuple[tuple[float, float], ...] = ()
+    untold: int = 0  # trials in which the model did not know that there is such a skill
 
     @property
     def interval(self) -> Interval:
@@ -73,12 +74,18 @@ def activation_of(samples: Samples, score: Score) -> Activation | None:
             for cases in means
             if cases
         ),
+        untold=sum(_untold(run) for cases in samples for runs in cases for run in runs),
     )
 
 
 def _told(run: Mapping[Arm, Record]) -> bool | None:
     activity = run["skill"].activity
     return activity.activated if activity else None
+
+
+def _untold(run: Mapping[Arm, Record]) -> bool:
+    activity = run["skill"].activity
+    return activity is not None and activity.untold
 
 
 def _means(runs: Runs, score: Score) -> tuple[float, float] | None:
@@ -100,6 +107,11 @@ def activation_words(found: Activation, word: str | None, lift: float | None) ->
     """What activation says beside a verdict, and what to do next."""
     if not found.count:
         trials = "its only trial" if found.trials == 1 else f"{found.trials:,} trials"
+        if found.untold == found.trials:
+            return (
+                f"never opened in {trials}, as the agent never told its model of it: this version "
+                "of the agent may know no skills, or not take this one"
+            )
         return (
             f"never opened in {trials}, so this says nothing of its text: let the description "
             "say when to use it, or write cases that need it"

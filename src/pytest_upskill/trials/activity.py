@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from .._util.keys import without_keys
 
+# A finding of agents that know no skills, or don't take this one.
+UNTOLD: Final = "its model was never told of the skill"
 _LISTS = ("opened", "read", "scripts", "findings")
 
 
@@ -21,6 +23,11 @@ class Activity:
     scripts: tuple[str, ...] = ()  # files of the tested skill that it ran
     findings: tuple[str, ...] = ()  # what was refused or left out, in words
     agents: tuple[tuple[str, str], ...] = ()  # who did it: names and versions
+
+    @property
+    def untold(self) -> bool:
+        """Whether there was no way to open the skill under test, as nothing named it."""
+        return self.activated is False and UNTOLD in self.findings
 
     def without_keys(self) -> "Activity":
         lists: Any = {name: tuple(map(without_keys, getattr(self, name))) for name in _LISTS}

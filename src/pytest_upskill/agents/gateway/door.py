@@ -18,6 +18,7 @@ from ..._util.texts import one_line
 from ...models import ModelSpec
 from ...models.reply_size import TooLarge, check_values
 from ...models.sdk import Upstream
+from ...trials.activity import UNTOLD
 from ...trials.answer import Answer, NoAnswer, Reply
 from ...trials.trial import Question
 from ..port import Call
@@ -68,6 +69,7 @@ class Door:
         self.no_answer = ""  # why a request of the conversation has no answer
         self.over = asyncio.Event()  # whether nobody needs to wait for the agent any more
         self.asked = False  # whether there was any request to the model
+        self._untold = _names_of(question)  # of the skill under test, while no request has one
         self.record = Record(self.token)
         self._question = question
         self._spec = spec
@@ -90,6 +92,8 @@ class Door:
 
     def tell(self, recorder: Recorder) -> str:
         """Write what went through into a recorder; returns the final text of the agent."""
+        if self.asked and self._untold:
+            recorder.found(UNTOLD)
         final = self.record.tell(recorder)
         for finding, times in self._findings.items():
             recorder.found(finding if times == 1 else f"{finding} ({times:,} times)")
@@ -166,6 +170,8 @@ class Door:
         async with self._large_places if large else nullcontext():
             raw = await http.read(request, _MOST_BYTES, _SLOW)
             body = _loaded(raw)
+            if any(name in raw for name in self._untold):
+                self._untold = ()
             try:
                 asked = protocol.asked(body)
                 if is_forced(body):
@@ -327,6 +333,17 @@ class Door:
         finding = without_keys(finding.replace(self.token, HIDDEN))
         if finding in self._findings or len(self._findings) < _MOST_FINDINGS:
             self._findings[finding] += 1
+
+
+def _names_of(question: Question) -> tuple[bytes, ...]:
+    """The skill under test as a request would name it; nothing without one."""
+    skills = question.task.skills if question.task else ()
+    names = (skill.name for skill in skills if skill.tested)
+    return tuple(
+        json.dumps(name, ensure_ascii=escaped)[1:-1].encode()
+        for name in names
+        for escaped in (True, False)
+    )
 
 
 def _no_answer(reason: str) -> str:
