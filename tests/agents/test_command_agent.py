@@ -271,6 +271,7 @@ def test_the_budget_of_the_run_holds() -> None:
         (b"print('no key'); raise SystemExit(0)", "asked its model nothing (exit 0: no key)"),
         (b"import os; os.kill(os.getpid(), 9)", "asked its model nothing (signal 9)"),
         (b"import nothing_like_it", "exit 1: ModuleNotFoundError"),
+        (b"print('sh: my-claude: not found'); raise SystemExit(127)", "folder of that program"),
         (BARE.replace(b"sys.argv[2]", b"'other'"), "404: Not Found; asked for model other)"),
     ],
 )

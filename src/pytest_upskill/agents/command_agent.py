@@ -18,6 +18,7 @@ from .program import Program, find_program, version_of
 from .recorder import Recorder
 
 _NO_END: Final = 7 * 86_400.0  # seconds; the trial has its own time, and ends the command with it
+_NOT_FOUND: Final = 127  # the exit status of a shell that did not find a program
 CONTEXT: Final = 128_000  # tokens, for agents that want to know: most models take as many
 
 
@@ -148,7 +149,13 @@ class CommandAgent(Agent):
         if last is None:
             how = "ended before its model answered" if door.asked else "asked its model nothing"
             refused = () if door.asked else recorder.activity.findings[:2]  # which may be why
-            raise NoAnswerError(f"{self.name} {how} ({'; '.join([_told(ran), *refused])})")
+            reason = f"{self.name} {how} ({'; '.join([_told(ran), *refused])})"
+            if ran.exit == _NOT_FOUND and not door.asked:  # mostly a script of the user's own
+                reason += (
+                    f". If {self._program().host} only starts another program, that one is not in "
+                    "the sandbox: put the folder of that program first on PATH"
+                )
+            raise NoAnswerError(reason)
         if last.calls:
             how = "ended after a tool call, without an answer"
             raise NoAnswerError(f"{self.name} {how} ({_told(ran)})")
