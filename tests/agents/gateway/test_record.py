@@ -235,6 +235,16 @@ def test_a_summary_in_tags_is_gone_on_from_and_what_it_was_told_is_kept() -> Non
     assert not [turn for turn in turns if "Sum it up" in turn or "analysis" in turn]
 
 
+def test_a_reply_of_tags_that_never_end_keeps_nobody_waiting() -> None:
+    """All trials share one loop: such a reply once took half a minute of it."""
+    text = "<summary>" * 20_000
+    answer, _ = kept(
+        (ask(user("Go.")), says(text)),
+        (ask(user("Go."), Item("assistant", text), user("Go on.")), says("Done.")),
+    )
+    assert answer.text == "Done."
+
+
 def chat(*messages: dict[str, Any], tools: bool = True, **more: Any) -> Asked:
     """A request of a real agent, without most of its texts."""
     offered = [{"type": "function", "function": {"name": "bash", "parameters": {}}}]

@@ -7,7 +7,6 @@ tokens count, but they are no turns. When an agent makes a summary and goes on f
 same conversation goes on.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
@@ -26,7 +25,7 @@ _LITTLE: Final = 2_000
 # Characters of the first messages that tell conversations apart. The first may be of the agent's
 # own, such as the time; the last is what it is asked.
 _SHARED: Final = 500
-_IN_TAGS: Final = re.compile(r"<(summary|state_snapshot)>(.*)</\1>", re.DOTALL)
+_TAGS: Final = ("summary", "state_snapshot")
 _SAYS: Final = ("assistant", "thinking", "call")  # what a reply is repeated as
 
 
@@ -259,5 +258,8 @@ def _news(asked: Asked) -> list[Item]:
 
 def _summary(text: str) -> str:
     """The part of a reply that an agent would go on from: some have it think first."""
-    found = _IN_TAGS.search(text)
-    return (found[2] if found else text).strip()
+    for tag in _TAGS:
+        inner, closed, _ = text.partition(f"<{tag}>")[2].rpartition(f"</{tag}>")
+        if closed:
+            return inner.strip()
+    return text.strip()
