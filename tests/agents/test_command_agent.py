@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.agents.command_agent import CommandAgent, Job, Launch
+from pytest_upskill.agents.port import HOME
 from pytest_upskill.agents.sandboxes.choice import kind_of
 from pytest_upskill.agents.trial import AgentTrials
 from pytest_upskill.engine.budget import Budget
@@ -178,6 +179,19 @@ def test_an_agent_that_never_names_the_skill_is_told_so(
     assert answer.activity
     assert answer.activity.activated is False
     assert answer.activity.untold is not names_it
+
+
+def test_without_a_sandbox_a_skill_is_where_its_agent_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TinyAgent, "skills_folder", f"{HOME}/.agents/skills")
+    skill = installed("gate", write_skill(tmp_path / "gate", body=BODY), tested=True)
+    script = steps("cat ~/.agents/skills/gate/SKILL.md")
+    with LoopbackServer(script) as server:
+        answer = carried_out(server.url, "messages", script=BARE, sandbox="none", skills=(skill,))
+    assert isinstance(answer, Answer)
+    assert answer.activity
+    assert answer.activity.activated is True
 
 
 def test_without_a_sandbox() -> None:

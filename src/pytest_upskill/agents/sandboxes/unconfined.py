@@ -5,6 +5,7 @@ import errno
 import hashlib
 import os
 import secrets
+import shutil
 import signal
 import socket
 import stat
@@ -58,7 +59,11 @@ class UnconfinedSandbox(Sandbox):
         }
         for place in self._places.values():
             place.mkdir(parents=True)
-        self._places |= {mount.inside: Path(mount.host) for mount in room.mounts}
+        for mount in room.mounts:
+            if mount.inside.startswith(f"{HOME}/"):  # where programs look by themselves
+                _copy(Path(mount.host), Path(self.path(mount.inside)))
+            else:
+                self._places[mount.inside] = Path(mount.host)
         # Only what a command needs: keys are in the environment of the host.
         self._env = {name: os.environ[name] for name in _PASSED if name in os.environ}
         self._env |= {"HOME": self.path(HOME), "TMPDIR": self.path("/tmp"), "TERM": "dumb"}
@@ -202,6 +207,14 @@ class _Output(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         self.ended.set()
+
+
+def _copy(host: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if host.is_dir():
+        shutil.copytree(host, target, symlinks=True)
+    else:
+        shutil.copy2(host, target)
 
 
 def _end(pid: int) -> None:
