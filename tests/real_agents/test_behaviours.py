@@ -198,7 +198,7 @@ def kill(row: Row, skill: Path) -> Came:
         env = {**os.environ, **address}
         with started(command, cwd=skill.parent, env=env, stdout=out, stderr=out) as run:
             while not (waiting := with_word(file)) and run.poll() is None:
-                time.sleep(0.02)
+                time.sleep(0.2)
             spaces = {space_of(pid) for pid in waiting}
             run.send_signal(signal.SIGINT)
             run.wait(60)
@@ -207,7 +207,7 @@ def kill(row: Row, skill: Path) -> Came:
         while left := [pid for pid in every_process() if space_of(pid) in spaces]:
             if time.monotonic() > until:
                 break
-            time.sleep(0.05)
+            time.sleep(0.2)
     shown = output.read_text()
     cell = f"{len(left)} left" if left else "clean"
     if not spaces:
@@ -286,10 +286,12 @@ def test_an_agent_does_as_expected(
     if not is_there(row.agent, PACKAGES[row.agent]["npm"]):
         pytest.skip(f"{row.agent} is not installed. {HOW}")
     monkeypatch.setenv("PATH", path_for(row.agent))
-    cells, told = BEHAVIOURS[behaviour](row, write_gate(tmp_path))
-    version = agent_named(row.agent).version()
-    record_property("cells", (row.name, version, dict(cells)))
-    if pytestconfig.getoption("--accept", False):
-        return
-    if differ := differences(expected(), row.name, Cells(version, dict(cells))):
-        pytest.fail("\n".join([*differ, "", told]), pytrace=False)
+    accepts = pytestconfig.getoption("--accept", False)
+    differ, told, version = list[str](), "", agent_named(row.agent).version()
+    for attempt in ("first", "second"):  # where programs end late, once is no proof
+        cells, told = BEHAVIOURS[behaviour](row, write_gate(tmp_path / attempt))
+        record_property("cells", (row.name, version, dict(cells)))
+        differ = differences(expected(), row.name, Cells(version, dict(cells)))
+        if accepts or not differ:
+            return
+    pytest.fail("\n".join([*differ, "", told]), pytrace=False)
