@@ -17,7 +17,9 @@ from pytest_upskill.results.regressions import compare_all
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_comparison import compare_runs
 from pytest_upskill.results.verdict import sweet_spot
+from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.plan import Count, Expectation
+from pytest_upskill.trials.records import Grade
 from support.agent_runs import agent_run
 
 BIG = 10**9
@@ -105,6 +107,19 @@ def test_a_cause_of_many_errors_is_told_once() -> None:
     ]
     *_, last = replace(many, records=tuple(records)).notes()
     assert last == "2 more causes of missing results."
+
+
+def test_trials_that_were_stopped_at_a_limit_are_told_beside_the_verdict() -> None:
+    activity = BOTH.records[0].activity
+    assert activity
+    answer = Answer("", stop="max_turns", activity=activity)
+    stopped = Grade("files", False, answer.nothing)
+    first, *others = BOTH.records
+    results = replace(BOTH, records=(replace(first, checks=(stopped,)), *others))
+    what = "loop/haiku: 1 of 12 trials stopped at the limit of turns or time"
+    assert results.notes() == [f"{what}, which counts as failed."]
+    assert results.notes(str) == [f"{what} (max_turns, timeout), which counts as failed."]
+    assert BOTH.notes() == []
 
 
 def test_the_sweet_spot_names_the_agent() -> None:

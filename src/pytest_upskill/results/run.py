@@ -14,6 +14,7 @@ from .._util.texts import counted, one_line
 from ..errors import Spell
 from ..settings import Gates
 from ..stats import LEVEL, plan_level
+from ..trials.answer import STOPPED
 from ..trials.plan import PlannedCase, SkillInfo, Unmatched
 from ..trials.records import Record, agents_in
 from ..trials.subject import CHAT
@@ -258,6 +259,7 @@ class RunResults:
             *self.untested_notes,
             *self._version_notes,
             *self._cause_notes,
+            *self._limit_notes(spell),
             *self.subset_notes,
             *repeat_notes(self.summaries),
             *self._unseen_notes(spell),
@@ -287,6 +289,21 @@ class RunResults:
         notes = [f"{model}: {n:,} trials without a result: {why}" for model, why, n in often]
         more = [f"{counted(len(notes) - _MOST_CAUSES, 'more cause')} of missing results."]
         return notes[:_MOST_CAUSES] + (more if len(notes) > _MOST_CAUSES else [])
+
+    def _limit_notes(self, spell: Spell | None) -> list[str]:
+        """Agents that were stopped: a low limit looks like a skill that is of no use."""
+        trials = Counter(one.model for one in self.records if one.activity)
+        stopped = Counter(
+            one.model
+            for one in self.records
+            if one.activity and any(grade.reason.startswith(STOPPED) for grade in one.checks)
+        )
+        how = f" ({spell('max_turns')}, {spell('timeout')})" if spell else ""
+        return [
+            f"{model}: {n:,} of {counted(trials[model], 'trial')} stopped at the limit of turns or "
+            f"time{how}, which counts as failed."
+            for model, n in stopped.items()
+        ]
 
     def _unseen_notes(self, spell: Spell | None) -> list[str]:
         """An agent has all files of a skill, also one that only a test in Python asks."""

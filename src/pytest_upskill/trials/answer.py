@@ -25,6 +25,7 @@ _REASONING: Final = re.compile(
     r"[\s\u00ad\u200b-\u200f\u2060-\u2064\ufeff]*+([<\[])(think|thinking|thought|reasoning)[>\]]",
     re.IGNORECASE,
 )
+STOPPED: Final = "the agent stopped at its"  # limit of turns, or of time
 _FENCE_LINE: Final = re.compile(
     r"^[ \t]*+(?:`{3,}+|~{3,}+)[ \t]*+[\w+#.-]*+[ \t\r]*+$", re.MULTILINE
 )
@@ -201,10 +202,10 @@ class Answer:
     def _nothing_of_agent(self, activity: Activity) -> str:
         """The same for an agent: one that reached a limit, or left no last word, has failed."""
         if self.stop == "max_turns":
-            return f"the agent stopped at its limit of {counted(activity.turns, 'turn')}"
+            return f"{STOPPED} limit of {counted(activity.turns, 'turn')}"
         if self.stop == "time":
             limit = f" of {plain(round(self.seconds, 1))} s" if self.seconds else ""
-            return f"the agent stopped at its time limit{limit}"
+            return f"{STOPPED} time limit{limit}"
         if self.refused:
             return "the model refused to go on"
         if not _has_ink(_FENCE_LINE.sub("", without_reasoning(self.text))):
