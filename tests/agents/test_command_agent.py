@@ -373,6 +373,6 @@ def test_a_model_that_hangs_is_an_error_and_not_a_slow_agent() -> None:
 def test_an_agent_that_never_asks_is_an_error() -> None:
     with LoopbackServer(lambda _: loopback.Reply("Done.")) as server:
         reply = carried_out(
-            server.url, "messages", script=b"import time; time.sleep(600)", timeout=2
+            server.url, "messages", script=b"import time; time.sleep(600)", timeout=4
         )
     assert reply == NoAnswer("tiny asked its model nothing in all its time")
