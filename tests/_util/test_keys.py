@@ -126,3 +126,9 @@ def test_a_variable_that_vanishes_meanwhile_is_no_error(monkeypatch: pytest.Monk
 
     monkeypatch.setattr("os.environ", Changing(A_TOKEN="abcd1234efgh"))
     assert without_keys("abcd1234efgh") == without_credentials("abcd1234efgh") == "***"
+
+
+def test_the_token_of_a_door_is_masked() -> None:
+    token = "door-" + "aB3_-xYz" * 4
+    assert without_keys(f"file-{token}.txt: {token}") == "file-***.txt: ***"
+    assert without_keys(f"the trap{token}s") == f"the trap{token}s"

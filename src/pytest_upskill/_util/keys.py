@@ -42,6 +42,8 @@ _PLACEHOLDERS: Final = frozenset(
         "xxxxxxxx you your",
     )
 )
+# The token of an agent's door: there is one per trial, too many to know.
+_DOOR: Final = re.compile(r"(?<![A-Za-z0-9])door-[\w-]{32}(?![\w-])")
 _PATH: Final = re.compile(r"[/~.]|[A-Za-z]:[\\/]")
 _SHORTEST: Final = 8
 _SHORTEST_MIXED: Final = 6  # of letters and digits
@@ -64,6 +66,8 @@ def know(*values: str) -> None:
 
 def without_keys(text: str) -> str:
     """The text without the keys of this process, however they are coded."""
+    if "door-" in text:
+        text = _DOOR.sub(HIDDEN, text)
     forms = _forms(_in_environment(_state_of_environment()).union(_told))
     for form in forms:
         if form.text in text:

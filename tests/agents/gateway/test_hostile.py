@@ -437,6 +437,18 @@ def test_a_provider_fetches_nothing_for_an_agent(path: str, body: dict[str, Any]
     assert len(at_a_door(test, "generic").asked) == 1
 
 
+@pytest.mark.parametrize("before", [1, 70])
+def test_the_token_is_in_no_finding(before: int) -> None:
+    async def test(opened: Opened) -> None:
+        await raw(opened, request(opened, f"/{'a' * before}/{opened.token}"))
+        model = f"{'m' * before} {opened.token}"
+        await raw(opened, request(opened, body={**GOOD, "model": model}))
+        assert len(opened.findings) == 2
+        assert opened.token[:9] not in str(opened.findings)
+
+    at_a_door(test)
+
+
 def test_a_key_in_a_request_goes_nowhere() -> None:
     async def test(opened: Opened) -> None:
         assert (await raw(opened, request(opened, body={**GOOD, "system": KEY})))[0] == 200

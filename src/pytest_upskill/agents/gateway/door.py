@@ -118,7 +118,7 @@ class Door:
             if request.method == "HEAD" and path == "/":
                 return http.answer(200, {})  # some agents look whether anyone is there
             if request.method != "POST" or target is None:
-                asked = one_line(f"{request.method} {path}", 100)
+                asked = self._short(f"{request.method} {path}", 100)
                 raise Refusal(404, f"no such path here: {asked}", f"asked for {asked}")
             async with self._places:
                 return await self._serve(request, protocol, target)
@@ -134,11 +134,11 @@ class Door:
     def _check(self, request: "BaseRequest") -> None:
         """Refuse all that is not for this door."""
         if request.method == "CONNECT" or not request.raw_path.startswith("/"):
-            host = one_line(request.raw_path.partition("?")[0], 100)
+            host = self._short(request.raw_path.partition("?")[0], 100)
             raise Refusal(403, "this is no proxy: there is no network", f"asked for {host}")
         hosts = request.headers.getall("Host", [])
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
-            host = one_line(", ".join(hosts), 100) or "none"
+            host = self._short(", ".join(hosts), 100) or "none"
             raise Refusal(421, "there is no such host here", f"asked for host {host}")
         given = list(http.tokens_in(request.headers, request.query))
         token = self.token.encode()
@@ -191,12 +191,12 @@ class Door:
 
     def _check_body(self, protocol: Protocol, body: Body, asked: Asked) -> None:
         if asked.model not in (self._spec.model_id, self._spec.name, self.model):
-            wanted = one_line(asked.model, 80) or "no model"
+            wanted = self._short(asked.model, 80) or "no model"
             problem = f"there is no model {wanted} here, only {self.model}"
             raise Refusal(404, problem, f"asked for model {wanted}")
         network = bool(self._question.task and self._question.task.needs.network)
         if not network and (url := next(protocol.fetched(body), None)):
-            address = one_line(url, 100)
+            address = self._short(url, 100)
             problem = "there is no network: send images and files with the request"
             raise Refusal(400, problem, f"asked the provider to fetch {address}")
 
@@ -328,6 +328,10 @@ class Door:
             raise Refusal(400, _no_answer(reason))
         finally:
             exchange.leave()
+
+    def _short(self, text: str, most: int) -> str:
+        """A text of the agent's for a finding; a token that is cut could not be masked."""
+        return one_line(text.replace(self.token, HIDDEN), most)
 
     def _found(self, finding: str) -> None:
         finding = without_keys(finding.replace(self.token, HIDDEN))
