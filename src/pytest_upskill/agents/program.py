@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from .._util.files import open_file
 from .._util.texts import one_line
 from .port import PROGRAMS, Mount
 
@@ -116,7 +117,7 @@ def _interpreter(program: str) -> str | None:
 
 
 def _start_of(program: str) -> bytes:
-    with Path(program).open("rb") as file:
+    with open_file(Path(program)) as file:
         return file.read(_START)
 
 
