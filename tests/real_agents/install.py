@@ -42,7 +42,7 @@ def install(name: str, packages: Sequence[str]) -> None:
     if not problem and name in AGENTS:
         problem = _started(name)
     if problem:
-        shutil.rmtree(folder)  # or it would be taken for installed
+        shutil.rmtree(folder, ignore_errors=True)  # or it would be taken for installed
         print(f"{name} is left out: {problem}", flush=True)
 
 
