@@ -96,6 +96,21 @@ def test_a_flood_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     asyncio.run(too_many())
 
 
+def test_whoever_still_asks_at_the_end_is_hung_up_on() -> None:
+    async def asks() -> None:
+        hosts = AskedHosts()
+        await hosts.open()
+        reader, writer = await asyncio.open_unix_connection(hosts.folder / "socket")
+        while not hosts._open:
+            await asyncio.sleep(0)
+        await hosts.close()
+        assert not hosts._open
+        assert await reader.read() == b""
+        writer.close()
+
+    asyncio.run(asks())
+
+
 @needs_bwrap
 @pytest.mark.parametrize("network", [False, True])
 def test_what_a_program_asks_for_in_a_sandbox(network: bool) -> None:

@@ -88,23 +88,24 @@ class CommandAgent(Agent):
     async def run(
         self, sandbox: Sandbox, call: Call, recorder: Recorder, spec: ModelSpec
     ) -> Answer:
-        question = recorder.question
-        listener = await sandbox.listen(0)
-        async with self._gateway.door(question, spec, call, listener) as door:
-            launch = self.launch(self._job(question, spec, door))
-            for path, text in launch.files.items():
-                await sandbox.write(f"{HOME}/{path}", text.encode())
-            try:
-                ran = await self._ran(sandbox, launch, door)
-            except asyncio.CancelledError:  # its time is up, which may be why
-                if door.no_answer or not door.asked:
-                    reason = (
-                        door.no_answer or f"{self.name} asked its model nothing in all its time"
-                    )
-                    raise NoAnswerError(reason) from None
-                raise
-            finally:
-                final = door.tell(recorder)
+        door: Door | None = None
+        try:
+            listener = await sandbox.listen(0)
+            async with self._gateway.door(recorder.question, spec, call, listener) as door:
+                launch = self.launch(self._job(recorder.question, spec, door))
+                for path, text in launch.files.items():
+                    await sandbox.write(f"{HOME}/{path}", text.encode())
+                try:
+                    ran = await self._ran(sandbox, launch, door)
+                finally:  # also if its time is up
+                    final = door.tell(recorder)
+        except asyncio.CancelledError:  # its time is up, which may be why
+            if door and door.no_answer:
+                raise NoAnswerError(door.no_answer) from None
+            if door is None or not door.asked:
+                nothing = f"{self.name} asked its model nothing in all its time"
+                raise NoAnswerError(nothing) from None
+            raise
         return self._answer(door, ran, recorder, final)
 
     def _job(self, question: Question, spec: ModelSpec, door: Door) -> Job:

@@ -40,7 +40,7 @@ class AskedHosts:
         self._hosts = Counter[str]()
         self._others = 0
         self._left = _MOST_ASKED
-        self._open = 0
+        self._open = set[asyncio.Transport]()
         self._server: asyncio.AbstractServer | None = None
 
     async def open(self) -> None:
@@ -58,20 +58,22 @@ class AskedHosts:
     async def close(self) -> None:
         if self._server:
             self._server.close()
+        for transport in self._open:
+            transport.abort()
         await asyncio.to_thread(remove, self.folder)
 
-    def enter(self) -> bool:
+    def enter(self, transport: asyncio.Transport) -> bool:
         """Whether there is room for one more at a time, and in all."""
-        if self._open >= _AT_ONCE or not self._left:
+        if len(self._open) >= _AT_ONCE or not self._left:
             return False
-        self._open += 1
+        self._open.add(transport)
         self._left -= 1
         if not self._left and self._server:
             self._server.close()
         return True
 
-    def leave(self) -> None:
-        self._open -= 1
+    def leave(self, transport: asyncio.Transport) -> None:
+        self._open.discard(transport)
 
     def reply(self, what: int, key: bytes) -> bytes:
         """What a client is told of a host; nothing if it asks for something else."""
@@ -98,7 +100,7 @@ class _Asking(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        self._entered = self._hosts.enter()
+        self._entered = self._hosts.enter(transport)
         if self._entered:
             loop = asyncio.get_running_loop()
             self._end = loop.call_later(_SECONDS, transport.abort)
@@ -121,7 +123,7 @@ class _Asking(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         if self._entered:
-            self._hosts.leave()
+            self._hosts.leave(self._transport)
             self._end.cancel()
 
 
