@@ -11,6 +11,8 @@ DEFAULT_AGENT_OUTPUT: Final = 8192  # a turn may have to write a whole file
 DEFAULT_TIMEOUT: Final = 120.0
 DEFAULT_AGENT_TIMEOUT: Final = 600.0
 DEFAULT_MAX_TURNS: Final = 30
+DEFAULT_TRIGGER_RUNS: Final = 3
+TRIGGER_TURNS: Final = 5  # of an agent, until a query counts as decided
 DEFAULT_CONCURRENCY: Final = 64
 DEFAULT_HISTORY_MB: Final = 200
 MOST_REFERENCE_TOKENS: Final = 20_000  # estimated, of all files together
@@ -19,6 +21,7 @@ INI_FILES: Final = (  # where pytest looks for its settings, in its order
     *("pyproject.toml", "tox.ini", "setup.cfg"),
 )
 
+Triggers = Literal["only", "also", "off"]  # whether queries of triggers are tested
 Score = Literal["pass", "checks"]  # what a lift is of: pass rates, or shares of checks passed
 
 

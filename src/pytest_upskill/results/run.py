@@ -18,6 +18,8 @@ from ..trials.answer import STOPPED
 from ..trials.plan import PlannedCase, SkillInfo, Unmatched
 from ..trials.records import Record, agents_in
 from ..trials.subject import CHAT
+from .neighbours import Matrix
+from .parts import Parts
 from .regressions import AcceptedComparison, Standing, compare_all, compared
 from .summary import Summary, repeat_notes, summarize
 from .unmatched import unmatched_reasons
@@ -74,6 +76,11 @@ class RunResults:
     untested: Mapping[str, str] = field(default_factory=dict)  # skills and models, and why
     lost: tuple[str, ...] = ()  # node ids that were collected and never reported
     interrupted: str | None = None  # what stopped the run before its end
+    # Queries of triggers are tests with one arm. They have no lift, so they are kept apart.
+    triggers: tuple[PlannedCase, ...] = ()
+    trigger_records: tuple[Record, ...] = ()
+    matrices: tuple[Matrix, ...] = ()  # one per agent and model
+    parts: tuple[Parts, ...] = ()  # one per skill, agent and model
 
     @cached_property
     def by_test(self) -> dict[tuple[str, str, str], list[Record]]:

@@ -92,6 +92,7 @@ class PlannedCase:
     siblings: tuple[str, ...] = ()  # all cases of the skill's own file
     of: int = 0  # cases that a run of all of them has on this model; 0 is not known
     agent: str = CHAT  # ``model`` is then the label of the agent on its model
+    should_trigger: bool | None = None  # of a trigger's query; None for any other case
 
     @property
     def pair(self) -> tuple[str, str]:
@@ -128,16 +129,17 @@ class Plan:
     unmatched: tuple[Unmatched, ...] = ()
     nodeids: tuple[str, ...] = ()  # of all tests of skills, also those that ask nothing
     untested: Mapping[str, str] = field(default_factory=dict)  # skills and models, and why
+    triggers: tuple[PlannedCase, ...] = ()  # queries; ``tests`` are all other cases
 
     def questions(self) -> Iterable[Question]:
         return (trial.question for trial in self.trials())
 
     def trials(self) -> Iterable[Trial]:
         """Those that are asked before their tests run."""
-        trials = (trial for test in self.tests for trial in test.trials)
+        trials = (trial for test in (*self.tests, *self.triggers) for trial in test.trials)
         return (trial for trial in trials if not trial.is_open and not trial.later)
 
     @cached_property
     def key(self) -> str:
-        nodeids = (test.nodeid for test in self.tests)
+        nodeids = (test.nodeid for test in (*self.tests, *self.triggers))
         return digest(*nodeids, *(question.key for question in self.questions()))

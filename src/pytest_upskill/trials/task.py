@@ -55,6 +55,7 @@ class Task:
     max_turns: int = DEFAULT_MAX_TURNS
     image: str = ""  # of the sandbox, if that is a container
     confined: bool = True  # False: no sandbox, so it may see and do all that the user can
+    until_opened: bool = False  # ends as soon as it is decided whether the tested skill is opened
 
     @property
     def tested(self) -> Installed | None:
@@ -73,6 +74,7 @@ class Task:
             repr(self.needs),
             *(file.digest for file in self.files),
             *(() if self.confined else ("unconfined",)),
+            *(("until opened",) if self.until_opened else ()),
             "skills",
             *(digest(skill.name, skill.digest) for skill in self.skills),
         )
