@@ -1,15 +1,15 @@
-"""What generate, refine and cases share: their arguments, the consent, the screen, the result."""
+"""What the commands of teach/ share: their arguments, the consent, the screen, the result."""
 
 import argparse
 import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final, NamedTuple, TextIO, TypeVar
 
 from .._util.texts import dollars
 from ..errors import DEFAULT, InputError, TeachError, shown
@@ -22,6 +22,8 @@ from ..teach.teach_settings import OPTIONS, TeachCommand, TeachSettings, default
 from ..teach.workflow import AlreadyFinished, Declined, TeachContext
 from .output import ask, painter, tell, write
 from .project import ini_lines
+
+Result = TypeVar("Result")
 
 _HOW_TO_CONTINUE: Final = (
     "Nothing was saved. Run it again with --resume to continue; nothing is asked twice."
@@ -91,10 +93,34 @@ def teach_settings(
     return TeachSettings(task, **{**values, **more})
 
 
+class Shown(NamedTuple):
+    """The end of a command: what it prints, its JSON and its exit status."""
+
+    lines: Sequence[str]
+    data: Mapping[str, Any]
+    status: int
+
+
 def run_teaching(
     given: argparse.Namespace, run: Callable[[TeachContext], Taught], **context: Any
 ) -> tuple[str, int]:
-    """Run a command, show its steps and print its result."""
+    """Run a command that makes a skill or cases."""
+    return run_shown(given, run, _shown, **context)
+
+
+def _shown(taught: Taught, width: int) -> Shown:
+    report = report_lines(taught, width)
+    lines = [*([""] if report else []), *report, *result_lines(taught)]
+    return Shown(lines, taught_data(taught), status_of(taught))
+
+
+def run_shown(
+    given: argparse.Namespace,
+    run: Callable[[TeachContext], Result],
+    show: Callable[[Result, int], Shown],
+    **context: Any,
+) -> tuple[str, int]:
+    """Run a command, show its steps and print its result, made for a width by ``show``."""
     stream = sys.stderr if given.json else sys.stdout
     width = shutil.get_terminal_size((_DEFAULT_WIDTH, 24)).columns
     live = stream.isatty() and os.environ.get("TERM") != "dumb"
@@ -106,7 +132,7 @@ def run_teaching(
     ini_file, prices = ini_lines(Path.cwd(), "skill_prices")
     given.origins["prices"] = f"{shown(ini_file)}: skill_prices"
     try:
-        taught = run(
+        result = run(
             TeachContext(
                 screen=screen,
                 agree=consent,
@@ -131,12 +157,12 @@ def run_teaching(
         raise KeyboardInterrupt(_HOW_TO_CONTINUE) from None
     except TeachError as error:
         raise TeachError(f"{error.message(given.spell)}\n{_HOW_TO_CONTINUE}") from None
-    report = report_lines(taught, width)
-    for line in [*([""] if report else []), *report, *result_lines(taught)]:
+    shown_result = show(result, width)
+    for line in shown_result.lines:
         screen.line(line)
     if given.json:
-        write(json.dumps(taught_data(taught), indent=2))
-    return "", status_of(taught)
+        write(json.dumps(shown_result.data, indent=2))
+    return "", shown_result.status
 
 
 @dataclass
