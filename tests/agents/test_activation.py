@@ -185,6 +185,23 @@ def test_equal_lines_of_another_skill_do_not_count(tmp_path: Path) -> None:
     assert alone.activated is False
 
 
+def test_skills_are_told_in_the_order_of_opening(tmp_path: Path) -> None:
+    gate = installed(tmp_path)
+    boat = installed(tmp_path, "boat", body=LONG, files={}, tested=False)
+    assert shown(recorder_for(gate, boat), BODY, LONG).activity.opened == ("gate", "boat")
+    assert shown(recorder_for(gate, boat), LONG, BODY, LONG).activity.opened == ("boat", "gate")
+
+
+def test_of_calls_side_by_side_the_first_call_opened_first(tmp_path: Path) -> None:
+    boat = installed(tmp_path, "boat", body=LONG, files={}, tested=False)
+    recorder = recorder_for(installed(tmp_path), boat)
+    calls = [ToolCall("1", "skill", '{"name": "gate"}'), ToolCall("2", "skill", '{"name": "boat"}')]
+    recorder.reply("", "", calls, Usage(), None)
+    recorder.result(calls[1], LONG, failed=False)  # its result came first
+    recorder.result(calls[0], BODY, failed=False)
+    assert recorder.activity.opened == ("gate", "boat")
+
+
 def test_the_baseline_has_nothing_to_activate(tmp_path: Path) -> None:
     other = installed(tmp_path, "boat", body=LONG, files={}, tested=False)
     activity = shown(recorder_for(other), BODY, LONG).activity

@@ -6,6 +6,7 @@ from pathlib import Path
 from pytest_upskill.settings import Settings
 from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.skill import load_skill
+from pytest_upskill.trials.installing import installed
 from pytest_upskill.trials.outfit import Outfit
 from pytest_upskill.trials.trial import trials_of
 from support.kit import write_skill
@@ -38,3 +39,11 @@ def test_a_trial_without_a_sandbox_is_not_taken_for_one_in_a_sandbox(tmp_path: P
     auto, bwrap, none = (outfit.tasks(Case("one", "Go.")) for outfit in outfits)
     for arm, task in none.items():
         assert auto[arm].content == bwrap[arm].content != task.content
+
+
+def test_the_tested_skill_has_no_better_place_than_others(tmp_path: Path) -> None:
+    skill = load_skill(write_skill(tmp_path / "gate") / "SKILL.md")
+    others = tuple(installed(name, write_skill(tmp_path / name)) for name in ("lamp", "boat"))
+    tasks = Outfit.of("loop", "1", skill, Settings(), others).tasks(Case("one", "Go."))
+    assert [one.name for one in tasks["baseline"].skills] == ["boat", "lamp"]
+    assert [one.name for one in tasks["skill"].skills] == ["boat", "gate", "lamp"]

@@ -76,6 +76,7 @@ class Watch:
         self._seen: set[str] = set()  # lines of any skill
         self._named: dict[str, set[str]] = {}  # lines seen by a call that names the skill
         self._asked: set[str] = set()  # files that a call names and whose text came back
+        self._opened_at: dict[str, int] = {}  # skills, by the number of the call that opened them
         self._tested = next((skill for skill in skills if skill.installed.tested), None)
         self._commands = Commands(self._tested) if self._tested else None
         texts = _texts_of(tuple(skills))
@@ -90,15 +91,28 @@ class Watch:
         """What stands in the first request, or in the workspace at the start."""
         self._given |= self._found_in(text, self._given)
 
-    def saw(self, text: str, call: ToolCall | None = None, *, failed: bool = False) -> None:
-        """What stands in a later request; ``call`` is what it is the result of."""
+    def saw(
+        self, text: str, call: ToolCall | None = None, *, failed: bool = False, at: int = 0
+    ) -> None:
+        """What stands in a later request; ``call`` is what it is the result of.
+
+        ``at`` orders calls as the model made them: results of calls side by side come in any order.
+        """
         if not self._known:
             return
+        found = self._look_at(text, call, failed)
+        for skill in self._skills if found else ():
+            name = skill.installed.name
+            if name not in self._opened_at and self._opened(skill):
+                self._opened_at[name] = at
+
+    def _look_at(self, text: str, call: ToolCall | None, failed: bool) -> set[str]:
+        """Note what stands in a text; return the lines of skills in it."""
         text = text[:_LONGEST_SEEN]
         found = self._found_in(text, self._seen, call.arguments if call else "")
         self._seen |= found
         if call is None:
-            return
+            return found
         for skill in self._skills:
             if re.search(rf"(?<![\w-]){re.escape(skill.installed.name)}(?![\w-])", call.arguments):
                 self._named.setdefault(skill.installed.name, set()).update(found)
@@ -109,15 +123,16 @@ class Watch:
             own = self._own(file.keys)
             if found & own if own else file.text and file.text in _squeezed(text):
                 self._asked.add(file.path)
+        return found
 
     @property
     def opened(self) -> tuple[str, ...]:
-        """The names of the skills whose instructions the model saw."""
-        return tuple(skill.installed.name for skill in self._skills if self._opened(skill))
+        """The names of the skills whose instructions the model saw, in the order of opening."""
+        return tuple(sorted(self._opened_at, key=self._opened_at.__getitem__))
 
     @property
     def activated(self) -> bool | None:
-        return None if self._tested is None else self._opened(self._tested)
+        return None if self._tested is None else self._tested.installed.name in self._opened_at
 
     @property
     def read(self) -> tuple[str, ...]:

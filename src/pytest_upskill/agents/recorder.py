@@ -29,6 +29,7 @@ class _Entry:
     turn: Turn
     call: ToolCall | None = None
     result: Turn | None = None
+    number: int = 0  # of the call, among all of the trial
 
 
 @dataclass
@@ -80,7 +81,10 @@ class Recorder:
         turns = [Turn("thinking", thinking)] if thinking else []
         turns += [Turn("assistant", text)] if text or not (thinking or calls) else []
         entries = [_Entry(turn) for turn in turns]
-        entries += [_Entry(Turn("call", one.arguments, one.name), one) for one in calls]
+        entries += [
+            _Entry(Turn("call", one.arguments, one.name), one, number=number)
+            for number, one in enumerate(calls, self.tool_calls + 1)
+        ]
         entries[0].turn = replace(
             entries[0].turn,
             seconds=_rounded(seconds),
@@ -104,7 +108,8 @@ class Recorder:
         if entry is None and entries:
             return  # told again
         made = entry.call if entry else None
-        self._watch.saw(text, made, failed=failed)
+        at = entry.number if entry else self.tool_calls
+        self._watch.saw(text, made, failed=failed, at=at)
         turn = Turn("result", text, made.name if made else "", failed, self.turns)
         turn = replace(turn, seconds=_rounded(seconds))
         if entry is None:
@@ -173,7 +178,7 @@ class Recorder:
         self._said.add(key)
         if kind != "assistant":
             if self.turns:
-                self._watch.saw(text)
+                self._watch.saw(text, at=self.tool_calls)
             else:
                 self._watch.given(text)
         self._add(_Entry(Turn(kind, text)))

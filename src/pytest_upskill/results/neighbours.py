@@ -1,36 +1,224 @@
 """The matrix: what skills do to each other."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final, Literal
 
+from .._util.texts import counted, dollars, one_line, points
 from ..stats import Lift
 from .effects import Effect
 
-ALL = "*"  # in place of a neighbour: all other skills together
+Word = Literal["hurts", "helps", "unknown", "incomplete"]
+
+_LONGEST_NAME: Final = 60  # of a skill inside of a sentence
+_MOST_NAMES: Final = 3
+
+
+@dataclass(frozen=True)
+class Openings:
+    """Which skills were opened in trials of a skill, and which of them first."""
+
+    trials: int = 0  # that tell
+    opened: Mapping[str, int] = field(default_factory=dict)  # trials, by skill
+    first: Mapping[str, int] = field(default_factory=dict)
+
+    def share(self, skill: str) -> float:
+        return self.opened.get(skill, 0) / self.trials if self.trials else 0.0
+
+    def of(self, skill: str) -> str:
+        """``6 of 10 trials``."""
+        return f"{self.opened.get(skill, 0):,} of {counted(self.trials, 'trial')}"
+
+
+@dataclass(frozen=True)
+class Alone:
+    """A skill on its own cases, without any other of the matrix."""
+
+    skill: str
+    lift: Lift | None
+    cases: int
+    runs: int
+    openings: Openings = Openings()
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A skill (``skill``) on its own cases, with another (``other``) installed in both arms."""
+    """A skill on its own cases, with another installed in both arms."""
 
     skill: str
-    other: str  # or ALL
+    other: str | None  # None: all others together
     effect: Effect  # its lift with the other, less its lift alone
-    lift: Lift | None  # with the other installed
-    opened: Mapping[str, int]  # by skill: trials with both installed in which it was opened
-    opened_first: Mapping[str, int]  # by skill: trials in which it was the first to be opened
-    trials: int  # with both installed
+    lift: Lift | None  # with the other
+    openings: Openings = Openings()
+
+    @property
+    def word(self) -> Word:
+        if self.effect.lift is None or self.effect.state == "incomplete":
+            return "incomplete"
+        if self.effect.state != "shown":
+            return "unknown"
+        return "helps" if self.effect.lift.lift > 0 else "hurts"
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """All ordered pairs of the skills of a run, for an agent on a model."""
+    """All ordered pairs of skills, for an agent on a model."""
 
     model: str  # the label
     skills: tuple[str, ...]
-    alone: Mapping[str, Lift]  # the lift of each skill by itself
+    alone: tuple[Alone, ...]  # the skills with cases
     pairs: tuple[Neighbour, ...]
-    listing_tokens: Mapping[str, int]  # by skill, what its entry costs every request
-    not_measured: Mapping[str, str]  # skills without cases for this, and why
+    listing: Mapping[str, int]  # by skill: tokens of its entry in every request, estimated
+    listing_seen: Mapping[str, int]  # the same as the model counted, as far as trials tell
+    not_measured: Mapping[str, str]  # skills that are only neighbours, and why
     trials: int = 0
+    errored: int = 0  # of these
+    error: str = ""  # why, mostly
+    most_runs: int = 1
     cost: float | None = None
+
+    def pair(self, skill: str, other: str | None) -> Neighbour | None:
+        return next((one for one in self.pairs if (one.skill, one.other) == (skill, other)), None)
+
+    @property
+    def columns(self) -> tuple[str | None, ...]:
+        """The neighbours: each skill, then all together if that is another thing."""
+        return (*self.skills, None) if len(self.skills) > 2 else self.skills
+
+    def found(self, *words: Word) -> list[Neighbour]:
+        """The pairs with one of these words, the worst first."""
+        own = [one for one in self.pairs if one.word in words]
+        return sorted(own, key=lambda one: one.effect.lift.lift if one.effect.lift else 0.0)
+
+    def alone_of(self, skill: str) -> Alone | None:
+        return next((one for one in self.alone if one.skill == skill), None)
+
+
+def shown_sentences(matrix: Matrix) -> list[str]:
+    """A sentence for each pair that hurts or helps, the worst first."""
+    return [_shown(matrix, one) for one in matrix.found("hurts", "helps")]
+
+
+def open_sentences(matrix: Matrix, most: int | None = None) -> list[str]:
+    """What is not known, and what it would take: at most so many pairs by themselves."""
+    lines = [_incomplete(matrix, one) for one in matrix.found("incomplete")]
+    unknown = matrix.found("unknown")
+    unknown.sort(key=lambda one: one.effect.cases_needed or 10**9)
+    lines += [_unknown(one) for one in unknown]
+    if most is not None and len(lines) > most:
+        more = len(lines) - most
+        lines = [*lines[:most], f"{counted(more, 'more pair')} without a result"]
+    return lines
+
+
+def conclusion(matrix: Matrix) -> str:
+    """What all pairs come to, for those who read one line."""
+    counts = {word: len(matrix.found(word)) for word in ("hurts", "helps", "unknown", "incomplete")}
+    total = counted(len(matrix.pairs), "pair")
+    shown = [f"{counts[word]:,} {word}" for word in ("hurts", "helps") if counts[word]]
+    rest = [f"{counts['unknown']:,} unknown"] if counts["unknown"] else []
+    rest += [f"{counts['incomplete']:,} incomplete"] if counts["incomplete"] else []
+    if shown:
+        return f"Of {total}: {', '.join([*shown, *rest])}"
+    if counts["incomplete"]:
+        return f"Incomplete: {', '.join(rest)} of {total}, none shown to hurt or to help"
+    return f"Nothing shown for any of {total}: that is not known, not the same as no effect"
+
+
+def listing_sentence(matrix: Matrix) -> str:
+    """What the list of skills costs every request."""
+    total = sum(matrix.listing.values())
+    text = (
+        f"The list of {counted(len(matrix.listing), 'skill')} costs every request about "
+        f"{counted(total, 'token')}"
+    )
+    seen = matrix.listing_seen
+    if seen and len(seen) == len(matrix.listing):
+        text += f" by our estimate, {sum(seen.values()):,} by the model's count"
+    return text
+
+
+def spent(matrix: Matrix) -> str:
+    """``480 trials, $1.20``."""
+    parts = [counted(matrix.trials, "trial")]
+    parts += [f"{matrix.errored:,} without an answer"] if matrix.errored else []
+    parts += [dollars(matrix.cost)] if matrix.cost else []
+    return ", ".join(parts)
+
+
+def _name(skill: str) -> str:
+    return one_line(skill, _LONGEST_NAME)
+
+
+def _with(matrix: Matrix, one: Neighbour) -> str:
+    if one.other is None:
+        return f"all {len(matrix.skills) - 1} others are installed"
+    return f"{_name(one.other)} is installed"
+
+
+def _shown(matrix: Matrix, one: Neighbour) -> str:
+    lift = one.effect.lift
+    assert lift is not None
+    low, high = (lift.low, lift.high) if lift.lift > 0 else (-lift.high, -lift.low)
+    size = _size(abs(lift.lift))
+    span = f"({_plain(low)} to {_plain(high)})"
+    did = "gains" if lift.lift > 0 else "loses"
+    text = f"{_name(one.skill)} {did} {size} {span} when {_with(matrix, one)}"
+    return text + _why(matrix, one)
+
+
+def _why(matrix: Matrix, one: Neighbour) -> str:
+    """What was opened, which may explain it."""
+    here, alone = one.openings, matrix.alone_of(one.skill)
+    if not here.trials:
+        return ""
+    others = {name: count for name, count in here.first.items() if name != one.skill}
+    if count := sum(others.values()):
+        if one.other is not None:
+            return f": it is opened first in {count:,} of {here.trials:,}"
+        return f": another is opened first in {count:,} of {here.trials:,} ({_counts(others)})"
+    opened = f"{_name(one.skill)} is opened in {here.of(one.skill)}"
+    if alone is None or not alone.openings.trials:
+        return f"; {opened}"
+    return f"; {opened}, and in {alone.openings.of(one.skill)} alone"
+
+
+def _counts(by_name: Mapping[str, int]) -> str:
+    names = sorted(by_name, key=lambda name: (-by_name[name], name))
+    listed = [f"{_name(name)} {by_name[name]:,}" for name in names[:_MOST_NAMES]]
+    more = sum(by_name[name] for name in names[_MOST_NAMES:])
+    return ", ".join([*listed, *([f"others {more:,}"] if more else [])])
+
+
+def _unknown(one: Neighbour) -> str:
+    lift, effect = one.effect.lift, one.effect
+    assert lift is not None
+    span = f"{points(lift.lift)} points ({points(lift.low)} to {points(lift.high)})"
+    what = f"no change shown, {span} over {counted(effect.cases, 'case')}"
+    return f"{_pair(one)}: {what}; {needed(effect)}"
+
+
+def needed(effect: Effect) -> str:
+    """What it would take to show a change of this size."""
+    if effect.cases_needed is None:
+        return "no number of cases that anyone writes would show one of this size"
+    return f"about {counted(effect.cases_needed, 'case')} would show one of this size"
+
+
+def _incomplete(matrix: Matrix, one: Neighbour) -> str:
+    why = f": {one_line(matrix.error, 200)}" if matrix.error else ""
+    return f"{_pair(one)}: incomplete, as answers are missing{why}"
+
+
+def _pair(one: Neighbour) -> str:
+    return f"{_name(one.skill)} with {'all others' if one.other is None else _name(one.other)}"
+
+
+def _size(share: float) -> str:
+    number = round(100 * share)
+    return f"{number:,} {'point' if number == 1 else 'points'}"
+
+
+def _plain(share: float) -> str:
+    """Points of a loss or gain, which has a sign only if it might be the other way."""
+    return f"{round(100 * share):,}"

@@ -18,7 +18,7 @@ class Activity:
     turns: int = 0  # replies of the model
     tool_calls: int = 0
     activated: bool | None = None  # whether it opened the skill under test; None without one
-    opened: tuple[str, ...] = ()  # names of the skills whose SKILL.md the model got to see
+    opened: tuple[str, ...] = ()  # names of the skills whose SKILL.md it got to see, in order
     read: tuple[str, ...] = ()  # other files of the tested skill that it saw, relative to it
     scripts: tuple[str, ...] = ()  # files of the tested skill that it ran
     findings: tuple[str, ...] = ()  # what was refused or left out, in words

@@ -45,12 +45,12 @@ class Outfit:
         """``others`` are in all arms; ``without`` are files of the skill's cases."""
         folder = skill.file.parent
         skills: dict[Arm, tuple[Installed, ...]] = {
-            "baseline": others,
-            "skill": (installed(skill.name, folder, None, without, tested=True), *others),
+            "baseline": _by_name(*others),
+            "skill": _by_name(installed(skill.name, folder, None, without, tested=True), *others),
         }
         if skill.previous is not None:
             then = installed(skill.name, folder, settings.against, without, tested=True)
-            skills["previous"] = (then, *others)
+            skills["previous"] = _by_name(then, *others)
         image, confined = settings.image or "", settings.sandbox != "none"
         return cls(agent, version, skills, settings.max_turns, image, confined)
 
@@ -71,6 +71,11 @@ class Outfit:
             )
             for arm, skills in self.skills.items()
         }
+
+
+def _by_name(*skills: Installed) -> tuple[Installed, ...]:
+    """As agents list skills: the tested one has no better place than any other."""
+    return tuple(sorted(skills, key=lambda one: one.name))
 
 
 def start_files(case: Case) -> tuple[StartFile, ...]:

@@ -1,0 +1,244 @@
+"""The matrix of neighbours as a study: every skill alone, beside each other one, beside all."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from statistics import fmean, median
+from typing import Final
+
+from .._util.files import resolved
+from ..checks import CheckedCase
+from ..errors import InputError, shown
+from ..results.neighbours import Alone, Matrix, Neighbour, Openings
+from ..settings import Score
+from ..skills.skill import Skill, estimated_tokens
+from ..stats import LEVEL, Lift, paired_lift, plan_level
+from ..trials.records import Record
+from ..trials.subject import CHAT, Subject
+from ..trials.task import Installed
+from ..trials.trial import Arm
+from .study import Contrast, Studied, Variant
+
+_ARMS: Final[tuple[Arm, ...]] = ("baseline", "skill")
+
+NO_CASES: Final = "no cases"
+
+
+@dataclass(frozen=True)
+class Member:
+    """A skill of the matrix; without cases it is only a neighbour of others."""
+
+    skill: Skill
+    installed: Installed  # as a neighbour
+    cases: tuple[CheckedCase, ...] = ()
+    why: str = NO_CASES  # it has none for this subject
+
+    @property
+    def name(self) -> str:
+        return self.skill.name
+
+
+def distinct(skills: Iterable[Skill]) -> list[Skill]:
+    """Each skill once; InputError if two have the same name, or there are not two."""
+    found: dict[str, Skill] = {}
+    for one in skills:
+        known = found.setdefault(one.name, one)
+        if resolved(known.file.parent) != resolved(one.file.parent):
+            problem = f"{shown(known.file.parent)} has the same name ({one.name})"
+            hint = "Agents know skills by their names, so rename one, or leave it out."
+            raise InputError(shown(one.file.parent), problem, hint)
+    if len(found) < 2:
+        where = shown(next(iter(found.values())).file.parent) if found else "SKILL"
+        raise InputError(where, "a matrix needs at least two skills", "Name more skills.")
+    return list(found.values())
+
+
+def require_agent(subjects: Iterable[Subject]) -> None:
+    """InputError if a subject is a plain completion, which no other skill can reach."""
+    for one in subjects:
+        if one.agent == CHAT:
+            problem = "a plain completion sees one skill only, so others can't change its answers"
+            raise InputError(one.label, problem, "Choose an agent, such as loop.")
+
+
+def study_of(members: Sequence[Member]) -> tuple[list[Variant], list[Contrast]]:
+    """All ways to ask, and the contrasts: the lift with others, less the lift alone."""
+    variants, contrasts = list[Variant](), list[Contrast]()
+    for tested in members:
+        if not tested.cases:
+            continue
+        for other in (_ALONE, *_neighbours(tested, members)):
+            beside = _installed(tested, other, members)
+            variants += [
+                Variant(_variant(tested.name, other, arm), tested.skill, tested.cases, arm, beside)
+                for arm in _ARMS
+            ]
+        contrasts += [_contrast(tested.name, one) for one in _neighbours(tested, members)]
+    return variants, contrasts
+
+
+def matrix_of(
+    members: Sequence[Member],
+    label: str,
+    studied: Studied,
+    looks: tuple[int, ...],
+    score: Score = "pass",
+    cost: float | None = None,
+) -> Matrix:
+    """What came of the study."""
+    found = _Found(studied, plan_level(looks) if len(looks) > 1 else LEVEL, score)
+    tested = [one for one in members if one.cases]
+    records = list(chain.from_iterable(studied.records.values()))
+    errors = Counter(one.error for one in records if one.outcome == "errored" and one.error)
+    return Matrix(
+        model=label,
+        skills=tuple(one.name for one in members),
+        alone=tuple(found.alone(one.name) for one in tested),
+        pairs=tuple(
+            found.pair(one.name, other) for one in tested for other in _neighbours(one, members)
+        ),
+        listing={one.name: listing_tokens(one.skill) for one in members},
+        listing_seen=_seen(studied.records, members),
+        not_measured={one.name: one.why for one in members if not one.cases},
+        trials=len(records),
+        errored=sum(one.outcome == "errored" for one in records),
+        error=errors.most_common(1)[0][0] if errors else "",
+        most_runs=looks[-1],
+        cost=cost,
+    )
+
+
+def listing_tokens(skill: Skill) -> int:
+    """An estimate of what a skill's entry in the list of skills costs every request."""
+    return estimated_tokens(f"{skill.name}: {skill.description}")
+
+
+_ALONE: Final = ""  # in place of a neighbour; no skill has an empty name
+
+
+def _neighbours(tested: Member, members: Sequence[Member]) -> list[str | None]:
+    """By name; None is all together, if there are several."""
+    others = [one.name for one in members if one.name != tested.name]
+    return [*others, None] if len(others) > 1 else [*others]
+
+
+def _installed(
+    tested: Member, other: str | None, members: Sequence[Member]
+) -> tuple[Installed, ...]:
+    wanted = [
+        one.installed
+        for one in members
+        if one.name != tested.name and (other is None or one.name == other)
+    ]
+    return tuple(sorted(wanted, key=lambda one: one.name))
+
+
+def _contrast(skill: str, other: str | None) -> Contrast:
+    """(with the skill and the other - with the other) - (with the skill - without)."""
+    return Contrast(
+        _pair(skill, other),
+        (_variant(skill, other, "skill"), _variant(skill, _ALONE, "baseline")),
+        (_variant(skill, other, "baseline"), _variant(skill, _ALONE, "skill")),
+    )
+
+
+def _pair(skill: str, other: str | None) -> str:
+    """Quoted, so that no two pairs of names are the same."""
+    where = "all others" if other is None else json.dumps(other, ensure_ascii=False)
+    with_other = "alone" if other == _ALONE else f"with {where}"
+    return f"{json.dumps(skill, ensure_ascii=False)} {with_other}"
+
+
+def _variant(skill: str, other: str | None, arm: Arm) -> str:
+    return f"{_pair(skill, other)}, {arm}"
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Numbers of a study, by pair."""
+
+    studied: Studied
+    level: float
+    score: Score
+
+    def alone(self, skill: str) -> Alone:
+        records = self._records(skill, _ALONE, "skill")
+        runs = max((one.run for one in records), default=0)
+        cases = len({one.case for one in records})
+        return Alone(skill, self._lift(skill, _ALONE), cases, runs, _openings(records))
+
+    def pair(self, skill: str, other: str | None) -> Neighbour:
+        return Neighbour(
+            skill,
+            other,
+            self.studied.effects[_pair(skill, other)],
+            self._lift(skill, other),
+            _openings(self._records(skill, other, "skill")),
+        )
+
+    def _lift(self, skill: str, other: str | None) -> Lift | None:
+        """Of the skill on its cases, where both arms have answers."""
+        records = [self._records(skill, other, arm) for arm in _ARMS]
+        baseline, with_it = (_by_case(own, self.score) for own in records)
+        pairs = [(baseline[case], with_it[case]) for case in baseline if case in with_it]
+        runs = max((one.run for one in chain.from_iterable(records)), default=1)
+        return paired_lift(pairs, runs, self.level) if pairs else None
+
+    def _records(self, skill: str, other: str | None, arm: Arm) -> Sequence[Record]:
+        return self.studied.records.get(_variant(skill, other, arm), ())
+
+
+def _by_case(records: Iterable[Record], score: Score) -> dict[str, float]:
+    found: dict[str, list[float]] = {}
+    for one in records:
+        if one.outcome != "errored":
+            value = float(one.outcome == "passed") if score == "pass" else one.score or 0.0
+            found.setdefault(one.case, []).append(value)
+    return {case: fmean(values) for case, values in found.items()}
+
+
+def _openings(records: Iterable[Record]) -> Openings:
+    """Of the trials with an answer whose agent tells."""
+    told = [one.activity for one in records if one.outcome != "errored" and one.activity]
+    return Openings(
+        len(told),
+        Counter(name for one in told for name in dict.fromkeys(one.opened)),
+        Counter(one.opened[0] for one in told if one.opened),
+    )
+
+
+def _seen(records: Mapping[str, Sequence[Record]], members: Sequence[Member]) -> dict[str, int]:
+    """What a skill's entry costs by the model's count of the first request, with it and without.
+
+    Only where another skill is installed on both sides: what agents say about skills in general
+    comes with the first one.
+    """
+    first = {
+        (name, one.case, one.run): tokens
+        for name, own in records.items()
+        for one in own
+        if (tokens := _first_request(one)) is not None
+    }
+    keys = {(case, run) for _, case, run in first}
+    found: dict[str, list[int]] = {}
+    for skill, more, less in _comparable(members):
+        pairs = [(first.get((more, *key)), first.get((less, *key))) for key in keys]
+        own = [one - two for one, two in pairs if one is not None and two is not None]
+        found.setdefault(skill, []).extend(own)
+    return {one.name: round(median(found[one.name])) for one in members if found.get(one.name)}
+
+
+def _comparable(members: Sequence[Member]) -> Iterator[tuple[str, str, str]]:
+    """A skill, and two variants of which only one has it."""
+    for tested in (one for one in members if one.cases):
+        for other in _neighbours(tested, members):
+            with_both = _variant(tested.name, other, "skill")
+            yield tested.name, with_both, _variant(tested.name, other, "baseline")
+            if other is not None:
+                yield other, with_both, _variant(tested.name, _ALONE, "skill")
+
+
+def _first_request(record: Record) -> int | None:
+    return next((turn.input_tokens for turn in record.transcript if turn.reply == 1), None)

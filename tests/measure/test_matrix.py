@@ -1,0 +1,192 @@
+"""The matrix of neighbours as a study."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill.checks import load_checked_cases
+from pytest_upskill.errors import InputError
+from pytest_upskill.measure.matrix import (
+    Member,
+    distinct,
+    listing_tokens,
+    matrix_of,
+    require_agent,
+    study_of,
+)
+from pytest_upskill.measure.study import Variant, run_study
+from pytest_upskill.results.neighbours import Matrix
+from pytest_upskill.settings import Settings
+from pytest_upskill.skills.skill import load_skill
+from pytest_upskill.trials.activity import Activity
+from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
+from pytest_upskill.trials.installing import installed
+from pytest_upskill.trials.outfit import Outfit
+from pytest_upskill.trials.subject import CHAT, Subject
+from pytest_upskill.trials.transcript import Turn
+from pytest_upskill.trials.trial import Question
+from support.kit import case, write_skill
+
+LOOP = Subject("loop", "m")
+
+
+def member(folder: Path, cases: int) -> Member:
+    asked = [case(f"Question {number} for {folder.name}?", "right") for number in range(cases)]
+    write_skill(folder, asked, body=f"All about {folder.name}.")
+    whole = load_checked_cases(folder / "skill_meta.json").whole() if cases else []
+    skill = load_skill(folder / "SKILL.md")
+    return Member(skill, installed(skill.name, folder), tuple(whole))
+
+
+def members(folder: Path, **cases: int) -> list[Member]:
+    return [member(folder / name, number) for name, number in cases.items()]
+
+
+def spoiled_by(bad: str) -> "type[Answerer]":
+    """A model that answers right with the tested skill, unless it opens another one first."""
+
+    class Spoiled(Answerer):
+        spoiler = bad
+
+    return Spoiled
+
+
+class Answerer:
+    spoiler = ""
+
+    def __init__(self) -> None:
+        self.asked = list[Question]()
+
+    def __call__(self, questions: Sequence[Question]) -> list[Reply]:
+        self.asked += questions
+        return [self.reply(one) for one in questions]
+
+    def reply(self, question: Question) -> Reply:
+        assert question.task
+        names = [one.name for one in question.task.skills]
+        tested = question.task.tested
+        opened = [tested.name] if tested else []
+        right = bool(tested)
+        if self.spoiler in names and self.spoiler not in opened:
+            opened, right = [self.spoiler, *opened], False
+        first = 100 + (50 if names else 0) + 10 * sum(map(len, names))
+        return Answer(
+            "right" if right else "wrong",
+            Usage(first, 5, 0),
+            transcript=(Turn("system", "-"), Turn("assistant", "-", reply=1, input_tokens=first)),
+            activity=Activity(1, 0, bool(opened) if tested else None, tuple(opened)),
+        )
+
+
+def studied(own: Sequence[Member], ask: Answerer, looks: tuple[int, ...] = (2,)) -> Matrix:
+    variants, contrasts = study_of(own)
+    settings = Settings(runs=looks[-1])
+
+    def outfit(agent: str, variant: Variant) -> Outfit:
+        return Outfit.of(agent, "1", variant.skill, settings, variant.others)
+
+    found = run_study(variants, contrasts, LOOP, settings, looks, ask, outfit)
+    return matrix_of(own, LOOP.label, found, looks)
+
+
+def test_every_skill_with_cases_is_asked_alone_beside_each_other_and_beside_all(
+    tmp_path: Path,
+) -> None:
+    variants, contrasts = study_of(members(tmp_path, pdf=2, csv=1, docs=0))
+    others = {
+        (one.skill.name, one.arm, tuple(other.name for other in one.others)) for one in variants
+    }
+    wanted = {
+        ("pdf", (), ("csv",), ("docs",), ("csv", "docs")),
+        ("csv", (), ("pdf",), ("docs",), ("docs", "pdf")),
+    }
+    assert others == {
+        (name, arm, beside)
+        for name, *besides in wanted
+        for beside in besides
+        for arm in ("baseline", "skill")
+    }
+    assert len(variants) == len({one.name for one in variants}) == 16
+    assert [one.name for one in contrasts] == [
+        '"pdf" with "csv"',
+        '"pdf" with "docs"',
+        '"pdf" with all others',
+        '"csv" with "pdf"',
+        '"csv" with "docs"',
+        '"csv" with all others',
+    ]
+    assert all(len(one.plus) == len(one.minus) == 2 for one in contrasts)
+
+
+def test_of_two_skills_all_others_are_the_other_one(tmp_path: Path) -> None:
+    own = members(tmp_path, pdf=2, csv=0)
+    _, contrasts = study_of(own)
+    assert [one.name for one in contrasts] == ['"pdf" with "csv"']
+    assert studied(own, Answerer()).columns == ("pdf", "csv")
+
+
+def test_a_neighbour_that_is_opened_first_hurts(tmp_path: Path) -> None:
+    own = members(tmp_path, pdf=10, csv=8, docs=0)
+    matrix = studied(own, spoiled_by("docs")())
+    words = {(one.skill, one.other): one.word for one in matrix.pairs}
+    assert words == {
+        ("pdf", "csv"): "unknown",
+        ("pdf", "docs"): "hurts",
+        ("pdf", None): "hurts",
+        ("csv", "pdf"): "unknown",
+        ("csv", "docs"): "hurts",
+        ("csv", None): "hurts",
+    }
+    worst = matrix.pair("pdf", "docs")
+    assert worst
+    assert worst.effect.lift
+    assert worst.effect.lift.lift == -1
+    assert worst.lift
+    assert worst.lift.lift == 0
+    assert (worst.openings.trials, worst.openings.first) == (20, {"docs": 20})
+    assert worst.openings.opened == {"docs": 20, "pdf": 20}
+    alone = matrix.alone_of("pdf")
+    assert alone
+    assert alone.lift
+    assert (alone.lift.lift, alone.cases, alone.runs) == (1, 10, 2)
+    assert alone.openings.first == {"pdf": 20}
+    assert matrix.not_measured == {"docs": "no cases"}
+
+
+def test_what_the_list_costs_is_estimated_and_compared(tmp_path: Path) -> None:
+    own = members(tmp_path, pdf=2, csv=0, writer=0)
+    matrix = studied(own, Answerer())
+    assert matrix.listing == {one.name: listing_tokens(one.skill) for one in own}
+    # Ten for each letter of a name; the fifty that come with any skill are not an entry's.
+    assert matrix.listing_seen == {"pdf": 30, "csv": 30, "writer": 60}
+
+
+def test_a_missing_answer_leaves_a_pair_incomplete(tmp_path: Path) -> None:
+    class Broken(Answerer):
+        def reply(self, question: Question) -> Reply:
+            assert question.task
+            names = [one.name for one in question.task.skills]
+            return NoAnswer("down") if "docs" in names else super().reply(question)
+
+    matrix = studied(members(tmp_path, pdf=6, csv=0, docs=0), Broken())
+    words = {one.other: one.word for one in matrix.pairs}
+    assert words == {"csv": "unknown", "docs": "incomplete", None: "incomplete"}
+    assert (matrix.errored, matrix.error) == (48, "down")
+
+
+def test_a_skill_that_is_given_twice_counts_once_and_a_name_belongs_to_one(tmp_path: Path) -> None:
+    pdf, csv = (load_skill(write_skill(tmp_path / one) / "SKILL.md") for one in ("pdf", "csv"))
+    again = load_skill(tmp_path / "csv/../pdf/SKILL.md")
+    assert distinct([pdf, csv, again]) == [pdf, csv]
+    with pytest.raises(InputError, match="at least two skills"):
+        distinct([pdf, again])
+    twin = load_skill(write_skill(tmp_path / "more/pdf") / "SKILL.md")
+    with pytest.raises(InputError, match=r"same name \(pdf\)"):
+        distinct([pdf, csv, twin])
+
+
+def test_a_plain_completion_has_no_neighbours() -> None:
+    require_agent([LOOP])
+    with pytest.raises(InputError, match="sees one skill only"):
+        require_agent([LOOP, Subject(CHAT, "m")])
