@@ -15,14 +15,13 @@ from pytest_upskill.measure.matrix import (
     require_agent,
     study_of,
 )
-from pytest_upskill.measure.study import Variant, run_study
+from pytest_upskill.measure.study import Lab, Study
 from pytest_upskill.results.neighbours import Matrix
 from pytest_upskill.settings import Settings
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.trials.activity import Activity
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
 from pytest_upskill.trials.installing import installed
-from pytest_upskill.trials.outfit import Outfit
 from pytest_upskill.trials.subject import CHAT, Subject
 from pytest_upskill.trials.transcript import Turn
 from pytest_upskill.trials.trial import Question
@@ -81,13 +80,16 @@ class Answerer:
 
 def studied(own: Sequence[Member], ask: Answerer, looks: tuple[int, ...] = (2,)) -> Matrix:
     variants, contrasts = study_of(own)
-    settings = Settings(runs=looks[-1])
-
-    def outfit(agent: str, variant: Variant) -> Outfit:
-        return Outfit.of(agent, "1", variant.skill, settings, variant.others)
-
-    found = run_study(variants, contrasts, LOOP, settings, looks, ask, outfit)
-    return matrix_of(own, LOOP.label, found, looks)
+    lab = Lab(Settings(), looks, ask, lambda _agent: "1", lambda _model: None)
+    study = Study(
+        LOOP,
+        tuple(variants),
+        tuple(contrasts),
+        lambda found: matrix_of(own, LOOP.label, found, looks),
+    )
+    found = study.conclude(lab.run(study))
+    assert isinstance(found, Matrix)
+    return found
 
 
 def test_every_skill_with_cases_is_asked_alone_beside_each_other_and_beside_all(

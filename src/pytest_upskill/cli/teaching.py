@@ -13,9 +13,9 @@ from typing import Any, Final, NamedTuple, TextIO, TypeVar
 
 from .._util.texts import dollars
 from ..errors import DEFAULT, InputError, TeachError, shown
+from ..measure.estimate import Estimate
 from ..models.prices import parse_prices
 from ..skills.upskill_config import UpskillConfig, read_config
-from ..teach.estimate import Estimate
 from ..teach.outcome import Taught, report_lines, taught_data
 from ..teach.progress_lines import Screen
 from ..teach.teach_settings import OPTIONS, TeachCommand, TeachSettings, defaults_of
@@ -128,7 +128,7 @@ def run_shown(
     screen = Screen(
         partial(tell, stream), width=width, live=live, paint=painter(stream, os.environ)
     )
-    consent = _Consent(given.yes, screen, stream)
+    consent = Consent(given.yes, screen, stream)
     ini_file, prices = ini_lines(Path.cwd(), "skill_prices")
     given.origins["prices"] = f"{shown(ini_file)}: skill_prices"
     try:
@@ -166,7 +166,7 @@ def run_shown(
 
 
 @dataclass
-class _Consent:
+class Consent:
     """Asks before spending, unless --yes was given or it is free."""
 
     yes: bool

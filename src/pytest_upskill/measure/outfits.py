@@ -28,7 +28,7 @@ class Outfits:
     def __init__(self, settings: Callable[[], Settings], version_of: Callable[[str], str]) -> None:
         self._settings = settings
         self._version_of = version_of
-        self._made: dict[tuple[str, Path, tuple[str, ...]], Outfit] = {}
+        self._made: dict[tuple[object, ...], Outfit] = {}
 
     @cached_property
     def _others(self) -> tuple[Installed, ...]:
@@ -39,18 +39,26 @@ class Outfits:
         """The names of the skills that are installed in all arms."""
         return [skill.name for skill in self._others]
 
-    def of(self, agent: str, skill: Skill, cases: Sequence[Case] | None = None) -> Outfit | None:
-        """None for a plain completion. The default are the skill's own cases."""
+    def of(
+        self,
+        agent: str,
+        skill: Skill,
+        cases: Sequence[Case] | None = None,
+        neighbours: tuple[Installed, ...] = (),
+    ) -> Outfit | None:
+        """None for a plain completion. The default are the skill's own cases.
+
+        ``neighbours`` are in all arms, besides the skills of the settings.
+        """
         if agent == CHAT:
             return None
         without = files_of_cases(skill, _own_cases(skill) if cases is None else cases)
-        key = agent, skill.file, without
+        key = agent, skill.file, without, neighbours
         if key not in self._made:
             self.require_apart([skill.file])
             version = self._version_of(agent)
-            self._made[key] = Outfit.of(
-                agent, version, skill, self._settings(), self._others, without
-            )
+            others = (*self._others, *neighbours)
+            self._made[key] = Outfit.of(agent, version, skill, self._settings(), others, without)
         return self._made[key]
 
     def require_apart(self, tested: Iterable[Path]) -> None:

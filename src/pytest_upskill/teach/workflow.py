@@ -8,6 +8,7 @@ from pathlib import Path
 
 from .._util.texts import digest, slug
 from ..errors import InputError, Setting, SettingsError, Spell, TeachError, shown
+from ..measure.estimate import Estimate
 from ..models.prices import Price
 from ..skills.folder import SKILL_NAMES, is_skill, skill_file
 from ..skills.skill import fields_of, load_skill
@@ -15,7 +16,7 @@ from . import saving
 from .attempts import Attempt
 from .case_file import CaseFile, read_case_file, require_growable
 from .drafts import Draft, draft_of
-from .estimate import Estimate, estimate, too_few
+from .estimate import estimate, too_few
 from .outcome import Taught
 from .progress_lines import Screen
 from .secrets import masked

@@ -1,0 +1,278 @@
+"""What matrix, ablate and distill share: arguments, estimate, consent, reports."""
+
+import argparse
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
+from typing import Final
+
+from ..agents.names import subjects_of
+from ..checks import rubric_of
+from ..errors import Setting, SettingsError, shown
+from ..measure.assembly import Assembly, announced
+from ..measure.study import Lab, SkillCases, Study, info_of, load_skill_cases
+from ..models.prices import FREE, parse_prices
+from ..reports.markdown import markdown_summary
+from ..reports.terminal.layout import Look
+from ..reports.writers import (
+    REPORTS,
+    Finished,
+    report_paths,
+    report_writers,
+    require_apart,
+    write_all,
+    written_line,
+)
+from ..results.neighbours import Matrix
+from ..results.parts import Parts
+from ..results.run import RunResults, versions
+from ..settings import DEFAULT_MAX_TURNS, MOST_RUNS, Settings
+from ..skills.labels import labels_of
+from ..skills.search import find_skills
+from ..stats import look_plan
+from ..teach.progress_lines import Screen
+from ..trials.subject import CHAT, Subject
+from .output import painter, stdout_look, tell, write
+from .project import find_skill, ini_lines, project_root
+from .teaching import Consent, config_here
+
+DEFAULT_RUNS: Final = "2..8"
+_REPORTS: Final = ("json_file", "html_file", "markdown_file")
+_DEFAULT_WIDTH: Final = 80
+
+
+def add_study_arguments(
+    parser: argparse.ArgumentParser, *, several: bool, agents: str = CHAT
+) -> dict[str, argparse._ArgumentGroup]:
+    """The arguments of a study of one skill or of several; ``agents`` is the default one."""
+    parser.usage = f"%(prog)s {'SKILLS' if several else 'SKILL'} [options]"
+    what = "a skill: its folder, its SKILL.md, or its name in skills_dir"
+    if several:
+        parser.add_argument(
+            "skills", metavar="SKILLS", nargs="+", help=f"{what}; or a folder of skills"
+        )
+    else:
+        parser.add_argument("skills", metavar="SKILL", nargs=1, help=what)
+    models = parser.add_argument_group("models")
+    models.add_argument(
+        *("-m", "--model"),
+        dest="models",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a model to ask (repeatable)",
+    )
+    models.add_argument(
+        "--agent",
+        dest="agents",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=f"who carries out the cases: chat, loop, claude, … (repeatable; default: {agents})",
+    )
+    parser.set_defaults(default_agent=agents)
+    models.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible server")
+    models.add_argument("--judge", metavar="NAME", help="a model that grades answers by rubrics")
+    limits = parser.add_argument_group("limits")
+    limits.add_argument(
+        "--runs",
+        type=_runs,
+        default=_runs(DEFAULT_RUNS),
+        metavar="A..B",
+        help="runs of each case: A at first, up to B where more may show something "
+        f"(default: {DEFAULT_RUNS})",
+    )
+    limits.add_argument(
+        "--max-cost", type=_usd, metavar="USD", help="budget: stop before exceeding it"
+    )
+    limits.add_argument(
+        "--max-turns",
+        type=int,
+        default=DEFAULT_MAX_TURNS,
+        metavar="N",
+        help=f"maximum number of turns of an agent (default: {DEFAULT_MAX_TURNS})",
+    )
+    limits.add_argument(
+        "--sandbox",
+        default="auto",
+        metavar="NAME",
+        help="where agents run: auto, bwrap, docker, podman or none (default: auto)",
+    )
+    output = parser.add_argument_group("output")
+    for setting in _REPORTS:
+        output.add_argument(
+            f"--{setting.partition('_')[0]}",
+            dest=setting,
+            type=Path,
+            metavar="FILE",
+            help=f"write {REPORTS[setting].what}",
+        )
+    output.add_argument("-y", "--yes", action="store_true", help="spend without asking")
+    return {"models": models, "limits": limits, "output": output}
+
+
+def _runs(text: str) -> tuple[int, ...]:
+    """The numbers of runs to look after."""
+    first, dots, most = text.partition("..")
+    words = first, most if dots else first
+    if not all(word.strip().isdigit() and 1 <= int(word) <= MOST_RUNS for word in words):
+        problem = f"{text!r} is not a number of runs (1 to {MOST_RUNS:,}), or two as in 2..8"
+        raise argparse.ArgumentTypeError(problem)
+    if int(words[0]) > int(words[1]):
+        raise argparse.ArgumentTypeError(f"{text!r}: the smaller number comes first")
+    return look_plan(int(words[0]), int(words[1]))
+
+
+def _usd(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number <= 1_000_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an amount above 0")
+    return number
+
+
+@dataclass
+class Desk:
+    """What a command has at hand: skills with their cases, agents on models, and a lab."""
+
+    sources: tuple[SkillCases, ...]
+    subjects: dict[Subject, str]  # with the ids of their models
+    lab: Lab
+    screen: Screen
+    folder: Path  # a temporary one, for changed skills
+    free: bool
+    notes: list[str]  # trouble with the stored answers
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    clock: float = field(default_factory=monotonic)
+
+    def results(self, found: Sequence[Matrix | Parts]) -> RunResults:
+        infos = [info_of(one, shown(one.skill.file.parent)) for one in self.sources]
+        return RunResults(
+            started=self.started,
+            seconds=monotonic() - self.clock,
+            skills=tuple(infos),
+            model_ids={subject.label: name for subject, name in self.subjects.items()},
+            tests=(),
+            records=(),
+            matrices=tuple(one for one in found if isinstance(one, Matrix)),
+            parts=tuple(one for one in found if isinstance(one, Parts)),
+            versions=versions(),
+        )
+
+
+Plan = Callable[[Desk], Sequence[Study]]
+Lines = Callable[[RunResults, Look], Sequence[str]]  # of the terminal
+Then = Callable[[Desk, RunResults], RunResults]
+
+
+def run_studies(
+    given: argparse.Namespace, plan: Plan, lines: Lines, then: Then = lambda _desk, found: found
+) -> tuple[str, int]:
+    """Plan, estimate, ask for consent, carry out, report; ``then`` may add to the results."""
+    wanted = report_paths(given)
+    require_apart(wanted)
+    with desk_of(given) as desk:
+        studies = plan(desk)
+        consent = Consent(given.yes, desk.screen, sys.stdout)
+        if not consent(desk.lab.estimate(studies, desk.free)):
+            desk.screen.line("Nothing was asked.")
+            return "", 1
+        found = [study.conclude(desk.lab.run(study)) for study in studies]
+        results = then(desk, desk.results(found))
+    text = markdown_summary(results, desk.notes, 0)
+    done = write_all(report_writers(Finished(results, text, desk.notes), wanted))
+    written = [written_line(done.paths)] if done.paths else []
+    write("\n".join(["", *lines(results, stdout_look()), *desk.notes, *written]))
+    for error in done.problems:
+        tell(sys.stderr, f"pytest-upskill: {error.message(given.spell)}\n")
+    return "", 2 if done.problems else 0
+
+
+@contextmanager
+def desk_of(given: argparse.Namespace) -> Iterator[Desk]:
+    """Skills, models, agents and an engine; InputError before the first call if one is missing."""
+    stream = sys.stdout
+    width = shutil.get_terminal_size((_DEFAULT_WIDTH, 24)).columns
+    live = stream.isatty() and os.environ.get("TERM") != "dumb"
+    screen = Screen(
+        partial(tell, stream), width=width, live=live, paint=painter(stream, os.environ)
+    )
+    settings = _settings(given)
+    sources = _sources(given.skills, settings)
+    _require_judge(sources, settings)
+    ini_file, prices = ini_lines(Path.cwd(), "skill_prices")
+    given.origins["prices"] = f"{shown(ini_file)}: skill_prices"
+    models, notes = Assembly(parse_prices(prices)), list[str]()
+    subjects = _subjects(models, settings, screen)
+    models.add_judge(settings)
+    models.require_tools(subjects)
+    models.require(announced(screen.line), subjects)
+    models.require_prices(settings.max_cost)
+    if agents := {one.agent for one in subjects} - {CHAT}:
+        from ..agents.sandboxes.choice import kind_of
+
+        models.roster.find_out(agents)
+        kind_of(settings.sandbox)
+        if settings.sandbox == "none":
+            screen.line("No sandbox: agents can read and change all that you can.")
+    hint = ("raise ", Setting("max_cost"), ", and run this again: nothing is asked twice")
+    root = project_root(Path.cwd())
+    engine = models.engine(settings, root, notes.append, spell=given.spell, budget_hint=hint)
+    free = all(models.price_of(name) == FREE for name in models.specs)
+    lab = Lab(settings, given.runs, engine.ask, models.roster.version, models.price_of, screen.line)
+    with TemporaryDirectory(prefix="upskill-study-") as folder:
+        try:
+            yield Desk(sources, subjects, lab, screen, Path(folder), free, notes)
+        finally:
+            engine.close()
+
+
+def _settings(given: argparse.Namespace) -> Settings:
+    config = config_here()
+    return Settings(
+        models=tuple(given.models) or config.eval_models,
+        models_folder=Path.cwd(),
+        models_file=None if given.models else config.file,
+        base_url=given.base_url,
+        judge=given.judge,
+        agents=tuple(given.agents) or (given.default_agent,),
+        sandbox=given.sandbox,
+        max_turns=given.max_turns,
+        max_cost=given.max_cost,
+        runs=given.runs[-1],
+    )
+
+
+def _sources(written: Sequence[str], settings: Settings) -> tuple[SkillCases, ...]:
+    paths = [find_skill(one, os.environ) for one in written]
+    files = list(dict.fromkeys(file for path in paths for file in find_skills(path).files))
+    labels = labels_of(files)
+    return tuple(load_skill_cases(file, labels[file], settings) for file in files)
+
+
+def _require_judge(sources: Sequence[SkillCases], settings: Settings) -> None:
+    for source in sources:
+        judged = [case.id for case, checks in source.cases if rubric_of(checks).texts]
+        if judged and not settings.judge:
+            problem = f"{source.label} has cases that need a judge ({judged[0]})"
+            raise SettingsError("judge", problem, "Name one, for example sonnet.")
+
+
+def _subjects(models: Assembly, settings: Settings, screen: Screen) -> dict[Subject, str]:
+    specs = models.add_models(settings)
+    names = dict.fromkeys(map(models.roster.named, settings.agents))
+    fit, unfit = models.roster.pairs(subjects_of(names, list(specs)).values(), specs)
+    if unfit:
+        names_of_unfit = ", ".join(one.label for one in unfit)
+        screen.line(f"Left out, as agent and model don't fit: {names_of_unfit}")
+    return {one: specs[one.model].model_id for one in fit}
