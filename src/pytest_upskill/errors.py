@@ -149,6 +149,7 @@ class ModelError(UpskillError):
     seconds, if it names one.
     ``paid``: the tokens of question and answer, if the server charges for them all the same; an
     empty tuple if it may do so and doesn't say; None if it charges nothing.
+    ``no_tools``: the model takes none, and was offered some.
     """
 
     def __init__(
@@ -162,6 +163,7 @@ class ModelError(UpskillError):
         rate_limited: bool = False,
         retry_after: float | None = None,
         paid: tuple[int | None, ...] | None = None,
+        no_tools: bool = False,
     ) -> None:
         self.problem = problem
         self.hint = spelled(hint)
@@ -172,6 +174,7 @@ class ModelError(UpskillError):
         self.rate_limited = rate_limited
         self.retry_after = retry_after
         self.paid = paid
+        self.no_tools = no_tools
         super().__init__(self._parts(""))
 
     def message(self, spell: Spell, tries: str = "") -> str:

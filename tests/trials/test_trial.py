@@ -13,6 +13,7 @@ from pytest_upskill.settings import Settings
 from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.skill import Skill, load_skill
 from pytest_upskill.trials.answer import Answer
+from pytest_upskill.trials.choice import Choice
 from pytest_upskill.trials.plan import Plan, PlannedCase
 from pytest_upskill.trials.task import Installed, Needs, StartFile, Task
 from pytest_upskill.trials.tools import Step, Tool, ToolCall, ToolResult
@@ -124,6 +125,7 @@ def test_no_file_can_close_its_own_fence(text: str) -> None:
         {"tools": (Tool("bash", "Run a command.", "{}"),)},
         {"steps": (Step("Let me see.", (), ()),)},
         {"task": Task("loop")},
+        {"choice": Choice("pdf", ())},
     ],
 )
 def test_any_field_changes_the_key(change: dict[str, Any]) -> None:
@@ -135,7 +137,7 @@ def test_every_field_is_in_the_key() -> None:
     # and the mark in the messages.
     fields = {field.name for field in dataclasses.fields(Question)} - {"verdicts", "mark"}
     sent = {"model", "system", "messages", "max_output", "run", "schema"}
-    assert fields == sent | {"tools", "steps", "task"}
+    assert fields == sent | {"tools", "steps", "task", "choice"}
 
 
 TASK = Task("loop", "1", max_turns=5)

@@ -1,15 +1,15 @@
 """Our own agent: a model, six tools, and the skills in the form of agentskills.io."""
 
 import asyncio
-import json
 from collections.abc import Sequence
 from dataclasses import replace
-from html import escape
 from typing import Final
 
 from ..models import ModelSpec
 from ..skills.folder import SKILL_NAMES
+from ..trials import choice
 from ..trials.answer import Answer, NoAnswer
+from ..trials.choice import Listed, skill_tool
 from ..trials.tools import Step, Tool, ToolCall, ToolResult
 from .loop_tools import LONGEST_TRIAL, TOOLS, Toolbox
 from .port import Agent, Call, InstalledSkill, NoAnswerError, Sandbox
@@ -22,10 +22,6 @@ SYSTEM: Final = (
     "the task, and paths are relative to it. Nobody can answer questions, so decide for yourself. "
     "Work with the tools until the task is done, then give your answer as text, without a tool "
     "call."
-)
-SKILLS_INTRO: Final = (
-    "These skills are installed. If one fits the task by its description, load its instructions "
-    "with the skill tool before you begin, and follow them."
 )
 _NOT_RUN: Final = f"Not run: only the first {MOST_CALLS} calls of a turn are. Call it again."
 _CUT_OFF: Final = (
@@ -59,8 +55,9 @@ class LoopAgent(Agent):
         box = Toolbox(sandbox, skills)
         clock = asyncio.get_running_loop().time
         most = question.task.max_turns if question.task else 1
+        until_opened = bool(question.task and question.task.until_opened)
         for left in reversed(range(most)):
-            asked = clock()
+            asked, before = clock(), recorder.opened
             reply = await call(ask)
             if isinstance(reply, NoAnswer):
                 raise NoAnswerError(reply.reason)
@@ -68,9 +65,11 @@ class LoopAgent(Agent):
             recorder.reply(reply.thinking, reply.text, reply.calls, reply.usage, seconds)
             if reply.refused or not reply.calls:
                 return recorder.answer(reply.stop)
-            if not left:
+            if not left and not until_opened:
                 break
             results = await _results(box, reply, recorder)
+            if until_opened and recorder.is_decided(before):
+                return recorder.answer("decided")
             if (more := len(reply.calls) - MOST_CALLS) > 0:
                 recorder.found(f"calls of one turn that were not run: {more} of {len(reply.calls)}")
             if box.is_full:
@@ -84,36 +83,25 @@ def tools_for(skills: Sequence[InstalledSkill]) -> tuple[Tool, ...]:
     """The tools, and one that loads skills if there are any."""
     if not skills:
         return TOOLS
-    schema = {
-        "type": "object",
-        "properties": {"name": {"type": "string", "enum": [one.installed.name for one in skills]}},
-        "required": ["name"],
-        "additionalProperties": False,
-    }
-    return (*TOOLS, Tool("skill", "Load the instructions of a skill.", json.dumps(schema)))
+    return (*TOOLS, skill_tool([one.installed.name for one in skills]))
 
 
 def skill_list(skills: Sequence[InstalledSkill], sandbox: Sandbox) -> str:
-    """Names, descriptions and locations, as agentskills.io's guide for clients writes them."""
-    if not skills:
-        return ""
-    entries = [
-        "  <skill>\n"
-        f"    <name>{_xml(skill.installed.name)}</name>\n"
-        f"    <description>{_xml(skill.description)}</description>\n"
-        f"    <location>{_xml(sandbox.path(skill.inside))}/{_file_of(skill)}</location>\n"
-        "  </skill>\n"
-        for skill in skills
-    ]
-    return f"{SKILLS_INTRO}\n\n<available_skills>\n{''.join(entries)}</available_skills>"
+    """The skills with the places of their files."""
+    return choice.skill_list(
+        [
+            Listed(
+                skill.installed.name,
+                skill.description,
+                f"{sandbox.path(skill.inside)}/{_file_of(skill)}",
+            )
+            for skill in skills
+        ]
+    )
 
 
 def _file_of(skill: InstalledSkill) -> str:
     return next((name for name in SKILL_NAMES if name in skill.files), SKILL_NAMES[0])
-
-
-def _xml(text: str) -> str:
-    return escape(text.strip(), quote=False)
 
 
 async def _results(box: Toolbox, reply: Answer, recorder: Recorder) -> tuple[ToolResult, ...]:

@@ -1,6 +1,6 @@
 """What went between an agent and its model, as a transcript: the same for every agent."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -160,6 +160,17 @@ class Recorder:
             watch.scripts,
             tuple(findings),
         )
+
+    @property
+    def opened(self) -> tuple[str, ...]:
+        """The skills that the model has seen so far, or is about to see."""
+        return self._watch.opened
+
+    def is_decided(self, before: Collection[str]) -> bool:
+        """Whether it is decided if the tested skill is opened; ``before`` the last reply others
+        were: then the model had its chance to see that it took a wrong one.
+        """
+        return bool(self._watch.activated or before)
 
     def answer(self, stop: str, text: str | None = None) -> Answer:
         """The answer of the trial as far as it got; its text is that of the last reply."""

@@ -20,6 +20,7 @@ from .._util.texts import plain
 from ..checks.judging import first_questions, is_worth_keeping
 from ..errors import ModelError, Spell, UpskillError, spelled
 from ..models import Model
+from ..models.choosing import Chooser
 from ..models.sdk import MORE_TIME
 from ..trials.answer import Answer, NoAnswer, Reply, Usage
 from ..trials.plan import Plan
@@ -48,12 +49,14 @@ class Engine:
         spell: Spell = str,
         open_trials: Callable[[], Trials] | None = None,
         agents_at_once: int | None = None,
+        takes_tools: Callable[[str], bool] = lambda _: True,
     ) -> None:
         self._open_model = open_model
         self.budget = budget or Budget()
         self._answers = answers or KnownAnswers()
         self._concurrency = concurrency
         self._timeout = timeout
+        self._takes_tools = takes_tools
         self._spell = spell
         self._jobs: dict[str, Job] = {}
         self._settled: list[Job] = []
@@ -223,7 +226,9 @@ class Engine:
         self._pump()
 
     def _lane(self, name: str) -> Lane:
-        return self._lanes.setdefault(name, Lane(name))
+        if name not in self._lanes:
+            self._lanes[name] = Lane(name, Chooser(takes_tools=self._takes_tools(name)))
+        return self._lanes[name]
 
     def _pump(self) -> None:
         """Start as many calls and agents as the limits allow, in the order of the questions."""
@@ -318,10 +323,13 @@ class Engine:
         asked_at = time.time()
         try:
             async with asyncio.timeout(max(0.0, self._timeout - job.spent)):
+                question = job.question.without_keys()
                 if job.send:
                     answer = await job.send(lane.model)
+                elif question.choice:
+                    answer = await lane.chooser.ask(lane.model, question)
                 else:
-                    answer = await lane.model.ask(job.question.without_keys())
+                    answer = await lane.model.ask(question)
             if not isinstance(answer, Answer):
                 raise TypeError(f"ask returned {answer!r}, not an Answer")
             answer = answer.without_keys()  # before it is stored, graded or shown

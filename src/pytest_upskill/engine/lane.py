@@ -12,6 +12,7 @@ from typing import Final
 from ..agents.port import Send
 from ..errors import ModelError
 from ..models import Model
+from ..models.choosing import Chooser
 from ..trials.answer import Answer, NoAnswer, Reply, Usage
 from ..trials.trial import Question
 from .pace import LONG, PATIENCE, Limit, Pace
@@ -57,6 +58,7 @@ class Lane:
     """The jobs of one model. The first starts alone: it shows whether any call can work."""
 
     name: str
+    chooser: Chooser = field(default_factory=Chooser)
     waiting: deque[Job] = field(default_factory=deque)
     refused: list[Job] = field(default_factory=list)  # wait for the server, before all others
     stubborn: deque[Job] = field(default_factory=deque)  # refused often, wait for all others

@@ -145,7 +145,12 @@ class Assembly:
             spell=spell,
             open_trials=partial(self._agent_trials, settings),
             agents_at_once=settings.agents_at_once,
+            takes_tools=self._takes_tools,
         )
+
+    def _takes_tools(self, name: str) -> bool:
+        spec = self.specs[name]
+        return spec.provider.takes_tools(spec)
 
     def _answers(
         self, settings: Settings, root: Path, notify: Callable[[str], None], how_to_record: str

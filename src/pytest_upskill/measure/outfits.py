@@ -13,10 +13,12 @@ from ..skills.case import Case, find_cases, load_cases
 from ..skills.search import find_skills
 from ..skills.skill import Skill, name_of
 from ..skills.workspace import is_path
+from ..trials.choice import Choice
 from ..trials.installing import installed
 from ..trials.outfit import Outfit
 from ..trials.subject import CHAT
 from ..trials.task import Installed
+from ..trials.triggers import choice_of
 
 FIXTURES: Final = "fixtures"  # in a skill's folder: what cases start from, by its name
 _DEEPEST: Final = 20  # that files are looked for in checks
@@ -60,6 +62,15 @@ class Outfits:
             others = (*self._others, *neighbours)
             self._made[key] = Outfit.of(agent, version, skill, self._settings(), others, without)
         return self._made[key]
+
+    def among(
+        self, agent: str, skill: Skill, cases: Sequence[Case] | None = None
+    ) -> Outfit | Choice:
+        """What a query of a trigger is decided among: by an agent, or by a model without one."""
+        outfit = self.of(agent, skill, cases)
+        if outfit is None:
+            self.require_apart([skill.file])
+        return outfit or choice_of(skill, self._others)
 
     def require_apart(self, tested: Iterable[Path]) -> None:
         """SettingsError if a skill is tested and installed in the baseline, too."""

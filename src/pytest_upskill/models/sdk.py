@@ -157,7 +157,7 @@ def _as_model_errors(
         said, headers = error_text(error, secrets), error.response.headers
         if tools and (hint := hint_without_tools(error.status_code, said)):
             problem = f"the model takes no tools: {error.status_code} from {spec.address}: {said}"
-            raise ModelError(problem, hint, fatal=True) from None
+            raise ModelError(problem, hint, fatal=True, no_tools=True) from None
         raise status_error(error.status_code, error.body, said, headers, spec, secrets) from None
     except (sdk.APIConnectionError, aiohttp.ClientError, TooLarge) as error:
         raise connection_error(error, spec, secrets) from None

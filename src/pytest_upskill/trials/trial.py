@@ -12,6 +12,7 @@ from .._util.texts import digest, named_fence
 from ..settings import Settings
 from ..skills.case import Case, Role
 from ..skills.skill import Skill
+from .choice import Choice
 from .outfit import Outfit
 from .subject import CHAT, Subject
 from .task import Task
@@ -49,6 +50,7 @@ class Question:
     tools: tuple[Tool, ...] = ()  # that the model may call
     steps: tuple[Step, ...] = ()  # turns after the messages, each with calls and their results
     task: Task | None = None  # for an agent, which carries it out in a workspace
+    choice: Choice | None = None  # of a skill; ``tools`` has the one that loads it
 
     def without_keys(self) -> "Question":
         """Without the keys of this process: no server needs to see them in a text."""
@@ -68,6 +70,7 @@ class Question:
         form = [self.schema] if self.schema else []
         form += [repr(one) for one in (self.tools, self.steps) if one]
         form += [self.task.content] if self.task else []
+        form += ["choice", self.choice.tested, self.choice.by_schema] if self.choice else []
         return digest(self.system, *turns, str(self.max_output), str(self.run), *form)
 
     @cached_property

@@ -1,0 +1,58 @@
+"""How a model is asked to choose a skill: by a tool, or by JSON where tools are not taken."""
+
+from dataclasses import astuple, replace
+
+from .._util.texts import one_line
+from ..errors import ModelError
+from ..trials.activity import Activity
+from ..trials.answer import Answer
+from ..trials.transcript import Turn
+from ..trials.trial import Question
+from ..trials.triggers import by_schema
+from .port import Model
+from .sdk import empty_reply
+
+
+class Chooser:
+    """Asks one model. What its server said of tools is not asked again."""
+
+    def __init__(self, *, takes_tools: bool = True) -> None:
+        self._takes_tools = takes_tools
+
+    async def ask(self, model: Model, question: Question) -> Answer:
+        """The answer to a question with a choice; its activity tells what was chosen."""
+        assert question.choice
+        if self._takes_tools:
+            try:
+                answer = await model.ask(question)
+            except ModelError as error:
+                if not error.no_tools:
+                    raise
+                self._takes_tools = False
+            else:
+                if not answer.calls:
+                    _require_text(answer)
+                return _chosen(question, answer, question.choice.called_in(answer))
+        answer = await model.ask(by_schema(question))
+        _require_text(answer)
+        made = Activity(1, 0, False) if answer.refused else question.choice.written_in(answer)
+        if made is None:
+            problem = f"the reply is no choice of a skill: {one_line(answer.text, 80)!r}"
+            hint = "This model takes no tools, and keeps to no JSON schema: use another one"
+            raise ModelError(problem, hint, paid=astuple(answer.usage))
+        return _chosen(question, answer, made)
+
+
+def _require_text(answer: Answer) -> None:
+    """Nothing at all, or thoughts that were cut off, are no choice."""
+    if answer.is_empty and not answer.refused:
+        raise empty_reply(answer.stop, answer.usage)
+
+
+def _chosen(question: Question, answer: Answer, made: Activity) -> Answer:
+    """With a transcript, as of an agent; calls are never kept otherwise."""
+    said = [Turn("thinking", answer.thinking, reply=1)] if answer.thinking else []
+    said += [Turn("assistant", answer.text, reply=1)] if answer.text.strip() else []
+    said += [Turn("call", one.arguments, one.name, reply=1) for one in answer.calls]
+    asked = [Turn("user", text) for _, text in question.messages]
+    return replace(answer, activity=made, transcript=(*asked, *said), calls=(), raw="")

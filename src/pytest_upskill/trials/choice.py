@@ -1,0 +1,173 @@
+"""The choice of a skill by its description: how skills are listed to a model, and what it chose.
+
+Our own agent lists skills in this form. A model without an agent is asked once, with the same list
+and one tool that loads a skill; one that takes no tools replies with JSON.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Final
+
+from .._util.texts import one_line
+from .activity import Activity
+from .answer import Answer, without_reasoning
+from .tools import Tool, ToolCall
+
+SKILLS_INTRO: Final = (
+    "These skills are installed. If one fits the task by its description, load its instructions "
+    "with the skill tool before you begin, and follow them."
+)
+_JSON_INTRO: Final = (
+    "These skills are installed. If one fits the user's task by its description, its instructions "
+    "are to be loaded before you begin. Don't begin yet: choose."
+)
+BY_JSON: Final = "chosen by JSON schema, as this model takes no tools"  # a finding
+_TOOL: Final = "skill"
+_QUOTES: Final = " \t\r\n\"'`."
+_MOST_TEXT: Final = 100_000  # characters of a reply in which a choice is looked for
+_MOST_OBJECTS: Final = 200
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A skill as a list shows it."""
+
+    name: str
+    description: str
+    location: str = ""  # of its SKILL.md, if there is a way to read it
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Skills that a model chooses from, one of which is under test."""
+
+    tested: str  # its name
+    skills: tuple[Listed, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(skill.name for skill in self.skills)
+
+    @property
+    def none(self) -> str:
+        """What stands for no skill in a reply by schema."""
+        word = "none"
+        while word in self.names:
+            word = f"{word} of them"
+        return word
+
+    @property
+    def schema(self) -> str:
+        names = {"type": "string", "enum": [*self.names, self.none]}
+        return _object({"skill": names})
+
+    @property
+    def by_tool(self) -> str:
+        """The system text for a model that may call the tool."""
+        return skill_list(self.skills)
+
+    @property
+    def by_schema(self) -> str:
+        """The system text for a model that replies with JSON."""
+        form = json.dumps({"skill": "NAME"})
+        how = f"Reply with {form} and nothing else. If no skill fits, the name is {self.none!r}."
+        return f"{skill_list(self.skills, _JSON_INTRO)}\n\n{how}"
+
+    def called_in(self, answer: Answer) -> Activity:
+        """What a reply with the tool chose. A text that names a skill is no choice."""
+        opened, findings = list[str](), list[str]()
+        for call in answer.calls:
+            if call.name != _TOOL:
+                findings.append(f"called a tool that is not there: {one_line(call.name, 60)}")
+            elif name := self._named_in(call):
+                opened.append(name)
+            else:
+                findings.append(f"chose no skill that is there: {one_line(call.arguments, 100)}")
+        return self._activity(opened, findings, len(answer.calls))
+
+    def written_in(self, answer: Answer) -> Activity | None:
+        """What a reply with JSON chose, also with words around it; None if that can't be told."""
+        text = without_reasoning(answer.text)[:_MOST_TEXT]
+        found = (one.get("skill") for one in _objects(text))
+        chosen = {one.strip() for one in found if isinstance(one, str)}
+        bare = text.strip(_QUOTES)
+        if not chosen and bare in (*self.names, self.none):
+            chosen = {bare}
+        if len(chosen) != 1:
+            return None
+        (name,) = chosen
+        findings = [BY_JSON]
+        if name not in (*self.names, self.none):
+            findings.append(f"chose no skill that is there: {one_line(name, 100)}")
+        return self._activity([name] if name in self.names else [], findings, 0)
+
+    def _named_in(self, call: ToolCall) -> str:
+        """The skill that a call names, whatever it calls the argument; else empty."""
+        try:
+            arguments = json.loads(call.arguments)
+        except (ValueError, RecursionError):
+            return ""
+        values = list(arguments.values()) if isinstance(arguments, dict) else [arguments]
+        named = [one for one in values if isinstance(one, str) and one in self.names]
+        return named[0] if len(named) == 1 else ""
+
+    def _activity(self, opened: list[str], findings: list[str], calls: int) -> Activity:
+        once = tuple(dict.fromkeys(opened))
+        notes = tuple(dict.fromkeys(findings))
+        return Activity(1, calls, self.tested in once, once, findings=notes)
+
+
+def skill_list(skills: Sequence[Listed], intro: str = SKILLS_INTRO) -> str:
+    """Names, descriptions and locations, as agentskills.io's guide for clients writes them."""
+    if not skills:
+        return ""
+    return f"{intro}\n\n<available_skills>\n{''.join(map(_entry, skills))}</available_skills>"
+
+
+def skill_tool(names: Sequence[str]) -> Tool:
+    """The tool that loads a skill."""
+    form = {"name": {"type": "string", "enum": list(names)}}
+    return Tool(_TOOL, "Load the instructions of a skill.", _object(form))
+
+
+def _entry(skill: Listed) -> str:
+    where = f"    <location>{_xml(skill.location)}</location>\n" if skill.location else ""
+    return (
+        "  <skill>\n"
+        f"    <name>{_xml(skill.name)}</name>\n"
+        f"    <description>{_xml(skill.description)}</description>\n"
+        f"{where}"
+        "  </skill>\n"
+    )
+
+
+def _xml(text: str) -> str:
+    return escape(text.strip(), quote=False)
+
+
+def _object(properties: Mapping[str, object]) -> str:
+    form = {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+    return json.dumps(form)
+
+
+def _objects(text: str) -> Iterator[dict[str, object]]:
+    """The JSON objects in a text, outermost ones only."""
+    decoder, at = json.JSONDecoder(), 0
+    for _ in range(_MOST_OBJECTS):
+        at = text.find("{", at)
+        if at < 0:
+            return
+        try:
+            found, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            at += 1
+        else:
+            if isinstance(found, dict):
+                yield found

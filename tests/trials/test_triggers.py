@@ -1,0 +1,177 @@
+"""Trials of triggers, and what came of them."""
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill.settings import Settings
+from pytest_upskill.skills.skill import Skill, load_skill
+from pytest_upskill.skills.triggers import Trigger
+from pytest_upskill.trials.activity import UNTOLD, Activity
+from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
+from pytest_upskill.trials.choice import Choice
+from pytest_upskill.trials.installing import installed
+from pytest_upskill.trials.outfit import Outfit
+from pytest_upskill.trials.trial import Trial
+from pytest_upskill.trials.triggers import (
+    GIVEN,
+    by_schema,
+    choice_of,
+    trigger_record,
+    trigger_trials,
+)
+from support.kit import write_skill
+
+TRIGGER = Trigger("trigger-raise", "Raise the gate.", True, Path("triggers.json"))
+
+
+def skill_in(folder: Path, name: str = "gate") -> Skill:
+    return load_skill(write_skill(folder / name) / "SKILL.md")
+
+
+def agent_trial(folder: Path, max_turns: int = 30) -> Trial:
+    given = Settings(max_turns=max_turns)
+    outfit = Outfit.of("loop", "1", skill_in(folder), given)
+    return trigger_trials("gate", TRIGGER, "haiku", given, outfit)[0]
+
+
+def test_an_agent_has_the_bare_query_the_skill_and_five_turns(tmp_path: Path) -> None:
+    settings = Settings()
+    skill, other = skill_in(tmp_path), skill_in(tmp_path, "boat")
+    others = (installed(other.name, other.file.parent),)
+    outfit = Outfit.of("loop", "1", skill, settings, others)
+    trials = trigger_trials("the gate", TRIGGER, "haiku", settings, outfit, runs=4)
+    assert [(one.run, one.question.run) for one in trials] == [(1, 1), (2, 2), (3, 3), (4, 4)]
+    first = trials[0]
+    assert (first.skill, first.case, first.arm) == ("the gate", "trigger-raise", "skill")
+    assert (first.model, first.agent) == ("loop/haiku", "loop")
+    question, task = first.question, first.question.task
+    assert task
+    assert (question.system, question.messages) == ("", (("user", "Raise the gate."),))
+    assert (task.until_opened, task.max_turns, task.files, task.setup) == (True, 5, (), "")
+    assert {one.name for one in task.skills} == {"gate", "boat"}
+    assert task.tested
+    assert task.tested.name == "gate"
+    assert len({one.question.key for one in trials}) == 4
+
+
+def test_fewer_turns_can_be_asked_for(tmp_path: Path) -> None:
+    task = agent_trial(tmp_path, max_turns=2).question.task
+    assert task
+    assert task.max_turns == 2
+
+
+def test_without_an_agent_a_model_chooses(tmp_path: Path) -> None:
+    skill, other = skill_in(tmp_path), skill_in(tmp_path, "boat")
+    choice = choice_of(skill, [installed(other.name, other.file.parent)])
+    assert choice.names == ("boat", "gate")
+    [first, _, _] = trigger_trials("gate", TRIGGER, "haiku", Settings(), choice)
+    assert (first.model, first.agent) == ("haiku", "chat")
+    question = first.question
+    assert question.messages == (("user", "Raise the gate."),)
+    assert [tool.name for tool in question.tools] == ["skill"]
+    assert skill.description in question.system
+    assert skill.body.strip() not in question.system
+    assert question.schema is None
+    plain = by_schema(question)
+    assert (plain.tools, plain.schema) == ((), choice.schema)
+    assert plain.messages == question.messages
+    assert '{"skill": "NAME"}' in plain.system
+    assert pickle.loads(pickle.dumps(question)) == question
+
+
+def test_the_skill_under_test_is_part_of_the_key(tmp_path: Path) -> None:
+    one, other = skill_in(tmp_path), skill_in(tmp_path, "boat")
+    choices = [
+        choice_of(one, [installed(other.name, other.file.parent)]),
+        choice_of(other, [installed(one.name, one.file.parent)]),
+    ]
+    asked = [trigger_trials("x", TRIGGER, "m", Settings(), each)[0].question for each in choices]
+    assert asked[0].system == asked[1].system
+    assert asked[0].key != asked[1].key
+
+
+@pytest.mark.parametrize(
+    ("activity", "stop", "should", "passed", "reason"),
+    [
+        (Activity(1, 1, True, ("gate",)), "decided", True, True, "opened gate, as it should"),
+        (Activity(1, 1, True, ("gate",)), "decided", False, False, "opened gate, and should not"),
+        (
+            Activity(0, 0, True, ("gate",), findings=(GIVEN,)),
+            *("decided", False, False, "opened gate without being asked to, and should not"),
+        ),
+        (Activity(1, 0, False), "end", True, False, "not opened: answered without it"),
+        (
+            Activity(1, 0, False),
+            "end",
+            False,
+            True,
+            "not opened, as it should be: answered without it",
+        ),
+        (
+            Activity(2, 2, False, ("boat", "oar")),
+            *("decided", True, False, "not opened: opened boat, oar instead"),
+        ),
+        (
+            Activity(2, 2, True, ("boat", "gate")),
+            "decided",
+            True,
+            True,
+            "opened gate, as it should",
+        ),
+        (
+            Activity(5, 5, False),
+            *("max_turns", True, False, "not opened: went on without it for 5 turns"),
+        ),
+        (Activity(1, 0, False), "refusal", True, False, "not opened: the model refused"),
+    ],
+)
+def test_what_was_decided(
+    tmp_path: Path, activity: Activity, stop: str, should: bool, passed: bool, reason: str
+) -> None:
+    answer = Answer("Hello.", Usage(7, 3, 0), stop, activity=activity)
+    record = trigger_record(agent_trial(tmp_path), answer, should)
+    assert record.outcome == ("passed" if passed else "failed")
+    assert [(one.check, one.passed, one.reason) for one in record.checks] == [
+        ("trigger", passed, reason)
+    ]
+    assert record.checks[0].asks == ("open gate" if should else "do not open gate")
+    assert (record.arm, record.model, record.score) == ("skill", "loop/haiku", float(passed))
+    assert (record.activity, record.tokens) == (activity, 10)
+
+
+@pytest.mark.parametrize("should", [True, False])
+@pytest.mark.parametrize(
+    ("reply", "error"),
+    [
+        (NoAnswer("no key"), "no key"),
+        (
+            Answer("", stop="time", seconds=9.0, activity=Activity(1, 0, False)),
+            "the agent stopped at its time limit of 9 s, before it was decided whether the skill "
+            "is opened",
+        ),
+        (Answer("Hi.", activity=Activity(1, 0, False, findings=(UNTOLD,))), UNTOLD),
+        (Answer("Hi.", activity=Activity(1)), "nothing tells whether the skill was opened"),
+        (Answer("Hi."), "nothing tells whether the skill was opened"),
+    ],
+)
+def test_what_was_not_decided_is_an_error(
+    tmp_path: Path, reply: Answer | NoAnswer, error: str, should: bool
+) -> None:
+    record = trigger_record(agent_trial(tmp_path), reply, should)
+    assert (record.outcome, record.error, record.checks) == ("errored", error, ())
+
+
+def test_what_was_opened_before_the_time_was_up_is_opened(tmp_path: Path) -> None:
+    answer = Answer("", stop="time", activity=Activity(1, 1, True, ("gate",)))
+    assert trigger_record(agent_trial(tmp_path), answer, True).outcome == "passed"
+
+
+def test_a_model_that_chose_is_graded_alike(tmp_path: Path) -> None:
+    choice = choice_of(skill_in(tmp_path))
+    assert isinstance(choice, Choice)
+    [trial, *_] = trigger_trials("gate", TRIGGER, "haiku", Settings(), choice)
+    record = trigger_record(trial, Answer("", activity=Activity(1, 1, True, ("gate",))), True)
+    assert (record.outcome, record.agent) == ("passed", "chat")
+    assert record.checks[0].reason == "opened gate, as it should"
