@@ -14,7 +14,7 @@ from .intervals import (
     paired_ratio,
     wilson,
 )
-from .power import cases_needed, detectable_lift, runs_needed
+from .power import cases_needed, cases_within, detectable_lift, runs_needed
 from .sequential import Look, look, look_plan, plan_level
 from .significance import Regression, drop, holm, regressed, sign_flip
 
@@ -26,6 +26,7 @@ __all__ = [
     "Look",
     "Regression",
     "cases_needed",
+    "cases_within",
     "cohens_kappa",
     "detectable_lift",
     "drop",

@@ -8,7 +8,7 @@ from math import ceil, log, sqrt
 
 from .descriptive import mean_and_spread
 from .distributions import normal_quantile, t_quantile
-from .intervals import LEVEL, Pairs, unseen
+from .intervals import LEVEL, Pairs, half_width, unseen
 
 POWER = 0.8
 _MAX_CASES = 10_000
@@ -41,6 +41,26 @@ def cases_needed(pairs: Pairs, level: float = LEVEL, power: float = POWER) -> in
     while cases <= _MAX_CASES and _detectable(spread, cases, level, power) > lift:
         cases += 1
     return cases if cases <= _MAX_CASES else None
+
+
+def cases_within(pairs: Pairs, margin: float, level: float = LEVEL) -> int | None:
+    """How many cases like these would show that the second value is less than ``margin`` below the
+    first; None if it is not, or if it would take too many.
+    """
+    change, spread = mean_and_spread([second - first for first, second in pairs])
+
+    def shows(cases: int) -> bool:
+        share = unseen(cases, level)
+        low = min(change - half_width(spread, cases, level), (1 - share) * change - share)
+        return low > -margin
+
+    if not shows(_MAX_CASES):
+        return None
+    low, high = 1, _MAX_CASES
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if shows(middle) else (middle + 1, high)
+    return low
 
 
 def runs_needed(

@@ -100,7 +100,7 @@ def ask_for_draft(models: TeachModels, prompt: str, wanted: Wanted, session: int
 
 
 def read_draft(text: str, wanted: Wanted) -> Draft:
-    form = _form_of(text)
+    form = form_of(text)
     description, body = " ".join(form.description.split()), form.body.strip()
     name = wanted.name or slug(form.name, LONGEST_NAME) or wanted.fallback_name
     files = tuple((file.path.strip(), masked(file.text)) for file in form.files)
@@ -128,7 +128,7 @@ def loaded(draft: Draft, scratch: Path) -> Iterator[Skill]:
         yield load_skill(draft.write(Path(folder, draft.name)))
 
 
-def _form_of(text: str) -> DraftForm:
+def form_of(text: str) -> DraftForm:
     """The form; or a whole SKILL.md, which some models write whatever they are asked for."""
     try:
         form = read_reply(text, DraftForm)
@@ -177,7 +177,18 @@ def _file_problems(files: tuple[tuple[str, str], ...]) -> Iterator[str]:
 
 def _lint(draft: Draft, wanted: Wanted) -> tuple[list[str], list[str]]:
     """Errors, and warnings, which are only advice; no faults that a teacher can't mend."""
-    with tempfile.TemporaryDirectory(prefix="tmp-", dir=wanted.scratch) as folder:
+    errors, advice = lint_draft(draft, wanted.scratch)
+    if draft.tokens > wanted.most_tokens:
+        advice.append(
+            f"the body has about {counted(draft.tokens, 'token')} (limit {wanted.most_tokens:,}): "
+            "say the same in fewer words, and leave out what every model knows"
+        )
+    return errors, advice
+
+
+def lint_draft(draft: Draft, scratch: Path) -> tuple[list[str], list[str]]:
+    """Errors and warnings of a version, but for what it takes over from the skill."""
+    with tempfile.TemporaryDirectory(prefix="tmp-", dir=scratch) as folder:
         findings = list(lint_skill_file(draft.write(Path(folder, draft.name))))
     problems: dict[str, list[str]] = {"error": [], "warning": []}
     for finding in findings:
@@ -185,9 +196,4 @@ def _lint(draft: Draft, wanted: Wanted) -> tuple[list[str], list[str]]:
             continue
         hint = f". {spelled(finding.hint)}" if finding.hint else ""
         problems[finding.level].append(one_line(f"{finding.message}{hint}", 300))
-    if draft.tokens > wanted.most_tokens:
-        problems["warning"].append(
-            f"the body has about {counted(draft.tokens, 'token')} (limit {wanted.most_tokens:,}): "
-            "say the same in fewer words, and leave out what every model knows"
-        )
     return problems["error"], problems["warning"]

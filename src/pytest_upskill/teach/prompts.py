@@ -143,6 +143,46 @@ def refine_prompt(
     )
 
 
+def shorten_prompt(
+    task: str,
+    whole: Version,
+    parts: str,
+    report: str,
+    tried: Sequence[str],
+    most_tokens: int,
+    *,
+    agents: bool = False,
+) -> str:
+    """``parts``: what leaving each out does; ``report``: how students do with the whole skill;
+    ``tried``: shorter versions and what fails with them.
+    """
+    tokens = estimated_tokens(whole.body)
+    seen = "and of its files, which stay as they are" if agents else "and nothing else"
+    return _joined(
+        [
+            f"A skill was written for this task:\n{fenced('task', task)}",
+            f"This is the body of the skill, about {tokens:,} tokens:\n"
+            f"{fenced('skill', whole.body)}",
+            *(_for_agents(whole) if agents else []),
+            f"Students were asked questions with the whole skill. {report}",
+            f"Then they were asked with one part of it left out.\n{fenced('parts', parts)}"
+            if parts
+            else "",
+            *tried,
+            f"Write a shorter body: at most {most_tokens:,} tokens, counted as bytes divided by 4, "
+            f"so at most {4 * most_tokens:,} bytes. A longer one is not taken. Keep what answers "
+            "need: exact names, commands, values, formats, and the rules to choose between them. "
+            "What is missed when it is left out must stay, in fewer words; what nobody misses goes "
+            "first, then what every model knows. Keep rules that hold for all questions of this "
+            "kind, not just for those that were asked: others will be. Do not change what is "
+            f"right. The student sees the body {seen}; name no file that is not there, and add "
+            "none.",
+            'Reply with JSON only: {"body": "the shorter text of the skill in Markdown, without '
+            'frontmatter"}.',
+        ]
+    )
+
+
 def cases_prompt(
     task: str,
     material: str,

@@ -8,12 +8,12 @@ support send.
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from .._util.texts import one_line
+from .._util.texts import one_line, shortened
 from ..checks import KINDS
 from ..errors import BudgetError, TeachError, UnusableError
 from ..trials.answer import NoAnswer, Reply
@@ -27,6 +27,7 @@ Value = TypeVar("Value")
 TEACHER_MAX_OUTPUT: Final = 8192
 _MOST_OBJECTS: Final = 200
 _MOST_SHOWN: Final = 6
+_MOST_SENT_BACK: Final = 60_000  # characters of a reply: more than a teacher may write
 _UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _DECODER: Final = json.JSONDecoder(strict=False)  # small models put line breaks into strings
 
@@ -77,7 +78,7 @@ class FileForm(Loose):
 
 class DraftForm(Loose):
     name: str = ""
-    description: str
+    description: str = ""
     body: str
     files: list[FileForm] = Field(default_factory=list)
 
@@ -147,6 +148,7 @@ def _list(item: dict[str, Any]) -> dict[str, Any]:
 DRAFT_SCHEMA: Final = json.dumps(
     _object(name=_TEXT, description=_TEXT, body=_TEXT, files=_list(_object(path=_TEXT, text=_TEXT)))
 )
+VERSION_SCHEMA: Final = json.dumps(_object(body=_TEXT))
 
 
 def cases_schema(judge: bool, *, agents: bool = False) -> str:
@@ -204,35 +206,42 @@ class Request:
         )
 
 
-def ask_for(models: TeachModels, request: Request, read: Callable[[str], Value]) -> Value:
-    """What ``read`` makes of the reply; the problems that it finds are sent back once.
+def ask_for(
+    models: TeachModels, request: Request, read: Callable[[str], Value], repairs: int = 1
+) -> Value:
+    """What ``read`` makes of the reply; the problems that it finds are sent back.
 
-    UnusableError if the second reply is not usable either, unless its problems are only advice.
+    UnusableError if the last reply is not usable either, unless its problems are only advice.
     """
-    question = request.question
-    text = answered(models, models.ask([question])[0])
-    try:
-        return read(text)
-    except NotUsable as error:
-        first: Value | None = error.value
-        again = (
-            "This can't be used yet:\n"
-            + "\n".join(f"- {problem}" for problem in error.problems)
-            + "\n\nReply with the whole JSON object once more, corrected, and nothing else."
-        )
-    turns = (*question.messages, ("assistant", text), ("user", again))
-    repair = Question(
-        question.model, question.system, turns, question.max_output, question.run, question.schema
+    question, usable = request.question, list[Value]()
+    for left in range(repairs, -1, -1):
+        text = answered(models, models.ask([question])[0])
+        try:
+            return read(text)
+        except NotUsable as error:
+            usable += [] if error.value is None else [error.value]
+            problems = error.problems
+        if left:
+            turns = (
+                *question.messages,
+                ("assistant", shortened(text, _MOST_SENT_BACK)),
+                ("user", _again(problems)),
+            )
+            question = replace(question, messages=turns)
+    if usable:
+        return usable[-1]
+    shown = [one_line(problem, 300) for problem in problems[:_MOST_SHOWN]]
+    times = "twice" if repairs == 1 else f"{repairs + 1} times"
+    lines = "\n  ".join([f"{request.model} returned an unusable reply {times}:", *shown])
+    raise UnusableError(f"{lines}\n  Try a stronger model.") from None
+
+
+def _again(problems: Sequence[str]) -> str:
+    return (
+        "This can't be used yet:\n"
+        + "\n".join(f"- {problem}" for problem in problems)
+        + "\n\nReply with the whole JSON object once more, corrected, and nothing else."
     )
-    try:
-        return read(answered(models, models.ask([repair])[0]))
-    except NotUsable as error:
-        value: Value | None = first if error.value is None else error.value
-        if value is not None:
-            return value
-        shown = [one_line(problem, 300) for problem in error.problems[:_MOST_SHOWN]]
-        problems = "\n  ".join([f"{request.model} returned an unusable reply twice:", *shown])
-        raise UnusableError(f"{problems}\n  Try a stronger model.") from None
 
 
 def answered(models: TeachModels, reply: Reply) -> str:

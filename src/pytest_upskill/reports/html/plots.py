@@ -232,24 +232,37 @@ def _ticks(scale: Scale) -> list[float]:
         amounts = [10.0**decade for decade in decades]
         inside = [amount for amount in amounts if scale.low <= amount <= scale.high]
         return inside[:: -(-len(inside) // 5)]
-    size = 10.0 ** floor(log10(scale.high / 4))
-    step = max(size * factor for factor in (1, 2, 2.5, 5) if size * factor <= scale.high / 3)
-    return [step * number for number in range(1, 7) if step * number <= scale.high]
+    return round_steps(scale.high)
+
+
+def round_steps(high: float) -> list[float]:
+    """Three to six round numbers up to a highest one."""
+    size = 10.0 ** floor(log10(high / 4))
+    step = max(size * factor for factor in (1, 2, 2.5, 5) if size * factor <= high / 3)
+    return [step * number for number in range(1, 7) if step * number <= high]
 
 
 def _labels(found: Sequence[Point], scale: Scale) -> list[str]:
-    """The name of each model near its point with the skill, legible even on a phone."""
-    dots = [(scale.at(p.x) / 100 * _NARROW, scale.y(p.rate)) for p in found]
+    """The name of each model near its point with the skill."""
+    places = [(scale.at(p.x), scale.y(p.rate)) for p in found]
+    names = [_short(p.model) if p.arm == "skill" else "" for p in found]
+    return placed_names(places, names, scale.y(0))
+
+
+def placed_names(
+    places: Sequence[tuple[float, float]], names: Sequence[str], bottom: float
+) -> list[str]:
+    """The name of each point beside it, legible even on a phone; "" for none."""
+    dots = [(x / 100 * _NARROW, y) for x, y in places]
     taken = [(x - 8, y - 8, x + 8, y + 8) for x, y in dots]
     parts = []
-    for point in (point for point in found if point.arm == "skill"):
-        name = _short(point.model)
-        x, y = scale.at(point.x) / 100 * _NARROW, scale.y(point.rate)
-        side, down, box = _free_place(x, y, len(name) * _LETTER, taken, scale.y(0))
+    for (share, y), (x, _), name in zip(places, dots, names, strict=True):
+        if not name:
+            continue
+        side, down, box = _free_place(x, y, len(name) * _LETTER, taken, bottom)
         taken.append(box)
         anchor = {-1: "end", 0: "middle", 1: "start"}[side]
-        shift = _BESIDE * side
-        parts.append(label(scale.at(point.x), y + down + 4, name, "name small", anchor, shift))
+        parts.append(label(share, y + down + 4, name, "name small", anchor, _BESIDE * side))
     return parts
 
 

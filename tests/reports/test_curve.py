@@ -1,0 +1,65 @@
+"""The curve of lift against tokens."""
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_upskill.reports.html.curve import curve
+from pytest_upskill.results.parts import Parts, Version
+from pytest_upskill.stats import Lift
+
+
+def lift(value: float, reach: float = 0.2) -> Lift:
+    return Lift(value, max(-1.0, value - reach), min(1.0, value + reach), 0.01)
+
+
+def parts_with(*versions: Version, tokens: int = 800, whole: Lift | None = None) -> Parts:
+    return Parts("wick", "haiku", tokens, whole or lift(0.8), (), versions)
+
+
+def test_the_curve_goes_from_the_baseline_to_the_whole_skill() -> None:
+    made = parts_with(
+        Version(400, lift(0.75), lift(-0.05), folder="skills/wick.short"),
+        Version(200, lift(-0.1), lift(-0.9)),
+    )
+    page = curve(made)
+    assert page
+    assert "<title>Lift of wick on haiku against its tokens</title>" in page
+    assert (
+        "<desc>0 tokens: the baseline; 200 tokens, a version: -10 points (-30 to +10); "
+        "400 tokens, the chosen version: +75 points (+55 to +95); "
+        "800 tokens, the whole skill: +80 points (+60 to +100)</desc>"
+    ) in page
+    assert len(re.findall('class="dot baseline"', page)) == 1
+    assert len(re.findall('class="dot skill"', page)) == 3
+    assert len(re.findall('class="spot"', page)) == 1
+    assert len(re.findall('class="joint"', page)) == 3
+
+
+def test_nothing_is_drawn_without_a_measured_version() -> None:
+    assert curve(parts_with()) is None
+    assert curve(parts_with(Version(400, None, None))) is None
+
+
+SHARES = st.floats(-1, 1, allow_nan=False)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 10**6), SHARES, SHARES, SHARES), min_size=1, max_size=8),
+    st.integers(1, 10**6),
+)
+def test_all_is_drawn_inside_the_picture(
+    written: list[tuple[int, float, float, float]], tokens: int
+) -> None:
+    made = [
+        Version(size, Lift(sorted(found)[1], min(found), max(found), 0.5), None)
+        for size, *found in written
+    ]
+    page = curve(parts_with(*made, tokens=tokens))
+    assert page
+    places = re.findall(r'(?:c?x[12]?)="(-?[\d.]+)%"', page)
+    assert all(0 <= float(place) <= 100 for place in places)
+    heights = re.findall(r'\b(?:c?y[12]?)="(-?[\d.]+)"', page)
+    (height,) = re.findall(r'width="100%" height="([\d.]+)"', page)
+    assert all(0 <= float(place) <= float(height) for place in heights)
