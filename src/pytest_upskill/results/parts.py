@@ -5,6 +5,7 @@ from typing import Literal
 
 from ..stats import Lift
 from .effects import Effect
+from .losses import MARGIN
 
 PartKind = Literal["section", "paragraph", "file"]
 
@@ -27,9 +28,11 @@ class Version:
 
     tokens: int
     lift: Lift | None  # over the baseline
-    change: Lift | None  # against the whole skill
+    change: Lift | None  # against the whole skill, adjusted if several were compared
     parts: tuple[str, ...] = ()  # that were left out
     folder: str = ""  # where it was written
+    cases: int = 0  # that it was measured on
+    cases_needed: int | None = None  # that would tell whether more than the margin is lost
 
 
 @dataclass(frozen=True)
@@ -42,5 +45,7 @@ class Parts:
     lift: Lift | None  # of the whole skill
     parts: tuple[PartEffect, ...]
     versions: tuple[Version, ...] = ()  # shorter ones: of --apply, or the curve of distill
+    held_out: Lift | None = None  # of the whole skill, on the cases of the versions
+    margin: float = MARGIN  # a loss of a version that does not count
     trials: int = 0
     cost: float | None = None

@@ -34,7 +34,8 @@ def points_of_curve(found: Parts) -> list[CurvePoint]:
         for one in found.versions
         if one.lift
     ]
-    whole_skill = [CurvePoint("whole", found.tokens, found.lift, "whole")] if found.lift else []
+    lift = found.held_out or found.lift
+    whole_skill = [CurvePoint("whole", found.tokens, lift, "whole")] if lift else []
     return sorted([*versions, *whole_skill], key=lambda one: one.tokens)
 
 
