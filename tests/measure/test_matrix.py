@@ -85,7 +85,7 @@ def studied(own: Sequence[Member], ask: Answerer, looks: tuple[int, ...] = (2,))
         LOOP,
         tuple(variants),
         tuple(contrasts),
-        lambda found: matrix_of(own, LOOP.label, found, looks),
+        lambda found: matrix_of(own, LOOP, found, looks),
     )
     found = study.conclude(lab.run(study))
     assert isinstance(found, Matrix)

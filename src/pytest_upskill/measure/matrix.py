@@ -1,6 +1,5 @@
 """The matrix of neighbours as a study: every skill alone, beside each other one, beside all."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Final
 from .._util.files import resolved
 from ..checks import CheckedCase
 from ..errors import InputError, shown
-from ..results.neighbours import Alone, Matrix, Neighbour, Openings
+from ..results.neighbours import Alone, Matrix, Neighbour, Openings, pair_name
 from ..settings import Score
 from ..skills.skill import Skill, estimated_tokens
 from ..stats import LEVEL, Lift, paired_lift, plan_level
@@ -81,7 +80,7 @@ def study_of(members: Sequence[Member]) -> tuple[list[Variant], list[Contrast]]:
 
 def matrix_of(
     members: Sequence[Member],
-    label: str,
+    subject: Subject,
     studied: Studied,
     looks: tuple[int, ...],
     score: Score = "pass",
@@ -93,7 +92,8 @@ def matrix_of(
     records = list(chain.from_iterable(studied.records.values()))
     errors = Counter(one.error for one in records if one.outcome == "errored" and one.error)
     return Matrix(
-        model=label,
+        agent=subject.agent,
+        model=subject.label,
         skills=tuple(one.name for one in members),
         alone=tuple(found.alone(one.name) for one in tested),
         pairs=tuple(
@@ -138,21 +138,14 @@ def _installed(
 def _contrast(skill: str, other: str | None) -> Contrast:
     """(with the skill and the other - with the other) - (with the skill - without)."""
     return Contrast(
-        _pair(skill, other),
+        pair_name(skill, other),
         (_variant(skill, other, "skill"), _variant(skill, _ALONE, "baseline")),
         (_variant(skill, other, "baseline"), _variant(skill, _ALONE, "skill")),
     )
 
 
-def _pair(skill: str, other: str | None) -> str:
-    """Quoted, so that no two pairs of names are the same."""
-    where = "all others" if other is None else json.dumps(other, ensure_ascii=False)
-    with_other = "alone" if other == _ALONE else f"with {where}"
-    return f"{json.dumps(skill, ensure_ascii=False)} {with_other}"
-
-
 def _variant(skill: str, other: str | None, arm: Arm) -> str:
-    return f"{_pair(skill, other)}, {arm}"
+    return f"{pair_name(skill, other)}, {arm}"
 
 
 @dataclass(frozen=True)
@@ -173,7 +166,7 @@ class _Found:
         return Neighbour(
             skill,
             other,
-            self.studied.effects[_pair(skill, other)],
+            self.studied.effects[pair_name(skill, other)],
             self._lift(skill, other),
             _openings(self._records(skill, other, "skill")),
         )

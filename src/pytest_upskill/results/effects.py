@@ -1,7 +1,7 @@
 """Effects of a study: how much one way to install skills differs from another, paired by case."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from ..stats import Lift
 
@@ -20,3 +20,23 @@ class Effect:
     runs: int
     state: State
     cases_needed: int | None = None  # that would show an effect of this size; None: too many
+
+
+def lift_json(name: str, lift: Lift | None) -> dict[str, float | None]:
+    """A lift as flat keys: ``lift``, ``lift_low``, ``lift_high`` and ``lift_p_value``."""
+    values = tuple(lift) if lift else (None,) * 4
+    return dict(zip([name, *(f"{name}_{of}" for of in _OF_LIFT)], values, strict=True))
+
+
+def effect_json(effect: Effect) -> dict[str, Any]:
+    """An effect as flat keys; ``change`` is its size."""
+    return {
+        **lift_json("change", effect.lift),
+        "cases": effect.cases,
+        "runs": effect.runs,
+        "state": effect.state,
+        "cases_needed": effect.cases_needed,
+    }
+
+
+_OF_LIFT = ("low", "high", "p_value")

@@ -22,6 +22,7 @@ from ..trials.records import Outcome, Record
 from ..trials.subject import CHAT, Subject
 from ..trials.transcript import TurnKind
 from ..trials.trial import Arm
+from .neighbours_json import MatrixForm
 from .number_forms import Amount, Number, Runs, Seconds, Share, Whole
 from .run import RunResults
 
@@ -229,6 +230,7 @@ class _Results(_Form):
     commit: _Commit | None = None
     versions: dict[str, str] = {}
     bundled_skills: dict[str, list[str]] = {}
+    matrix: list[MatrixForm] = []
 
 
 _FORM: Final = TypeAdapter(_Results)
@@ -281,6 +283,7 @@ def _run(form: _Results) -> RunResults:
         commit=Commit(form.commit.id, form.commit.dirty) if form.commit else None,
         versions=form.versions,
         bundled={name: tuple(skills) for name, skills in form.bundled_skills.items()},
+        matrices=tuple(one.value() for one in form.matrix),
     )
 
 

@@ -65,6 +65,7 @@ def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResul
         untested={name: why for name, why in untested.items() if name not in tested},
         lost=tuple(nodeid for nodeid in dict.fromkeys(lost) if nodeid not in answered),
         interrupted="; ".join(dict.fromkeys(stops)) if stops else None,
+        matrices=tuple(one for run in runs for one in run.matrices),
     )
     notes = [f"{counted(repeated, 'trial')} in several files, counted once."]
     other = ["The files are from different commits."] if len(commits) > 1 else []

@@ -1,5 +1,6 @@
 """The matrix: what skills do to each other."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
@@ -64,6 +65,7 @@ class Neighbour:
 class Matrix:
     """All ordered pairs of skills, for an agent on a model."""
 
+    agent: str
     model: str  # the label
     skills: tuple[str, ...]
     alone: tuple[Alone, ...]  # the skills with cases
@@ -94,6 +96,22 @@ class Matrix:
         return next((one for one in self.alone if one.skill == skill), None)
 
 
+def pair_name(skill: str, other: str | None) -> str:
+    """The name of a contrast: quoted, so that no two pairs of names are the same."""
+    beside = "all others" if other is None else json.dumps(other, ensure_ascii=False)
+    return f"{json.dumps(skill, ensure_ascii=False)} with {beside}"
+
+
+def sentences(matrix: Matrix, most: int | None = None) -> list[str]:
+    """All that the matrix says, the worst first; of what is not known, at most so many lines."""
+    return [
+        *shown_sentences(matrix),
+        *open_sentences(matrix, most),
+        *neighbour_only(matrix),
+        listing_sentence(matrix),
+    ]
+
+
 def shown_sentences(matrix: Matrix) -> list[str]:
     """A sentence for each pair that hurts or helps, the worst first."""
     return [_shown(matrix, one) for one in matrix.found("hurts", "helps")]
@@ -122,7 +140,12 @@ def conclusion(matrix: Matrix) -> str:
         return f"Of {total}: {', '.join([*shown, *rest])}"
     if counts["incomplete"]:
         return f"Incomplete: {', '.join(rest)} of {total}, none shown to hurt or to help"
-    return f"Nothing shown for any of {total}: that is not known, not the same as no effect"
+    return f"None of {total} is shown to hurt or to help, which does not mean that none does"
+
+
+def neighbour_only(matrix: Matrix) -> list[str]:
+    """Skills that were not tested themselves."""
+    return [f"{_name(one)} is only a neighbour: {why}" for one, why in matrix.not_measured.items()]
 
 
 def listing_sentence(matrix: Matrix) -> str:
@@ -152,7 +175,8 @@ def _name(skill: str) -> str:
 
 def _with(matrix: Matrix, one: Neighbour) -> str:
     if one.other is None:
-        return f"all {len(matrix.skills) - 1} others are installed"
+        number = len(matrix.skills) - 1
+        return f"{'both' if number == 2 else f'all {number}'} others are installed"
     return f"{_name(one.other)} is installed"
 
 

@@ -191,7 +191,7 @@ class RunResults:
         not_tested = self._not_tested if self.gate is None else []
         found = [*(failed if self.failed else []), *self.unfinished, *(self.gate or ())]
         found += not_tested
-        return found or ([] if self.records else [NOTHING_TESTED])
+        return found or ([] if self.records or self.matrices else [NOTHING_TESTED])
 
     @cached_property
     def unfinished(self) -> list[str]:

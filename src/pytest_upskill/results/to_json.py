@@ -13,6 +13,7 @@ from ..trials.plan import PlannedCase, Unmatched
 from ..trials.records import Record
 from ..trials.subject import CHAT, Subject
 from ..trials.trial import Arm
+from .neighbours_json import matrix_report
 from .run import RunResults
 from .summary import CaseSummary, Summary
 from .verdict import Verdict
@@ -46,6 +47,7 @@ def results_report(results: RunResults) -> dict[str, Any]:
         "versions": dict(results.versions),
         "agents": results.agents,
         "bundled_skills": {name: list(skills) for name, skills in results.bundled.items()},
+        "matrix": [matrix_report(one) for one in results.matrices],
     }
 
 
