@@ -34,20 +34,10 @@ class Gates:
     max_token_growth: float | None = None  # highest growth of tokens with the skill
     confident: bool = False  # compare the bound of the interval, not the estimate
     no_worse: bool = False  # fail if the skill got worse since the ref of ``against``
-    min_recall: float | None = None  # lowest share of opening where the skill should be opened
-    max_false_alarms: float | None = None  # highest share of opening where it should not
-
-    @property
-    def of_cases(self) -> bool:
-        numbers = (self.min_lift, self.min_pass_rate, self.max_token_growth)
-        return self.no_worse or numbers != (None, None, None)
-
-    @property
-    def of_triggers(self) -> bool:
-        return (self.min_recall, self.max_false_alarms) != (None, None)
 
     def any(self) -> bool:
-        return self.of_cases or self.of_triggers
+        numbers = (self.min_lift, self.min_pass_rate, self.max_token_growth)
+        return self.no_worse or numbers != (None, None, None)
 
 
 @dataclass(frozen=True)
@@ -80,6 +70,8 @@ class Settings:
     score: Score | None = None  # None: checks for cases of evals.json, else pass
     case_threshold: float | None = None  # share of runs that must pass; None: more than half
     allow_code: bool = False  # run checks from the skill's folder
+    triggers: Triggers | None = None  # whether to ask queries of triggers; None: only of agents
+    trigger_runs: int = DEFAULT_TRIGGER_RUNS  # of each query
 
     max_output: int | None = None  # output tokens of a reply; None: by default, more for agents
     timeout: float | None = None  # seconds for an answer; None: by default, more for agents
@@ -104,6 +96,10 @@ class Settings:
     history: bool = True  # keep this run
     runs_folder: Path | None = None  # where runs are kept; None is .upskill/runs
     history_mb: int = DEFAULT_HISTORY_MB  # the oldest runs are deleted beyond this size
+
+    def asks_triggers(self, agent: str) -> bool:
+        """Whether an agent, or ``chat``, is asked the queries of triggers."""
+        return agent != "chat" if self.triggers is None else self.triggers != "off"
 
     @property
     def answer_output(self) -> int:

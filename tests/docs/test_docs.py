@@ -21,6 +21,7 @@ from pytest_upskill.plugin.options import INI_KEYS, OPTIONS
 from pytest_upskill.results.history import default_folder, keep
 from pytest_upskill.results.to_json import results_bytes
 from pytest_upskill.skills.case import load_cases
+from pytest_upskill.skills.triggers import load_triggers
 from pytest_upskill.trials.trial import Arm
 from support import wick_models
 from support.kit import commit_all
@@ -267,6 +268,11 @@ def test_json_examples_load(tmp_path: Path) -> None:
             load_script(resolve(ModelName(f"scripted:{file}"), {}))
         elif '"passed"' in text:
             assert load_labelled(file)
+        elif '"should_trigger"' in text:
+            set_file = tmp_path / "evals/triggers.json"
+            set_file.parent.mkdir(exist_ok=True)
+            set_file.write_text(text)
+            assert len(load_triggers(tmp_path, set_file).triggers) == 2
         else:
             assert load_cases(file).whole()
         seen += 1

@@ -95,6 +95,8 @@ OF_AGENTS = """
     skill_agents_at_once = 3
     skill_allow_network = true
     skill_transcripts = told
+    skill_triggers = only
+    skill_trigger_runs = 4
 """
 
 
@@ -118,6 +120,7 @@ def test_options_of_agents_have_ini_keys(pytester: pytest.Pytester) -> None:
     assert (settings.max_turns, settings.agents_at_once) == (5, 3)
     assert settings.allow_network
     assert settings.transcripts_folder == pytester.path / "told"
+    assert (settings.triggers, settings.trigger_runs) == ("only", 4)
     given = ["--skill-agent", "loop", "--skill-sandbox", "none", "--skill-max-turns", "7"]
     settings = read_settings(pytester.parseconfig(*given))
     assert (settings.agents, settings.sandbox, settings.max_turns) == (("loop",), "none", 7)

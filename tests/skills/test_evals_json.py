@@ -148,7 +148,7 @@ def test_trigger_set_is_rejected_by_name(tmp_path: Path) -> None:
     queries = [{"query": "open the gate", "should_trigger": True}]
     for bare in (True, False):
         write_evals(tmp_path, queries, **({"bare": True} if bare else {}))
-        with pytest.raises(CasesError, match="a trigger set"):
+        with pytest.raises(CasesError, match="only queries of triggers"):
             load_cases(tmp_path / "evals/evals.json", tmp_path).whole()
 
 
@@ -403,7 +403,7 @@ def test_trigger_queries_among_cases_are_left_out(tmp_path: Path) -> None:
     query = {"query": "Open the gate", "should_trigger": True}
     loaded = load_cases(write_evals(tmp_path, [EVAL, query, {**EVAL, "id": 3}]), tmp_path)
     assert [case.id for case in loaded.cases] == ["1", "3"]
-    assert loaded.warnings == ((10, "queries for a trigger test (should_trigger) are left out"),)
+    assert (loaded.warnings, loaded.broken) == ((), ())  # triggers.py reads them
     # With something expected of the answer, it is a case.
     assert load(tmp_path, {**EVAL, "should_trigger": False})
 

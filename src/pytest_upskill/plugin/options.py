@@ -21,6 +21,7 @@ from ..settings import (
     DEFAULT_MAX_TURNS,
     DEFAULT_RUNS,
     DEFAULT_TIMEOUT,
+    DEFAULT_TRIGGER_RUNS,
     MOST_REFERENCE_TOKENS,
     MOST_RUNS,
     Gates,
@@ -39,6 +40,7 @@ from .option import (
     SHARE,
     SWITCH,
     TEXT,
+    TRIGGERS,
     WHOLE,
     Kind,
     Option,
@@ -128,6 +130,22 @@ OPTIONS: Final = (
         "PATH",
         "Other skills that agents have in both arms (repeatable): a skill's folder, or a folder "
         "of skills.",
+    ),
+    Option(
+        "triggers",
+        "--skill-triggers",
+        TRIGGERS,
+        "only|also|off",
+        "Whether to ask the queries of evals/triggers.json, and see if the skill is opened: only "
+        "these, also these, or none (default: also for agents, off for chat).",
+    ),
+    Option(
+        "trigger_runs",
+        "--skill-trigger-runs",
+        WHOLE,
+        "N",
+        f"Ask every query of triggers N times (default {DEFAULT_TRIGGER_RUNS}).",
+        DEFAULT_TRIGGER_RUNS,
     ),
     Option(
         "max_turns",
@@ -259,20 +277,6 @@ OPTIONS: Final = (
         NUMBER,
         "R",
         "Fail if tokens per answer grow by more with the skill: 0.5 is half as many again.",
-    ),
-    Option(
-        "min_recall",
-        "--skill-min-recall",
-        SHARE,
-        "R",
-        "Fail if the skill is opened less often for queries that need it: 0.8 is 80 %% of runs.",
-    ),
-    Option(
-        "max_false_alarms",
-        "--skill-max-false-alarms",
-        SHARE,
-        "R",
-        "Fail if the skill is opened more often for queries that don't need it.",
     ),
     Option(
         "no_worse",
@@ -434,6 +438,9 @@ def _require_sense(settings: Settings) -> None:
     runs, first_runs, gates = settings.runs, settings.first_runs, settings.gates
     if runs > MOST_RUNS:
         raise SettingsError("runs", f"{runs:,} runs (limit {MOST_RUNS:,})", "Use fewer runs.")
+    if settings.trigger_runs > MOST_RUNS:
+        problem = f"{settings.trigger_runs:,} runs (limit {MOST_RUNS:,})"
+        raise SettingsError("trigger_runs", problem, "Use fewer runs.")
     if first_runs and not settings.baseline:
         raise SettingsError(
             "runs",

@@ -149,8 +149,6 @@ class _Gates(_Form):
     max_token_growth: Number | None = None
     confident: bool = False
     no_worse: bool = False
-    min_recall: Number | None = None
-    max_false_alarms: Number | None = None
 
 
 class _Case(_Form):
@@ -188,12 +186,12 @@ class _Unmatched(_Subject):
     accepted: _Was
     why: Why
     of: Whole = 0
-    trigger: bool = False
 
     def value(self) -> Unmatched:
-        was, date = Count(self.accepted.passes, self.accepted.runs), self.accepted.date
-        place = (self.skill, self.label, self.case)
-        return Unmatched(*place, was, date, self.why, self.of, trigger=self.trigger)
+        was = Count(self.accepted.passes, self.accepted.runs)
+        return Unmatched(
+            self.skill, self.label, self.case, was, self.accepted.date, self.why, self.of
+        )
 
 
 class _Test(_Subject):
@@ -205,16 +203,6 @@ class _Test(_Subject):
     sample: str = ""
     regression: str = ""
     of: Whole = 0
-
-
-class _Trigger(_Test):
-    should_trigger: bool
-    query: str | None = None
-    file: str = ""
-    line: Whole = 1
-    digest: str = ""
-    threshold: Number | None = None
-    compared: bool = True
 
 
 class _Commit(_Form):
@@ -243,8 +231,6 @@ class _Results(_Form):
     versions: dict[str, str] = {}
     bundled_skills: dict[str, list[str]] = {}
     matrix: list[MatrixForm] = []
-    trigger_tests: list[_Trigger] = []
-    trigger_records: list[_Record] = []
 
 
 _FORM: Final = TypeAdapter(_Results)
@@ -286,10 +272,7 @@ def _run(form: _Results) -> RunResults:
         model_ids=form.models or {row.label: row.model_id for row in form.summary},
         tests=tests,
         records=records,
-        questions={
-            **{(one.skill, one.case): one.query for one in form.trigger_tests if one.query},
-            **{key: case.question for key, case in cases.items() if case.question},
-        },
+        questions={key: case.question for key, case in cases.items() if case.question},
         gates=Gates(**form.gates.model_dump()),
         looks=tuple(form.looks),
         broken=form.broken,
@@ -301,8 +284,6 @@ def _run(form: _Results) -> RunResults:
         versions=form.versions,
         bundled={name: tuple(skills) for name, skills in form.bundled_skills.items()},
         matrices=tuple(one.value() for one in form.matrix),
-        triggers=tuple(map(_trigger, form.trigger_tests)),
-        trigger_records=tuple(map(_record, form.trigger_records)),
     )
 
 
@@ -314,21 +295,13 @@ def _record(form: _Record) -> Record:
 
 
 def _test(form: _Test, case: _Case | None) -> PlannedCase:
+    known, expected = form.accepted, None
+    if known:
+        count = Count(known.passes, known.runs)
+        expected = Expectation(count, known.date, known.among, known.agent_version or "")
     facts = case.model_dump(exclude={"skill", "case", "question"}) if case else {"tags": ()}
     return PlannedCase(
         **{**form.model_dump(exclude={"accepted"}), "model": form.label},
         **{**facts, "tags": tuple(facts["tags"])},
-        expected=_expected(form.accepted),
+        expected=expected,
     )
-
-
-def _trigger(form: _Trigger) -> PlannedCase:
-    facts = form.model_dump(exclude={"accepted", "query"})
-    return PlannedCase(**{**facts, "model": form.label}, expected=_expected(form.accepted))
-
-
-def _expected(known: _Accepted | None) -> Expectation | None:
-    if known is None:
-        return None
-    count = Count(known.passes, known.runs)
-    return Expectation(count, known.date, known.among, known.agent_version or "")

@@ -2,7 +2,7 @@
 
 import codecs
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
@@ -152,7 +152,7 @@ def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
     warnings, lines = list[tuple[int, str]](), _lines_of(text, entries)
     if others:
         keys_of_file(data, others, unknown)
-        warnings += _without_triggers(entries, lines)
+    _leave_out_triggers(entries)
     cases, bad, no_validator = list[Case](), list[BrokenCase](), list[tuple[int, str]]()
     read = _Files(folder)
     for place, written in zip(*entries, strict=True):
@@ -291,14 +291,11 @@ def _lines_of(text: str, entries: Entries) -> dict[Location, int]:
     return dict(zip(entries.places, lines_inside(text, root), strict=True))
 
 
-def _without_triggers(entries: Entries, lines: Mapping[Location, int]) -> Iterator[tuple[int, str]]:
-    """Leave out queries that test the description of a skill: they are no cases."""
-    left_out = [n for n, written in enumerate(entries.written) if is_trigger(written)]
-    if left_out:
-        line = lines[entries.places[left_out[0]]]
-        yield line, "queries for a trigger test (should_trigger) are left out"
-    for number in reversed(left_out):
-        del entries.places[number], entries.written[number]
+def _leave_out_triggers(entries: Entries) -> None:
+    """Queries that test the description of a skill are no cases: triggers.py reads them."""
+    for number in reversed(range(len(entries.written))):
+        if is_trigger(entries.written[number]):
+            del entries.places[number], entries.written[number]
 
 
 def _with_defaults(case: dict[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
@@ -325,7 +322,7 @@ def _defaulted(case: Mapping[str, Any], defaults: Mapping[str, Any]) -> frozense
 
 def _read_json(file: Path) -> tuple[str, Any]:
     hint = "Look for a missing or extra comma or quote just before this position."
-    return read_json(file, CasesError, hint, _content, _no_duplicates)
+    return read_json(file, CasesError, hint, _content, no_duplicate_keys)
 
 
 def _content(file: Path) -> bytes:
@@ -335,7 +332,7 @@ def _content(file: Path) -> bytes:
     return data
 
 
-def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def no_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The json module keeps the last of two equal keys, which would silently drop a check."""
     out = dict(pairs)
     if len(out) < len(pairs):

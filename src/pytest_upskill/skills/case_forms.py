@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import (
     AfterValidator,
     BeforeValidator,
+    ConfigDict,
     Discriminator,
     Field,
     SkipValidation,
@@ -257,6 +258,29 @@ class DefaultsForm(SharedForm):
     )
 
 
+class TriggerForm(Strict):
+    """A query, and whether an agent should open the skill for it."""
+
+    model_config = ConfigDict(extra="allow")  # others write why, or for which part of the skill
+
+    query: Text = Field(description="What a user writes; it should not name the skill.")
+    should_trigger: bool = Field(description="Whether the skill should be opened.")
+    id: CaseId | None = Field(
+        None, description="The test id, behind 'trigger-' (default: from the query)."
+    )
+
+
+class TriggerListsForm(Strict):
+    """The same as two lists of queries."""
+
+    should_trigger: list[Text] = Field(
+        default_factory=list, description="Queries that should open the skill."
+    )
+    should_not_trigger: list[Text] = Field(
+        default_factory=list, description="Queries that should not."
+    )
+
+
 class MetaForm(Strict):
     """The cases of a skill: questions to ask with and without it."""
 
@@ -275,4 +299,7 @@ class MetaForm(Strict):
     cases: list[SkipValidation[CaseForm]] | None = Field(None, description="The cases.")
     tests: list[SkipValidation[CaseForm]] | None = Field(
         None, description="The cases, under the name that upskill uses."
+    )
+    triggers: SkipValidation[list[TriggerForm] | TriggerListsForm | None] = Field(
+        None, description="Queries that should, or should not, make an agent open the skill."
     )

@@ -17,12 +17,13 @@ from .case_forms import CaseForm, ContextForm, DefaultsForm, is_good_id, is_good
 from .eval_files import files_of, path_in
 
 TRIGGERS_ARE_NO_CASES: Final = (
-    "a trigger set (queries that should or should not activate the skill), not cases; "
+    "only queries of triggers (should_trigger), and no cases; "
     'write evals with a "prompt" and an "expected_output"'
 )
 _NOTHING_EXPECTED: Final = 'nothing expected; add "expected_output" or "assertions"'
 
 LISTS: Final = ("evals", "test_cases", "scenarios")  # where others keep their cases
+TRIGGER_LISTS: Final = ("triggers", "trigger_evals", "trigger_tests", "trigger_queries")
 _QUESTIONS: Final = ("prompt", "question", "query", "user_prompt", "task", "messages")
 _NAMES: Final = ("name", "eval_name", "slug")
 _RUBRICS: Final = (
@@ -43,7 +44,7 @@ _SILENT: Final = frozenset(
     {"category", "comment", "description", "metadata", "name", "note", "notes", "title"}
     | {"skill", "skill_name", "version"}
 )
-_OF_FILE: Final = _SILENT | {"schema", "updated", "date", "sandbox"}
+_OF_FILE: Final = _SILENT | {"schema", "updated", "date", "sandbox", *TRIGGER_LISTS}
 
 KEYS: Final = frozenset(
     {*_QUESTIONS, *_NAMES, *_EXPECTING, *_SILENT}

@@ -1,9 +1,56 @@
-"""Trigger sets: queries that should, or should not, make an agent open a skill."""
+"""Trigger sets: queries that should, or should not, make an agent open a skill.
 
-from dataclasses import dataclass
+They stand in files of their own (evals/triggers.json, evals/*trigger*.json), or beside the cases,
+in the forms of skill-creator and of its relatives.
+"""
+
+import codecs
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Final
 
-from .._util.json_forms import Location
+from .._util.files import read_file
+from .._util.json_forms import (
+    FormError,
+    Location,
+    Problem,
+    line_of,
+    lines_inside,
+    read_json,
+)
+from .._util.texts import digest, guess, one_line, slug
+from ..errors import CasesError, shown
+from .case import no_duplicate_keys
+from .case_ids import numbered
+from .evals import TRIGGER_LISTS, entries_of_others, is_trigger, is_typo, usable_id
+from .folder import cases_files
+from .loaded import BrokenCase, broken
+
+TRIGGER_FILES: Final = "evals/*trigger*.json"
+TRIGGERS_NAME: Final = "evals/triggers.json"  # where new ones go
+PREFIX: Final = "trigger-"  # of all ids
+MAX_TRIGGERS_BYTES: Final = 5_000_000
+
+_LISTS: Final = (
+    *TRIGGER_LISTS,
+    *("queries", "cases", "tests", "test_cases", "evals", "prompts", "examples"),
+)
+_SHOULD: Final = ("should_trigger", "should_activate", "should_fire", "positive")
+_SHOULD_NOT: Final = ("should_not_trigger", "should_not_activate", "should_not_fire", "negative")
+_QUERIES: Final = ("query", "prompt", "input", "text", "question", "user_prompt", "q")
+_WISHES: Final = _SHOULD[:3]
+# Some write the wish as a word.
+_IN_WORDS: Final = ("expected", "expect", "expected_action", "type", "label", "polarity")
+_YES: Final = frozenset({"trigger", "should_trigger", "activate", "fire", "yes", "positive"})
+_NO: Final = frozenset(
+    {"no_trigger", "not_trigger", "do_not_trigger", "should_not_trigger", "not", "no", "negative"}
+    | {"do_not_activate", "should_not_activate", "skip", "none"}
+)
+_HOW_TO_WRITE: Final = 'Write [{"query": "a request", "should_trigger": true}] to it.'
+_HINT: Final = "Look for a missing or extra comma or quote just before this position."
+_TWICE: Final = "ids that occur twice are numbered"
 
 
 @dataclass(frozen=True)
@@ -16,3 +63,296 @@ class Trigger:
     file: Path
     line: int = 1
     place: Location = ()
+
+    @property
+    def where(self) -> str:
+        return f"{shown(self.file)}:{self.line}"
+
+
+@dataclass(frozen=True)
+class TriggerWarning:
+    """What looks wrong with a trigger set that can be used."""
+
+    file: Path
+    line: int
+    message: str
+    repeats: bool = False  # a query that is there twice
+
+
+@dataclass(frozen=True)
+class LoadedTriggers:
+    """The triggers of a skill: those that can be asked, those that can't, and what was ignored."""
+
+    triggers: tuple[Trigger, ...] = ()
+    broken: tuple[BrokenCase, ...] = ()
+    warnings: tuple[TriggerWarning, ...] = ()
+
+    @property
+    def found(self) -> bool:
+        """Whether there is a query, or a mistake to be told."""
+        return bool(self.triggers or self.broken)
+
+    def of_kind(self, should_trigger: bool) -> list[Trigger]:
+        return [one for one in self.triggers if one.should_trigger == should_trigger]
+
+
+def trigger_files(folder: Path) -> list[Path]:
+    """The files of a skill that are for triggers alone, sorted; evals/triggers.json first."""
+    evals = folder / "evals"
+    found = [file for file in evals.glob("*.json") if is_trigger_file(file) and file.is_file()]
+    return sorted(found, key=lambda file: (file.name != Path(TRIGGERS_NAME).name, file.name))
+
+
+def is_trigger_file(file: Path) -> bool:
+    """Whether a file is one of triggers by its name and folder."""
+    own = file.parent.name == "evals" and file.suffix == ".json"
+    return own and "trigger" in file.name.lower()
+
+
+def load_triggers(
+    folder: Path, cases_file: Path | None = None, taken: Collection[str] = ()
+) -> LoadedTriggers:
+    """The triggers of a skill; those of ``cases_file`` alone, if it is not the skill's own.
+
+    Never raises: a file that can't be read is told as broken. ``taken`` are ids of cases.
+    """
+    own = [*cases_files(folder), *trigger_files(folder)]
+    if cases_file and cases_file not in cases_files(folder):
+        alone = _load([cases_file], taken)
+        if alone.found or cases_file in own:
+            return alone
+    return _load(own, taken)
+
+
+def _load(files: Iterable[Path], taken: Collection[str]) -> LoadedTriggers:
+    read = _Read()
+    for file in files:
+        try:
+            read.add(file)
+        except CasesError as error:
+            if not is_trigger_file(file):
+                continue  # whoever reads its cases tells what is wrong
+            name = f"{PREFIX}{slug(file.stem) or 'file'}"
+            read.broken.append(BrokenCase(name, (), line_in(error), error))
+    triggers = _with_ids(read, taken)
+    names = numbered([*taken, *(one.id for one in triggers), *(one.name for one in read.broken)])
+    named = zip(read.broken, names[len(taken) + len(triggers) :], strict=True)
+    bad = tuple(replace(one, name=name) for one, name in named)
+    return LoadedTriggers(triggers, bad, tuple(read.warnings))
+
+
+def line_in(error: CasesError) -> int:
+    """The line in the place of an error, ``path:line[:column]``; else the first."""
+    numbers = [int(part) for part in error.where.split(":")[1:] if part.isdigit()]
+    return numbers[0] if numbers else 1
+
+
+class _Read:
+    """What was read of all files so far."""
+
+    def __init__(self) -> None:
+        self.triggers: list[Trigger] = []  # their ids as written, or empty
+        self.broken: list[BrokenCase] = []
+        self.warnings: list[TriggerWarning] = []
+        self._known: dict[str, Trigger] = {}  # by the query, as it reads
+
+    def add(self, file: Path) -> None:
+        """Read a file; CasesError if it can't be read as a whole."""
+        alone = is_trigger_file(file)
+        text, data = _read_json(file)
+        found = list(_entries(data) if alone else _beside_cases(data))
+        if not found and alone:
+            self._without_queries(file, data)
+        ignored, line_at = dict[str, int](), _Lines(text)
+        for place, written, wish in found:
+            line = line_at(place)
+            try:
+                trigger, unknown = _trigger(file, line, place, written, wish)
+                ignored |= {key: line for key in unknown if key not in ignored}
+                self._take(trigger)
+            except FormError as error:
+                own = usable_id(written, "id") if isinstance(written, dict) else None
+                number = place[-1] + 1 if place and isinstance(place[-1], int) else 1
+                name = _prefixed(own or str(number))
+                self.broken.append(broken(file, line, place, error.problems, name))
+        if ignored:
+            keys = ", ".join(one_line(key, 60) for key in ignored)
+            line = min(ignored.values())
+            self.warnings.append(TriggerWarning(file, line, f"unknown keys are ignored: {keys}"))
+
+    def _without_queries(self, file: Path, data: Any) -> None:
+        """Another file may just have such a name: the results of a run, say."""
+        if file.match(TRIGGERS_NAME):
+            what = "no queries" if data in ([], {}) else "no list of queries"
+            raise CasesError(file, what, _HOW_TO_WRITE)
+        self.warnings.append(TriggerWarning(file, 1, "no list of queries, so it is left out"))
+
+    def _take(self, trigger: Trigger) -> None:
+        """FormError if the same query is there with the opposite wish."""
+        first = self._known.setdefault(" ".join(trigger.query.casefold().split()), trigger)
+        if first is trigger:
+            self.triggers.append(trigger)
+        elif first.should_trigger == trigger.should_trigger:
+            what = f"the same query as in {first.where}: it counts once"
+            self.warnings.append(TriggerWarning(trigger.file, trigger.line, what, repeats=True))
+        else:
+            which = "should not" if trigger.should_trigger else "should"
+            what = f"the same query {which} trigger in {first.where}; keep one of them"
+            raise FormError([((*trigger.place, "should_trigger"), what)])
+
+
+def _read_json(file: Path) -> tuple[str, Any]:
+    return read_json(file, CasesError, _HINT, _content, no_duplicate_keys)
+
+
+def _content(file: Path) -> bytes:
+    data = read_file(file, MAX_TRIGGERS_BYTES if is_trigger_file(file) else 10 * MAX_TRIGGERS_BYTES)
+    if not data.removeprefix(codecs.BOM_UTF8).strip():
+        raise CasesError(file, "empty file", _HOW_TO_WRITE)
+    return data
+
+
+class _Lines:
+    """The lines of paths; those of all items of a list are found at once."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._inside: dict[Location, list[int]] = {}
+
+    def __call__(self, place: Location) -> int:
+        if not place or not isinstance(place[-1], int):
+            return line_of(self._text, place)
+        root = place[:-1]
+        if root not in self._inside:
+            self._inside[root] = lines_inside(self._text, root)
+        return self._inside[root][place[-1]]
+
+
+Entry = tuple[Location, Any, bool | None]  # a query as written; the wish if its list says it
+
+
+def _entries(data: Any, root: Location = ()) -> Iterator[Entry]:
+    """The queries of a file of triggers, in any of the known forms."""
+    if isinstance(data, list):
+        yield from (((*root, number), item, None) for number, item in enumerate(data))
+    elif isinstance(data, dict):
+        if any(key in data for key in _QUERIES) and any(key in data for key in _WISHES):
+            yield root, data, None
+            return
+        kinds = [(key, True) for key in _SHOULD] + [(key, False) for key in _SHOULD_NOT]
+        lists = [(key, wish) for key, wish in kinds if isinstance(data.get(key), list)]
+        for key, wish in lists:
+            yield from (((*root, key, n), item, wish) for n, item in enumerate(data[key]))
+        inside = next((key for key in _LISTS if isinstance(data.get(key), list | dict)), None)
+        if inside and not lists and len(root) < 2:
+            yield from _entries(data[inside], (*root, inside))
+
+
+def _beside_cases(data: Any) -> Iterator[Entry]:
+    """The queries in a file of cases: lists of their own, and those among the cases."""
+    if isinstance(data, dict):
+        for key in TRIGGER_LISTS:
+            if data.get(key) is not None:
+                if not isinstance(data[key], list | dict):
+                    yield (key,), data[key], None  # to be reported
+                else:
+                    yield from _entries(data[key], (key,))
+    others = entries_of_others(data)
+    if others:
+        yield from _triggers_in(others.places, others.written)
+    elif isinstance(data, list):
+        yield from _triggers_in(((number,) for number in range(len(data))), data)
+    elif isinstance(data, dict):
+        for key in ("cases", "tests"):
+            written = data.get(key)
+            if isinstance(written, list):
+                yield from _triggers_in(((key, n) for n in range(len(written))), written)
+
+
+def _triggers_in(places: Iterable[Location], written: Iterable[Any]) -> Iterator[Entry]:
+    pairs = zip(places, written, strict=True)
+    yield from ((place, item, None) for place, item in pairs if is_trigger(item))
+
+
+def _trigger(
+    file: Path, line: int, place: Location, written: Any, wish: bool | None
+) -> tuple[Trigger, list[str]]:
+    """A query without its final id, and keys that look like typos; FormError if it is broken."""
+    if isinstance(written, str) and wish is not None:
+        written = {"query": written}
+        at = place
+    elif not isinstance(written, dict):
+        what = 'must be an object with "query" and "should_trigger"'
+        raise FormError([(place, what if wish is None else f"must be a string, or {what[8:]}")])
+    else:
+        at = ()
+    problems = list[Problem]()
+    key = next((key for key in _QUERIES if key in written), "query")
+    query = written.get(key)
+    if not isinstance(query, str):
+        what = "must be a string" if key in written else f"missing{guess('query', written)}"
+        problems.append((at or (*place, key), what))
+    elif not query.strip():
+        problems.append((at or (*place, key), "must not be empty"))
+    named, wanted = _wish(written, wish)
+    if wanted is None:
+        what = "must be true or false" if named in written else f"missing{guess(named, written)}"
+        problems.append(((*place, named), what))
+    if problems:
+        raise FormError(problems)
+    known = {"query", "should_trigger", key, named, "id"}
+    typos = [one for one in written if one not in known | _OTHERS and is_typo(one, _OURS)]
+    made = Trigger(usable_id(written, "id") or "", str(query), bool(wanted), file, line, place)
+    return made, typos
+
+
+_OURS: Final = ("query", "should_trigger")
+_OTHERS: Final = frozenset({*_QUERIES, *_WISHES, *_SHOULD_NOT, *_IN_WORDS, "queries"})
+
+
+def _wish(written: Mapping[str, Any], wish: bool | None) -> tuple[str, bool | None]:
+    """The key that says whether the skill should be opened, and what it says; None if nothing."""
+    if wish is not None:
+        return "should_trigger", wish
+    for key in _WISHES:
+        if key in written:
+            said = written[key]
+            return key, said if isinstance(said, bool) else None
+    for key in _IN_WORDS:
+        said = written.get(key)
+        word = slug(said).replace("-", "_") if isinstance(said, str) else ""
+        if isinstance(said, bool) or word in _YES | _NO:
+            return key, said if isinstance(said, bool) else word in _YES
+    return "should_trigger", None
+
+
+# Ids.
+
+
+def _prefixed(name: str) -> str:
+    return name if name.startswith(PREFIX) else f"{PREFIX}{name}"
+
+
+def _with_ids(read: _Read, taken: Collection[str]) -> tuple[Trigger, ...]:
+    """Own ids, else the first words of the query, with a hash where these are not enough."""
+    words = [slug(one.query) for one in read.triggers]
+    often = Counter(name for name, one in zip(words, read.triggers, strict=True) if not one.id)
+    often.update(one.id.removeprefix(PREFIX) for one in read.triggers if one.id)
+    ids = []
+    for name, one in zip(words, read.triggers, strict=True):
+        made = one.id or name
+        if not one.id and (not name or often[name] > 1 or f"{PREFIX}{name}" in taken):
+            made = "-".join(filter(None, [name, digest(one.query)[:6]]))
+        ids.append(_prefixed(made))
+    again = _duplicates(ids)
+    if again:
+        first = read.triggers[again[0]]
+        read.warnings.append(TriggerWarning(first.file, first.line, _TWICE))
+    names = numbered([*taken, *ids])[len(taken) :]
+    pairs = zip(read.triggers, names, strict=True)
+    return tuple(replace(one, id=name) for one, name in pairs)
+
+
+def _duplicates(ids: Sequence[str]) -> list[int]:
+    seen = set[str]()
+    return [n for n, one in enumerate(ids) if one in seen or seen.add(one)]  # type: ignore[func-returns-value]
