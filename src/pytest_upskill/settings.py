@@ -34,10 +34,20 @@ class Gates:
     max_token_growth: float | None = None  # highest growth of tokens with the skill
     confident: bool = False  # compare the bound of the interval, not the estimate
     no_worse: bool = False  # fail if the skill got worse since the ref of ``against``
+    min_recall: float | None = None  # lowest share of opening where the skill should be opened
+    max_false_alarms: float | None = None  # highest share of opening where it should not
 
-    def any(self) -> bool:
+    @property
+    def of_cases(self) -> bool:
         numbers = (self.min_lift, self.min_pass_rate, self.max_token_growth)
         return self.no_worse or numbers != (None, None, None)
+
+    @property
+    def of_triggers(self) -> bool:
+        return (self.min_recall, self.max_false_alarms) != (None, None)
+
+    def any(self) -> bool:
+        return self.of_cases or self.of_triggers
 
 
 @dataclass(frozen=True)

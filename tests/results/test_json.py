@@ -22,12 +22,13 @@ from pytest_upskill.trials.records import Record
 from pytest_upskill.trials.trial import Arm
 from support.agent_runs import agent_run
 from support.made import accepted_count, made_record, made_run
+from support.made_triggers import made_triggers
 
 # The first keys of each are the oldest, which others build on; later keys follow them.
 SCHEMA = {
     "": "schema started seconds skills summary records gate "
     "cases tests gates looks broken unmatched interrupted lost untested models commit versions "
-    "agents bundled_skills matrix",
+    "agents bundled_skills matrix triggers trigger_records trigger_tests",
     "skills": "name path digest tokens against score seen_files unseen_files",
     "summary": "skill model model_id cases runs baseline_rate skill_rate lift lift_low lift_high "
     "p_value detectable_lift baseline_tokens skill_tokens token_change baseline_cost skill_cost "
@@ -48,6 +49,13 @@ SCHEMA = {
     "gate": "passed reasons",
     "cases": "skill case question tags file line digest threshold compared",
     "tests": "nodeid skill case model accepted new sample regression of agent",
+    "triggers": "skill model model_id agent agent_version decided_by recall recall_low recall_high "
+    "recall_opened recall_queries false_alarms false_alarms_low false_alarms_high "
+    "false_alarms_opened false_alarms_queries instead runs trials errored not_run tokens cost "
+    "verdict sentence queries",
+    "queries": "case query should_trigger rate opened runs errored instead",
+    "trigger_tests": "nodeid skill case model accepted new sample regression of agent query "
+    "should_trigger file line digest threshold compared",
 }
 
 
@@ -94,6 +102,23 @@ def test_the_report_has_exactly_the_keys_of_its_schema() -> None:
     }
 
 
+def test_the_report_has_triggers_apart_from_cases() -> None:
+    results = made_triggers(["oox", "oEo"], ["---"], only=False)
+    report = json.loads(results_text(results))
+    for key in ("triggers", "trigger_tests"):
+        assert list(report[key][0]) == SCHEMA[key].split()
+    assert list(report["triggers"][0]["queries"][0]) == SCHEMA["queries"].split()
+    (row,) = report["triggers"]
+    assert (row["model"], row["agent"], row["decided_by"]) == ("haiku", "claude", "agent")
+    assert row["recall"] == pytest.approx(5 / 6)
+    assert row["recall_low"] < row["recall"] < row["recall_high"]
+    assert (row["false_alarms"], row["errored"], row["verdict"]) == (0, 1, "incomplete")
+    assert row["instead"] == row["queries"][0]["instead"] == {"docs-writer": 1}
+    assert {one["case"] for one in report["records"]} == {f"case-{n}" for n in range(6)}
+    assert {one["case"] for one in report["tests"]} == {f"case-{n}" for n in range(6)}
+    assert len(report["trigger_records"]) == 9
+
+
 def test_the_report_has_the_numbers_of_each_case_and_of_the_scores() -> None:
     (shown,) = json.loads(results_text(made_run(cases=2, runs=4, passes=half)))["summary"]
     first, second = shown["by_case"]
@@ -124,12 +149,17 @@ def test_the_third_arm_has_one_place_in_the_schema(third: Arm) -> None:
         made_run(arms=("baseline", "previous", "skill")),
         made_run(cases=0),
         replace(made_run(), skills=(FULL,)),
+        made_triggers(["oox", "oEo"], ["---"], gates=Gates(min_recall=0.5, max_false_alarms=0.1)),
+        made_triggers(only=False, models=("haiku", "claude/haiku"), skills=("gate", "door")),
+        made_triggers(accepted={"trigger-needs-2": accepted_count(9, 9)}),
         agent_run(cases=7, runs=2, opens=lambda case, run: case > run, also=("haiku", "loop/odd")),
     ],
 )
 def test_a_report_is_read_back_with_the_same_verdicts(results: RunResults, tmp_path: Path) -> None:
     again = read_run(written(results, tmp_path))
     assert again.verdicts == results.verdicts
+    assert again.trigger_summaries == results.trigger_summaries
+    assert again.problems == results.problems
     assert again.skills == results.skills
     assert again.gate == results.gate
     assert again.questions == results.questions

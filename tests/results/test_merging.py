@@ -14,6 +14,7 @@ from pytest_upskill.results.run import RunResults
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials.plan import PlannedCase
 from support.made import accepted_count, made_run
+from support.made_triggers import made_triggers
 
 WHOLE = made_run(
     skills=("gate", "door"),
@@ -143,3 +144,33 @@ def test_what_a_shard_lacks_the_whole_lacks_unless_another_has_it() -> None:
     other = replace(two.results, interrupted="-x")
     twice, _ = merged([replace(one, results=stopped), replace(two, results=other)])
     assert twice.interrupted == "Ctrl-C; -x"
+
+
+def queries_of(results: RunResults, keep: Callable[[PlannedCase], bool]) -> RunResults:
+    """The shard that has some of the queries."""
+    tests = tuple(test for test in results.triggers if keep(test))
+    names = {test.case for test in tests}
+    own = tuple(record for record in results.trigger_records if record.case in names)
+    return replace(results, triggers=tests, trigger_records=own)
+
+
+def test_queries_of_shards_become_one_summary() -> None:
+    whole = made_triggers(only=False, gates=Gates(min_recall=0.5))
+    one = queries_of(whole, lambda test: bool(test.should_trigger))
+    two = queries_of(whole, lambda test: not test.should_trigger)
+    assert merged([Source("1.json", one), Source("2.json", two)])[0].trigger_summaries == (
+        whole.trigger_summaries
+    )
+    lacking, _ = merged([Source("1.json", one), Source("2.json", one)])
+    assert lacking.missing_queries == {("gate", "claude/haiku"): 3}
+    assert lacking.missing == {}
+    assert lacking.gate == ["gate on claude/haiku: can't pass: 3 queries not run"]
+    assert merged([Source("1.json", one)] * 2, subset=True)[0].gate == []
+
+
+def test_queries_with_other_decisions_are_not_of_one_run() -> None:
+    one, two = made_triggers(["ooo"], ["---"]), made_triggers(["oo-"], ["---"])
+    with pytest.raises(
+        ResultsError, match=r"trigger-needs-0 of gate on claude/haiku .* has another"
+    ):
+        merged([Source("1.json", one), Source("2.json", two)])

@@ -49,6 +49,8 @@ def numbers() -> dict[str, str]:
         "pass^3": f"pass^3 is {pass_hat_k(PASSES[1][1], RUNS, 3) * 100:.0f} %",
         "flakiness": f"{flakiness(PASSES[1][1], RUNS) * 100:.0f} %",
         "regression": f"in each of three cases it is (p = {drop.p_whole:.3f})",
+        "recall20": f"{wilson(1.0, 20).low * 100:.0f} %",
+        "recall5": f"{wilson(1.0, 5).low * 100:.0f} %",
         "level": f"{plan_level(look_plan(3, 12)) * 100:.1f} %",
     }
 

@@ -75,7 +75,9 @@ def named_fence(name: str, text: str) -> str:
 
 
 def counted(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
+    """``1 case``, ``3 cases``, ``3 queries``."""
+    several = f"{word[:-1]}ies" if word.endswith("ry") else f"{word}s"
+    return f"{number:,} {word if number == 1 else several}"
 
 
 def plain(number: float) -> str:
@@ -87,6 +89,15 @@ def plain(number: float) -> str:
 def percent(share: float) -> str:
     """A share as a percentage: 0.25 is 25%."""
     return f"{share:.0%}"
+
+
+def apart(one: float, other: float, sign: str = "") -> tuple[str, str]:
+    """Two shares in percent or points, with enough digits to differ."""
+    for digits in range(4):
+        shown = (f"{100 * one:{sign}.{digits}f}", f"{100 * other:{sign}.{digits}f}")
+        if shown[0] != shown[1]:
+            break
+    return (shown[0] if one else "0", shown[1] if other else "0")
 
 
 def points(share: float) -> str:

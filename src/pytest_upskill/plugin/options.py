@@ -279,6 +279,20 @@ OPTIONS: Final = (
         "Fail if tokens per answer grow by more with the skill: 0.5 is half as many again.",
     ),
     Option(
+        "min_recall",
+        "--skill-min-recall",
+        SHARE,
+        "R",
+        "Fail if the skill is opened less often for queries that need it: 0.8 is 80 %% of runs.",
+    ),
+    Option(
+        "max_false_alarms",
+        "--skill-max-false-alarms",
+        SHARE,
+        "R",
+        "Fail if the skill is opened more often for queries that don't need it.",
+    ),
+    Option(
         "no_worse",
         "--skill-no-worse",
         SWITCH,

@@ -17,9 +17,10 @@ from ..errors import AcceptedError, Setting
 from ..settings import Settings
 from ..skills.case import Case
 from ..skills.folder import read_skill_file
+from ..skills.triggers import Trigger
 from ..trials.plan import Count, Expectation, PlannedCase
 from ..trials.records import Record
-from ..trials.trial import Trial, of_workspace, sample_of, user_text
+from ..trials.trial import Trial, of_workspace, sample_of, sample_of_texts, user_text
 from .number_forms import Runs, Whole
 
 RESULTS_NAME: Final = "skill_results.json"
@@ -70,6 +71,21 @@ class ModelResults:
 
 
 Results = Mapping[str, ModelResults]  # by the names of models as users write them
+_TRIGGERS: Final = " (triggers)"
+
+
+def of_triggers(model: str) -> str:
+    """The name that queries on a model have in `Results`.
+
+    They have a place of their own, as earlier releases take no new keys, and would miss queries
+    among the cases.
+    """
+    return f"{model}{_TRIGGERS}"
+
+
+def without_triggers(results: Results) -> Results:
+    """The results of cases alone."""
+    return {name: own for name, own in results.items() if not name.endswith(_TRIGGERS)}
 
 
 # The file.
@@ -239,6 +255,51 @@ def _code(expected: Any, folder: Path, depth: int = 0) -> Iterator[str]:
 
 def short_digest(*parts: str) -> str:
     return digest(*parts)[:DIGITS]
+
+
+def trigger_digest(trigger: Trigger) -> str:
+    """Changes with the query and with what should come of it."""
+    return short_digest("trigger", trigger.query, str(trigger.should_trigger))
+
+
+def planned_trigger(
+    nodeid: str,
+    trigger: Trigger,
+    trials: Sequence[Trial],
+    settings: Settings,
+    *,
+    folder: Path | None = None,
+    file: str = "",
+    compared: bool = True,
+    accepted: Results | None = None,
+    siblings: tuple[str, ...] = (),
+    of: int = 0,
+) -> PlannedCase:
+    """A query on the model of its trials; ``of`` counts the queries of the skill."""
+    first, digest = trials[0], trigger_digest(trigger)
+    of_model = None if settings.accept else (accepted or {}).get(of_triggers(first.model))
+    expected = of_model.expectation(trigger.id, digest) if of_model else None
+    return PlannedCase(
+        nodeid,
+        first.skill,
+        trigger.id,
+        first.model,
+        tuple(trials),
+        digest=digest,
+        sample=sample_of_texts([trigger.query]),
+        folder=str(folder or ""),
+        file=file,
+        line=trigger.line,
+        # At least half of the runs must open it; of one that should not, less than half may.
+        threshold=0.5 if trigger.should_trigger else None,
+        compared=compared,
+        expected=expected,
+        new=of_model is not None and expected is None,
+        siblings=siblings,
+        of=of,
+        agent=first.agent,
+        should_trigger=trigger.should_trigger,
+    )
 
 
 def planned_case(

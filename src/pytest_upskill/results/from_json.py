@@ -149,6 +149,8 @@ class _Gates(_Form):
     max_token_growth: Number | None = None
     confident: bool = False
     no_worse: bool = False
+    min_recall: Number | None = None
+    max_false_alarms: Number | None = None
 
 
 class _Case(_Form):
@@ -186,12 +188,12 @@ class _Unmatched(_Subject):
     accepted: _Was
     why: Why
     of: Whole = 0
+    trigger: bool = False
 
     def value(self) -> Unmatched:
-        was = Count(self.accepted.passes, self.accepted.runs)
-        return Unmatched(
-            self.skill, self.label, self.case, was, self.accepted.date, self.why, self.of
-        )
+        was, date = Count(self.accepted.passes, self.accepted.runs), self.accepted.date
+        place = (self.skill, self.label, self.case)
+        return Unmatched(*place, was, date, self.why, self.of, trigger=self.trigger)
 
 
 class _Test(_Subject):
@@ -203,6 +205,16 @@ class _Test(_Subject):
     sample: str = ""
     regression: str = ""
     of: Whole = 0
+
+
+class _Trigger(_Test):
+    should_trigger: bool
+    query: str | None = None
+    file: str = ""
+    line: Whole = 1
+    digest: str = ""
+    threshold: Number | None = None
+    compared: bool = True
 
 
 class _Commit(_Form):
@@ -231,6 +243,8 @@ class _Results(_Form):
     versions: dict[str, str] = {}
     bundled_skills: dict[str, list[str]] = {}
     matrix: list[MatrixForm] = []
+    trigger_tests: list[_Trigger] = []
+    trigger_records: list[_Record] = []
 
 
 _FORM: Final = TypeAdapter(_Results)
@@ -272,7 +286,10 @@ def _run(form: _Results) -> RunResults:
         model_ids=form.models or {row.label: row.model_id for row in form.summary},
         tests=tests,
         records=records,
-        questions={key: case.question for key, case in cases.items() if case.question},
+        questions={
+            **{(one.skill, one.case): one.query for one in form.trigger_tests if one.query},
+            **{key: case.question for key, case in cases.items() if case.question},
+        },
         gates=Gates(**form.gates.model_dump()),
         looks=tuple(form.looks),
         broken=form.broken,
@@ -284,6 +301,8 @@ def _run(form: _Results) -> RunResults:
         versions=form.versions,
         bundled={name: tuple(skills) for name, skills in form.bundled_skills.items()},
         matrices=tuple(one.value() for one in form.matrix),
+        triggers=tuple(map(_trigger, form.trigger_tests)),
+        trigger_records=tuple(map(_record, form.trigger_records)),
     )
 
 
@@ -295,13 +314,21 @@ def _record(form: _Record) -> Record:
 
 
 def _test(form: _Test, case: _Case | None) -> PlannedCase:
-    known, expected = form.accepted, None
-    if known:
-        count = Count(known.passes, known.runs)
-        expected = Expectation(count, known.date, known.among, known.agent_version or "")
     facts = case.model_dump(exclude={"skill", "case", "question"}) if case else {"tags": ()}
     return PlannedCase(
         **{**form.model_dump(exclude={"accepted"}), "model": form.label},
         **{**facts, "tags": tuple(facts["tags"])},
-        expected=expected,
+        expected=_expected(form.accepted),
     )
+
+
+def _trigger(form: _Trigger) -> PlannedCase:
+    facts = form.model_dump(exclude={"accepted", "query"})
+    return PlannedCase(**{**facts, "model": form.label}, expected=_expected(form.accepted))
+
+
+def _expected(known: _Accepted | None) -> Expectation | None:
+    if known is None:
+        return None
+    count = Count(known.passes, known.runs)
+    return Expectation(count, known.date, known.among, known.agent_version or "")

@@ -148,7 +148,7 @@ def default_folder(root: Path) -> Path:
 
 def worth_keeping(results: RunResults) -> bool:
     """Whether there is any answer."""
-    return any(record.outcome != "errored" for record in results.records)
+    return any(record.outcome != "errored" for record in results.all_records)
 
 
 def keep(results: RunResults, folder: Path, size_limit: int) -> Path:

@@ -35,18 +35,28 @@ def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResul
     _same(sources, lambda run: run.gates, "different gates")
     skills = _agreed(sources, lambda run: [(skill.name, skill) for skill in run.skills], "skill")
     models = _agreed(sources, lambda run: run.model_ids.items(), "model")
-    tests = _tests(sources)
-    records, repeated = _records(sources)
-    lacking = {} if subset else incomplete(tests)
-    missing = {pair: whole - have for pair, (have, whole) in lacking.items()}
+    tests = _tests(sources, lambda run: run.tests)
+    triggers = _tests(sources, lambda run: run.triggers)
+    records, repeated = _records(sources, lambda run: run.records)
+    decided, again = _records(sources, lambda run: run.trigger_records)
+    repeated += again
+    missing, missing_queries = (
+        {} if subset else {pair: whole - have for pair, (have, whole) in incomplete(some).items()}
+        for some in (tests, triggers)
+    )
     runs = [source.results for source in sources]
     started = min(run.started for run in runs)
     ended = max(run.started + timedelta(seconds=run.seconds) for run in runs)
     commits = {run.commit for run in runs}
     untested = {name: why for run in runs for name, why in run.untested.items()}
-    tested = {name for test in tests for name in test.pair}
-    places = {(record.skill, record.case, record.model) for record in records}
-    answered = {test.nodeid for test in tests if (test.skill, test.case, test.model) in places}
+    tested = {name for test in (*tests, *triggers) for name in test.pair}
+    answered = {
+        test.nodeid
+        for some, known in ((tests, records), (triggers, decided))
+        for places in [{(record.skill, record.case, record.model) for record in known}]
+        for test in some
+        if (test.skill, test.case, test.model) in places
+    }
     lost = [nodeid for run in runs for nodeid in run.lost]
     stops = [run.interrupted for run in runs if run.interrupted is not None]
     whole = replace(
@@ -59,7 +69,10 @@ def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResul
         records=tuple(records),
         questions={key: text for run in runs for key, text in run.questions.items()},
         commit=first.commit if len(commits) == 1 else None,
+        triggers=tuple(triggers),
+        trigger_records=tuple(decided),
         missing=missing,
+        missing_queries=missing_queries,
         unmatched=tuple(dict.fromkeys(one for run in runs for one in run.unmatched)),
         broken={node: why for run in runs for node, why in run.broken.items()},
         untested={name: why for name, why in untested.items() if name not in tested},
@@ -98,10 +111,12 @@ def _agreed(
     return {name: value for name, (value, _) in known.items()}
 
 
-def _tests(sources: Sequence[Source]) -> list[PlannedCase]:
+def _tests(
+    sources: Sequence[Source], tests_of: Callable[[RunResults], Sequence[PlannedCase]]
+) -> list[PlannedCase]:
     known: dict[tuple[str, str, str], tuple[PlannedCase, str]] = {}
     for source in sources:
-        for test in source.results.tests:
+        for test in tests_of(source.results):
             place = (test.skill, test.case, test.model)
             before, file = known.setdefault(place, (test, source.name))
             if before.digest != test.digest:
@@ -112,12 +127,14 @@ def _tests(sources: Sequence[Source]) -> list[PlannedCase]:
     return [test for test, _ in known.values()]
 
 
-def _records(sources: Sequence[Source]) -> tuple[list[Record], int]:
+def _records(
+    sources: Sequence[Source], records_of: Callable[[RunResults], Sequence[Record]]
+) -> tuple[list[Record], int]:
     """Every trial once, and the number of repeats; two different answers are an error."""
     known: dict[tuple[str, str, str, str, int], tuple[Record, str]] = {}
     repeated = 0
     for source in sources:
-        for record in source.results.records:
+        for record in records_of(source.results):
             place = (record.skill, record.case, record.model, record.arm, record.run)
             if place not in known:
                 known[place] = (record, source.name)

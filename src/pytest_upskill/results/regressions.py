@@ -174,7 +174,14 @@ class AcceptedComparison:
 
     @property
     def _together(self) -> str:
+        if self.of_triggers:
+            return f"{'the other' if self.worse else 'all'} queries together"
         return "the other cases together" if self.worse else "the skill as a whole"
+
+    @property
+    def of_triggers(self) -> bool:
+        """Whether these are queries of triggers; cases are compared apart from them."""
+        return any(case.test.should_trigger is not None for case in self.cases)
 
 
 def compared(test: PlannedCase, records: Sequence[Record]) -> Compared | None:

@@ -22,6 +22,8 @@ from .neighbours import Matrix
 from .parts import Parts
 from .regressions import AcceptedComparison, Standing, compare_all, compared
 from .summary import Summary, repeat_notes, summarize
+from .triggers import TriggerSummary, trigger_reasons, trigger_summaries
+from .triggers import repeat_notes as repeat_notes_of_triggers
 from .unmatched import unmatched_reasons
 from .unseen import unseen_notes
 from .verdict import Verdict, gate_reasons, some_names, verdicts_of
@@ -47,11 +49,11 @@ def incomplete(tests: Sequence[PlannedCase]) -> dict[Pair, tuple[int, int]]:
     return {pair: (have[pair], whole[pair]) for pair in have if have[pair] < whole[pair]}
 
 
-def judged(found: Iterable[Unmatched], tests: Sequence[PlannedCase]) -> list[Unmatched]:
+def judged(found: Iterable[Unmatched], tests: Iterable[PlannedCase]) -> list[Unmatched]:
     """Those that a run can judge: one of some cases says nothing of what it has no test for."""
-    have = Counter(test.pair for test in tests if test.of)
+    have = Counter((test.pair, test.should_trigger is not None) for test in tests if test.of)
     here = ("skipped", "marked xfail", "changed")
-    return [one for one in found if one.why in here or have[one.pair] >= one.of]
+    return [one for one in found if one.why in here or have[one.pair, one.trigger] >= one.of]
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ class RunResults:
     versions: Mapping[str, str] = field(default_factory=dict)
     bundled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # skills, by agent
     missing: Mapping[Pair, int] = field(default_factory=dict)  # cases in no shard of a run
+    missing_queries: Mapping[Pair, int] = field(default_factory=dict)  # of triggers, likewise
     broken: Mapping[str, str] = field(default_factory=dict)  # node ids not tested, and why
     unmatched: tuple[Unmatched, ...] = ()  # accepted results
     untested: Mapping[str, str] = field(default_factory=dict)  # skills and models, and why
@@ -85,13 +88,31 @@ class RunResults:
     @cached_property
     def by_test(self) -> dict[tuple[str, str, str], list[Record]]:
         """The records of each skill, case and model."""
-        found: dict[tuple[str, str, str], list[Record]] = {}
-        for record in self.records:
-            found.setdefault((record.skill, record.case, record.model), []).append(record)
-        return found
+        return _by_test(self.records)
+
+    @cached_property
+    def _by_trigger(self) -> dict[tuple[str, str, str], list[Record]]:
+        return _by_test(self.trigger_records)
 
     def records_of(self, test: PlannedCase) -> list[Record]:
-        return self.by_test.get((test.skill, test.case, test.model), [])
+        known = self.by_test if test.should_trigger is None else self._by_trigger
+        return known.get((test.skill, test.case, test.model), [])
+
+    @property
+    def all_tests(self) -> tuple[PlannedCase, ...]:
+        """Cases and queries of triggers."""
+        return (*self.tests, *self.triggers)
+
+    @property
+    def all_records(self) -> tuple[Record, ...]:
+        return (*self.records, *self.trigger_records)
+
+    @cached_property
+    def trigger_summaries(self) -> list[TriggerSummary]:
+        """One per skill, agent and model with queries."""
+        paths = {skill.name: skill.path for skill in self.skills}
+        known = (self.questions, self.missing_queries, paths)
+        return trigger_summaries(self.triggers, self.records_of, *known)
 
     @cached_property
     def summaries(self) -> list[Summary]:
@@ -119,7 +140,7 @@ class RunResults:
     @cached_property
     def agents(self) -> dict[str, str]:
         """The agents of the run and their versions."""
-        return agents_in(self.records)
+        return agents_in(self.all_records)
 
     @property
     def agent_lines(self) -> list[str]:
@@ -137,20 +158,21 @@ class RunResults:
 
     @cached_property
     def comparisons(self) -> list[AcceptedComparison]:
-        """One per skill and model with accepted results."""
-        return compare_all(self.tests, self.records_of)
+        """One per skill and model with accepted results; those of triggers follow the cases."""
+        found = (compare_all(tests, self.records_of) for tests in (self.tests, self.triggers))
+        return [one for group in found for one in group]
 
     def standing(self, test: PlannedCase) -> Standing | None:
         """Of a case among the others; None if it has no answer, or an xfail mark."""
-        if (key := (*test.pair, test.case)) in self._standings:
+        if (key := _key(test)) in self._standings:
             return self._standings[key]
         found = compared(test, self.records_of(test))
         return found.alone if found else None
 
     @cached_property
-    def _standings(self) -> dict[tuple[str, str, str], Standing]:
+    def _standings(self) -> dict[tuple[str, str, str, bool], Standing]:
         return {
-            (*case.test.pair, case.test.case): found.standing(case)
+            _key(case.test): found.standing(case)
             for found in self.comparisons
             for case in found.cases
         }
@@ -158,18 +180,23 @@ class RunResults:
     @cached_property
     def failed(self) -> list[PlannedCase]:
         """Tests that failed or had errors, without expected failures."""
-        return [test for test in self.tests if self._is_failed(test)]
+        return [test for test in self.all_tests if self._is_failed(test)]
 
     @cached_property
     def gate(self) -> list[str] | None:
         """Why the run fails, by its gates and accepted results; None if it has neither."""
-        unmatched = unmatched_reasons(judged(self.unmatched, self.tests))
+        unmatched = unmatched_reasons(judged(self.unmatched, self.all_tests))
         if not self.comparisons and not self.gates.any() and not unmatched:
             return None
         regressions = [reason for found in self.comparisons for reason in found.reasons]
-        unproven = self._without_evidence if self.gates.any() else []
-        reasons = gate_reasons(self.verdicts, self.gates)
-        return [*reasons, *unproven, *regressions, *unmatched, *self._not_tested]
+        unproven = self._without_evidence if self.gates.of_cases else []
+        names = [skill.name for skill in self.skills]
+        reasons = [
+            *gate_reasons(self.verdicts, self.gates),
+            *unproven,
+            *trigger_reasons(self.trigger_summaries, self.gates, names),
+        ]
+        return [*reasons, *regressions, *unmatched, *self._not_tested]
 
     @cached_property
     def _without_evidence(self) -> list[str]:
@@ -191,7 +218,7 @@ class RunResults:
         not_tested = self._not_tested if self.gate is None else []
         found = [*(failed if self.failed else []), *self.unfinished, *(self.gate or ())]
         found += not_tested
-        return found or ([] if self.records or self.matrices else [NOTHING_TESTED])
+        return found or ([] if self.all_records or self.matrices else [NOTHING_TESTED])
 
     @cached_property
     def unfinished(self) -> list[str]:
@@ -204,8 +231,9 @@ class RunResults:
         elif self.lost:
             found.append(f"{lost} collected but never reported, as if their process had died")
         return found + [
-            f"{skill} on {model}: {counted(number, 'case')} missing from all files"
-            for (skill, model), number in self.missing.items()
+            f"{skill} on {model}: {counted(number, what)} missing from all files"
+            for what, lacking in (("case", self.missing), ("query", self.missing_queries))
+            for (skill, model), number in lacking.items()
         ]
 
     def outcome(self, failed: int | None = None) -> str:
@@ -218,7 +246,7 @@ class RunResults:
 
     @property
     def _collected(self) -> int:
-        return len({test.nodeid for test in self.tests}.union(self.lost, self.broken))
+        return len({test.nodeid for test in self.all_tests}.union(self.lost, self.broken))
 
     @property
     def _not_tested(self) -> list[str]:
@@ -233,11 +261,21 @@ class RunResults:
             if pair not in self.missing
         }
 
+    @cached_property
+    def query_subsets(self) -> dict[Pair, str]:
+        """The same of queries."""
+        return {
+            pair: f"{have:,} of {counted(whole, 'query')}"
+            for pair, (have, whole) in incomplete(self.triggers).items()
+            if pair not in self.missing_queries
+        }
+
     @property
     def subset_notes(self) -> list[str]:
         return [
             f"{skill} on {model}: ran only {share}."
-            for (skill, model), share in self.subsets.items()
+            for subsets in (self.subsets, self.query_subsets)
+            for (skill, model), share in subsets.items()
         ]
 
     @property
@@ -269,15 +307,17 @@ class RunResults:
             *self._limit_notes(spell),
             *self.subset_notes,
             *repeat_notes(self.summaries),
+            *repeat_notes_of_triggers(self.trigger_summaries),
             *self._unseen_notes(spell),
         ]
 
     @property
     def _version_notes(self) -> list[str]:
         """Agents that have another version than those of the accepted results."""
-        now = {(row.skill, row.model): row for row in self.summaries}
+        rows: list[Summary | TriggerSummary] = [*self.trigger_summaries, *self.summaries]
+        now = {(row.skill, row.model): row for row in rows}
         found = dict[str, None]()
-        for test in self.tests:
+        for test in self.all_tests:
             row, was = now.get(test.pair), test.expected.version if test.expected else ""
             if row and was and row.agent_version not in ("", was):
                 what = f"{row.agent} was {one_line(was, 60)} when results were accepted"
@@ -289,7 +329,7 @@ class RunResults:
         """Why several trials of an agent came to nothing, once for each cause: say, its sandbox."""
         causes = Counter(
             (record.model, one_line(record.error, _LONGEST_CAUSE))
-            for record in self.records
+            for record in self.all_records
             if record.agent != CHAT and record.error
         )
         often = [(model, why, n) for (model, why), n in causes.most_common() if n > 1]
@@ -332,6 +372,17 @@ class RunResults:
         planned = [test for test in self.tests if test.pair == (skill, model)]
         lost = sum(not self.records_of(test) for test in planned)
         return lost + self.missing.get((skill, model), 0)
+
+
+def _by_test(records: Iterable[Record]) -> dict[tuple[str, str, str], list[Record]]:
+    found: dict[tuple[str, str, str], list[Record]] = {}
+    for record in records:
+        found.setdefault((record.skill, record.case, record.model), []).append(record)
+    return found
+
+
+def _key(test: PlannedCase) -> tuple[str, str, str, bool]:
+    return (*test.pair, test.case, test.should_trigger is not None)
 
 
 def versions() -> dict[str, str]:

@@ -16,6 +16,7 @@ from ..trials.trial import Arm
 from .neighbours_json import matrix_report
 from .run import RunResults
 from .summary import CaseSummary, Summary
+from .triggers import QueryRate, Share, TriggerSummary
 from .verdict import Verdict
 
 _MOST_OF_A_FILE: Final = 20_000  # characters of what an agent made
@@ -24,7 +25,7 @@ _MOST_OF_FILES: Final = 100_000  # of all files of a trial
 
 def results_report(results: RunResults) -> dict[str, Any]:
     """The whole run as JSON values; null means not known."""
-    gate, agents = results.gate, {test.model: test.agent for test in results.tests}
+    gate, agents = results.gate, {test.model: test.agent for test in results.all_tests}
     return {
         "schema": 1,
         "started": results.started.isoformat(timespec="seconds"),
@@ -48,6 +49,12 @@ def results_report(results: RunResults) -> dict[str, Any]:
         "agents": results.agents,
         "bundled_skills": {name: list(skills) for name, skills in results.bundled.items()},
         "matrix": [matrix_report(one) for one in results.matrices],
+        "triggers": [
+            _trigger_summary(row, results.model_ids.get(row.model))
+            for row in results.trigger_summaries
+        ],
+        "trigger_records": [_record(record) for record in results.trigger_records],
+        "trigger_tests": [_trigger(test, results) for test in results.triggers],
     }
 
 
@@ -64,7 +71,7 @@ def in_bytes(text: str) -> bytes:
     return without_keys(text).encode("utf-8", "backslashreplace")
 
 
-def _plain(one: Summary | PlannedCase | Record) -> str:
+def _plain(one: Summary | TriggerSummary | PlannedCase | Record) -> str:
     """The model without the agent, which has a key of its own."""
     return Subject.of(one.agent, one.model).model
 
@@ -141,6 +148,20 @@ def _test(test: PlannedCase) -> dict[str, Any]:
     }
 
 
+def _trigger(test: PlannedCase, results: RunResults) -> dict[str, Any]:
+    """A query on a model, with all that a case has in ``cases``."""
+    return {
+        **_test(test),
+        "query": results.questions.get((test.skill, test.case)),
+        "should_trigger": test.should_trigger,
+        "file": test.file,
+        "line": test.line,
+        "digest": test.digest,
+        "threshold": test.threshold,
+        "compared": test.compared,
+    }
+
+
 def _unmatched(one: Unmatched, agent: str) -> dict[str, Any]:
     """An accepted result that no test was compared with."""
     return {
@@ -151,6 +172,7 @@ def _unmatched(one: Unmatched, agent: str) -> dict[str, Any]:
         "why": one.why,
         "of": one.of,
         "agent": agent,
+        "trigger": one.trigger,
     }
 
 
@@ -218,6 +240,53 @@ def _summary(verdict: Verdict) -> dict[str, Any]:
         "agent": summary.agent,
         **_of_agents(summary),
         "agent_version": summary.agent_version or None,
+    }
+
+
+def _trigger_summary(row: TriggerSummary, model_id: str | None) -> dict[str, Any]:
+    """How often the queries of a skill opened it."""
+    return {
+        "skill": row.skill,
+        "model": _plain(row),
+        "model_id": model_id,
+        "agent": row.agent,
+        "agent_version": row.agent_version or None,
+        "decided_by": "model" if row.agent == CHAT else "agent",
+        **_share("recall", row.recall),
+        **_share("false_alarms", row.false_alarms),
+        "instead": dict(row.instead),
+        "runs": row.runs,
+        "trials": row.trials,
+        "errored": row.errored,
+        "not_run": row.not_run,
+        "tokens": row.tokens,
+        "cost": row.cost,
+        "verdict": row.word or None,
+        "sentence": row.sentence,
+        "queries": [_query(one) for one in row.queries],
+    }
+
+
+def _share(name: str, share: Share | None) -> dict[str, Any]:
+    return {
+        name: share and share.rate,
+        f"{name}_low": share and share.interval.low,
+        f"{name}_high": share and share.interval.high,
+        f"{name}_opened": share.opened if share else 0,
+        f"{name}_queries": share.queries if share else 0,
+    }
+
+
+def _query(one: QueryRate) -> dict[str, Any]:
+    return {
+        "case": one.case,
+        "query": one.query or None,
+        "should_trigger": one.should_trigger,
+        "rate": one.rate,
+        "opened": one.opened,
+        "runs": one.runs,
+        "errored": one.errored,
+        "instead": dict(one.instead),
     }
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, Literal, NamedTuple
 
-from .._util.texts import counted, dollars, one_line
+from .._util.texts import apart, counted, dollars, one_line
 from ..settings import Gates, Score
 from ..stats import LEVEL, Lift, cases_needed, detectable_lift, normalised_gain, runs_needed
 from ..trials.trial import ARMS, Arm
@@ -293,7 +293,7 @@ def gate_reasons(verdicts: Sequence[Verdict], gates: Gates) -> list[str]:
 
 def _reasons(verdict: Verdict, gates: Gates) -> list[str]:
     row, lift, skill = verdict.summary, verdict.lift, verdict.summary.arm("skill")
-    if not gates.any():
+    if not gates.of_cases:
         return []
     if verdict.word == "incomplete":
         return [f"can't pass: {_missing(row)}"]
@@ -303,13 +303,13 @@ def _reasons(verdict: Verdict, gates: Gates) -> list[str]:
         if reached is None:
             reasons.append("lift unknown: there is no baseline")
         elif reached < gates.min_lift:
-            have, want = _apart(reached, gates.min_lift, "+")
+            have, want = apart(reached, gates.min_lift, "+")
             what = f"lift{unit_of(row.score)}"
             reasons.append(f"{_which(what, gates)} is {have} points (minimum {want})")
     if gates.min_pass_rate is not None:
         rate = skill.interval and skill.interval.low if gates.confident else skill.rate
         if rate is None or rate < gates.min_pass_rate:
-            have, want = _apart(rate or 0.0, gates.min_pass_rate)
+            have, want = apart(rate or 0.0, gates.min_pass_rate)
             reasons.append(f"{_which('pass rate', gates)} is {have}% (minimum {want}%)")
     if gates.max_token_growth is not None:
         over = verdict.over("baseline")
@@ -318,7 +318,7 @@ def _reasons(verdict: Verdict, gates: Gates) -> list[str]:
         if growth is None:
             reasons.append("token growth unknown")
         elif growth > gates.max_token_growth:
-            have, want = _apart(growth, gates.max_token_growth, "+")
+            have, want = apart(growth, gates.max_token_growth, "+")
             reasons.append(
                 f"{_which('token growth', gates, 'highest')} is {have}% (maximum {want}%)"
             )
@@ -326,15 +326,6 @@ def _reasons(verdict: Verdict, gates: Gates) -> list[str]:
     if gates.no_worse and since and since.word == "worse":
         reasons.append(verdict.since or "")
     return reasons
-
-
-def _apart(one: float, other: float, sign: str = "") -> tuple[str, str]:
-    """Two shares in percent or points, with enough digits to differ."""
-    for digits in range(4):
-        shown = (f"{100 * one:{sign}.{digits}f}", f"{100 * other:{sign}.{digits}f}")
-        if shown[0] != shown[1]:
-            break
-    return (shown[0] if one else "0", shown[1] if other else "0")
 
 
 def _which(what: str, gates: Gates, bound: str = "lowest") -> str:

@@ -114,6 +114,7 @@ class Unmatched:
     why: Why
     of: int = 0  # cases that a run of all of them has: with fewer, it says nothing of the rest
     folder: str = ""  # of the skill
+    trigger: bool = False  # of a query of a trigger, not of any other case
 
     @property
     def pair(self) -> tuple[str, str]:

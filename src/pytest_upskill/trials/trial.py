@@ -1,6 +1,6 @@
 """Arms, trials and the prompt of each arm."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from hashlib import sha256
@@ -224,7 +224,11 @@ def sample_of(case: Case) -> str:
     """
     texts = [text for message in case.earlier for text in message]
     texts += [user_text(case), case.system or ""]
-    return digest(*map(_as_read, texts), *of_workspace(case))[:16]
+    return sample_of_texts(texts, of_workspace(case))
+
+
+def sample_of_texts(texts: Iterable[str], files: Iterable[str] = ()) -> str:
+    return digest(*map(_as_read, texts), *files)[:16]
 
 
 def of_workspace(case: Case) -> list[str]:

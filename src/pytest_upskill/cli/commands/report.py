@@ -35,6 +35,8 @@ _GATES: Final = {
         math.inf,
         "fail if answers take more tokens; 0.5 is half as many again",
     ),
+    "--min-recall": (0.0, 1.0, "fail if a skill is opened less often where it is needed"),
+    "--max-false-alarms": (0.0, 1.0, "fail if a skill is opened more often where it is not"),
 }
 
 
@@ -102,7 +104,14 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
 
 def _gates(given: argparse.Namespace) -> Gates:
     """The gates of the command line; they replace those of the files."""
-    return Gates(given.min_lift, given.min_pass_rate, given.max_token_growth, given.confident)
+    return Gates(
+        given.min_lift,
+        given.min_pass_rate,
+        given.max_token_growth,
+        given.confident,
+        min_recall=given.min_recall,
+        max_false_alarms=given.max_false_alarms,
+    )
 
 
 def _with_gates(results: RunResults, gates: Gates) -> RunResults:
