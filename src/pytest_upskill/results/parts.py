@@ -1,13 +1,11 @@
 """Parts of a skill: what each one gains, and what it costs."""
 
 from dataclasses import dataclass
-from typing import Literal
 
+from ..skills.parts import PartKind
 from ..stats import Lift
 from .effects import Effect
 from .losses import MARGIN
-
-PartKind = Literal["section", "paragraph", "file"]
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator
-from pathlib import Path, PurePath
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Final, NamedTuple
 
 from .._util.files import open_file, read_file, reason_of
@@ -73,6 +73,13 @@ def is_private(path: PurePath) -> bool:
     """Whether a path, relative to a skill's folder, names a file of secrets, or of a tool."""
     folders = TOOL_FOLDERS | _PRIVATE_FOLDERS
     return not folders.isdisjoint(path.parts) or _PRIVATE.fullmatch(path.name) is not None
+
+
+def belongs(path: str, without: Collection[str]) -> bool:
+    """Whether a path goes into copies; ``without`` are files and folders of the skill's cases."""
+    pure = PurePosixPath(path)
+    named = is_taught(pure) and not is_private(pure)
+    return named and not any(pure.is_relative_to(one) for one in without)
 
 
 def why_not_sent(*paths: PurePath) -> str:

@@ -9,7 +9,7 @@ from .._util.files import read_file, reason_of
 from .._util.texts import digest
 from ..errors import SkillError
 from ..skills.at_ref import files_at_ref
-from ..skills.folder import SKILL_NAMES, installed_files, is_installed, is_private, is_taught
+from ..skills.folder import SKILL_NAMES, belongs, installed_files, is_installed, is_taught
 from ..skills.workspace import is_executable
 from .task import Installed, StartFile
 
@@ -50,7 +50,7 @@ def _on_disk(folder: Path, without: Collection[str]) -> list[StartFile]:
     files, size, root = list[StartFile](), 0, Path(os.path.realpath(folder))
     for path, file in installed_files(folder).items():
         real = Path(os.path.realpath(file)).relative_to(root).as_posix()
-        if not all(_belongs(one, without) for one in (path, real)):
+        if not all(belongs(one, without) for one in (path, real)):
             continue
         try:
             data = read_file(file, MOST_BYTES)
@@ -79,18 +79,12 @@ def _at_ref(folder: Path, ref: str, without: Collection[str]) -> list[StartFile]
             continue  # a link out of the skill, as on disk
         if not is_installed(one) or not is_installed(PurePosixPath(real)):
             continue
-        if not all(_belongs(one, without) for one in (path, real)):
+        if not all(belongs(one, without) for one in (path, real)):
             continue
         size += found.size(real)
         _require_room(folder, len(files) + 1, size)
         files.append(StartFile(path, found.data(real), found.is_executable(real)))
     return files
-
-
-def _belongs(path: str, without: Collection[str]) -> bool:
-    pure = PurePosixPath(path)
-    named = is_taught(pure) and not is_private(pure)
-    return named and not any(pure.is_relative_to(one) for one in without)
 
 
 def _require_room(folder: Path, files: int, size: int) -> None:

@@ -1,0 +1,311 @@
+"""The parts of a SKILL.md, and its text without some of them.
+
+Sections are cut at headings. The level is the highest one that has at least two headings, so that a
+title above all others does not make the whole skill one part; a section keeps its subsections. A
+heading above that level is a part with the text below it, up to the next part. Paragraphs are cut
+at blank lines, but lists and code stay whole, and what ends with a colon keeps what it announces.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Final, Literal, NamedTuple
+
+from .._util.texts import one_line
+from .frontmatter import parse
+
+By = Literal["section", "paragraph"]
+PartKind = Literal["section", "paragraph", "file"]
+
+INTRODUCTION: Final = "introduction"  # what stands before the first heading
+_NO_WORDS: Final = "no words"
+_LONGEST_NAME: Final = 60
+_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_ATX: Final = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
+_UNDERLINE: Final = re.compile(r" {0,3}(=+|-+)[ \t]*$")
+_FENCE: Final = re.compile(r"[ \t]*(`{3,}(?!.*`)|~{3,})")
+_ITEM: Final = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]+(.*))?$")
+_RULE: Final = re.compile(r" {0,3}([-*_])[ \t]*+(?:\1[ \t]*+){2,}$")
+_COMMENT: Final = re.compile(r" {0,3}<!--")
+_RAW: Final = re.compile(r" {0,3}<(pre|script|style|textarea)(?=[\s>]|$)", re.I)
+_TAGS: Final = re.compile(
+    r" {0,3}(?:</?(?:article|aside|blockquote|body|center|dd|details|dialog|div|dl|dt|fieldset"
+    r"|figure|footer|form|h[1-6]|head|header|hr|html|iframe|li|link|main|menu|nav|ol|p|section"
+    r"|summary|table|tbody|td|tfoot|th|thead|title|tr|ul)(?=[\s/>]|$)|</?[a-z][^<>]*>[ \t]*$)",
+    re.I,
+)
+_WORD: Final = re.compile(r"\w")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a skill: a stretch of its SKILL.md, or a file that it names."""
+
+    name: str  # a heading, the first words of a paragraph or a path; no other part has it
+    kind: PartKind
+    line: int = 0  # in SKILL.md; 0 for a file
+    start: int = 0  # in the text of SKILL.md
+    end: int = 0
+    level: int = 0  # of its heading
+    bare: bool = False  # a heading without text of its own, which goes with what is below it
+
+
+class PartedText:
+    """A SKILL.md, cut into parts: ``head`` and all parts together are its text."""
+
+    def __init__(self, text: str, by: By = "section") -> None:
+        self.text = text
+        self.by = by
+
+    @property
+    def head(self) -> str:
+        """The frontmatter, up to the first part."""
+        return self.text[: self.all[0].start] if self.all else self.text
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Those that can be left out."""
+        return tuple(part for part in self.all if not part.bare)
+
+    @cached_property
+    def all(self) -> tuple[Part, ...]:
+        """With headings that have no text of their own."""
+        mark = len(self.text) - len(self.text.removeprefix("\ufeff"))
+        found = _LINE.finditer(self.text, mark)
+        lines = [(match.start(), match[0].rstrip("\r\n")) for match in found]
+        normal = self.text.replace("\r\n", "\n").replace("\r", "\n")
+        first = parse(normal).body_line - 1
+        blocks = list(_blocks([line for _, line in lines], first))
+        cuts = list(_sections(blocks) if self.by == "section" else _paragraphs(blocks))
+        places = [*(lines[cut.first][0] for cut in cuts), len(self.text)]
+        parts = [
+            replace(cut.part, line=cut.first + 1, start=start, end=end)
+            for cut, (start, end) in zip(cuts, pairwise(places), strict=True)
+        ]
+        return tuple(told_apart(parts))
+
+    def without(self, names: Collection[str]) -> str:
+        """The text without the parts of these names; nothing else changes but blank lines.
+
+        A heading that has no text of its own goes with the last part below it.
+        """
+        wanted = set(names)
+        gone = [part.name in wanted for part in self.all]
+        for index in reversed([at for at, part in enumerate(self.all) if part.bare]):
+            below = self._below(index)
+            gone[index] = bool(below) and all(map(gone.__getitem__, below))
+        newline = "\r\n" if "\r\n" in self.text else "\n"
+        left = list[str]()
+        for index, part in enumerate(self.all):
+            if gone[index]:
+                continue
+            if left and gone[index - 1] and not _ends_blank(left[-1]):
+                left.append(newline)  # what stood between them kept them apart
+            left.append(self.text[part.start : part.end])
+        whole = self.head + "".join(left)
+        return _with_end_of(self.text, whole) if gone and gone[-1] else whole
+
+    def _below(self, index: int) -> range:
+        """The parts below a heading."""
+        level, end = self.all[index].level, index + 1
+        while end < len(self.all) and not 0 < self.all[end].level <= level:
+            end += 1
+        return range(index + 1, end)
+
+
+def told_apart(parts: Sequence[Part]) -> list[Part]:
+    """With the line in the names that several parts have."""
+    names = Counter(part.name for part in parts)
+    while max(names.values(), default=1) > 1:
+        parts = [
+            replace(part, name=f"{part.name} (line {part.line})")
+            if names[part.name] > 1 and part.line
+            else part
+            for part in parts
+        ]
+        names = Counter(part.name for part in parts)
+    return list(parts)
+
+
+def _ends_blank(text: str) -> bool:
+    """Whether a blank line is the last one."""
+    last = text.removesuffix("\n").removesuffix("\r") if text.endswith(("\n", "\r")) else "x"
+    return last.rstrip(" \t").endswith(("\n", "\r"))
+
+
+def _with_end_of(whole: str, left: str) -> str:
+    """Without blank lines at the end, and with a last newline if the whole text has one."""
+    words = left.rstrip()
+    last = _LINE.match(left, len(words))  # what follows the words on their line
+    kept = words + (last[0] if last else "")
+    return kept if whole.endswith(("\n", "\r")) else kept.rstrip("\r\n")
+
+
+# Cutting blocks into parts.
+
+
+class _Block(NamedTuple):
+    """Lines that belong together; a heading has a level."""
+
+    first: int  # its first line, counted from 0
+    words: str
+    level: int = 0
+    announces: bool = False  # ends with a colon
+
+
+class _Cut(NamedTuple):
+    first: int
+    part: Part
+
+
+def _sections(blocks: Sequence[_Block]) -> Iterator[_Cut]:
+    levels = Counter(block.level for block in blocks if block.level)
+    shared = [level for level, headings in levels.items() if headings > 1]
+    deepest = min(shared, default=6)
+    starts = [index for index, one in enumerate(blocks) if 0 < one.level <= deepest]
+    if blocks and starts[:1] != [0]:
+        starts = [0, *starts]
+    for start, end in pairwise([*starts, len(blocks)]):
+        block = blocks[start]
+        name = _name(block.words) if block.level else INTRODUCTION
+        bare = bool(block.level) and end == start + 1
+        yield _Cut(block.first, Part(name, "section", level=block.level, bare=bare))
+
+
+def _paragraphs(blocks: Sequence[_Block]) -> Iterator[_Cut]:
+    before: _Block | None = None
+    for block in blocks:
+        joined = before and not before.level and not block.level and before.announces
+        if not joined:
+            part = Part(_name(block.words), "paragraph", level=block.level, bare=block.level > 0)
+            yield _Cut(block.first, part)
+        before = block
+
+
+def _name(words: str) -> str:
+    return one_line(words, _LONGEST_NAME) or _NO_WORDS
+
+
+# Finding blocks.
+
+
+def _blocks(lines: Sequence[str], first: int) -> Iterator[_Block]:
+    """Headings, and what stands between blank lines; lists, code and comments stay whole."""
+    index, before = first, False
+    while index < len(lines):
+        line = lines[index]
+        if not line.strip():
+            index += 1
+            continue
+        if heading := _atx(line):
+            yield _Block(index, heading[1], heading[0])
+            index, before = index + 1, False
+            continue
+        end, level = _end_of_block(lines, index)
+        indented = line.startswith(("    ", "\t"))
+        own = lines[index:end]
+        if level:
+            yield _Block(index, " ".join(own[:-1]), level)
+        # Code that is indented, and rules, belong to what is above them.
+        elif not before or not (indented or not any(map(_WORD.search, own))):
+            announces = own[-1].rstrip(" \t*_").endswith((":", "：")) if own else False
+            yield _Block(index, _words(own), 0, announces)
+        index, before = end, not level
+
+
+def _words(lines: Sequence[str]) -> str:
+    """What a block begins with, without the marks of lists and quotes."""
+    first = next((line for line in lines if _WORD.search(line) and not _FENCE.match(line)), "")
+    item = _ITEM.match(first)
+    return ((item[1] if item else first) or "").lstrip(" \t>#|").rstrip(" \t|")
+
+
+def _atx(line: str) -> tuple[int, str] | None:
+    found = _ATX.match(line)
+    if not found:
+        return None
+    words = (found[2] or "").strip()
+    without = words.rstrip("#")  # marks at the end close it
+    return len(found[1]), without.rstrip() if without[-1:] in ("", " ", "\t") else words
+
+
+def _end_of_block(lines: Sequence[str], start: int) -> tuple[int, int]:
+    """The line after a block that is no ATX heading, and the level if it is a heading."""
+    line = lines[start]
+    if (fence := _FENCE.match(line)) and not line.startswith(("    ", "\t")):
+        return _after_fence(lines, start, fence[1]), 0
+    if _COMMENT.match(line):
+        return _after(lines, start, "-->", skip=line.index("<!--") + 4), 0
+    if raw := _RAW.match(line):
+        return _after(lines, start, f"</{raw[1].lower()}>"), 0
+    if _TAGS.match(line):
+        return _next_blank(lines, start), 0
+    if _RULE.match(line):
+        return start + 1, 0
+    if _ITEM.match(line):
+        return _after_list(lines, start), 0
+    return _after_paragraph(lines, start)
+
+
+def _after_paragraph(lines: Sequence[str], start: int) -> tuple[int, int]:
+    quote = lines[start].lstrip().startswith(">")
+    for index in range(start + 1, len(lines)):
+        line = lines[index]
+        if not line.strip() or _atx(line) or _FENCE.match(line) or _COMMENT.match(line):
+            return index, 0
+        if not quote and (underline := _UNDERLINE.match(line)):
+            return index + 1, 1 if underline[1][0] == "=" else 2
+        if _RULE.match(line):
+            return index, 0
+        if _ITEM.match(line):
+            return _after_list(lines, index), 0
+    return len(lines), 0
+
+
+def _after_list(lines: Sequence[str], start: int) -> int:
+    index, end = start, start
+    while index < len(lines):
+        line = lines[index]
+        indented = line.startswith(("  ", "\t"))
+        if not line.strip():
+            index += 1
+            continue
+        if index > start and not indented:
+            apart = end < index  # a blank line stands before it
+            starts_new = _atx(line) or _RULE.match(line) or _FENCE.match(line)
+            if starts_new or (apart and not _ITEM.match(line)):
+                break
+        if fence := _FENCE.match(_after_mark(line)):
+            index = _after_fence(lines, index, fence[1])
+        else:
+            index += 1
+        end = index
+    return end
+
+
+def _after_mark(line: str) -> str:
+    item = _ITEM.match(line)
+    return (item[1] or "") if item else line
+
+
+def _after_fence(lines: Sequence[str], start: int, mark: str) -> int:
+    for index in range(start + 1, len(lines)):
+        bare = lines[index].strip()
+        if len(bare) >= len(mark) and not bare.strip(mark[0]):
+            return index + 1
+    return len(lines)
+
+
+def _after(lines: Sequence[str], start: int, closing: str, skip: int = 0) -> int:
+    for index in range(start, len(lines)):
+        if closing in lines[index].lower()[skip if index == start else 0 :]:
+            return index + 1
+    return len(lines)
+
+
+def _next_blank(lines: Sequence[str], start: int) -> int:
+    blank = (index for index in range(start, len(lines)) if not lines[index].strip())
+    return next(blank, len(lines))
