@@ -7,6 +7,7 @@ import pytest
 
 from pytest_upskill.checks import load_checked_cases
 from pytest_upskill.errors import InputError
+from pytest_upskill.measure.lab import Lab
 from pytest_upskill.measure.matrix import (
     Member,
     distinct,
@@ -15,7 +16,7 @@ from pytest_upskill.measure.matrix import (
     require_agent,
     study_of,
 )
-from pytest_upskill.measure.study import Lab, Study
+from pytest_upskill.measure.study import Study
 from pytest_upskill.results.neighbours import Matrix
 from pytest_upskill.settings import Settings
 from pytest_upskill.skills.skill import load_skill

@@ -4,7 +4,7 @@ import argparse
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,13 +12,14 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
-from typing import Final
+from typing import Final, NamedTuple
 
 from ..agents.names import subjects_of
 from ..checks import rubric_of
 from ..errors import Setting, SettingsError, shown
 from ..measure.assembly import Assembly, announced
-from ..measure.study import Lab, SkillCases, Study, info_of, load_skill_cases
+from ..measure.lab import Lab
+from ..measure.study import SkillCases, Study, info_of, load_skill_cases
 from ..models.prices import FREE, parse_prices
 from ..reports.markdown import markdown_summary
 from ..reports.terminal.layout import Look
@@ -47,6 +48,7 @@ from .teaching import Consent, config_here
 DEFAULT_RUNS: Final = "2..8"
 _REPORTS: Final = ("json_file", "html_file", "markdown_file")
 _DEFAULT_WIDTH: Final = 80
+_HOW_TO_CONTINUE: Final = "Run it again to continue; nothing is asked twice."
 
 
 def add_study_arguments(
@@ -141,6 +143,14 @@ def _usd(text: str) -> float:
     return number
 
 
+class Carried(NamedTuple):
+    """What came of studies; they are incomplete if an answer is missing."""
+
+    found: list[Matrix | Parts]
+    complete: bool
+    interrupted: bool
+
+
 @dataclass
 class Desk:
     """What a command has at hand: skills with their cases, agents on models, and a lab."""
@@ -154,6 +164,17 @@ class Desk:
     notes: list[str]  # trouble with the stored answers
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     clock: float = field(default_factory=monotonic)
+
+    def carry_out(self, studies: Iterable[Study]) -> "Carried":
+        """All studies, one after the other, until Ctrl-C."""
+        found, complete = list[Matrix | Parts](), True
+        for study in studies:
+            studied = self.lab.run(study)
+            found.append(study.conclude(studied))
+            complete &= all(one.state != "incomplete" for one in studied.effects.values())
+            if studied.interrupted:
+                return Carried(found, complete=False, interrupted=True)
+        return Carried(found, complete, interrupted=False)
 
     def results(self, found: Sequence[Matrix | Parts]) -> RunResults:
         infos = [info_of(one, shown(one.skill.file.parent)) for one in self.sources]
@@ -184,18 +205,22 @@ def run_studies(
     with desk_of(given) as desk:
         studies = plan(desk)
         consent = Consent(given.yes, desk.screen, sys.stdout)
-        if not consent(desk.lab.estimate(studies, desk.free)):
+        if not consent(desk.lab.estimate(studies, free=desk.free)):
             desk.screen.line("Nothing was asked.")
             return "", 1
-        found = [study.conclude(desk.lab.run(study)) for study in studies]
-        results = then(desk, desk.results(found))
+        found, complete, interrupted = desk.carry_out(studies)
+        results = desk.results(found)
+        if not interrupted:
+            results = then(desk, results)
     text = markdown_summary(results, desk.notes, 0)
     done = write_all(report_writers(Finished(results, text, desk.notes), wanted))
     written = [written_line(done.paths)] if done.paths else []
     write("\n".join(["", *lines(results, stdout_look()), *desk.notes, *written]))
     for error in done.problems:
         tell(sys.stderr, f"pytest-upskill: {error.message(given.spell)}\n")
-    return "", 2 if done.problems else 0
+    if interrupted:
+        raise KeyboardInterrupt(_HOW_TO_CONTINUE)
+    return "", 2 if done.problems else 0 if complete else 1
 
 
 @contextmanager
@@ -229,7 +254,10 @@ def desk_of(given: argparse.Namespace) -> Iterator[Desk]:
     root = project_root(Path.cwd())
     engine = models.engine(settings, root, notes.append, spell=given.spell, budget_hint=hint)
     free = all(models.price_of(name) == FREE for name in models.specs)
-    lab = Lab(settings, given.runs, engine.ask, models.roster.version, models.price_of, screen.line)
+    lab = Lab(
+        *(settings, given.runs, engine.ask, models.roster.version, models.price_of),
+        *(screen.begin, screen.done, engine.close),
+    )
     with TemporaryDirectory(prefix="upskill-study-") as folder:
         try:
             yield Desk(sources, subjects, lab, screen, Path(folder), free, notes)

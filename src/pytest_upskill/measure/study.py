@@ -6,31 +6,24 @@ plans one says what is asked (variants), what is compared (contrasts), and what 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, variance
 
 from ..checks import CheckedCase, load_checked_cases, why_agent
-from ..checks.grading import ToGrade, records_of, rubric_for
-from ..checks.judging import Ask
-from ..models.prices import Price, cost
 from ..results.effects import Effect
 from ..results.neighbours import Matrix
 from ..results.parts import Parts
 from ..settings import Score, Settings
 from ..skills.case import find_cases, has_cases
 from ..skills.context import load_for_run
-from ..skills.skill import Skill, estimated_tokens
-from ..stats import Lift, paired_lift
-from ..trials.answer import Usage
+from ..skills.skill import Skill
+from ..stats import LEVEL, Differences, Lift, paired_lift
 from ..trials.plan import SkillInfo, score_of
 from ..trials.records import Record
 from ..trials.subject import CHAT, Subject
 from ..trials.task import Installed
-from ..trials.trial import Arm, Prompt, default_prompt, trials_of
-from .estimate import ANSWER, QUESTION, Calls, Estimate, calls_of_trial, estimate_of
-from .outfits import Outfits
+from ..trials.trial import Arm, Prompt, default_prompt, sample_of
 
 
 @dataclass(frozen=True)
@@ -92,14 +85,17 @@ class Studied:
 
     effects: Mapping[str, Effect]  # by contrast
     records: Mapping[str, tuple[Record, ...]]  # by variant
-    lifts: Mapping[tuple[str, str], Lift]  # of any two variants of the same cases, unadjusted
-    trials: int = 0
-    cost: float | None = None
+    scores: Mapping[str, "Scores"]  # by variant
+    trials: int = 0  # asked for, or known already
+    cost: float | None = None  # of new answers
     interrupted: bool = False
 
-    def lift(self, plus: str, minus: str) -> Lift | None:
-        """The lift of a variant over another; a description, not one of the tests."""
-        return self.lifts.get((plus, minus))
+    def lift(self, plus: str, minus: str, level: float = LEVEL) -> Lift | None:
+        """The lift of a variant over another: a description, not one of the tests."""
+        more, less = self.scores[plus], self.scores[minus]
+        pairs = [(_mean(less[one]), _mean(more[one])) for one in more if one in less]
+        runs = [len(values) for one in (more, less) for own in one.values() for values in own]
+        return paired_lift(pairs, max(runs), level) if pairs else None
 
 
 @dataclass(frozen=True)
@@ -112,133 +108,54 @@ class Study:
     conclude: Callable[[Studied], Matrix | Parts]
 
 
-@dataclass(frozen=True)
-class Lab:
-    """What studies are carried out with."""
-
-    settings: Settings
-    looks: tuple[int, ...]  # numbers of runs after which the effects are looked at
-    ask: Ask
-    version_of: Callable[[str], str]  # of an agent
-    price_of: Callable[[str], Price | None]  # of a model
-    tell: Callable[[str], None] = lambda _: None  # what is going on
-
-    @cached_property
-    def _settings(self) -> Settings:
-        """Both arms, and as many runs as there may be."""
-        return replace(
-            self.settings, runs=self.looks[-1], first_runs=None, baseline=True, against=None
-        )
-
-    @cached_property
-    def _outfits(self) -> Outfits:
-        return Outfits(lambda: self._settings, self.version_of)
-
-    def run(self, study: Study) -> Studied:
-        """Ask look by look; variants of which all contrasts are settled are asked no more."""
-        records = {one.name: list[Record]() for one in study.variants}
-        runs = self.looks[-1]
-        to_grade = [
-            (variant.name, one)
-            for variant in study.variants
-            for one in self._trials(variant, study.subject, range(1, runs + 1))
-        ]
-        graded = records_of([one for _, one in to_grade], self.ask, self.settings.sandbox)
-        price = self.price_of(study.subject.model)
-        for (name, _), record in zip(to_grade, graded, strict=True):
-            records[name].append(replace(record, cost=cost(price, record.usage)))
-        scores = {one.name: _by_case(records[one.name], one.score) for one in study.variants}
-        effects = {one.name: _effect(one, scores, runs) for one in study.contrasts}
-        costs = [record.cost for own in records.values() for record in own if not record.stored]
-        known = [usd for usd in costs if usd is not None]
-        return Studied(
-            effects,
-            {name: tuple(own) for name, own in records.items()},
-            _lifts(scores, runs),
-            len(to_grade),
-            sum(known) if len(known) == len(costs) else None,
-        )
-
-    def estimate(self, studies: Sequence[Study], free: bool) -> Estimate:
-        """What the studies take, from one look at each to all of them."""
-        least, most = (
-            self._estimate(studies, runs, free) for runs in (self.looks[0], self.looks[-1])
-        )
-        return replace(most, least=least)
-
-    def _estimate(self, studies: Sequence[Study], runs: int, free: bool) -> Estimate:
-        calls, asked, of_agents = list[Calls](), set[str](), 0
-        for study in studies:
-            for variant in study.variants:
-                for one in self._trials(variant, study.subject, range(1, runs + 1)):
-                    question, rubric = one.trial.question, one.trial.rubric
-                    if question.key in asked:
-                        continue
-                    asked.add(question.key)
-                    own = calls_of_trial(question)
-                    calls.append(own)
-                    of_agents += question.task is not None
-                    if rubric:
-                        tokens = estimated_tokens("".join(rubric.texts)) + ANSWER + QUESTION
-                        calls.append(Calls(rubric.judge, rubric.votes, Usage(tokens, ANSWER, 0)))
-        return estimate_of(calls, self.price_of, free=free, trials=of_agents)
-
-    def _trials(self, variant: Variant, subject: Subject, runs: Iterable[int]) -> list[ToGrade]:
-        wanted = set(runs)
-        cases = [case for case, _ in variant.cases]
-        outfit = self._outfits.of(subject.agent, variant.skill, cases, variant.others)
-        return [
-            ToGrade(trial, case, checks)
-            for case, checks in variant.cases
-            for trial in trials_of(
-                variant.skill.name,
-                variant.skill,
-                case,
-                subject.model,
-                self._settings,
-                rubric_for(checks, self.settings.judge, variant.skill),
-                variant.prompt,
-                outfit,
-            )
-            if trial.arm == variant.arm and trial.run in wanted
-        ]
-
-
 def info_of(source: SkillCases, path: str) -> SkillInfo:
     return SkillInfo.of(source.skill, source.label, path, score=source.score)
 
 
-def _by_case(records: Iterable[Record], score: Score) -> dict[str, float]:
-    """The mean score of each case that has one."""
+# Scores of a variant by sample: of every case that asks it, the scores of all runs.
+Scores = Mapping[str, Sequence[Sequence[float]]]
+
+
+def scores_of(variant: Variant, records: Iterable[Record]) -> Scores:
+    """Cases that ask the same are one sample; a case with an error is left out."""
+    samples = {case.id: sample_of(case) for case, _ in variant.cases}
     found: dict[str, list[float]] = {}
+    broken = set[str]()
     for one in records:
-        if one.outcome != "errored":
-            value = float(one.outcome == "passed") if score == "pass" else one.score
-            found.setdefault(one.case, []).append(value or 0.0)
-    return {case: fmean(values) for case, values in found.items()}
+        if one.outcome == "errored":
+            broken.add(one.case)
+        else:
+            passed = float(one.outcome == "passed")
+            value = passed if variant.score == "pass" else one.score or 0.0
+            found.setdefault(one.case, []).append(value)
+    grouped: dict[str, list[list[float]]] = {}
+    for case, values in found.items():
+        if case not in broken:
+            grouped.setdefault(samples[case], []).append(values)
+    # Of a sample, all cases or none: they must be the same ones in all variants.
+    sizes = dict.fromkeys(grouped, 0)
+    for sample in samples.values():
+        sizes[sample] = sizes.get(sample, 0) + 1
+    return {sample: own for sample, own in grouped.items() if len(own) == sizes[sample]}
 
 
-def _pairs(
-    plus: Sequence[Mapping[str, float]], minus: Sequence[Mapping[str, float]]
-) -> list[tuple[float, float]]:
-    cases = set.intersection(*(set(one) for one in (*plus, *minus)))
-    return [
-        (sum(one[case] for one in minus), sum(one[case] for one in plus)) for case in sorted(cases)
+def differences(plus: Sequence[Scores], minus: Sequence[Scores], runs: int) -> Differences | None:
+    """The difference of every sample that all variants have; None if there is none."""
+    common = [one for one in plus[0] if all(one in scores for scores in (*plus, *minus))]
+    if not common:
+        return None
+    values = [
+        sum(_mean(scores[one]) for scores in plus) - sum(_mean(scores[one]) for scores in minus)
+        for one in common
     ]
+    chance = fmean(sum(_chance(scores[one]) for scores in (*plus, *minus)) for one in common)
+    return Differences(tuple(values), runs, chance, reach=float(max(len(plus), len(minus))))
 
 
-def _lifts(scores: Mapping[str, Mapping[str, float]], runs: int) -> dict[tuple[str, str], Lift]:
-    return {
-        (plus, minus): paired_lift(pairs, runs)
-        for plus in scores
-        for minus in scores
-        if plus != minus and (pairs := _pairs([scores[plus]], [scores[minus]]))
-    }
+def _mean(cases: Sequence[Sequence[float]]) -> float:
+    return fmean(fmean(values) for values in cases)
 
 
-def _effect(contrast: Contrast, scores: Mapping[str, Mapping[str, float]], runs: int) -> Effect:
-    plus, minus = ([scores[name] for name in names] for names in (contrast.plus, contrast.minus))
-    pairs = _pairs(plus, minus)
-    lift = paired_lift(pairs, runs) if pairs else None
-    shown = lift is not None and lift.shown
-    return Effect(contrast.name, lift, len(pairs), runs, "shown" if shown else "none shown")
+def _chance(cases: Sequence[Sequence[float]]) -> float:
+    """The variance of a run; cases of a sample share their answers, so they don't reduce it."""
+    return fmean(variance(values) if len(values) > 1 else 0.0 for values in cases)

@@ -4,38 +4,46 @@ Uses the standard library only, and nothing else of the project.
 """
 
 from .descriptive import cohens_kappa, flakiness, normalised_gain, pass_hat_k
+from .families import Differences, Judged, family_level, judge_family
 from .intervals import (
     LEVEL,
     Change,
     Interval,
     Lift,
     newcombe,
+    paired_effect,
     paired_lift,
     paired_ratio,
     wilson,
 )
-from .power import cases_needed, cases_within, detectable_lift, runs_needed
+from .power import cases_needed, cases_to_show, cases_within, detectable_lift, runs_needed
 from .sequential import Look, look, look_plan, plan_level
 from .significance import Regression, drop, holm, regressed, sign_flip
 
 __all__ = [
     "LEVEL",
     "Change",
+    "Differences",
     "Interval",
+    "Judged",
     "Lift",
     "Look",
     "Regression",
     "cases_needed",
+    "cases_to_show",
     "cases_within",
     "cohens_kappa",
     "detectable_lift",
     "drop",
+    "family_level",
     "flakiness",
     "holm",
+    "judge_family",
     "look",
     "look_plan",
     "newcombe",
     "normalised_gain",
+    "paired_effect",
     "paired_lift",
     "paired_ratio",
     "pass_hat_k",

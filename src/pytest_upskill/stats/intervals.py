@@ -89,27 +89,48 @@ def paired_lift(pairs: Pairs, runs: int, level: float = LEVEL) -> Lift:
     0 too, so that interval and test never contradict each other.
     """
     differences = [skill - baseline for baseline, skill in pairs]
-    lift, spread = mean_and_spread(differences)
-    p_value = sign_flip(differences)
     if runs == 1 and all(value in (0, 1) for pair in pairs for value in pair):
         count = pairs.count
-        low, high = newcombe(count((1, 1)), count((0, 1)), count((1, 0)), count((0, 0)), level)
-    else:
-        half = half_width(spread, len(pairs), level)
-        low, high = lift - half, lift + half
-    share = unseen(len(pairs), level)
+        limits = newcombe(count((1, 1)), count((0, 1)), count((1, 0)), count((0, 0)), level)
+        return _widened(differences, limits, level)
+    return _widened(differences, _student(differences, level), level)
+
+
+def paired_effect(differences: Sequence[float], level: float = LEVEL, reach: float = 1.0) -> Lift:
+    """The mean of differences of -``reach`` to ``reach``, such as those of two lifts (2).
+
+    Student's interval, extended as in `paired_lift`. If it includes 0, the p value is not below
+    the level either, so that 0 is excluded just if the p value is.
+    """
+    found = _widened(differences, _student(differences, level), level, reach)
+    return found if found.shown else found._replace(p_value=max(found.p_value, 1 - level))
+
+
+def _student(differences: Sequence[float], level: float) -> Interval:
+    mean, spread = mean_and_spread(differences)
+    half = half_width(spread, len(differences), level)
+    return Interval(mean - half, mean + half)
+
+
+def _widened(
+    differences: Sequence[float], limits: Interval, level: float, reach: float = 1.0
+) -> Lift:
+    lift, _ = mean_and_spread(differences)
+    p_value = sign_flip(differences)
+    low, high = limits
+    share = unseen(len(differences), level)
     seen = (1 - share) * lift
     # If a lift is shown, it stays shown: unseen cases then count as having no lift.
-    low = min(low, seen if low > 0 else seen - share)
-    high = max(high, seen if high < 0 else seen + share)
+    low = min(low, seen if low > 0 else seen - share * reach)
+    high = max(high, seen if high < 0 else seen + share * reach)
     if p_value >= 1 - level:
         low, high = min(low, 0.0), max(high, 0.0)
-    return Lift(lift, max(-1.0, low), min(1.0, high), p_value)
+    return Lift(lift, max(-reach, low), min(reach, high), p_value)
 
 
 def half_width(spread: float, cases: int, level: float = LEVEL) -> float:
-    """Half of Student's interval; 2 (everything) for a single case."""
-    return t_quantile((1 + level) / 2, cases - 1) * spread / sqrt(cases) if cases > 1 else 2.0
+    """Half of Student's interval; 4 (everything) for a single case."""
+    return t_quantile((1 + level) / 2, cases - 1) * spread / sqrt(cases) if cases > 1 else 4.0
 
 
 def unseen(cases: int, level: float = LEVEL) -> float:

@@ -4,6 +4,7 @@ After Miller (2024), Adding Error Bars to Evals, equation 9, with Student's t in
 normal distribution because cases are few.
 """
 
+from collections.abc import Sequence
 from math import ceil, log, sqrt
 
 from .descriptive import mean_and_spread
@@ -32,7 +33,14 @@ def detectable_lift(pairs: Pairs, level: float = LEVEL, power: float = POWER) ->
 
 def cases_needed(pairs: Pairs, level: float = LEVEL, power: float = POWER) -> int | None:
     """How many cases like these would show the observed lift; None if too many."""
-    lift, spread = mean_and_spread([skill - baseline for baseline, skill in pairs])
+    return cases_to_show([skill - baseline for baseline, skill in pairs], level, power)
+
+
+def cases_to_show(
+    differences: Sequence[float], level: float = LEVEL, power: float = POWER
+) -> int | None:
+    """How many cases with differences like these would show their mean; None if too many."""
+    lift, spread = mean_and_spread(differences)
     lift = abs(lift)
     if lift < 1 / _MAX_CASES:
         return None

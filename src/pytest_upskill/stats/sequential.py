@@ -19,7 +19,7 @@ from .power import fewest_cases, spreads
 
 # Stop below this chance of a verdict. A lower value saves less if there is no lift, a higher one
 # misses more small lifts; benchmarks/sequential.py shows both.
-_FUTILE = 0.15
+FUTILE = 0.15
 _GRID = 64
 
 
@@ -42,7 +42,7 @@ def look(pairs: Pairs, runs: int, plan: tuple[int, ...], chance: float | None = 
     likely = float(lift.shown)
     if runs < plan[-1] and not lift.shown:
         likely = _likely(pairs, runs, plan[-1], level, chance)
-    return Look(lift, runs < plan[-1] and not lift.shown and likely >= _FUTILE, level, likely)
+    return Look(lift, runs < plan[-1] and not lift.shown and likely >= FUTILE, level, likely)
 
 
 def look_plan(least: int, most: int) -> tuple[int, ...]:
@@ -53,11 +53,11 @@ def look_plan(least: int, most: int) -> tuple[int, ...]:
     return tuple(plan)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=1024)
 def plan_level(plan: tuple[int, ...], level: float = LEVEL) -> float:
     """The level of each look that gives `level` over all looks (Pocock's constant)."""
     low, high = 1.0, 5.0
-    for _ in range(40):
+    for _ in range(24):
         middle = (low + high) / 2
         low, high = (middle, high) if _stays_within(middle, plan) < level else (low, middle)
     return 1 - 2 * normal_tail(high)

@@ -1,0 +1,224 @@
+"""The lab: it carries out studies, look by look, and says before what they take."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+
+from .._util.texts import counted
+from ..checks.grading import ToGrade, records_of, rubric_for
+from ..checks.judging import Ask
+from ..models.prices import Price, cost
+from ..results.effects import Effect, State
+from ..settings import Settings
+from ..skills.skill import estimated_tokens
+from ..stats import Differences, Judged, family_level, judge_family
+from ..stats.power import fewest_cases
+from ..trials.answer import Usage
+from ..trials.records import Record
+from ..trials.subject import Subject
+from ..trials.trial import sample_of, trials_of
+from .estimate import ANSWER, QUESTION, Calls, Estimate, calls_of_trial, estimate_of
+from .outfits import Outfits
+from .study import Contrast, Scores, Studied, Study, Variant, differences, scores_of
+
+
+@dataclass(frozen=True)
+class Lab:
+    """What studies are carried out with."""
+
+    settings: Settings
+    looks: tuple[int, ...]  # numbers of runs after which the effects are looked at
+    ask: Ask
+    version_of: Callable[[str], str]  # of an agent
+    price_of: Callable[[str], Price | None]  # of a model
+    begin: Callable[[str], None] = lambda _: None  # a step, in words
+    done: Callable[[str], None] = lambda _: None  # what came of it
+    stop: Callable[[], None] | None = None  # after Ctrl-C, ask no more
+
+    @cached_property
+    def _settings(self) -> Settings:
+        """Both arms, and as many runs as there may be."""
+        return replace(
+            self.settings, runs=self.looks[-1], first_runs=None, baseline=True, against=None
+        )
+
+    @cached_property
+    def _outfits(self) -> Outfits:
+        return Outfits(lambda: self._settings, self.version_of)
+
+    def run(self, study: Study) -> Studied:
+        """Ask look by look; variants of which all contrasts are settled are asked no more."""
+        work = _Work(study)
+        for before, runs in pairwise((0, *self.looks)):
+            wanted = work.wanted if before else study.variants
+            self._ask(work, wanted, range(before + 1, runs + 1))
+            work.look(runs, self.looks)
+            settled = len(study.contrasts) - len(work.open)
+            self.done(f"{settled} of {len(study.contrasts)} settled")
+            if not work.open:
+                break
+        return work.studied(self.looks[-1])
+
+    def _ask(self, work: "_Work", variants: Sequence[Variant], runs: range) -> None:
+        """Ask everything at once, and add the records."""
+        subject = work.study.subject
+        asked = [
+            (variant.name, one)
+            for variant in variants
+            for one in self._trials(variant, subject, runs)
+        ]
+        to_grade, sandbox = [one for _, one in asked], self.settings.sandbox
+        which = f"run {runs[0]}" if len(runs) == 1 else f"runs {runs[0]} to {runs[-1]}"
+        self.begin(f"{subject.label}: {which}, {counted(len(asked), 'trial')}")
+        try:
+            graded = records_of(to_grade, self.ask, sandbox)
+        except KeyboardInterrupt:
+            if self.stop is None:
+                raise
+            self.stop()
+            work.interrupted = True
+            graded = records_of(to_grade, self.ask, sandbox)  # what is answered already
+        price = self.price_of(subject.model)
+        for (name, one), record in zip(asked, graded, strict=True):
+            work.add(name, one.trial.question.key, replace(record, cost=cost(price, record.usage)))
+
+    def estimate(self, studies: Sequence[Study], *, free: bool) -> Estimate:
+        """What the studies take, from one look at each to all of them."""
+        ends = (self.looks[0], self.looks[-1])
+        least, most = (self._estimate(studies, runs, free=free) for runs in ends)
+        return replace(most, least=least, warning=self._warning(studies))
+
+    def _estimate(self, studies: Sequence[Study], runs: int, *, free: bool) -> Estimate:
+        calls, asked, of_agents = list[Calls](), set[str](), 0
+        for one in self._all_trials(studies, runs):
+            question, rubric = one.trial.question, one.trial.rubric
+            if question.key in asked:
+                continue
+            asked.add(question.key)
+            calls.append(calls_of_trial(question))
+            of_agents += question.task is not None
+            if rubric:
+                tokens = estimated_tokens("".join(rubric.texts)) + ANSWER + QUESTION
+                calls.append(Calls(rubric.judge, rubric.votes, Usage(tokens, ANSWER, 0)))
+        return estimate_of(calls, self.price_of, free=free, trials=of_agents)
+
+    def _all_trials(self, studies: Iterable[Study], runs: int) -> Iterable[ToGrade]:
+        for study in studies:
+            for variant in study.variants:
+                yield from self._trials(variant, study.subject, range(1, runs + 1))
+
+    def _warning(self, studies: Sequence[Study]) -> str:
+        """If there are too few cases to show anything, however large."""
+        fewest = fewest_cases(family_level(1, self.looks))
+        variants = [one for study in studies for one in study.variants]
+        found = [len({sample_of(case) for case, _ in one.cases}) for one in variants]
+        most = max(found, default=0)
+        if most >= fewest:
+            return ""
+        return f"Too few cases: {most} can't show any difference ({fewest} needed)."
+
+    def _trials(self, variant: Variant, subject: Subject, runs: range) -> list[ToGrade]:
+        cases = [case for case, _ in variant.cases]
+        outfit = self._outfits.of(subject.agent, variant.skill, cases, variant.others)
+        return [
+            ToGrade(trial, case, checks)
+            for case, checks in variant.cases
+            for trial in trials_of(
+                variant.skill.name,
+                variant.skill,
+                case,
+                subject.model,
+                self._settings,
+                rubric_for(checks, self.settings.judge, variant.skill),
+                variant.prompt,
+                outfit,
+            )
+            if trial.arm == variant.arm and trial.run in runs
+        ]
+
+
+@dataclass
+class _Work:
+    """A study while it is carried out."""
+
+    study: Study
+    records: dict[str, list[Record]] = field(default_factory=dict)  # by variant
+    asked: dict[str, Record] = field(default_factory=dict)  # by question: variants share some
+    interrupted: bool = False
+    open: set[str] = field(default_factory=set)  # contrasts that more runs may show
+    _known: dict[str, Differences] = field(default_factory=dict)  # when last looked at
+    _shown: dict[str, Judged] = field(default_factory=dict)
+    _unshown: dict[str, Judged] = field(default_factory=dict)
+    _broken: set[str] = field(default_factory=set)  # contrasts with answers missing
+
+    def __post_init__(self) -> None:
+        self.records = {one.name: [] for one in self.study.variants}
+        self.open = {one.name for one in self.study.contrasts}
+
+    def add(self, variant: str, key: str, record: Record) -> None:
+        self.records[variant].append(record)
+        self.asked[key] = record
+
+    @property
+    def wanted(self) -> list[Variant]:
+        """The variants that an open contrast needs."""
+        open_ones = [one for one in self.study.contrasts if one.name in self.open]
+        needed = {name for one in open_ones for name in (*one.plus, *one.minus)}
+        return [one for one in self.study.variants if one.name in needed]
+
+    def look(self, runs: int, plan: tuple[int, ...]) -> None:
+        """Judge all contrasts that are not shown yet, and settle those that can be."""
+        scores = self._scores()
+        for one in self.study.contrasts:
+            if one.name in self.open:
+                self._update(one, scores, runs)
+        given_up = frozenset(self._known.keys() - self.open | self._broken)
+        family = {name: own for name, own in self._known.items() if name not in self._shown}
+        judged = judge_family(family, plan, given_up)
+        for name, found in judged.items():
+            is_shown = found.lift.shown and name not in self._broken
+            (self._shown if is_shown else self._unshown)[name] = found
+        self.open = {name for name, found in judged.items() if found.open}
+        if self.interrupted:
+            self._broken |= self.open
+            self.open = set()
+
+    def _update(self, contrast: Contrast, scores: Mapping[str, Scores], runs: int) -> None:
+        """With an answer missing, an earlier look with all of them says more than what is left."""
+        names = (*contrast.plus, *contrast.minus)
+        if any(one.outcome == "errored" for name in names for one in self.records[name]):
+            self._broken.add(contrast.name)
+        if contrast.name in self._broken and contrast.name in self._known:
+            return
+        plus, minus = ([scores[name] for name in own] for own in (contrast.plus, contrast.minus))
+        if found := differences(plus, minus, runs):
+            self._known[contrast.name] = found
+
+    def _scores(self) -> dict[str, Scores]:
+        return {one.name: scores_of(one, self.records[one.name]) for one in self.study.variants}
+
+    def studied(self, most: int) -> Studied:
+        scores = self._scores()
+        new = [one.cost for one in self.asked.values() if not one.stored]
+        known = [usd for usd in new if usd is not None]
+        return Studied(
+            {one.name: self._effect(one.name, most) for one in self.study.contrasts},
+            {name: tuple(own) for name, own in self.records.items()},
+            scores,
+            len(self.asked),
+            sum(known) if len(known) == len(new) else None,
+            self.interrupted,
+        )
+
+    def _effect(self, name: str, most: int) -> Effect:
+        known, found = self._known.get(name), self._shown.get(name) or self._unshown.get(name)
+        if known is None or found is None:
+            return Effect(name, None, 0, 0, "incomplete")
+        state: State = "none shown" if known.runs == most else "dropped"
+        if name in self._broken:
+            state = "incomplete"
+        elif name in self._shown:
+            state = "shown"
+        needed = None if state == "shown" else found.cases_needed
+        return Effect(name, found.lift, len(known.values), known.runs, state, needed)

@@ -1,0 +1,117 @@
+"""Families of effects, judged together after growing numbers of runs.
+
+All effects of a family err in 5 % together, over all looks. Each look has the level of Pocock (see
+`sequential`), shared by the effects with Holm's method. Effects that could not be significant
+whatever the signs of their differences take no share (Tarone 1990): how many differences there are
+says nothing about their direction. An effect that was given up stays in its family, so stopping
+early for futility makes no error more likely (Maurer and Bretz 2013).
+"""
+
+from collections.abc import Mapping, Sequence
+from math import sqrt
+from typing import Final, NamedTuple
+
+from .distributions import normal_tail
+from .intervals import LEVEL, Lift, half_width, paired_effect
+from .power import cases_to_show, fewest_cases
+from .sequential import FUTILE, plan_level
+
+_ROUNDING: Final = 1e-9  # of differences of means
+
+
+class Differences(NamedTuple):
+    """How variants differ, case by case, after some runs."""
+
+    values: tuple[float, ...]
+    runs: int
+    chance: float  # the variance of a single run around a case's own difference
+    reach: float = 1.0  # the largest difference that there can be
+
+
+class Judged(NamedTuple):
+    """An effect with the interval and p value that hold for its family and all looks."""
+
+    lift: Lift
+    level: float  # of its interval
+    open: bool  # whether more runs may well show it
+    cases_needed: int | None = None  # None: shown, or too many
+
+
+def judge_family(
+    family: Mapping[str, Differences], plan: tuple[int, ...], given_up: frozenset[str] = frozenset()
+) -> dict[str, Judged]:
+    """The effects of a family that are not shown yet, by name; ``given_up`` are never open again.
+
+    An effect that was shown at an earlier look is no longer part of the family.
+    """
+    shown, left = dict[str, Judged](), dict(family)
+    while left:
+        level = _level(list(left.values()), plan)
+        found = {name: _judged(one, level) for name, one in left.items()}
+        new = {name: one for name, one in found.items() if one.lift.shown}
+        shown |= new
+        left = {name: one for name, one in left.items() if name not in new}
+        if not new:
+            break
+    rest = {
+        name: _unshown(one, found[name], plan, can_open=name not in given_up)
+        for name, one in left.items()
+    }
+    return {name: {**shown, **rest}[name] for name in family}
+
+
+def family_level(effects: int, plan: tuple[int, ...], level: float = LEVEL) -> float:
+    """The level of each interval if so many effects share the error of all looks."""
+    return plan_level(plan, 1 - (1 - level) / max(1, effects))
+
+
+def _level(family: Sequence[Differences], plan: tuple[int, ...]) -> float:
+    """With the fewest shares that are enough for all effects that could be significant."""
+    least, most = 1, len(family)
+    while least < most:
+        middle = (least + most) // 2
+        error = 1 - family_level(middle, plan)
+        if sum(_lowest(one) < error for one in family) <= middle:
+            most = middle
+        else:
+            least = middle + 1
+    return family_level(least, plan)
+
+
+def _lowest(one: Differences) -> float:
+    """The lowest p value that these differences allow, if all had the same sign."""
+    return float(0.5 ** sum(abs(value) > _ROUNDING for value in one.values))
+
+
+def _judged(one: Differences, level: float) -> Judged:
+    effect = paired_effect(one.values, level, one.reach)
+    # As the p value of a single test at the usual level.
+    p_value = min(1.0, effect.p_value * (1 - LEVEL) / (1 - level))
+    return Judged(effect._replace(p_value=p_value), level, open=False)
+
+
+def _unshown(one: Differences, found: Judged, plan: tuple[int, ...], *, can_open: bool) -> Judged:
+    needed = cases_to_show(one.values, found.level)
+    # Cases like these did not show it.
+    needed = max(needed, len(one.values) + 1) if needed else None
+    more = can_open and one.runs < plan[-1]
+    is_open = more and _likely(one, plan[-1], found.level) >= FUTILE
+    return found._replace(open=is_open, cases_needed=needed)
+
+
+def _likely(one: Differences, most: int, level: float) -> float:
+    """The chance that the interval after the last run excludes 0, given the effect so far."""
+    cases = len(one.values)
+    if cases < fewest_cases(level):
+        return 0.0
+    if one.runs < 2:
+        return 1.0  # one run can't separate chance from the spread between cases
+    mean = sum(one.values) / cases
+    spread = sum((value - mean) ** 2 for value in one.values) / (cases - 1)
+    between = max(0.0, spread - one.chance / one.runs)
+    needed = half_width(sqrt(between + one.chance / most), cases, level)
+    # How far the effect may still move if the cases' rates are about as observed.
+    moves = sqrt(one.chance * (1 / one.runs - 1 / most) / cases)
+    if moves == 0:
+        return float(abs(mean) > needed)
+    return normal_tail((needed - mean) / moves) + normal_tail((needed + mean) / moves)
