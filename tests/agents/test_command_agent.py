@@ -2,139 +2,29 @@
 
 import json
 import os
-import sys
-import sysconfig
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from pytest_upskill.agents.command_agent import CommandAgent, Job, Launch
 from pytest_upskill.agents.port import HOME
-from pytest_upskill.agents.sandboxes.choice import kind_of
-from pytest_upskill.agents.trial import AgentTrials
 from pytest_upskill.engine.budget import Budget
-from pytest_upskill.engine.engine import Engine
-from pytest_upskill.models import Model
-from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
+from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
 from pytest_upskill.trials.installing import installed
-from pytest_upskill.trials.task import Needs, Task
-from pytest_upskill.trials.trial import Question
 from support import loopback
-from support.doors import KEY, spec_of
+from support.doors import KEY
 from support.kit import write_skill
 from support.loopback import Asked, Fault, LoopbackServer
 from support.sandboxes import needs_bwrap
+from support.tiny_trials import BARE, BODY, WAYS, TinyAgent, carried_out, steps
 
-BODY = "# Gates\n\nPush the gate, wait for the click of its latch, then pull.\n"
-PACKAGES = sysconfig.get_path("purelib")
-PYTHON = f"{sys.base_prefix}/bin/python{sys.version_info[0]}.{sys.version_info[1]}"
-WAYS = {"messages": "anthropic", "chat": "openai", "responses": "openai"}
 each = pytest.mark.parametrize("way", list(WAYS))
-TINY = Path(__file__).parent.parent / "support/tiny_agent.py"
-
-# The same without an SDK, which takes seconds to import.
-BARE = b"""
-import json, os, subprocess, sys, urllib.request
-said = [{"role": "user", "content": sys.argv[3]}]
-calls = [None]
-while calls:
-    body = {"model": sys.argv[2], "max_tokens": 1000, "messages": said, "tools": [{"name": "bash"}]}
-    request = urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages",
-        json.dumps(body).encode(), {"x-api-key": os.environ["ANTHROPIC_API_KEY"]})
-    content = json.load(urllib.request.urlopen(request))["content"]
-    calls = [one for one in content if one["type"] == "tool_use"]
-    results = [{"type": "tool_result", "tool_use_id": one["id"], "content":
-        subprocess.getoutput(one["input"]["command"])} for one in calls]
-    said += {"role": "assistant", "content": content}, {"role": "user", "content": results}
-"""
-
-
-class TinyAgent(CommandAgent):
-    name = "tiny"
-    program = "sh"
-    skills_folder = "/skills"
-
-    def __init__(self, way: str, script: bytes | None = None) -> None:
-        super().__init__()
-        self._way = way
-        self._script = script or TINY.read_bytes()
-
-    def version(self) -> str:
-        return "1"
-
-    def launch(self, job: Job) -> Launch:
-        env = {
-            "PYTHONPATH": PACKAGES,
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "ANTHROPIC_BASE_URL": job.url,
-            "ANTHROPIC_API_KEY": job.key,
-            "OPENAI_BASE_URL": f"{job.url}/v1",
-            "OPENAI_API_KEY": job.key,
-        }
-        script = self._script.decode()
-        arguments = [PYTHON, "-c", script, self._way, job.model, job.prompt]
-        return Launch(["-c", 'exec "$@"', "sh", *arguments], env)
 
 
 @pytest.fixture(autouse=True)
 def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.setenv(name, KEY)
-
-
-def carried_out(
-    url: str,
-    way: str,
-    *,
-    script: bytes | None = None,
-    sandbox: str = "bwrap",
-    budget: Budget | None = None,
-    timeout: float = 60,
-    **task: object,
-) -> Reply:
-    """The reply to a trial of the tiny agent, through the engine."""
-    spec = spec_of(WAYS[way], url)
-
-    async def open_model(_: str) -> Model:
-        return await spec.provider.open(spec, 30)
-
-    trials = AgentTrials(
-        lambda _: TinyAgent(way, script), lambda: kind_of(sandbox), timeout, lambda _: spec
-    )
-    engine = Engine(
-        open_model,
-        concurrency=4,
-        timeout=min(30, timeout),
-        open_trials=lambda: trials,
-        budget=budget,
-    )
-    paths = tuple(path for path in (sys.base_prefix, PACKAGES) if not path.startswith("/usr"))
-    needs = Needs(paths=paths)
-    question = Question(
-        *("m", "", (("user", "Open the gate."),), 1000, 1),
-        task=Task("tiny", needs=needs, **task),  # type: ignore[arg-type]
-    )
-    try:
-        return engine.ask([question])[0]
-    finally:
-        engine.close()
-
-
-def steps(*commands: str, final: str = "The gate is open.") -> Callable[[Asked], loopback.Reply]:
-    """A model that has these commands run, one by one."""
-
-    def script(asked: Asked) -> loopback.Reply:
-        if not asked.tools:
-            return loopback.Reply("A title", input_tokens=100, output_tokens=3)
-        done = len(asked.results)
-        if done == len(commands):
-            return loopback.Reply(final)
-        call = ("bash", {"command": commands[done]})
-        return loopback.Reply("", calls=(call,), thinking=f"Step {done + 1}.")
-
-    return script
 
 
 @needs_bwrap

@@ -22,6 +22,7 @@ from .port import InstalledSkill
 # Of the letters of a text's own lines. Agents read long files in parts, and skills share lines.
 ENOUGH: Final = 0.25
 ENOUGH_ASKED: Final = 0.1  # in results of calls that name the skill
+MOST_OF_IT: Final = 0.5  # in the first request, where agents may quote a skill to list it
 PLENTY: Final = 1_000  # letters; so many in equal lines are no accident, whatever the share
 _LONGEST_LINE: Final = 200  # characters that are compared: some agents cut long lines
 _SHORTEST_INSIDE: Final = 12  # letters of a line that is found inside of another
@@ -124,6 +125,23 @@ class Watch:
             if found & own if own else file.text and file.text in _squeezed(text):
                 self._asked.add(file.path)
         return found
+
+    def was_given(self, query: Iterable[str]) -> bool:
+        """Whether the first request had the tested skill's text: then that is opened.
+
+        Lines do not tell that stand in the query, or in a description.
+        """
+        if self._tested is None:
+            return False
+        told = [*query, *(skill.description for skill in self._skills)]
+        known = set[str]().union(*(self._found_in(text, set()) for text in told))
+        body = self._bodies[self._tested.installed.name]
+        own = body.difference(self._shared, known)
+        got = _letters(own & self._given)
+        if _letters(own) < ENOUGH * _letters(body) or got < MOST_OF_IT * _letters(own) or not got:
+            return False
+        self._opened_at[self._tested.installed.name] = 0
+        return True
 
     @property
     def opened(self) -> tuple[str, ...]:

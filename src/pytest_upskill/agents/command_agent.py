@@ -91,7 +91,8 @@ class CommandAgent(Agent):
         door: Door | None = None
         try:
             listener = await sandbox.listen(0)
-            async with self._gateway.door(recorder.question, spec, call, listener) as door:
+            trial = (recorder.question, spec, call, listener, recorder.skills)
+            async with self._gateway.door(*trial) as door:
                 launch = self.launch(self._job(recorder.question, spec, door))
                 for path, text in launch.files.items():
                     await sandbox.write(f"{HOME}/{path}", text.encode())

@@ -7,7 +7,7 @@ from typing import Final
 from .._util.keys import without_keys
 from .._util.texts import digest, shortened
 from ..skills.case import Role
-from ..trials.activity import Activity
+from ..trials.activity import GIVEN, Activity
 from ..trials.answer import Answer, Usage, total_usage
 from ..trials.tools import ToolCall
 from ..trials.transcript import Transcript, Turn, TurnKind
@@ -166,10 +166,13 @@ class Recorder:
         """The skills that the model has seen so far, or is about to see."""
         return self._watch.opened
 
-    def is_decided(self, before: Collection[str]) -> bool:
-        """Whether it is decided if the tested skill is opened; ``before`` the last reply others
-        were: then the model had its chance to see that it took a wrong one.
+    def is_decided(self, before: Collection[str] = ()) -> bool:
+        """Whether it is decided that the tested skill is opened, or is not.
+
+        It is not if others were opened ``before`` the last reply, which saw them and took no other.
         """
+        if not self.turns and self._watch.was_given(text for _, text in self.question.messages):
+            self.found(GIVEN)
         return bool(self._watch.activated or before)
 
     def answer(self, stop: str, text: str | None = None) -> Answer:

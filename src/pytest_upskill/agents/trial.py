@@ -169,15 +169,17 @@ async def _in_sandbox(
     try:
         async with asyncio.timeout(_COLLECTING):
             await fill(sandbox, await start.workspace())
-            before = await sandbox.tree()
+            before = () if task.until_opened else await sandbox.tree()
         clock = _Clock(call, max(0.0, workshop.timeout - start.seconds))
         answer = await _within(clock, agent.run(sandbox, clock, recorder, spec))
         answer = answer or recorder.answer("time")
         answer = replace(answer, seconds=clock.seconds + start.seconds)
         if answer.stop == "time":
             answer = replace(answer, seconds=workshop.timeout)
-        async with workshop.collecting:
-            left = await _left(sandbox, before, answer)
+        left = Left()  # nobody asks what an agent left that was to open a skill, or not
+        if not task.until_opened:
+            async with workshop.collecting:
+                left = await _left(sandbox, before, answer)
         refused = tuple(map(without_keys, sandbox.findings))
     finally:
         await closed(sandbox)

@@ -8,6 +8,8 @@ from .._util.keys import without_keys
 
 # A finding of agents that know no skills, or don't take this one.
 UNTOLD: Final = "its model was never told of the skill"
+# A finding of agents that open a skill without their model, in trials of triggers.
+GIVEN: Final = "the first request had the skill's text: the agent did not leave it to the model"
 _LISTS = ("opened", "read", "scripts", "findings")
 
 

@@ -151,7 +151,8 @@ class Answer:
     and the transcript of how it got there.
 
     ``stop`` is ``end``, ``length`` (cut off by the output limit), ``refusal``, or the provider's
-    own word; for an agent also ``max_turns`` or ``time``, its own limits. ``stored``: it comes
+    own word; for an agent also ``max_turns`` or ``time``, its own limits, or ``decided``, if it was
+    only to be seen whether it opens a skill. ``stored``: it comes
     from the cache or a recording, not from a call of this run.
     """
 

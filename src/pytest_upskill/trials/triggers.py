@@ -11,7 +11,7 @@ from ..skills.case import Case
 from ..skills.folder import SKILL_NAMES
 from ..skills.skill import Skill, summary_of
 from ..skills.triggers import Trigger
-from .activity import UNTOLD, Activity
+from .activity import GIVEN, UNTOLD, Activity
 from .answer import Answer, NoAnswer, Reply
 from .choice import Choice, Listed, skill_tool
 from .outfit import Outfit
@@ -21,7 +21,6 @@ from .task import Installed
 from .trial import BASE_SYSTEM, Question, Trial
 
 TRIGGER: Final = "trigger"  # the check of a query's record
-GIVEN: Final = "its agent gave the skill to the model by itself, with the query"  # a finding
 
 
 def choice_of(skill: Skill, others: Sequence[Installed] = ()) -> Choice:

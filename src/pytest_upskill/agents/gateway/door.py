@@ -8,6 +8,7 @@ import hmac
 import json
 import secrets
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -21,7 +22,7 @@ from ...models.sdk import Upstream
 from ...trials.activity import UNTOLD
 from ...trials.answer import Answer, NoAnswer, Reply
 from ...trials.trial import Question
-from ..port import Call
+from ..port import Call, InstalledSkill
 from ..recorder import Recorder
 from . import http
 from .asking import question_of
@@ -61,11 +62,12 @@ class Door:
         call: Call,
         session: "ClientSession",
         port: int,
+        skills: Sequence[InstalledSkill] = (),
     ) -> None:
         self.url = f"http://127.0.0.1:{port}"
         self.token = f"door-{secrets.token_urlsafe(24)}"
         self.model = spec.model_id or spec.name  # what the agent must ask for
-        self.stop = ""  # max_turns if that limit was reached
+        self.stop = ""  # max_turns if that limit was reached, or decided
         self.no_answer = ""  # why a request of the conversation has no answer
         self.over = asyncio.Event()  # whether nobody needs to wait for the agent any more
         self.asked = False  # whether there was any request to the model
@@ -75,6 +77,8 @@ class Door:
         self._spec = spec
         self._call = call
         self._session = session
+        self._skills = skills
+        self._until_opened = bool(question.task and question.task.until_opened)
         self._most = question.task.max_turns if question.task else None  # turns
         self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
         speaks = spec.provider.protocols(spec)
@@ -95,6 +99,8 @@ class Door:
         if self.asked and self._untold:
             recorder.found(UNTOLD)
         final = self.record.tell(recorder)
+        if self.stop == "decided":
+            recorder.is_decided()
         for finding, times in self._findings.items():
             recorder.found(finding if times == 1 else f"{finding} ({times:,} times)")
         return final
@@ -170,7 +176,7 @@ class Door:
         async with self._large_places if large else nullcontext():
             raw = await http.read(request, _MOST_BYTES, _SLOW)
             body = _loaded(raw)
-            if any(name in raw for name in self._untold):
+            if self._untold and self._names_skill(raw):
                 self._untold = ()
             try:
                 asked = protocol.asked(body)
@@ -186,8 +192,14 @@ class Door:
                 raise Refusal(400, str(error), "sent a request of a wrong form") from None
             del raw, body
             self._check_over()
-            self._check_turns(asked)
             return await self._pass_on(request, exchange)
+
+    def _names_skill(self, raw: bytes) -> bool:
+        """Whether a request names the skill under test, besides in what the agent was asked."""
+        for _, text in self._question.messages:
+            for written in _in_json(text.strip()):
+                raw = raw.replace(written, b"")
+        return any(name in raw for name in self._untold)
 
     def _check_body(self, protocol: Protocol, body: Body, asked: Asked) -> None:
         if asked.model not in (self._spec.model_id, self._spec.name, self.model):
@@ -250,16 +262,26 @@ class Door:
         headers = {name: request.headers[name] for name in _FORWARDED if name in request.headers}
         return {**headers, "Content-Type": "application/json"}
 
-    def _check_turns(self, asked: Asked) -> None:
+    def _check_decided(self, kept: Kept) -> None:
+        """End a trial that is only about whether the skill is opened, before the next call."""
+        if not self._until_opened or kept.helps:
+            return
+        if self.record.is_decided(kept, Recorder(self._question, self._skills)):
+            kept.unsent, self.stop = True, "decided"
+            self._last_word = "this trial is decided"
+            self.over.set()
+            raise Refusal(400, self._last_word)
+
+    def _check_turns(self, kept: Kept) -> None:
         """Refuse what is beyond the trial's turns, in a way that agents don't try again.
 
         Money and tokens are limited by the engine, and time by the trial.
         """
         most, self._requests = self._most, self._requests + 1
         if most is not None and (
-            (self.record.turns >= most and self.record.is_turn(asked))
-            or self._requests > _BESIDES * (most + 1)
+            (self.record.turns > most and not kept.helps) or self._requests > _BESIDES * (most + 1)
         ):
+            self.record.end(kept, None, 0.0, 0.0)
             self.stop = "max_turns"
             self._end(f"the limit of this trial is reached: {most} turns")
             raise Refusal(400, self._last_word)
@@ -303,6 +325,8 @@ class Door:
     async def _pass_on(self, request: "BaseRequest", exchange: Exchange) -> "StreamResponse":
         began, self.asked = self._loop.time(), True
         kept = self.record.begin(exchange.asked, began)
+        self._check_decided(kept)
+        self._check_turns(kept)
         task = asyncio.ensure_future(self._call(exchange.question, exchange.send))
         self._calls.add(task)
 
@@ -343,11 +367,13 @@ def _names_of(question: Question) -> tuple[bytes, ...]:
     """The skill under test as a request would name it; nothing without one."""
     skills = question.task.skills if question.task else ()
     names = (skill.name for skill in skills if skill.tested)
-    return tuple(
-        json.dumps(name, ensure_ascii=escaped)[1:-1].encode()
-        for name in names
-        for escaped in (True, False)
-    )
+    return tuple(written for name in names for written in _in_json(name))
+
+
+def _in_json(text: str) -> tuple[bytes, ...]:
+    """A text as it may stand in a JSON string; nothing for an empty one."""
+    forms = (json.dumps(text, ensure_ascii=escaped)[1:-1].encode() for escaped in (True, False))
+    return tuple(filter(None, forms))
 
 
 def _no_answer(reason: str) -> str:

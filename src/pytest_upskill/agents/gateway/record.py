@@ -40,6 +40,7 @@ class Kept:
     helps: bool  # it is beside the conversation
     forbids: bool  # tools may not be called
     after: float | None  # seconds since the reply before it
+    unsent: bool = False  # it decided the trial, so nobody is going to reply
     said: Said | None = None
     seconds: float | None = None
 
@@ -132,32 +133,53 @@ class Record:
         final = ""
         helpers = list[Usage]()
         for one in self.kept:
-            if one.said is None:
+            if one.unsent:
+                self._tell_request(one, recorder)
+            elif one.said is None:
                 continue  # it never ended
-            results = [item for item in one.news if item.kind == "result"]
-            if one.helps:
+            elif one.helps:
                 helpers.append(one.said.usage)
-            elif one.system:
-                recorder.system(one.system)
-            for item in results if one.helps else one.news:  # a summary is of results, too
-                if item.kind == "result":
-                    alone = one.after if len(results) == 1 else None
-                    key = self._unique(one.thread, item.call)
-                    recorder.result(key, item.text, item.failed, alone)
-                elif item.kind == "system":
-                    recorder.system(item.text)
-                else:
-                    recorder.message("assistant" if item.kind == "assistant" else "user", item.text)
-            if one.helps:
-                continue
-            said = one.said
-            made = [replace(call, id=self._unique(one.thread, call.id)) for call in said.calls]
-            recorder.reply(said.thinking, said.text, made, said.usage, one.seconds)
-            if one.thread == self.main and not said.calls:
-                final = said.text
+                self._tell_request(one, recorder)
+            else:
+                self._tell_request(one, recorder)
+                self._tell_reply(one, one.said, recorder)
+                if one.thread == self.main and not one.said.calls:
+                    final = one.said.text
         if helpers:
             recorder.besides(helpers)
         return final
+
+    def is_decided(self, kept: Kept, recorder: Recorder) -> bool:
+        """Whether a request that is about to be sent tells if the tested skill is opened.
+
+        ``recorder`` is a fresh one, which gets to know of all up to there.
+        """
+        for one in self.kept:
+            if one.said and one is not kept:
+                self._tell_request(one, recorder)
+                if not one.helps:
+                    self._tell_reply(one, one.said, recorder)
+        before = recorder.opened
+        self._tell_request(kept, recorder)
+        return recorder.is_decided(before)
+
+    def _tell_request(self, one: Kept, recorder: Recorder) -> None:
+        results = [item for item in one.news if item.kind == "result"]
+        if one.system and not one.helps:
+            recorder.system(one.system)
+        for item in results if one.helps else one.news:  # a summary is of results, too
+            if item.kind == "result":
+                alone = one.after if len(results) == 1 else None
+                key = self._unique(one.thread, item.call)
+                recorder.result(key, item.text, item.failed, alone)
+            elif item.kind == "system":
+                recorder.system(item.text)
+            else:
+                recorder.message("assistant" if item.kind == "assistant" else "user", item.text)
+
+    def _tell_reply(self, one: Kept, said: Said, recorder: Recorder) -> None:
+        made = [replace(call, id=self._unique(one.thread, call.id)) for call in said.calls]
+        recorder.reply(said.thinking, said.text, made, said.usage, one.seconds)
 
     def _settle(self) -> None:
         """An agent that forbids its tools in its last turn wants its answer, if it has none yet."""

@@ -3,14 +3,14 @@
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from ...models import ModelSpec
 from ...models.sdk import CONNECT_SECONDS
 from ...trials.trial import Question
-from ..port import Call
+from ..port import Call, InstalledSkill
 from .door import Door
 
 if TYPE_CHECKING:
@@ -35,11 +35,13 @@ class Gateway:
         spec: ModelSpec,
         call: Call,
         listener: socket.socket,
+        skills: Sequence[InstalledSkill] = (),
     ) -> AsyncIterator[Door]:
         """A door for a trial, open inside the block, on a socket that ``Sandbox.listen`` gave."""
         from aiohttp import web
 
-        door = Door(question, spec, call, self._connections(), listener.getsockname()[1])
+        port = listener.getsockname()[1]
+        door = Door(question, spec, call, self._connections(), port, skills)
         http = web.Server(
             door.handle,
             handler_cancellation=True,
