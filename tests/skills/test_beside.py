@@ -1,0 +1,45 @@
+"""A shorter skill is written beside the old one."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill.errors import InputError
+from pytest_upskill.skills.beside import save_beside
+from support.kit import write_skill
+
+
+def test_all_of_the_skill_is_copied_but_its_text(tmp_path: Path) -> None:
+    folder = write_skill(tmp_path / "gate")
+    (folder / "references").mkdir()
+    for name in ("keys.md", "old.md"):
+        (folder / "references" / name).write_text(name)
+    (folder / "node_modules").mkdir()
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    saved = save_beside(folder / "SKILL.md", "new", ["references/old.md"])
+    assert saved == tmp_path / "gate.short"
+    names = sorted(path.relative_to(saved).as_posix() for path in saved.rglob("*"))
+    assert names == ["SKILL.md", "references", "references/keys.md", "skill_meta.json"]
+    assert (saved / "SKILL.md").read_text() == "new"
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["gate", "gate.short"]
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    folder = write_skill(tmp_path / "gate")
+    (tmp_path / "gate.short").symlink_to("nowhere")
+    assert save_beside(folder / "SKILL.md", "new").name == "gate.short-2"
+    (tmp_path / "link").symlink_to(folder)
+    assert save_beside(tmp_path / "link/SKILL.md", "new") == tmp_path / "gate.short-3"
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
+def test_what_can_not_be_written_is_told(tmp_path: Path) -> None:
+    folder = write_skill(tmp_path / "gate")
+    tmp_path.chmod(0o555)
+    try:
+        with pytest.raises(InputError, match="can't be written"):
+            save_beside(folder / "SKILL.md", "new")
+    finally:
+        tmp_path.chmod(0o755)
