@@ -1,6 +1,6 @@
 """The lab: it carries out studies, look by look, and says before what they take."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -12,7 +12,7 @@ from ..models.prices import Price, cost
 from ..results.effects import Effect, State
 from ..settings import Settings
 from ..skills.skill import estimated_tokens
-from ..stats import Differences, Judged, family_level, judge_family
+from ..stats import Differences, Family, family_level
 from ..stats.power import fewest_cases
 from ..trials.answer import Usage
 from ..trials.records import Record
@@ -49,16 +49,16 @@ class Lab:
 
     def run(self, study: Study) -> Studied:
         """Ask look by look; variants of which all contrasts are settled are asked no more."""
-        work = _Work(study)
+        work = _Work(study, self.looks)
         for before, runs in pairwise((0, *self.looks)):
             wanted = work.wanted if before else study.variants
             self._ask(work, wanted, range(before + 1, runs + 1))
-            work.look(runs, self.looks)
-            settled = len(study.contrasts) - len(work.open)
+            work.look(runs)
+            settled = len(study.contrasts) - len(work.family.open)
             self.done(f"{settled} of {len(study.contrasts)} settled")
-            if not work.open:
+            if not work.family.open:
                 break
-        return work.studied(self.looks[-1])
+        return work.studied()
 
     def _ask(self, work: "_Work", variants: Sequence[Variant], runs: range) -> None:
         """Ask everything at once, and add the records."""
@@ -143,18 +143,15 @@ class _Work:
     """A study while it is carried out."""
 
     study: Study
+    plan: tuple[int, ...]
     records: dict[str, list[Record]] = field(default_factory=dict)  # by variant
     asked: dict[str, Record] = field(default_factory=dict)  # by question: variants share some
     interrupted: bool = False
-    open: set[str] = field(default_factory=set)  # contrasts that more runs may show
-    _known: dict[str, Differences] = field(default_factory=dict)  # when last looked at
-    _shown: dict[str, Judged] = field(default_factory=dict)
-    _unshown: dict[str, Judged] = field(default_factory=dict)
     _broken: set[str] = field(default_factory=set)  # contrasts with answers missing
 
     def __post_init__(self) -> None:
         self.records = {one.name: [] for one in self.study.variants}
-        self.open = {one.name for one in self.study.contrasts}
+        self.family = Family((one.name for one in self.study.contrasts), self.plan)
 
     def add(self, variant: str, key: str, record: Record) -> None:
         self.records[variant].append(record)
@@ -163,47 +160,41 @@ class _Work:
     @property
     def wanted(self) -> list[Variant]:
         """The variants that an open contrast needs."""
-        open_ones = [one for one in self.study.contrasts if one.name in self.open]
+        open_ones = [one for one in self.study.contrasts if one.name in self.family.open]
         needed = {name for one in open_ones for name in (*one.plus, *one.minus)}
         return [one for one in self.study.variants if one.name in needed]
 
-    def look(self, runs: int, plan: tuple[int, ...]) -> None:
+    def look(self, runs: int) -> None:
         """Judge all contrasts that are not shown yet, and settle those that can be."""
-        scores = self._scores()
+        scores, found = self._scores(), dict[str, Differences]()
         for one in self.study.contrasts:
-            if one.name in self.open:
-                self._update(one, scores, runs)
-        given_up = frozenset(self._known.keys() - self.open | self._broken)
-        family = {name: own for name, own in self._known.items() if name not in self._shown}
-        judged = judge_family(family, plan, given_up)
-        for name, found in judged.items():
-            is_shown = found.lift.shown and name not in self._broken
-            (self._shown if is_shown else self._unshown)[name] = found
-        self.open = {name for name, found in judged.items() if found.open}
+            if one.name not in self.family.open:
+                continue
+            if self._misses(one):
+                self._broken.add(one.name)
+                if one.name in self.family.known:
+                    continue  # the look before, with all answers, says more than what is left now
+            plus, minus = ([scores[name] for name in own] for own in (one.plus, one.minus))
+            if own := differences(plus, minus, runs):
+                found[one.name] = own
+        self.family.look(found, self._broken)
         if self.interrupted:
-            self._broken |= self.open
-            self.open = set()
+            self._broken |= self.family.open
+            self.family.open.clear()
 
-    def _update(self, contrast: Contrast, scores: Mapping[str, Scores], runs: int) -> None:
-        """With an answer missing, an earlier look with all of them says more than what is left."""
+    def _misses(self, contrast: Contrast) -> bool:
         names = (*contrast.plus, *contrast.minus)
-        if any(one.outcome == "errored" for name in names for one in self.records[name]):
-            self._broken.add(contrast.name)
-        if contrast.name in self._broken and contrast.name in self._known:
-            return
-        plus, minus = ([scores[name] for name in own] for own in (contrast.plus, contrast.minus))
-        if found := differences(plus, minus, runs):
-            self._known[contrast.name] = found
+        return any(one.outcome == "errored" for name in names for one in self.records[name])
 
     def _scores(self) -> dict[str, Scores]:
         return {one.name: scores_of(one, self.records[one.name]) for one in self.study.variants}
 
-    def studied(self, most: int) -> Studied:
+    def studied(self) -> Studied:
         scores = self._scores()
         new = [one.cost for one in self.asked.values() if not one.stored]
         known = [usd for usd in new if usd is not None]
         return Studied(
-            {one.name: self._effect(one.name, most) for one in self.study.contrasts},
+            {one.name: self._effect(one.name) for one in self.study.contrasts},
             {name: tuple(own) for name, own in self.records.items()},
             scores,
             len(self.asked),
@@ -211,14 +202,14 @@ class _Work:
             self.interrupted,
         )
 
-    def _effect(self, name: str, most: int) -> Effect:
-        known, found = self._known.get(name), self._shown.get(name) or self._unshown.get(name)
+    def _effect(self, name: str) -> Effect:
+        family = self.family
+        known, found = family.known.get(name), {**family.unshown, **family.shown}.get(name)
         if known is None or found is None:
             return Effect(name, None, 0, 0, "incomplete")
-        state: State = "none shown" if known.runs == most else "dropped"
+        state: State = "none shown" if known.runs == self.plan[-1] else "dropped"
         if name in self._broken:
             state = "incomplete"
-        elif name in self._shown:
+        elif name in family.shown:
             state = "shown"
-        needed = None if state == "shown" else found.cases_needed
-        return Effect(name, found.lift, len(known.values), known.runs, state, needed)
+        return Effect(name, found.lift, len(known.values), known.runs, state, found.cases_needed)

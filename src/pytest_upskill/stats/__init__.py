@@ -4,7 +4,7 @@ Uses the standard library only, and nothing else of the project.
 """
 
 from .descriptive import cohens_kappa, flakiness, normalised_gain, pass_hat_k
-from .families import Differences, Judged, family_level, judge_family
+from .families import Differences, Family, Judged, family_level, judge_family
 from .intervals import (
     LEVEL,
     Change,
@@ -24,6 +24,7 @@ __all__ = [
     "LEVEL",
     "Change",
     "Differences",
+    "Family",
     "Interval",
     "Judged",
     "Lift",

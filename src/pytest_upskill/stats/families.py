@@ -7,7 +7,7 @@ says nothing about their direction. An effect that was given up stays in its fam
 early for futility makes no error more likely (Maurer and Bretz 2013).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import sqrt
 from typing import Final, NamedTuple
 
@@ -37,13 +37,33 @@ class Judged(NamedTuple):
     cases_needed: int | None = None  # None: shown, or too many
 
 
-def judge_family(
-    family: Mapping[str, Differences], plan: tuple[int, ...], given_up: frozenset[str] = frozenset()
-) -> dict[str, Judged]:
-    """The effects of a family that are not shown yet, by name; ``given_up`` are never open again.
+class Family:
+    """Effects that are looked at together, after growing numbers of runs, until all are settled."""
 
-    An effect that was shown at an earlier look is no longer part of the family.
-    """
+    def __init__(self, names: Iterable[str], plan: tuple[int, ...]) -> None:
+        self.open = set(names)  # that more runs may well show
+        self.shown: dict[str, Judged] = {}
+        self.unshown: dict[str, Judged] = {}
+        self.known: dict[str, Differences] = {}  # when last looked at
+        self._plan = plan
+
+    def look(self, found: Mapping[str, Differences], given_up: Collection[str] = ()) -> None:
+        """Look at what was ``found`` of open effects; those that are ``given_up`` are settled.
+
+        Settled ones stay in the family with what is known of them. An effect that is shown takes
+        no share of the error any more.
+        """
+        self.known |= found
+        left = {name: one for name, one in self.known.items() if name not in self.shown}
+        judged = judge_family(left, self._plan)
+        self.shown |= {name: one for name, one in judged.items() if one.lift.shown}
+        self.unshown = {name: one for name, one in judged.items() if not one.lift.shown}
+        still = self.open & found.keys() - set(given_up)
+        self.open = {name for name in still if name in self.unshown and judged[name].open}
+
+
+def judge_family(family: Mapping[str, Differences], plan: tuple[int, ...]) -> dict[str, Judged]:
+    """Effects by name, with intervals and p values that hold for all of them, and all looks."""
     shown, left = dict[str, Judged](), dict(family)
     while left:
         level = _level(list(left.values()), plan)
@@ -53,10 +73,7 @@ def judge_family(
         left = {name: one for name, one in left.items() if name not in new}
         if not new:
             break
-    rest = {
-        name: _unshown(one, found[name], plan, can_open=name not in given_up)
-        for name, one in left.items()
-    }
+    rest = {name: _unshown(one, found[name], plan) for name, one in left.items()}
     return {name: {**shown, **rest}[name] for name in family}
 
 
@@ -90,12 +107,11 @@ def _judged(one: Differences, level: float) -> Judged:
     return Judged(effect._replace(p_value=p_value), level, open=False)
 
 
-def _unshown(one: Differences, found: Judged, plan: tuple[int, ...], *, can_open: bool) -> Judged:
+def _unshown(one: Differences, found: Judged, plan: tuple[int, ...]) -> Judged:
     needed = cases_to_show(one.values, found.level)
     # Cases like these did not show it.
     needed = max(needed, len(one.values) + 1) if needed else None
-    more = can_open and one.runs < plan[-1]
-    is_open = more and _likely(one, plan[-1], found.level) >= FUTILE
+    is_open = one.runs < plan[-1] and _likely(one, plan[-1], found.level) >= FUTILE
     return found._replace(open=is_open, cases_needed=needed)
 
 
