@@ -175,7 +175,7 @@ class _Work:
                 if one.name in self.family.known:
                     continue  # the look before, with all answers, says more than what is left now
             plus, minus = ([scores[name] for name in own] for own in (one.plus, one.minus))
-            if own := differences(plus, minus, runs):
+            if own := differences(plus, minus, runs, one.margin):
                 found[one.name] = own
         self.family.look(found, self._broken)
         if self.interrupted:

@@ -77,6 +77,7 @@ class Contrast:
     name: str
     plus: tuple[str, ...]
     minus: tuple[str, ...]
+    margin: float | None = None  # a loss of less does not count, and may be shown not to be there
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,12 @@ def scores_of(variant: Variant, records: Iterable[Record]) -> Scores:
     return {sample: own for sample, own in grouped.items() if len(own) == sizes[sample]}
 
 
-def differences(plus: Sequence[Scores], minus: Sequence[Scores], runs: int) -> Differences | None:
+def differences(
+    plus: Sequence[Scores],
+    minus: Sequence[Scores],
+    runs: int,
+    margin: float | None = None,
+) -> Differences | None:
     """The difference of every sample that all variants have; None if there is none."""
     common = [one for one in plus[0] if all(one in scores for scores in (*plus, *minus))]
     if not common:
@@ -149,7 +155,9 @@ def differences(plus: Sequence[Scores], minus: Sequence[Scores], runs: int) -> D
         for one in common
     ]
     chance = fmean(sum(_chance(scores[one]) for scores in (*plus, *minus)) for one in common)
-    return Differences(tuple(values), runs, chance, reach=float(max(len(plus), len(minus))))
+    return Differences(
+        tuple(values), runs, chance, reach=float(max(len(plus), len(minus))), margin=margin
+    )
 
 
 def _mean(cases: Sequence[Sequence[float]]) -> float:

@@ -1,11 +1,27 @@
-"""Parts of a skill: what each one gains, and what it costs."""
+"""Parts of a skill: what each one gains, what it costs, and which could go."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple
 
-from ..skills.parts import PartKind
+from .._util.texts import counted, dollars, one_line, points
+from ..skills.parts import By, PartKind
 from ..stats import Lift
+from ..trials.subject import CHAT
 from .effects import Effect
-from .losses import MARGIN
+from .losses import MARGIN, Standing, loss_words, standing_of
+
+_LONGEST_NAME: Final = 80
+_MOST_NAMES: Final = 6
+_LEAST_LOSS: Final = 0.001  # below that, tokens per point mean nothing
+
+
+class Saved(NamedTuple):
+    """Tokens of an answer, and of what was asked, that leaving a part out saves: a mean."""
+
+    tokens: float
+    low: float | None  # of the 95 % interval; None if there are too few cases
+    high: float | None
 
 
 @dataclass(frozen=True)
@@ -17,7 +33,25 @@ class PartEffect:
     line: int  # in SKILL.md; 0 for a file
     tokens: int
     effect: Effect  # of leaving it out: below 0 if it is missed
-    could_go: bool = False  # no loss shown, and none that counts is likely
+    could_go: bool = (
+        False  # a loss that counts is ruled out, on cases that show what the skill is for
+    )
+    saved: Saved | None = None  # as the model counts; None if it does not
+
+    @property
+    def change(self) -> Lift | None:
+        return self.effect.lift
+
+    def standing(self, margin: float) -> Standing | Literal["incomplete"]:
+        if self.effect.state == "incomplete" or self.change is None:
+            return "incomplete"
+        return standing_of(self.change, margin)
+
+    @property
+    def tokens_per_point(self) -> float | None:
+        """What a point costs; None if leaving the part out loses none."""
+        lost = -self.change.lift if self.change else 0.0
+        return self.tokens / (100 * lost) if lost >= _LEAST_LOSS else None
 
 
 @dataclass(frozen=True)
@@ -44,6 +78,129 @@ class Parts:
     parts: tuple[PartEffect, ...]
     versions: tuple[Version, ...] = ()  # shorter ones: of --apply, or the curve of distill
     held_out: Lift | None = None  # of the whole skill, on the cases of the versions
-    margin: float = MARGIN  # a loss of a version that does not count
+    margin: float = MARGIN  # a loss of less does not count
     trials: int = 0
     cost: float | None = None
+    agent: str = CHAT
+    by: By = "section"
+    not_measured: Mapping[str, str] = field(default_factory=dict)  # parts, and why
+    errored: int = 0  # trials without an answer
+    error: str = ""  # why, mostly
+    notes: tuple[str, ...] = ()  # what became of --apply
+
+    @property
+    def helps(self) -> bool:
+        """Whether the whole skill is shown to help; else no part could be shown to be missed."""
+        return self.lift is not None and self.lift.low > 0
+
+    @property
+    def sorted(self) -> list[PartEffect]:
+        """The dearest points first; those that cost nothing but tokens before them."""
+        return sorted(self.parts, key=_dearness)
+
+    @property
+    def complete(self) -> bool:
+        return all(one.standing(self.margin) != "incomplete" for one in self.parts)
+
+    @property
+    def could_go(self) -> list[PartEffect]:
+        return [one for one in self.sorted if one.could_go]
+
+
+def _dearness(part: PartEffect) -> tuple[int, float, int]:
+    price = part.tokens_per_point
+    if part.change is None:
+        return 2, 0.0, part.line
+    return (0, -part.tokens, part.line) if price is None else (1, -price, part.line)
+
+
+# In words.
+
+
+def sentences(found: Parts) -> list[str]:
+    """All that is known of the parts, one by one, then what they come to."""
+    return [*(part_sentence(one, found.margin) for one in found.sorted), *conclusions(found)]
+
+
+def part_sentence(part: PartEffect, margin: float) -> str:
+    """``Troubleshooting (212 tokens): no loss shown (-4 to +6)``."""
+    return f"{_name(part.name)} ({counted(part.tokens, 'token')}): {said_of(part, margin)}"
+
+
+def said_of(part: PartEffect, margin: float) -> str:
+    """What leaving out a part does, in a few words."""
+    change, standing = part.change, part.standing(margin)
+    if standing == "incomplete" or change is None:
+        return "incomplete, as answers are missing"
+    bounds = f"({points(change.low)} to {points(change.high)})"
+    if standing == "loses":
+        return f"{points(change.lift)} {bounds}"
+    if change.low > 0:
+        return f"better without it, {points(change.lift)} {bounds}"
+    if standing == "not known" and part.effect.cases_needed is None:
+        return f"not known {bounds}: no number of cases that anyone writes would tell"
+    return loss_words(change, margin, part.effect.cases_needed)
+
+
+def conclusions(found: Parts) -> list[str]:
+    """What all parts come to: the last line is what to remember."""
+    lines = [f"{_name(name)} was not left out: {why}" for name, why in found.not_measured.items()]
+    if found.parts:
+        lines += _missing(found)
+        lines.append(_what_could_go(found))
+    lines += found.notes
+    return lines
+
+
+def _missing(found: Parts) -> list[str]:
+    missing = [one for one in found.parts if one.standing(found.margin) == "incomplete"]
+    if not missing:
+        return []
+    why = f": {one_line(found.error, 200)}" if found.error else ""
+    of = f"{len(missing):,} of {counted(len(found.parts), 'part')}"
+    return [f"Incomplete: {counted(found.errored, 'trial')} without an answer, in {of}{why}"]
+
+
+def _what_could_go(found: Parts) -> str:
+    margin = f"{points(found.margin).lstrip('+')} points"
+    if not found.helps:
+        return f"{_not_helping(found)}, so they can't tell which parts are missed"
+    if going := found.could_go:
+        tokens = sum(one.tokens for one in going)
+        each = " (each by itself)" if len(going) > 1 else ""
+        return (
+            f"Could go{each}: {_names(going)}; {tokens:,} of {counted(found.tokens, 'token')}. "
+            f"A loss of {margin} or more is ruled out, a smaller one is not"
+        )
+    text = f"Nothing is shown to be free to go: no part rules out a loss of {margin}"
+    cases = max((one.effect.cases for one in found.parts), default=0)
+    needed = [one.effect.cases_needed for one in found.parts if one.effect.cases_needed]
+    if needed:
+        return f"{text} with {counted(cases, 'case')}; about {min(needed):,} would tell of one"
+    return text
+
+
+def _not_helping(found: Parts) -> str:
+    if found.lift is None:
+        return "The skill itself could not be measured on these cases"
+    lift = found.lift
+    span = f"{points(lift.lift)} points, {points(lift.low)} to {points(lift.high)}"
+    what = "hurts" if lift.high < 0 else "is not shown to help"
+    return f"The skill itself {what} on these cases ({span})"
+
+
+def spent(found: Parts) -> str:
+    """``480 trials, $1.20``."""
+    words = [counted(found.trials, "trial")]
+    words += [f"{found.errored:,} without an answer"] if found.errored else []
+    return ", ".join([*words, *([dollars(found.cost)] if found.cost else [])])
+
+
+def _name(name: str) -> str:
+    return one_line(name, _LONGEST_NAME)
+
+
+def _names(parts: Sequence[PartEffect]) -> str:
+    listed = [_name(one.name) for one in parts[:_MOST_NAMES]]
+    more = len(parts) - len(listed)
+    return ", ".join([*listed, *([f"{more:,} more"] if more else [])])

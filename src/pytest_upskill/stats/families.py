@@ -5,6 +5,9 @@ All effects of a family err in 5 % together, over all looks. Each look has the l
 whatever the signs of their differences take no share (Tarone 1990): how many differences there are
 says nothing about their direction. An effect that was given up stays in its family, so stopping
 early for futility makes no error more likely (Maurer and Bretz 2013).
+
+With a margin, an effect may also be shown not to be below it. Then every effect takes its share:
+one without any difference is evidence, too.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -12,8 +15,8 @@ from math import sqrt
 from typing import Final, NamedTuple
 
 from .distributions import normal_tail
-from .intervals import LEVEL, Lift, half_width, paired_effect
-from .power import cases_to_show, fewest_cases
+from .intervals import LEVEL, Lift, half_width, paired_effect, unseen
+from .power import cases_to_show, cases_within, fewest_cases
 from .sequential import FUTILE, plan_level
 
 _ROUNDING: Final = 1e-9  # of differences of means
@@ -26,6 +29,7 @@ class Differences(NamedTuple):
     runs: int
     chance: float  # the variance of a single run around a case's own difference
     reach: float = 1.0  # the largest difference that there can be
+    margin: float | None = None  # a loss of less does not count
 
 
 class Judged(NamedTuple):
@@ -33,7 +37,7 @@ class Judged(NamedTuple):
 
     lift: Lift
     level: float  # of its interval
-    open: bool  # whether more runs may well show it
+    open: bool  # whether more runs may well show it, or that less than the margin is lost
     cases_needed: int | None = None  # None: shown, or too many
 
 
@@ -85,6 +89,8 @@ def family_level(effects: int, plan: tuple[int, ...], level: float = LEVEL) -> f
 def _level(family: Sequence[Differences], plan: tuple[int, ...]) -> float:
     """With the fewest shares that are enough for all effects that could be significant."""
     least, most = 1, len(family)
+    if any(one.margin is not None for one in family):
+        least = most
     while least < most:
         middle = (least + most) // 2
         error = 1 - family_level(middle, plan)
@@ -108,7 +114,12 @@ def _judged(one: Differences, level: float) -> Judged:
 
 
 def _unshown(one: Differences, found: Judged, plan: tuple[int, ...]) -> Judged:
+    if one.margin is not None and found.lift.low > -one.margin:
+        return found
     needed = cases_to_show(one.values, found.level)
+    if one.margin is not None:
+        pairs = [(0.0, value) for value in one.values]
+        needed = cases_within(pairs, one.margin, found.level) or needed
     # Cases like these did not show it.
     needed = max(needed, len(one.values) + 1) if needed else None
     is_open = one.runs < plan[-1] and _likely(one, plan[-1], found.level) >= FUTILE
@@ -116,7 +127,10 @@ def _unshown(one: Differences, found: Judged, plan: tuple[int, ...]) -> Judged:
 
 
 def _likely(one: Differences, most: int, level: float) -> float:
-    """The chance that the interval after the last run excludes 0, given the effect so far."""
+    """The chance that the interval after the last run tells, given the effect so far.
+
+    It tells if it excludes 0, or all losses that count.
+    """
     cases = len(one.values)
     if cases < fewest_cases(level):
         return 0.0
@@ -126,8 +140,11 @@ def _likely(one: Differences, most: int, level: float) -> float:
     spread = sum((value - mean) ** 2 for value in one.values) / (cases - 1)
     between = max(0.0, spread - one.chance / one.runs)
     needed = half_width(sqrt(between + one.chance / most), cases, level)
+    above = [needed]  # the means that tell
+    if one.margin is not None and unseen(cases, level) < one.margin:
+        above.append(needed - one.margin)
     # How far the effect may still move if the cases' rates are about as observed.
     moves = sqrt(one.chance * (1 / one.runs - 1 / most) / cases)
     if moves == 0:
-        return float(abs(mean) > needed)
-    return normal_tail((needed - mean) / moves) + normal_tail((needed + mean) / moves)
+        return float(mean > min(above) or mean < -needed)
+    return normal_tail((min(above) - mean) / moves) + normal_tail((needed + mean) / moves)
