@@ -34,6 +34,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "skill(path): test an Agent Skill on the models of the run.")
+    config.addinivalue_line("markers", "trigger: a query that should, or should not, open a skill.")
     if is_asked_for(config):
         from .session import UpskillRun
 

@@ -67,7 +67,7 @@ def _groups(ledger: Ledger) -> list[_Group]:
         if one.why != "changed":
             dropped.setdefault(one.pair, []).append(one.case)
             folders.setdefault(one.pair, one.folder)
-    for test in ledger.skipped:
+    for test in (one for one in ledger.skipped if one.should_trigger is None):
         dropped.setdefault(test.pair, []).append(test.case)
     return [
         _Group(
@@ -100,7 +100,10 @@ def unmatched_of(
             for name in set(file.siblings) - one.present.keys():
                 one.present[name] = Present("", "left out")  # broken, which is told
     for item in items:
-        if (planned := planned_of(item)) and planned.model in (accepted := accepted_of(item)):
+        planned = planned_of(item)
+        if planned and planned.should_trigger is not None:
+            continue
+        if planned and planned.model in (accepted := accepted_of(item)):
             folder = Path(planned.folder)
             one = known.setdefault(planned.pair, _Known(accepted[planned.model], folder))
             state = "tested" if planned.compared else "marked xfail"

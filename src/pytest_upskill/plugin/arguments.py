@@ -73,11 +73,18 @@ def _tests_file(config: pytest.Config) -> Path | None:
 
 def _skill_file_for(path: Path, tests_file: Path | None) -> Path | None:
     """The SKILL.md of the skill that a file names."""
-    from ..skills.folder import CASES_NAME, EVALS_NAME, SKILL_NAMES, skill_file
+    from ..skills.folder import (
+        CASES_NAME,
+        EVALS_NAME,
+        SKILL_NAMES,
+        is_trigger_file,
+        skill_file,
+    )
 
     if path.name in SKILL_NAMES:
         return path
     folders = list(path.parents) if path == tests_file else []
     folders += [path.parent] if path.name == CASES_NAME else []
-    folders += [path.parent.parent] if path.match(EVALS_NAME) else []
+    in_evals = path.match(EVALS_NAME) or is_trigger_file(path)
+    folders += [path.parent.parent] if in_evals else []
     return next((file for folder in folders if (file := skill_file(folder)).is_file()), None)

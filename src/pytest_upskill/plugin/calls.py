@@ -10,9 +10,11 @@ from .._util.texts import counted, harmless
 from ..results.accepted import Results
 from ..trials.plan import Plan, PlannedCase, SkillInfo
 from ..trials.subject import CHAT
+from .case_items import CaseItem
 from .functions import asker_of
-from .nodes import CaseItem, ItemOfFile
+from .items import ItemOfFile
 from .outcomes import is_passed_by
+from .trigger_items import TriggerItem
 
 
 def plan_of(items: Sequence[pytest.Item]) -> Plan:
@@ -24,12 +26,14 @@ def plan_of(items: Sequence[pytest.Item]) -> Plan:
         if skill.name not in skills or skill.score == "checks":
             skills[skill.name] = skill
     nodeids = tuple(item.nodeid for item in items if _labels(item))
-    return Plan(tuple(skills.values()), tuple(test for _, test in found), nodeids=nodeids)
+    cases = tuple(test for _, test in found if test.should_trigger is None)
+    queries = tuple(test for _, test in found if test.should_trigger is not None)
+    return Plan(tuple(skills.values()), cases, nodeids=nodeids, triggers=queries)
 
 
 def _of_skill(item: pytest.Item) -> tuple[SkillInfo, PlannedCase] | None:
     asker = asker_of(item)
-    if isinstance(item, CaseItem):
+    if isinstance(item, CaseItem | TriggerItem):
         info, planned = item.parent.info, item.planned
     elif asker:
         info, planned = asker.info, asker.planned
@@ -93,7 +97,9 @@ def planned_of(item: pytest.Item) -> PlannedCase | None:
 def accepted_of(item: pytest.Item) -> Results:
     """The accepted results of the skill that a test is for."""
     asker = asker_of(item)
-    return item.parent.accepted if isinstance(item, CaseItem) else asker.accepted if asker else {}
+    if isinstance(item, CaseItem | TriggerItem):
+        return item.parent.accepted
+    return asker.accepted if asker else {}
 
 
 def collected_lines(plan: Plan, *, asks: bool) -> list[str]:
@@ -115,7 +121,21 @@ def collected_lines(plan: Plan, *, asks: bool) -> list[str]:
             line = line.replace("by the judge", "by the judge for each")
         each = "each by" if len(agents) > 1 else "by"
         lines.append(line.replace(_BY, f"{each} {', '.join(agents)}"))
+    if plan.triggers:
+        lines.append(_queries(plan.triggers))
     return [f"upskill: {made}{line}" for line in lines]
+
+
+def _queries(tests: Sequence[PlannedCase]) -> str:
+    """What the queries of triggers ask for."""
+    runs = {len(test.trials) for test in tests}
+    trials = sum(len(test.trials) for test in tests)
+    asked = counted(len({(test.skill, test.case) for test in tests}), "query")
+    labels = len({test.model for test in tests})
+    sizes = [asked, *([counted(labels, "model")] if labels > 1 else []), _range(runs, "run")]
+    turns = [t.question.task.max_turns for test in tests for t in test.trials if t.question.task]
+    each = f", each of up to {counted(max(turns), 'turn')}" if turns else ""
+    return f"up to {counted(trials, 'trial')} of triggers{each}: {' × '.join(sizes)}"
 
 
 _BY: Final = "{by}"

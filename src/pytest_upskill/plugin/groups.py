@@ -5,6 +5,7 @@ no question is asked twice, and nothing has to be sent around.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -16,7 +17,9 @@ from ..stats import look, look_plan
 from ..trials.plan import PlannedCase
 from ..trials.records import Record
 from .calls import plan_of
-from .nodes import CaseItem, records_of_items
+from .case_items import CaseItem, records_of_items
+from .outcomes import is_passed_by
+from .trigger_items import TriggerItem, records_of_queries
 
 Pair = tuple[str, str]
 
@@ -38,11 +41,13 @@ class Groups:
         self._most = settings.runs
         self._ask = ask
         self._items = {item.nodeid: item for item in items if isinstance(item, CaseItem)}
+        queries = [item for item in items if isinstance(item, TriggerItem)]
+        self._queries = [item for item in queries if not is_passed_by(item)]
         self._tests: dict[Pair, list[PlannedCase]] = {}
         for test in plan_of(items).tests:
             self._tests.setdefault(test.pair, []).append(test)
         self._runs: dict[Pair, int] = {}
-        self._compared: dict[Pair, AcceptedComparison | None] = {}
+        self._compared: dict[tuple[Pair, bool], AcceptedComparison | None] = {}
 
     def runs_of(self, item: CaseItem) -> int:
         """How many of ``--skill-runs 3..12`` a case gets."""
@@ -67,16 +72,20 @@ class Groups:
                 break
         return runs
 
-    def regression_of(self, item: CaseItem) -> Standing | None:
+    def regression_of(self, item: CaseItem | TriggerItem) -> Standing | None:
         """The standing of a case that regressed, alone or as a part of its group.
 
         None also if there are tests in Python in the group: what they answer is only known in the
-        end.
+        end. Queries of triggers are a group of their own.
         """
-        pair = item.planned.pair
-        if pair not in self._compared:
-            self._compared[pair] = self._compare(item)
-        found = self._compared[pair]
+        key = item.planned.pair, isinstance(item, TriggerItem)
+        if key not in self._compared:
+            self._compared[key] = (
+                self._compare_queries(item)
+                if isinstance(item, TriggerItem)
+                else self._compare(item)
+            )
+        found = self._compared[key]
         own = [case for case in found.regressed if case.test.nodeid == item.nodeid] if found else []
         return found.standing(own[0]) if found and own else None
 
@@ -86,6 +95,14 @@ class Groups:
         if len(items) < len(tests):
             return None
         records = self._records(pair, self.runs_of(item))
+        cases = [compared(test, own) for test, own in zip(tests, records, strict=True)]
+        return compare(*pair, [case for case in cases if case])
+
+    def _compare_queries(self, item: TriggerItem) -> AcceptedComparison | None:
+        pair = item.planned.pair
+        items = [one for one in self._queries if one.planned.pair == pair]
+        tests = [replace(one.planned, nodeid=one.nodeid) for one in items]
+        records = records_of_queries(items, self._ask)
         cases = [compared(test, own) for test, own in zip(tests, records, strict=True)]
         return compare(*pair, [case for case in cases if case])
 

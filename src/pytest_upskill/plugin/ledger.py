@@ -68,7 +68,7 @@ class Ledger:
         """There is one, unless an xdist worker collects other tests than the first."""
         skills = {skill.name: skill for skill in (*self._skills, *plan.skills)}
         self._skills = tuple(skills.values())
-        self._planned |= {test.nodeid: test for test in plan.tests}
+        self._planned |= {test.nodeid: test for test in (*plan.tests, *plan.triggers)}
         self._untested |= plan.untested
         self._unmatched = plan.unmatched or self._unmatched
         self._nodeids = {**(self._nodeids or {}), **dict.fromkeys(plan.nodeids)}
@@ -128,8 +128,14 @@ class Ledger:
         return self._skills
 
     @property
-    def planned(self) -> Iterable[PlannedCase]:
-        return self._planned.values()
+    def planned(self) -> list[PlannedCase]:
+        """The cases; queries of triggers are apart."""
+        return [test for test in self._planned.values() if test.should_trigger is None]
+
+    @property
+    def queries(self) -> list[PlannedCase]:
+        """The queries of triggers."""
+        return [test for test in self._planned.values() if test.should_trigger is not None]
 
     @property
     def unmatched(self) -> tuple[Unmatched, ...]:
@@ -150,7 +156,9 @@ class Ledger:
         for test in self.skipped:
             if test.expected:
                 was, date = test.expected.was, test.expected.date
-                yield Unmatched(*test.pair, test.case, was, date, "skipped", folder=test.folder)
+                of_trigger = test.should_trigger is not None
+                known = (*test.pair, test.case, was, date)
+                yield Unmatched(*known, "skipped", folder=test.folder, trigger=of_trigger)
 
     @property
     def date(self) -> str:
@@ -166,7 +174,9 @@ class Ledger:
 
     def comparisons(self) -> list[AcceptedComparison]:
         """With accepted results, of what was reported so far."""
-        return compare_all(self._tests(), lambda test: self.records_of(test.nodeid))
+        groups = (self._tests(self.planned), self._tests(self.queries))
+        found = (compare_all(tests, lambda one: self.records_of(one.nodeid)) for tests in groups)
+        return [one for group in found for one in group]
 
     def report_to_fail(self, nodeid: str) -> pytest.TestReport | None:
         """A second report that a test failed, without its records; None if it failed before."""
@@ -177,16 +187,16 @@ class Ledger:
             vars(report).pop("wasxfail", None)
         return report
 
-    def _tests(self) -> tuple[PlannedCase, ...]:
+    def _tests(self, planned: Iterable[PlannedCase]) -> tuple[PlannedCase, ...]:
         """Without their trials, and with what came of them."""
         return tuple(
             replace(
                 test,
                 trials=(),
-                sample=test.sample or self._sample(nodeid, test),
-                regression=self._regressions.get(nodeid, ""),
+                sample=test.sample or self._sample(test.nodeid, test),
+                regression=self._regressions.get(test.nodeid, ""),
             )
-            for nodeid, test in self._planned.items()
+            for test in planned
         )
 
     def _sample(self, nodeid: str, test: PlannedCase) -> str:
@@ -194,9 +204,10 @@ class Ledger:
         keys = self._open_keys(nodeid, test.trials[0])
         return digest(*keys)[:16] if keys else ""
 
-    def records(self) -> list[Record]:
-        """All records in the order of the plan."""
-        return [record for nodeid in self._planned for record in self.priced_records_of(nodeid)]
+    def records(self, tests: Iterable[PlannedCase] | None = None) -> list[Record]:
+        """All records, or those of some tests, in the order of the plan."""
+        wanted = self._planned.values() if tests is None else tests
+        return [record for test in wanted for record in self.priced_records_of(test.nodeid)]
 
     def priced_records_of(self, nodeid: str) -> list[Record]:
         return [
@@ -216,8 +227,10 @@ class Ledger:
             seconds=monotonic() - self._clock,
             skills=self._skills,
             model_ids=self.model_ids,
-            tests=self._tests(),
-            records=tuple(self.records()),
+            tests=self._tests(self.planned),
+            records=tuple(self.records(self.planned)),
+            triggers=self._tests(self.queries),
+            trigger_records=tuple(self.records(self.queries)),
             questions=self._questions(),
             gates=settings.gates,
             looks=self._looks,

@@ -4,17 +4,26 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from .._util.texts import counted
 from ..errors import CasesError, SettingsError, SkillError, shown
 from ..settings import Settings
 from ..skills.case import find_cases, has_cases, how_to_add_cases
-from ..skills.folder import CASES_NAME, EVALS_NAME
+from ..skills.folder import CASES_NAME, EVALS_NAME, is_trigger_file
 from ..skills.labels import labels_of
 from ..skills.search import FoundSkills, LeftOut, find_skills
+from ..skills.triggers import (
+    PREFIX,
+    TRIGGERS_NAME,
+    LoadedTriggers,
+    load_triggers,
+    trigger_files,
+)
 from .arguments import SkillArg, path_of, split_args
 from .option import absolute
 from .options import SKILL
@@ -23,6 +32,7 @@ from .skill_code import code_kept_out
 Pick = tuple[str, str | None]  # a case and the label of an agent and model; None for the usual
 
 COMMAND_FOR_CASES: Final = "pytest-upskill cases"
+COMMAND_FOR_TRIGGERS: Final = "pytest-upskill triggers"
 _ABOVE: Final = 3  # folders above a skill: plugins/x/skills/y
 
 
@@ -42,12 +52,45 @@ class SkillSource:
 
     @property
     def file(self) -> Path:
-        inside = self.cases_file and self.cases_file.is_relative_to(self.folder)
-        return self.cases_file if inside and self.cases_file else self.skill_file
+        """That of the cases, if it is the skill's; else of its triggers, if it has no cases."""
+        if self.cases_file is None:
+            return next(iter(trigger_files(self.folder)), self.skill_file)
+        inside = self.cases_file.is_relative_to(self.folder)
+        return self.cases_file if inside else self.skill_file
 
     @property
     def has_cases(self) -> bool:
-        return self.cases_file is not None and has_cases(self.cases_file)
+        if self.cases_file is None or not has_cases(self.cases_file):
+            return False
+        # Among the forms of triggers are some that cases have, too.
+        return not (is_trigger_file(self.cases_file) and self.queries.triggers)
+
+    @cached_property
+    def queries(self) -> LoadedTriggers:
+        return self.load_triggers()
+
+    def load_triggers(self, taken: Collection[str] = ()) -> LoadedTriggers:
+        """The queries of the skill; ``taken`` are ids of its cases."""
+        return load_triggers(self.folder, self.cases_file, taken)
+
+    @property
+    def _names_triggers(self) -> bool:
+        """Whether queries were named on the command line: that asks for them."""
+        named = self.cases_file is not None and is_trigger_file(self.cases_file)
+        return named or any(case.startswith(PREFIX) for case, _ in self.picks)
+
+    def asks_cases(self, settings: Settings) -> bool:
+        """Whether to ask its cases; a node id names one whatever the settings are."""
+        wanted = settings.triggers != "only" or bool(self.picks)
+        return wanted and self.has_cases
+
+    def asks_triggers(self, settings: Settings, *agents: str) -> bool:
+        """Whether to ask one of these agents its queries."""
+        wanted = self._names_triggers or any(map(settings.asks_triggers, agents))
+        return wanted and self.queries.found
+
+    def is_tested(self, settings: Settings) -> bool:
+        return self.asks_cases(settings) or self.asks_triggers(settings, *settings.agents)
 
     @property
     def has_own_cases(self) -> bool:
@@ -132,27 +175,44 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
     ]
     if code:
         code.close(source.folder for source in chosen)
-    tested = {source.file: source.has_cases for source in chosen}
+    tested = {source.file: source.is_tested(settings) for source in chosen}
     with_cases = tuple(source for source in chosen if tested[source.file])
     without = tuple(source for source in chosen if not tested[source.file])
     if without and not with_cases and (by_option or named):
-        raise _no_cases(without)
+        raise _nothing_to_test(without, settings)
     left_out = dict.fromkeys(one for search in searches for one in search.left_out)
     told = any(not source.picks for source in chosen)  # a node id is about one skill
     picked = dict.fromkeys(arg.label for arg in named if arg.label)
     return Selected(with_cases, without, tuple(left_out) if told else (), tuple(picked))
 
 
-def _no_cases(sources: Sequence[SkillSource]) -> CasesError:
+def _nothing_to_test(sources: Sequence[SkillSource], settings: Settings) -> CasesError:
     own = [one for one in sources if not any(part[:1] == "." for part in one.folder.parts)]
     folder = (own or sources)[0].folder  # not one of .claude/skills, if there are others
+    if settings.triggers == "only":
+        how = f"{how_to_add_triggers(folder)}\n  Or run: {COMMAND_FOR_TRIGGERS} {shown(folder)}"
+        return _without_any("triggers", sources, folder, how)
+    asking = [one for one in sources if one.queries.found]
+    if asking:
+        queries = sum(len(one.queries.triggers) for one in asking)
+        how = f"To ask its {counted(queries, 'query')} of triggers: --skill-triggers only"
+        return _without_any("cases", sources, asking[0].folder, how)
     how = f"{how_to_add_cases(folder / CASES_NAME)}\n  Or run: {COMMAND_FOR_CASES} {shown(folder)}"
     if elsewhere := _cases_of_plugin(sources):
         how += f"\n  Or use the cases of a file elsewhere: --skill-tests {shown(elsewhere)}"
+    return _without_any("cases", sources, folder, how)
+
+
+def how_to_add_triggers(folder: Path) -> str:
+    file = shown(folder / TRIGGERS_NAME)
+    return f'Write [{{"query": "a request", "should_trigger": true}}] to {file}.'
+
+
+def _without_any(what: str, sources: Sequence[SkillSource], folder: Path, how: str) -> CasesError:
     if len(sources) == 1:
-        return CasesError(folder, "this skill has no cases", how)
+        return CasesError(folder, f"this skill has no {what}", how)
     where = shown(Path(os.path.commonpath([source.folder for source in sources])))
-    return CasesError(where, f"none of its {len(sources):,} skills has cases", how)
+    return CasesError(where, f"none of its {len(sources):,} skills has {what}", how)
 
 
 def _cases_of_plugin(sources: Sequence[SkillSource]) -> Path | None:
@@ -169,7 +229,11 @@ def _sources(
     """The sources of arguments by the file that pytest collects."""
     sources: dict[Path, SkillSource] = {}
     for arg in args:
-        cases_file = tests_file or arg.cases_file or find_cases(arg.skill_file.parent)
+        own = find_cases(arg.skill_file.parent)
+        named = arg.cases_file
+        if own is None and named and is_trigger_file(named):
+            named = None  # the usual file of a skill that has no other
+        cases_file = tests_file or named or own
         picks = () if arg.case is None else ((arg.case, arg.label),)
         source = SkillSource(labels[arg.skill_file], arg.skill_file, cases_file, picks)
         if other := sources.get(source.file):

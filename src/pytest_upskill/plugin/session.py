@@ -37,6 +37,7 @@ from ..skills.labels import labels_of
 from ..skills.skill import Skill
 from ..skills.upskill_config import read_config
 from ..trials.answer import Reply
+from ..trials.choice import Choice
 from ..trials.outfit import Outfit
 from ..trials.plan import Plan, Unmatched
 from ..trials.subject import CHAT, Subject
@@ -44,25 +45,21 @@ from ..trials.trial import Question
 from . import accepting, artifacts, display, hooks, paths
 from .asking import Asking
 from .calls import all_skipped, collected_lines, plan_of, repeat_lines, without_cases
+from .case_items import CaseItem
 from .functions import MarkedTests
 from .groups import Groups, looks_of
+from .items import BrokenCaseItem, ItemOfFile, Unrunnable
 from .ledger import Ledger
-from .nodes import (
-    BrokenCaseItem,
-    CaseItem,
-    ItemOfFile,
-    SkillFile,
-    SkillWarning,
-    Unrunnable,
-    require_judge,
-)
+from .nodes import SkillFile, SkillWarning
 from .options import MODEL, flags_of_agents, gates_given, message_of, read_settings, spell
 from .otel import OtelExport
 from .outcomes import NotAnswered
 from .paths import Selected
+from .runnable import require_judge
 from .sandboxing import prepare
 from .skill_code import SkillCode, code_kept_out
 from .status_line import Tally
+from .trigger_items import TriggerItem
 
 _NO_SKILL = (
     "upskill: no skill tested: add --skill PATH, or mark a test with @pytest.mark.skill(PATH)"
@@ -130,7 +127,7 @@ class UpskillRun:
             self._find_skills()
             artifacts.require_apart(self.settings, self._selected.all, self._config)
             if self.asks and not self.settings.judge:
-                require_judge(self._selected.sources)
+                require_judge(self._selected.sources, self.settings)
             self._name_subjects()
             if not hasattr(self._config, "workerinput"):
                 self._prepare_models()
@@ -379,7 +376,7 @@ class UpskillRun:
     def _begin(self, plan: Plan, *, nothing_else_runs: bool = False) -> None:
         if self._ledger:
             self._ledger.add_plan(plan)
-            if plan.tests:
+            if plan.tests or plan.triggers:
                 self._require_late()
         self._asking.start(plan, nothing_else_runs=nothing_else_runs)
 
@@ -395,6 +392,9 @@ class UpskillRun:
         self, agent: str, skill: Skill, cases: Sequence[Case] | None = None
     ) -> Outfit | None:
         return self._outfits.of(self._models.roster.named(agent), skill, cases)
+
+    def among(self, agent: str, skill: Skill, cases: Sequence[Case]) -> Outfit | Choice:
+        return self._outfits.among(self._models.roster.named(agent), skill, cases)
 
     def require_fit(self, agent: str, model: str) -> None:
         roster = self._models.roster
@@ -425,10 +425,10 @@ class UpskillRun:
     def runs_of(self, item: CaseItem) -> int:
         return self._groups_of(item).runs_of(item)
 
-    def regression_of(self, item: CaseItem) -> Standing | None:
+    def regression_of(self, item: CaseItem | TriggerItem) -> Standing | None:
         return self._groups_of(item).regression_of(item)
 
-    def _groups_of(self, item: CaseItem) -> Groups:
+    def _groups_of(self, item: CaseItem | TriggerItem) -> Groups:
         if self._groups is None:
             self._groups = Groups(self.settings, self.ask, item.session.items)
         return self._groups

@@ -55,6 +55,12 @@ def cases_files(folder: Path) -> list[Path]:
     return [file for file in files if file.is_file()]
 
 
+def is_trigger_file(file: Path) -> bool:
+    """Whether a file is one of triggers by its name and folder: evals/*trigger*.json."""
+    own = file.parent.name == "evals" and file.suffix == ".json"
+    return own and "trigger" in file.name.lower()
+
+
 def is_taught(path: PurePath) -> bool:
     """Whether a path, relative to a skill's folder, may be part of the skill by its name.
 

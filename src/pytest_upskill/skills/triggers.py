@@ -25,10 +25,9 @@ from ..errors import CasesError, shown
 from .case import no_duplicate_keys
 from .case_ids import numbered
 from .evals import TRIGGER_LISTS, entries_of_others, is_trigger, is_typo, usable_id
-from .folder import cases_files
+from .folder import cases_files, is_trigger_file
 from .loaded import BrokenCase, broken
 
-TRIGGER_FILES: Final = "evals/*trigger*.json"
 TRIGGERS_NAME: Final = "evals/triggers.json"  # where new ones go
 PREFIX: Final = "trigger-"  # of all ids
 MAX_TRIGGERS_BYTES: Final = 5_000_000
@@ -101,12 +100,6 @@ def trigger_files(folder: Path) -> list[Path]:
     evals = folder / "evals"
     found = [file for file in evals.glob("*.json") if is_trigger_file(file) and file.is_file()]
     return sorted(found, key=lambda file: (file.name != Path(TRIGGERS_NAME).name, file.name))
-
-
-def is_trigger_file(file: Path) -> bool:
-    """Whether a file is one of triggers by its name and folder."""
-    own = file.parent.name == "evals" and file.suffix == ".json"
-    return own and "trigger" in file.name.lower()
 
 
 def load_triggers(

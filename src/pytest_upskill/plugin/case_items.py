@@ -1,0 +1,182 @@
+"""A case on a model as a pytest item."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from .._util.keys import without_keys
+from .._util.texts import harmless, one_line
+from ..checks import AnyCheck, rubric_of, spans, why_agent
+from ..checks.grading import ToGrade, records_of, rubric_for
+from ..checks.judging import Ask
+from ..reports.terminal.failure import failure_text
+from ..reports.terminal.layout import Look
+from ..results.accepted import case_result, planned_case
+from ..skills.case import Case
+from ..skills.skill import Skill
+from ..trials.outfit import Outfit
+from ..trials.plan import PlannedCase
+from ..trials.records import Record, dump_records
+from ..trials.subject import CHAT, Subject
+from ..trials.trial import Arm, Prompt, Trial, trials_of
+from .display import screen_of
+from .items import ItemOfFile
+from .outcomes import (
+    RECORDS_PROPERTY,
+    NotAnswered,
+    WrongAnswer,
+    is_expected_to_fail,
+    judge_present,
+)
+
+if TYPE_CHECKING:
+    from .nodes import SkillFile
+
+
+class CaseItem(ItemOfFile):
+    """A case on a model."""
+
+    case: Case
+    checks: tuple[AnyCheck, ...]
+    _planned: PlannedCase
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._graded: dict[tuple[Arm, int], Record] = {}
+        self._records: list[Record] = []
+
+    @classmethod
+    def make(
+        cls,
+        parent: "SkillFile",
+        skill: Skill,
+        case: Case,
+        checks: tuple[AnyCheck, ...],
+        subject: Subject,
+        prompt: Prompt,
+        outfit: Outfit | None,
+    ) -> "CaseItem":
+        name = f"{case.id}[{subject.label}]"
+        # From a whole node id pytest parses the parameter in brackets, which --lf needs.
+        item: CaseItem = cls.from_parent(parent, name=name, nodeid=f"{parent.nodeid}::{name}")
+        item.case, item.checks = case, checks
+        item.place, item.line = case.place, case.line
+        label, settings = parent.source.label, parent.run.settings
+        rubric = rubric_for(checks, settings.judge, skill)
+        item._planned = planned_case(
+            item.nodeid,
+            case,
+            trials_of(
+                label,
+                skill,
+                case,
+                subject.model,
+                settings,
+                rubric,
+                prompt,
+                outfit,
+            ),
+            settings,
+            folder=parent.source.folder,
+            file=parent.cases_path,
+            accepted=parent.accepted,
+            siblings=parent.siblings,
+            of=parent.runnable[subject.label],
+        )
+        for mark in ("skill", *case.tags):
+            item.add_marker(mark)
+        if case.skip:
+            item.add_marker(pytest.mark.skip(reason=one_line(case.skip, None)))
+        if case.xfail:
+            reason = one_line(case.xfail, None)
+            item.add_marker(pytest.mark.xfail(reason=reason, raises=WrongAnswer))
+        return item
+
+    def setup(self) -> None:
+        """Get and grade the answers: a missing answer or grade is an error, not a failure."""
+        if not self.parent.run.asks:
+            return
+        run = self.parent.run
+        (self._records,) = records_of_items([self], run.runs_of(self), run.ask)
+        errors = [record.error for record in self._records if record.error is not None]
+        if errors:
+            self._send_records()  # other trials may have been answered
+            reasons = "\n".join(dict.fromkeys(map(harmless, errors)))
+            replayed = self.parent.run.settings.replay_file
+            raise NotAnswered(f"{self.name}: {reasons}" if replayed else reasons, pytrace=False)
+
+    def runtest(self) -> None:
+        """Fail unless enough runs with the skill passed."""
+        self._send_records()
+        planned = self.planned
+        result = case_result(self._records, planned.digest)
+        assert result, "setup reports missing answers"
+        run = self.parent.run
+        standing = judge_present(
+            self, run.settings, planned, result.count, lambda: run.regression_of(self)
+        )
+        if standing:
+            reason = standing.reason if standing.kind == "regressed" else None
+            raise WrongAnswer(without_keys(self._failure_text(reason)), pytrace=False)
+
+    def _failure_text(self, regression: str | None) -> str:
+        screen = screen_of(self.config)
+        expected = [self.case.expected]
+        if self.case.validator:
+            expected.append(dict([self.case.validator]))
+        return failure_text(
+            self.trials[0].question.messages[-1][1],
+            self._records,
+            expected=expected,
+            found=lambda answer: spans(self.checks, answer),
+            against=self.parent.info.against,
+            standing=regression,
+            look=Look(screen.width, screen.marks, verbosity=self.config.get_verbosity()),
+        )
+
+    @property
+    def planned(self) -> PlannedCase:
+        """With the marks that it has by now."""
+        return replace(self._planned, compared=not is_expected_to_fail(self))
+
+    @property
+    def lacks_judge(self) -> bool:
+        """Only with --collect-only: in a run, such a case is broken."""
+        return bool(rubric_of(self.checks).texts) and not self.parent.run.settings.judge
+
+    @property
+    def lacks_agent(self) -> bool:
+        """The same for a case that needs an agent."""
+        return self._planned.agent == CHAT and bool(why_agent(self.case, self.checks))
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        return self._planned.trials
+
+    def _send_records(self) -> None:
+        """Attach the records to the test's report."""
+        self.user_properties[:] = [(RECORDS_PROPERTY, dump_records(self._records))]
+
+
+def records_of_items(items: Sequence[CaseItem], runs: int, ask: Ask) -> list[list[Record]]:
+    """The records of each item up to a number of runs; new questions are asked all at once."""
+    wanted = [
+        [trial for trial in item.trials if not trial.later or trial.run <= runs] for item in items
+    ]
+    new = [
+        (item, trial)
+        for item, trials in zip(items, wanted, strict=True)
+        for trial in trials
+        if (trial.arm, trial.run) not in item._graded
+    ]
+    to_grade = [ToGrade(trial, item.case, item.checks) for item, trial in new]
+    sandbox = items[0].parent.run.settings.sandbox if items else "auto"
+    records = records_of(to_grade, ask, sandbox)
+    for (item, trial), record in zip(new, records, strict=True):
+        item._graded[trial.arm, trial.run] = record
+    return [
+        [item._graded[trial.arm, trial.run] for trial in trials]
+        for item, trials in zip(items, wanted, strict=True)
+    ]

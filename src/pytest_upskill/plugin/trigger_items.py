@@ -1,0 +1,127 @@
+"""A query of a trigger as a pytest item: is the skill opened when it should be, and only then?"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from .._util.keys import without_keys
+from .._util.texts import harmless
+from ..checks.judging import Ask
+from ..reports.terminal.trigger_failure import trigger_failure
+from ..results.accepted import case_result, planned_trigger
+from ..results.triggers import query_rate
+from ..skills.triggers import Trigger
+from ..trials.choice import Choice
+from ..trials.outfit import Outfit
+from ..trials.plan import PlannedCase
+from ..trials.records import Record, dump_records
+from ..trials.subject import Subject
+from ..trials.trial import Trial
+from ..trials.triggers import trigger_record, trigger_trials
+from .items import ItemOfFile
+from .outcomes import (
+    RECORDS_PROPERTY,
+    NotAnswered,
+    WrongAnswer,
+    is_expected_to_fail,
+    judge_present,
+)
+from .paths import relative
+
+if TYPE_CHECKING:
+    from .nodes import SkillFile
+
+
+class TriggerItem(ItemOfFile):
+    """A query on a model, by an agent or as a choice of the model."""
+
+    trigger: Trigger
+    _planned: PlannedCase
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._records: list[Record] = []
+
+    @classmethod
+    def make(
+        cls, parent: "SkillFile", trigger: Trigger, subject: Subject, among: Outfit | Choice
+    ) -> "TriggerItem":
+        name = f"{trigger.id}[{subject.label}]"
+        item: TriggerItem = cls.from_parent(parent, name=name, nodeid=f"{parent.nodeid}::{name}")
+        item.trigger, item.place, item.line = trigger, trigger.place, trigger.line
+        source, settings, queries = parent.source, parent.run.settings, parent.queries
+        item._planned = planned_trigger(
+            item.nodeid,
+            trigger,
+            trigger_trials(
+                source.label, trigger, subject.model, settings, among, settings.trigger_runs
+            ),
+            settings,
+            folder=source.folder,
+            file=relative(trigger.file, parent.config.rootpath),
+            accepted=parent.accepted,
+            siblings=tuple(one.id for one in queries.triggers),
+            of=len(queries.triggers) + len(queries.broken),
+        )
+        for mark in ("skill", "trigger"):
+            item.add_marker(mark)
+        return item
+
+    def setup(self) -> None:
+        """See what was decided: a trial that decided nothing is an error, not a failure."""
+        run = self.parent.run
+        if not run.asks:
+            return
+        (self._records,) = records_of_queries([self], run.ask)
+        errors = [record.error for record in self._records if record.error is not None]
+        if errors:
+            self._send_records()  # other trials may have been decided
+            reasons = "\n".join(dict.fromkeys(map(harmless, errors)))
+            replayed = run.settings.replay_file
+            raise NotAnswered(f"{self.name}: {reasons}" if replayed else reasons, pytrace=False)
+
+    def runtest(self) -> None:
+        """Fail unless enough runs decided right."""
+        self._send_records()
+        planned, run = self.planned, self.parent.run
+        result = case_result(self._records, planned.digest)
+        assert result, "setup reports missing answers"
+        standing = judge_present(
+            self, run.settings, planned, result.count, lambda: run.regression_of(self)
+        )
+        if standing:
+            text = trigger_failure(
+                query_rate(planned, self.trigger.query, self._records),
+                self._records,
+                standing=standing.reason if standing.kind == "regressed" else "",
+                where=self.trigger.where,
+                nodeid=self.nodeid,
+            )
+            raise WrongAnswer(without_keys(text), pytrace=False)
+
+    @property
+    def planned(self) -> PlannedCase:
+        """With the marks that it has by now."""
+        return replace(self._planned, compared=not is_expected_to_fail(self))
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        return self._planned.trials
+
+    @property
+    def _line(self) -> int:
+        return self.line if self.path == self.trigger.file else 1
+
+    def _send_records(self) -> None:
+        """Attach the records to the test's report."""
+        self.user_properties[:] = [(RECORDS_PROPERTY, dump_records(self._records))]
+
+
+def records_of_queries(items: Sequence[TriggerItem], ask: Ask) -> list[list[Record]]:
+    """The records of each item; new questions are asked all at once."""
+    new = [item for item in items if not item._records]
+    replies = iter(ask([trial.question for item in new for trial in item.trials]))
+    for item in new:
+        wish = item.trigger.should_trigger
+        item._records = [trigger_record(trial, next(replies), wish) for trial in item.trials]
+    return [item._records for item in items]
