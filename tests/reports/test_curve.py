@@ -1,13 +1,20 @@
 """The curve of lift against tokens."""
 
 import re
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_upskill.reports.curve import curve_lines
+from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.html.curve import curve
+from pytest_upskill.reports.markdown import markdown_summary
+from pytest_upskill.reports.terminal.layout import Look
 from pytest_upskill.results.parts import Parts, Version
+from pytest_upskill.results.run import RunResults
 from pytest_upskill.stats import Lift
+from support.made import made_run
 
 
 def lift(value: float, reach: float = 0.2) -> Lift:
@@ -63,3 +70,44 @@ def test_all_is_drawn_inside_the_picture(
     heights = re.findall(r'\b(?:c?y[12]?)="(-?[\d.]+)"', page)
     (height,) = re.findall(r'width="100%" height="([\d.]+)"', page)
     assert all(0 <= float(place) <= float(height) for place in heights)
+
+
+def studied(*found: Parts) -> RunResults:
+    return replace(made_run(cases=2), parts=found)
+
+
+def test_every_report_has_the_table() -> None:
+    made = parts_with(
+        Version(400, lift(0.75), lift(-0.02, 0.05), folder="skills/wick.short", cases=40),
+        Version(200, lift(-0.1), Lift(-0.9, -0.95, -0.8, 0.001), cases=40),
+        Version(100, None, None, cases=40),
+    )
+    assert curve_lines(made, Look(80)) == [
+        "haiku, 40 held-out cases",
+        "             tokens  lift               against the whole skill",
+        "──────────────────────────────────────────────────────────────────",
+        "whole skill     800  +80 (+60 to +100)  –",
+        "saved           400  +75 (+55 to +95)   no loss shown (-7 to +3)",
+        "shorter         200  -10 (-30 to +10)   loses 90 points (80 to 95)",
+        "shorter         100  –                  not known: not measured",
+    ]
+    text = markdown_summary(studied(made))
+    assert "### wick, shorter" in text
+    assert "| saved | 400 | \\+75 (+55 to +95) | no loss shown (-7 to +3) |" in text
+    page = html_report(studied(made))
+    assert '<span class="word hurts">loses 90 points (80 to 95)</span>' in page
+    assert 'class="plot curve"' in page
+
+
+def test_nothing_is_said_of_versions_without_any() -> None:
+    assert curve_lines(parts_with(), Look(80)) == []
+    assert "shorter" not in markdown_summary(studied(parts_with()))
+    assert "plot curve" not in html_report(studied(parts_with()))
+
+
+def test_names_are_no_markup() -> None:
+    bad = "<img src=x onerror=alert(1)>|\n# x"
+    made = replace(parts_with(Version(9, lift(0.5), lift(0))), skill=bad, model=bad)
+    page, text = html_report(studied(made)), markdown_summary(studied(made))
+    assert "<img" not in page + text
+    assert "\n# x" not in text

@@ -9,6 +9,7 @@ from typing import Final
 
 from .._util.texts import counted, harmless, one_line, shortened
 from ..results.accepted import case_result
+from ..results.parts import Parts
 from ..results.regressions import AcceptedComparison
 from ..results.run import RunResults
 from ..results.summary import SCORE_WORDS, case_words
@@ -16,6 +17,7 @@ from ..results.verdict import Verdict, signal_lines, sweet_spot
 from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
 from ..trials.trial import Arm
+from .curve import HEADERS, CurveRow, curve_rows, curve_title
 from .numbers import Measured, Number, activity_words, checks_words, shown_numbers
 
 MARKER: Final = "<!-- pytest-upskill -->"  # by which a job finds its own comment
@@ -44,6 +46,9 @@ def markdown_summary(results: RunResults, notes: Sequence[str] = (), failed: int
     page.add(f"{MARKER}\n## Skills\n\n{bad if reasons else passed}")
     page.add_most(len(reasons), partial(_list, reasons), _ROOM_FOR_REASONS)
     _add_tables(page, results)
+    for found in results.parts:
+        if rows := curve_rows(found):
+            page.add(_versions(found, rows), _ROOM_FOR_TABLES)
     if lines := [escaped(line, _LONGEST_TEXT) for line in results.agent_lines]:
         page.add("\n".join(f"- {line[0].upper()}{line[1:]}." for line in lines))
     page.add_most(len(notes), partial(_list, notes), _ROOM_FOR_TABLES + _ROOM_FOR_NOTES)
@@ -147,6 +152,16 @@ def _cell(number: Number, row: Measured) -> str:
     text, gain = number.text(row) or _UNKNOWN, number.gain_text(row)
     text += f", {gain}" if gain else ""
     return f"{text} ({bounds})" if bounds else text
+
+
+# Shorter versions.
+
+
+def _versions(found: Parts, rows: Sequence[CurveRow]) -> str:
+    lines = [HEADERS, ("---",) * len(HEADERS), *(row.cells for row in rows)]
+    table = "\n".join(f"| {' | '.join(escaped(cell, 100) for cell in cells)} |" for cells in lines)
+    title = f"{escaped(found.skill, 100)}, shorter"
+    return f"### {title}\n\n{escaped(curve_title(found), 200)}.\n\n{table}"
 
 
 # Cases to look at, folded.

@@ -18,7 +18,12 @@ def standing_of(change: Lift | None, margin: float = MARGIN) -> Standing:
         return "not known"
     if change.high < 0:
         return "loses"
-    return "no loss shown" if change.low > -margin else "not known"
+    return "no loss shown" if is_within(change, margin) else "not known"
+
+
+def is_within(change: Lift | None, margin: float) -> bool:
+    """Whether a loss of the margin is ruled out; a smaller one may be there, or even be shown."""
+    return change is not None and change.low > -margin
 
 
 def loss_words(change: Lift | None, margin: float = MARGIN, cases: int | None = None) -> str:

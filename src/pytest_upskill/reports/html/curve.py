@@ -8,7 +8,8 @@ from typing import Final
 from ..._util.texts import counted, points, whole
 from ...results.parts import Parts
 from ...stats import Lift
-from .markup import circle, diamond, drawing, label, line
+from ..curve import HEADERS, CurveRow, curve_rows, curve_title
+from .markup import Header, circle, diamond, drawing, figure, key, label, line, table, text
 from .plots import placed_names, round_steps
 
 _LEFT, _SPAN = 9.0, 84.0  # percent of the width
@@ -62,6 +63,32 @@ def curve(found: Parts) -> str | None:
     described = "; ".join(["0 tokens: the baseline", *map(_described, dots)])
     title = f"Lift of {found.skill} on {found.model} against its tokens"
     return drawing("curve", axes.bottom + 24, title, described, parts)
+
+
+def curve_section(found: Parts) -> str:
+    """The plot and its numbers as a table; empty without versions."""
+    picture, rows = curve(found), curve_rows(found)
+    if not rows:
+        return ""
+    keys = [key("hollow", "without the skill"), key("rhomb full", "whole skill")]
+    keys += [key("filled", "shorter version"), key("whisker", "95 % interval")]
+    keys += [key("ring", "saved")] if any(one.folder for one in found.versions) else []
+    drawn = figure("Lift in points against tokens", picture, keys) if picture else ""
+    headers: list[Header] = [(HEADERS[0], ""), *((name, "num") for name in HEADERS[1:3])]
+    body = [(text(row.name), [*map(text, row.cells[1:3]), _words(row)]) for row in rows]
+    numbers = table("numbers curve", "Numbers of each version", [*headers, (HEADERS[3], "")], body)
+    return (
+        f'<section class="skill"><h2>{text(found.skill)}, shorter</h2>'
+        f'<p class="facts">{text(curve_title(found))}; no choice was based on these</p>'
+        f'<div class="plots stacked">{drawn}</div>{numbers}</section>'
+    )
+
+
+def _words(row: CurveRow) -> str:
+    if not row.state:
+        return text(row.loss)
+    kind = {"loses": "hurts", "no loss shown": "helps"}.get(row.state, "unknown")
+    return f'<span class="word {kind}">{text(row.loss)}</span>'
 
 
 def _described(one: CurvePoint) -> str:

@@ -148,3 +148,14 @@ def drawing(kind: str, height: float, title: str, description: str, parts: Seque
         f'<svg class="plot {kind}" role="img" width="100%" height="{height:g}" overflow="visible">'
         f"<title>{text(title)}</title><desc>{text(description)}</desc>{''.join(parts)}</svg>"
     )
+
+
+def figure(title: str, picture: str, keys: Sequence[str]) -> str:
+    """A picture below its title, with its legend."""
+    legend = f'<p class="legend">{"".join(keys)}</p>'
+    return f"<figure><figcaption>{title}</figcaption>{picture}{legend}</figure>"
+
+
+def key(kind: str, words: str) -> str:
+    """An entry of a legend."""
+    return f'<span><i class="{kind}" aria-hidden="true"></i>{text(words)}</span>'

@@ -11,7 +11,8 @@ from ...results.verdict import Verdict, signal_lines, sweet_spot
 from ...trials.plan import SkillInfo
 from ..numbers import LIFT, WITH, WITHOUT, Measured, Number, shown_numbers
 from .case_data import CaseRow, Fitted, anchor, fitted, rows_of
-from .markup import Header, resource, shell, table, text
+from .curve import curve_section
+from .markup import Header, figure, key, resource, shell, table, text
 from .plots import dumbbell, frontier, points_of, score_title
 
 _MOST: Final = 900_000  # characters of the file
@@ -62,6 +63,7 @@ def _body(
                 _section(skill, own, skill.name if several else "Verdict")
                 for skill, own in by_skill
             ),
+            *map(curve_section, results.parts),
             _cases(content),
             "</main>",
             _foot(results, notes),
@@ -187,7 +189,7 @@ def _plots(skill: SkillInfo, verdicts: Sequence[Verdict]) -> str:
     if all(verdict.summary.scored("skill") is None for verdict in verdicts):
         return '<p class="note">Nothing to draw: there are no answers.</p>'
     what = score_title(skill.score)
-    first = _figure(what, dumbbell(verdicts), _arms(skill, verdicts))
+    first = figure(what, dumbbell(verdicts), _arms(skill, verdicts))
     known, plane = points_of(verdicts), frontier(verdicts)
     if not plane or not known:
         return (
@@ -196,9 +198,9 @@ def _plots(skill: SkillInfo, verdicts: Sequence[Verdict]) -> str:
         )
     unit = "$ per 1000 answers" if known[1].is_cost else "tokens per answer"
     scale = ", logarithmic" if known[1].is_log else ""
-    keys = [_key("steps", "efficient frontier")]
-    keys += [_key("ring", "sweet spot")] if sweet_spot(verdicts) and known[1].is_cost else []
-    second = _figure(f"{what} against {unit}{scale}", plane, keys)
+    keys = [key("steps", "efficient frontier")]
+    keys += [key("ring", "sweet spot")] if sweet_spot(verdicts) and known[1].is_cost else []
+    second = figure(f"{what} against {unit}{scale}", plane, keys)
     # A picture of one row is too low to stand beside the other one.
     kind = "plots" if len(verdicts) > 1 else "plots stacked"
     return f'<div class="{kind}">{first}{second}</div>'
@@ -208,18 +210,9 @@ def _arms(skill: SkillInfo, verdicts: Sequence[Verdict]) -> list[str]:
     """The legend of the first picture: only what is drawn."""
     compared = any(verdict.summary.scored("baseline") is not None for verdict in verdicts)
     it = "it" if compared else "the skill"
-    keys = [_key("hollow", "without the skill")] if compared else []
-    keys += [_key("rhomb", f"with {it} at {skill.against}")] if skill.against else []
-    return [*keys, _key("filled", f"with {it}"), _key("whisker", "95 % interval")]
-
-
-def _figure(title: str, picture: str, keys: Sequence[str]) -> str:
-    legend = f'<p class="legend">{"".join(keys)}</p>'
-    return f"<figure><figcaption>{title}</figcaption>{picture}{legend}</figure>"
-
-
-def _key(kind: str, words: str) -> str:
-    return f'<span><i class="{kind}" aria-hidden="true"></i>{text(words)}</span>'
+    keys = [key("hollow", "without the skill")] if compared else []
+    keys += [key("rhomb", f"with {it} at {skill.against}")] if skill.against else []
+    return [*keys, key("filled", f"with {it}"), key("whisker", "95 % interval")]
 
 
 def _numbers(verdicts: Sequence[Verdict]) -> str:
