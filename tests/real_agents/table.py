@@ -10,7 +10,8 @@ from pytest_upskill.models.port import ProtocolName
 EXPECTED: Final = Path(__file__).parent / "expected.md"
 SKILL_COLUMNS: Final = ("opened", "listed", "baseline", "reference", "script", "file", "final")
 END_COLUMNS: Final = ("401", "500", "429", "hang", "turns", "budget", "kill")
-TABLES: Final = (SKILL_COLUMNS, END_COLUMNS)
+TRIGGER_COLUMNS: Final = ("opens", "answers", "opens another", "corrects itself")
+TABLES: Final = (SKILL_COLUMNS, END_COLUMNS, TRIGGER_COLUMNS)
 
 
 @dataclass(frozen=True)

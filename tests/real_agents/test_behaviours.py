@@ -25,6 +25,7 @@ from real_agents.table import Cells, Row, differences, expected
 from real_agents.trying import (
     DESCRIPTION,
     MODELS,
+    OTHER,
     PROMPT,
     SKILL,
     Script,
@@ -35,6 +36,7 @@ from real_agents.trying import (
     server_for,
     tried,
     write_gate,
+    write_shed,
 )
 from support import loopback
 from support.loopback import Asked, Fault, LoopbackServer
@@ -173,6 +175,29 @@ def budget(row: Row, skill: Path) -> Came:
     return {"budget": yes("budget" in reason and 0 < len(done.asked) < 8)}, done.told
 
 
+def trigger(row: Row, skill: Path) -> Came:
+    """Is ended once it is decided whether the skill is opened; how often its model was asked."""
+    other = write_shed(skill.parent)
+    ways = {
+        "opens": [Step("skill", SKILL)],
+        "answers": [],
+        "opens another": [Step("skill", OTHER), Step("shell", "echo on another way")],
+        "corrects itself": [Step("skill", OTHER), Step("skill", SKILL)],
+    }
+    cells, told = dict[str, str](), list[str]()
+    for way, steps in ways.items():
+        script = plays(*steps, SAY)
+        more = {"other": other, "max_turns": 5, "until_opened": True}
+        done = tried(row.agent, row.protocol, script, skill=skill, **more)  # type: ignore[arg-type]
+        told.append(f"{way}: {done.told}")
+        turns = sum(1 for one in done.asked if one.tools)
+        cells[way] = f"error ×{turns}"
+        if done.answer and (activity := done.answer.activity):
+            what = "opened" if activity.activated else "not opened"
+            cells[way] = f"{what} ×{turns}" if activity.turns == turns else f"{what} ×{turns}?"
+    return cells, "\n\n".join(told)
+
+
 def kill(row: Row, skill: Path) -> Came:
     """Ctrl-C ends a run, and all that the agent started."""
     file = f"waits-{os.getpid()}-{time.monotonic_ns()}"  # by which the process is known
@@ -254,6 +279,7 @@ BEHAVIOURS: Final[dict[str, Callable[[Row, Path], Came]]] = {
     "hang": hang,
     "turns": turns,
     "budget": budget,
+    "trigger": trigger,
     "kill": kill,
 }
 

@@ -33,6 +33,7 @@ from support.loopback import Asked, Fault, LoopbackServer
 Script = Callable[[Asked], loopback.Reply | Fault]
 DESCRIPTION: Final = "Opens the garden gate with the code of the day, and closes it again."
 SKILL: Final = "garden-gate"
+OTHER: Final = "boat-shed"  # another skill that is installed
 PROMPT: Final = "Let the visitors in, please."
 
 # A provider and a model that agents know, for each protocol.
@@ -77,6 +78,14 @@ def write_gate(folder: Path) -> Path:
     files = {"SKILL.md": head + BODY, "references/codes.md": CODES, "scripts/open.sh": SCRIPT}
     write_files(folder / SKILL, files)
     return folder / SKILL
+
+
+def write_shed(folder: Path) -> Path:
+    """Another skill."""
+    head = f"---\nname: {OTHER}\ndescription: Lays up rowing boats for the winter.\n---\n\n"
+    body = "# Boat shed\n\nRinse the hull, and lift the boat keel up onto the trestles.\n"
+    write_files(folder / OTHER, {"SKILL.md": head + body})
+    return folder / OTHER
 
 
 def server_for(protocol: ProtocolName, url: str) -> ModelSpec:
@@ -129,6 +138,8 @@ def tried(
     timeout: float = 120,
     call_timeout: float = 60,
     max_turns: int = 20,
+    other: Path | None = None,
+    until_opened: bool = False,
 ) -> Tried:
     """Carry out a trial."""
     with LoopbackServer(script) as server, environment(protocol):
@@ -148,8 +159,9 @@ def tried(
             open_trials=lambda: trials,
             budget=budget,
         )
-        skills = (installed(SKILL, skill, tested=True),) if skill else ()
-        task = Task(name, skills=skills, max_turns=max_turns)
+        skills = [installed(SKILL, skill, tested=True)] if skill else []
+        skills += [installed(OTHER, other)] if other else []
+        task = Task(name, skills=tuple(skills), max_turns=max_turns, until_opened=until_opened)
         question = Question("m", "", (("user", PROMPT),), 4000, 1, task=task)
         try:
             return Tried(engine.ask([question])[0], server.asked)

@@ -64,12 +64,13 @@ class Player:
 
     def _play(self, step: Step, tools: Sequence[Tool], said: str, number: int) -> Answer:
         kind, what, text = step
-        what = what.replace("{skill}", self._folder_in(said))
+        what = what.replace("{skill}", self._folder_of(self._skill, said))
         if kind == "say":
             return Answer(what, Usage(1, 1, 0))
         tool = _tool_for(kind, tools)
         if tool is None and kind == "skill":
-            return self._play(Step("read", "{skill}/SKILL.md"), tools, said, number)
+            file = f"{self._folder_of(what, said)}/SKILL.md"
+            return self._play(Step("read", file), tools, said, number)
         if tool is None:
             command = f"cat {what}" if kind == "read" else f"cat > {what} <<'EOF'\n{text}\nEOF"
             kind, what, tool = "shell", command, _tool_for("shell", tools)
@@ -79,11 +80,11 @@ class Player:
         call = ToolCall(f"call_{number:02d}", tool.name, arguments)
         return Answer("", Usage(1, 1, 0), "tools", calls=(call,))
 
-    def _folder_in(self, said: str) -> str:
-        """Where an agent says that the skill is."""
-        found = re.search(rf"([\w./~-]*/{re.escape(self._skill)})(?=/SKILL\.md|\s|<|`|$)", said)
-        if not self._skill or not found:
-            return self._folder or self._skill
+    def _folder_of(self, skill: str, said: str) -> str:
+        """Where an agent says that a skill is."""
+        found = re.search(rf"([\w./~-]*/{re.escape(skill)})(?=/SKILL\.md|\s|<|`|$)", said)
+        if not skill or not found:
+            return self._folder or skill
         root, slash, rest = found[1].partition("/")
         table = re.search(rf"`{re.escape(root)}` = `([^`\n]+)`", said) if root else None
         return f"{table[1]}{slash}{rest}" if table else found[1]  # Codex shortens paths: r0/NAME
