@@ -20,6 +20,7 @@ def main() -> None:
     assert "site-packages" in package.origin, package.origin
     assert Path(package.origin).with_name("py.typed").is_file()
     assert Path(package.origin).with_name("skill_meta.schema.json").is_file()
+    assert Path(package.origin).with_name("skills").joinpath("noise.toml").is_file()
     assert importlib.util.find_spec("xllamacpp") is None, "the plain install must stay small"
     with tempfile.TemporaryDirectory() as folder:
         write_skill(Path(folder, "skills/gate"))

@@ -67,6 +67,7 @@ class Settings:
     sandbox: str = "auto"  # where agents run
     image: str | None = None  # of a sandbox that is a container
     with_skills: tuple[Path, ...] = ()  # other skills that agents have in both arms
+    noise: int = 0  # bundled skills that agents have in both arms, too
     max_turns: int = DEFAULT_MAX_TURNS  # of an agent
     agents_at_once: int | None = None  # None: twice the cores; memory limits both
     allow_network: bool = False  # for cases that say they need it

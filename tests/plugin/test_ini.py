@@ -97,6 +97,7 @@ OF_AGENTS = """
     skill_transcripts = told
     skill_triggers = only
     skill_trigger_runs = 4
+    skill_noise = 12
 """
 
 
@@ -120,7 +121,7 @@ def test_options_of_agents_have_ini_keys(pytester: pytest.Pytester) -> None:
     assert (settings.max_turns, settings.agents_at_once) == (5, 3)
     assert settings.allow_network
     assert settings.transcripts_folder == pytester.path / "told"
-    assert (settings.triggers, settings.trigger_runs) == ("only", 4)
+    assert (settings.triggers, settings.trigger_runs, settings.noise) == ("only", 4, 12)
     given = ["--skill-agent", "loop", "--skill-sandbox", "none", "--skill-max-turns", "7"]
     settings = read_settings(pytester.parseconfig(*given))
     assert (settings.agents, settings.sandbox, settings.max_turns) == (("loop",), "none", 7)

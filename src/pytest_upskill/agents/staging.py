@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from ..errors import InputError
 from ..skills.folder import SKILL_NAMES
 from ..skills.skill import summary_of
-from ..trials.installing import digest_of_copy, skill_files
+from ..trials.installing import digest_of_copy, files_to_install
 from ..trials.task import Installed, StartFile
 from .port import InstalledSkill, NoAnswerError
 
@@ -37,7 +37,7 @@ class Staging:
 def installed_skill(installed: Installed, target: Path) -> InstalledSkill:
     """Copy a skill's files into a folder of its name in a new one."""
     try:
-        files = skill_files(Path(installed.folder), installed.ref, installed.without)
+        files = files_to_install(installed)
     except InputError as error:
         raise NoAnswerError(f"the skill {installed.name} can't be read: {error}") from None
     if digest_of_copy(files) != installed.digest:

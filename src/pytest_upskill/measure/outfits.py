@@ -10,11 +10,12 @@ from .._util.files import resolved
 from ..errors import InputError, Setting, SettingsError, SkillError, shown
 from ..settings import Settings
 from ..skills.case import Case, find_cases, load_cases
+from ..skills.noise import noise_for
 from ..skills.search import find_skills
 from ..skills.skill import Skill, name_of
 from ..skills.workspace import is_path
 from ..trials.choice import Choice
-from ..trials.installing import installed
+from ..trials.installing import bundled, installed
 from ..trials.outfit import Outfit
 from ..trials.subject import CHAT
 from ..trials.task import Installed
@@ -38,8 +39,19 @@ class Outfits:
 
     @property
     def others(self) -> list[str]:
-        """The names of the skills that are installed in all arms."""
+        """The names of the skills that are installed in all arms, without bundled ones."""
         return [skill.name for skill in self._others]
+
+    def _beside(self, name: str, neighbours: tuple[Installed, ...] = ()) -> tuple[Installed, ...]:
+        """All that is installed besides a skill; SettingsError if there is not so much noise."""
+        others, wanted = (*self._others, *neighbours), self._settings().noise
+        if not wanted:
+            return others
+        noise = noise_for(wanted, [name, *(one.name for one in others)])
+        if len(noise) < wanted:
+            problem = f"only {len(noise)} of the unrelated skills have names of their own here"
+            raise SettingsError("noise", problem, "Ask for fewer.", value=str(wanted))
+        return (*others, *(bundled(one.name, one.text) for one in noise))
 
     def of(
         self,
@@ -59,7 +71,7 @@ class Outfits:
         if key not in self._made:
             self.require_apart([skill.file])
             version = self._version_of(agent)
-            others = (*self._others, *neighbours)
+            others = self._beside(skill.name, neighbours)
             self._made[key] = Outfit.of(agent, version, skill, self._settings(), others, without)
         return self._made[key]
 
@@ -70,13 +82,14 @@ class Outfits:
         outfit = self.of(agent, skill, cases)
         if outfit is None:
             self.require_apart([skill.file])
-        return outfit or choice_of(skill, self._others)
+        return outfit or choice_of(skill, self._beside(skill.name))
 
     def require_apart(self, tested: Iterable[Path]) -> None:
         """SettingsError if a skill is tested and installed in the baseline, too."""
         folders = {resolved(Path(one.folder)): one.name for one in self._others}
         for file in tested:
             folder, name = resolved(file.parent), name_of(file)
+            self._beside(name)
             problem = ""
             if folder in folders:
                 problem = "this skill is tested, so the baseline must not have it"

@@ -128,10 +128,8 @@ def header_lines(
     return [*lines, *(f"upskill: {line}" for line in left_out_lines(selected.left_out))]
 
 
-def agent_lines(
-    agents: Sequence[str], roster: Roster, sandbox: str, others: Sequence[str]
-) -> list[str]:
-    """Who carries out the cases, where, and with which other skills."""
+def agent_lines(agents: Sequence[str], roster: Roster, sandbox: str) -> list[str]:
+    """Who carries out the cases, and where."""
     where = f", sandbox: {sandbox}" if sandbox else ""
     versions = roster.versions
     named = [harmless(f"{agent} {versions.get(agent, '')}".rstrip()) for agent in agents]
@@ -140,8 +138,14 @@ def agent_lines(
         if agent != CHAT and (bundled := roster.agent(agent).bundled):
             own = one_line(", ".join(bundled), 200)
             lines.append(f"upskill: {agent} has skills of its own in all arms: {own}")
-    lines += [_NO_SANDBOX] if sandbox == "none" else []
-    return [*lines, *([f"upskill: with other skills: {', '.join(others)}"] if others else [])]
+    return [*lines, *([_NO_SANDBOX] if sandbox == "none" else [])]
+
+
+def other_skill_lines(others: Sequence[str], noise: int) -> list[str]:
+    """The skills that are installed in all arms; bundled ones by their number."""
+    lines = [f"upskill: with other skills: {', '.join(others)}"] if others else []
+    unrelated = counted(noise, "unrelated skill")
+    return [*lines, *([f"upskill: with {unrelated} besides (--skill-noise)"] if noise else [])]
 
 
 def unfit_lines(pairs: Sequence[str], *, verbose: bool) -> list[str]:

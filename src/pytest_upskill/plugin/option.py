@@ -47,6 +47,12 @@ def _whole(text: str) -> int:
     return number
 
 
+def _count(text: str) -> int:
+    if not text.strip().isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is not {COUNT.wanted}")
+    return int(text)
+
+
 def _choice_kind(*choices: str) -> Kind:
     *most, last = choices
     wanted = f"{', '.join(most)} or {last}"
@@ -77,6 +83,7 @@ PATH: Final = Kind("a path", "string")
 TEXT: Final = Kind("a text", "string")
 SWITCH: Final = Kind("true or false", "bool")
 WHOLE: Final = Kind("a whole number of 1 or more", "int", _whole, converts_ini=True)
+COUNT: Final = Kind("a whole number of 0 or more", "int", _count, converts_ini=True)
 RUNS: Final = Kind(
     "a whole number of 1 or more, or two of them as in '3..12'",
     # Before pytest 9.2 a TOML file has to quote it.

@@ -26,8 +26,10 @@ from ..settings import (
     MOST_RUNS,
     Gates,
     Settings,
+    Triggers,
 )
 from .option import (
+    COUNT,
     LIFT,
     NAMES,
     NUMBER,
@@ -130,6 +132,15 @@ OPTIONS: Final = (
         "PATH",
         "Other skills that agents have in both arms (repeatable): a skill's folder, or a folder "
         "of skills.",
+    ),
+    Option(
+        "noise",
+        "--skill-noise",
+        COUNT,
+        "N",
+        "Also N unrelated skills that come with pytest-upskill, in both arms: does the "
+        "description stand out among many? (default 0).",
+        0,
     ),
     Option(
         "triggers",
@@ -411,10 +422,14 @@ def gates_given(config: pytest.Config) -> list[str]:
     return [one.flag for one in OPTIONS if one.setting in gates and one.is_given(config)]
 
 
-def flags_of_agents(config: pytest.Config) -> list[str]:
-    """The options of the command line that only agents use."""
-    settings = {"sandbox", "image", "with_skills", "max_turns", "agents_at_once"}
+def flags_of_agents(config: pytest.Config, triggers: Triggers | None) -> list[str]:
+    """The options of the command line that only agents use.
+
+    A model that chooses a skill, for ``triggers``, chooses among other skills, too.
+    """
+    settings = {"sandbox", "image", "with_skills", "noise", "max_turns", "agents_at_once"}
     settings |= {"allow_network", "transcripts_folder"}
+    settings -= {"with_skills", "noise"} if triggers in ("only", "also") else set()
     return [one.flag for one in OPTIONS if one.setting in settings and one.is_given(config)]
 
 
@@ -455,6 +470,8 @@ def _require_sense(settings: Settings) -> None:
     if settings.trigger_runs > MOST_RUNS:
         problem = f"{settings.trigger_runs:,} runs (limit {MOST_RUNS:,})"
         raise SettingsError("trigger_runs", problem, "Use fewer runs.")
+    if settings.noise:
+        _require_noise(settings.noise)
     if first_runs and not settings.baseline:
         raise SettingsError(
             "runs",
@@ -471,6 +488,14 @@ def _require_sense(settings: Settings) -> None:
     if gates.no_worse and not settings.against:
         hint = ("Add ", Setting("against"), " REF.")
         raise SettingsError("no_worse", "there is nothing to compare with", hint)
+
+
+def _require_noise(wanted: int) -> None:
+    from ..skills.noise import noise_skills
+
+    if wanted > (most := len(noise_skills())):
+        problem = f"only {most} unrelated skills come with pytest-upskill"
+        raise SettingsError("noise", problem, "Ask for fewer.", value=str(wanted))
 
 
 def _contradiction(setting: str, other: str) -> SettingsError:

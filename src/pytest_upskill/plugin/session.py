@@ -171,7 +171,7 @@ class UpskillRun:
             label: self._specs[subject.model].model_id for label, subject in self.subjects.items()
         }
         self.usual = tuple(usual)
-        if any(subject.agent != CHAT for subject in self.subjects.values()):
+        if self._has_other_skills:
             self._outfits.require_apart(source.skill_file for source in selected.all)
 
     def _prepare_models(self) -> None:
@@ -225,7 +225,7 @@ class UpskillRun:
         lines = display.header_lines(
             self._selected, self._specs, self._judges, self.settings, verbose=verbose
         )
-        unused = flags_of_agents(self._config)
+        unused = flags_of_agents(self._config, self.settings.triggers)
         if not self._agents and unused and sources:
             lines.append(f"upskill: {', '.join(unused)}: only for agents (--skill-agent loop)")
         if self._agents:
@@ -233,9 +233,10 @@ class UpskillRun:
                 list(dict.fromkeys(one.agent for one in self.subjects.values())),
                 self._models.roster,
                 self._sandbox,
-                self._outfits.others,
             )
             lines += display.unfit_lines([one.label for one in self._unfit], verbose=verbose)
+        if self._has_other_skills:
+            lines += display.other_skill_lines(self._outfits.others, self.settings.noise)
         if sources:
             lines += display.score_lines(sources, self.settings.score)
             lines += display.reference_lines(sources, self.settings)
@@ -418,6 +419,11 @@ class UpskillRun:
         """The agents of the run, without chat, which is none."""
         found = dict.fromkeys(subject.agent for subject in self.subjects.values())
         return [agent for agent in found if agent != CHAT]
+
+    @property
+    def _has_other_skills(self) -> bool:
+        """Whether other skills play a part: for agents, and where a model chooses one."""
+        return bool(self._agents) or self.settings.triggers in ("only", "also")
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         return self._asking.ask(questions)

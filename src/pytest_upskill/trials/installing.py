@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -28,6 +29,13 @@ def skill_files(
     return tuple(sorted(found, key=lambda file: file.path))
 
 
+def files_to_install(skill: Installed) -> tuple[StartFile, ...]:
+    """The same of a skill that is to be installed."""
+    if skill.text:
+        return (StartFile(SKILL_NAMES[0], skill.text.encode()),)
+    return skill_files(Path(skill.folder), skill.ref, skill.without)
+
+
 def digest_of_copy(files: Iterable[StartFile]) -> str:
     """Of every file of a copy: path, content, executable or not."""
     return digest(*(file.digest for file in files))
@@ -44,6 +52,12 @@ def installed(
     """A skill to install; SkillError if it is too large."""
     made = digest_of_copy(skill_files(folder, ref, without))
     return Installed(name, str(folder), made, ref, tested, without)
+
+
+def bundled(name: str, text: str) -> Installed:
+    """A skill that comes with us: one file, and no folder that could change or go away."""
+    skill = Installed(name, "", "", text=text)
+    return replace(skill, digest=digest_of_copy(files_to_install(skill)))
 
 
 def _on_disk(folder: Path, without: Collection[str]) -> list[StartFile]:

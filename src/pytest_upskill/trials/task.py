@@ -31,6 +31,7 @@ class Installed:
     ref: str | None = None  # as it was at this git ref
     tested: bool = False  # the skill under test, not one that both arms have
     without: tuple[str, ...] = ()  # paths in the folder that belong to the cases
+    text: str = ""  # of a bundled skill, which is this SKILL.md and has no folder
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,9 @@ def _task_of(trigger: Trigger, model: str, settings: Settings, outfit: Outfit) -
 
 
 def _description(skill: Installed) -> str:
-    """Of a skill on disk; empty if it can't be read, as an agent would not know it either."""
+    """Empty if the skill can't be read, as an agent would not know it either."""
+    if skill.text:
+        return summary_of(skill.text.encode())[0]
     for name in SKILL_NAMES:
         try:
             return summary_of(read_file(Path(skill.folder, name)))[0]

@@ -1,0 +1,41 @@
+"""Bundled skills that are unrelated to any other: does a description stand out among many?"""
+
+import tomllib
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from .._util.files import read_file
+
+_FILE: Final = Path(__file__).with_name("noise.toml")
+
+
+@dataclass(frozen=True)
+class NoiseSkill:
+    """A skill that is one file."""
+
+    name: str
+    description: str
+    body: str
+
+    @property
+    def text(self) -> str:
+        """Its SKILL.md."""
+        return f"---\nname: {self.name}\ndescription: >-\n  {self.description}\n---\n\n{self.body}"
+
+
+@cache
+def noise_skills() -> tuple[NoiseSkill, ...]:
+    """All of them, in the order in which they are installed."""
+    data = tomllib.loads(read_file(_FILE).decode("utf-8"))
+    return tuple(
+        NoiseSkill(one["name"], one["description"], one["body"].lstrip()) for one in data["skill"]
+    )
+
+
+def noise_for(number: int, taken: Collection[str]) -> tuple[NoiseSkill, ...]:
+    """The first ones whose names are not taken; fewer if there are not so many."""
+    names = {name.casefold() for name in taken}
+    return tuple(one for one in noise_skills() if one.name.casefold() not in names)[:number]
