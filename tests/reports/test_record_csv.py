@@ -59,6 +59,8 @@ def test_a_row_has_all_fields_of_a_record() -> None:
         "turns": "",
         "tool_calls": "",
         "activated": "",
+        "should_trigger": "",
+        "opened": "",
     }
 
 

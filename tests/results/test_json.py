@@ -53,7 +53,7 @@ SCHEMA = {
     "recall_opened recall_queries false_alarms false_alarms_low false_alarms_high "
     "false_alarms_opened false_alarms_queries instead runs trials errored not_run tokens cost "
     "verdict sentence queries",
-    "queries": "case query should_trigger rate opened runs errored instead",
+    "queries": "case query should_trigger rate opened runs errored instead errors",
     "trigger_tests": "nodeid skill case model accepted new sample regression of agent query "
     "should_trigger file line digest threshold compared",
 }

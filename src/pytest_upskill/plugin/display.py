@@ -23,7 +23,7 @@ from ..reports.terminal.layout import (
     text_width,
 )
 from ..reports.terminal.live import item_numbers
-from ..reports.terminal.summary_text import summary_lines
+from ..reports.terminal.summary_text import results_lines
 from ..results.run import RunResults
 from ..results.summary import SCORE_WORDS
 from ..settings import Score, Settings
@@ -266,14 +266,14 @@ def write_summary(
     verbosity = config.get_verbosity()
     if verbosity < -1:  # pytest is silent here too
         return
-    if not results.verdicts:
+    if not results.verdicts and not results.triggers:
         for note in results.untested_notes:
             reporter.write_line(harmless(note))
         return
     writer = config.get_terminal_writer()
     screen = screen_of(config)
     look = Look(screen.width, screen.marks, writer.markup, verbosity)
-    lines = summary_lines(results.skills, results.verdicts, look, notes, results.subsets)
+    lines = results_lines(results, look, notes)
     # With -q the few lines follow the dots, unless there is something in between.
     if verbosity >= 0 or any(reporter.stats.get(kind) for kind in ("failed", "error", "warnings")):
         reporter.write_sep("=", "skills")

@@ -525,7 +525,7 @@ class UpskillRun:
         problems = [problem for one in done for problem in one.problems]
         self._problems += [
             *(message_of(problem, self._config) for problem in problems),
-            *(artifacts.write_job_summary(text) if results.verdicts else []),
+            *(artifacts.write_job_summary(text) if results.verdicts or results.triggers else []),
         ]
         if problem := artifacts.keep(self.settings, results, self._config.rootpath):
             self._problems.append(problem)
@@ -541,7 +541,7 @@ class UpskillRun:
         if self._ledger and self._results and self._asking.engine and not config.option.no_summary:
             notes = self._notes(self._results, self._ledger, self._asking.engine)
             display.write_summary(terminalreporter, config, self._results, notes)
-            if not self._results.verdicts:  # nothing was asked
+            if not self._results.verdicts and not self._results.triggers:  # nothing was asked
                 how = accepting.how_to_accept(self._results, config)
                 for line in (*how, *self._accepted):
                     terminalreporter.write_line(line)

@@ -13,12 +13,14 @@ from ..results.parts import Parts
 from ..results.regressions import AcceptedComparison
 from ..results.run import RunResults
 from ..results.summary import SCORE_WORDS, case_words
+from ..results.triggers import TriggerSummary
 from ..results.verdict import Verdict, signal_lines, sweet_spot
 from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
 from ..trials.trial import Arm
 from .curve import HEADERS, CurveRow, curve_rows, curve_title
 from .numbers import Measured, Number, activity_words, checks_words, shown_numbers
+from .trigger_numbers import choice_note, instead_text, query_text, shown_columns, size_words
 
 MARKER: Final = "<!-- pytest-upskill -->"  # by which a job finds its own comment
 LIMIT: Final = 60_000  # GitHub refuses comments of more than 65,536 characters
@@ -41,7 +43,7 @@ def markdown_summary(results: RunResults, notes: Sequence[str] = (), failed: int
     page = _Page()
     failures = [f"{counted(failed, 'test')} failed or had errors"] if failed else []
     reasons = [*failures, *results.unfinished, *(results.gate or ())]
-    passed = "**Passed.**" if results.records else "**Nothing was tested.**"
+    passed = "**Passed.**" if results.all_records else "**Nothing was tested.**"
     bad = f"**{results.outcome(failed).capitalize()}:**"
     page.add(f"{MARKER}\n## Skills\n\n{bad if reasons else passed}")
     page.add_most(len(reasons), partial(_list, reasons), _ROOM_FOR_REASONS)
@@ -49,6 +51,8 @@ def markdown_summary(results: RunResults, notes: Sequence[str] = (), failed: int
     for found in results.parts:
         if rows := curve_rows(found):
             page.add(_versions(found, rows), _ROOM_FOR_TABLES)
+
+    _add_triggers(page, results.trigger_summaries)
     if lines := [escaped(line, _LONGEST_TEXT) for line in results.agent_lines]:
         page.add("\n".join(f"- {line[0].upper()}{line[1:]}." for line in lines))
     page.add_most(len(notes), partial(_list, notes), _ROOM_FOR_TABLES + _ROOM_FOR_NOTES)
@@ -164,6 +168,54 @@ def _versions(found: Parts, rows: Sequence[CurveRow]) -> str:
     return f"### {title}\n\n{escaped(curve_title(found), 200)}.\n\n{table}"
 
 
+# Triggers.
+
+
+def _add_triggers(page: _Page, rows: Sequence[TriggerSummary]) -> None:
+    shown = page.add_most(len(rows), partial(_triggers, rows), _ROOM_FOR_TABLES)
+    if left_out := len(rows) - shown:
+        page.add(f"No room for the triggers of {counted(left_out, 'more skill')} on a model.")
+    for row in rows[:shown]:
+        page.add_most(len(row.queries), partial(_queries, row), _ROOM_FOR_TABLES)
+
+
+def _triggers(rows: Sequence[TriggerSummary], number: int) -> str:
+    """The first ``number`` rows: their verdicts, and their numbers."""
+    note = choice_note(rows)
+    bullets = []
+    for row in rows[:number]:
+        word = f"{row.word}: " if row.word else ""
+        bullets.append(_bullet(f"{row.skill} on {row.model}: {word}{row.sentence}."))
+        bullets += [f"  {_bullet(line)}" for line in row.advice]
+    columns = shown_columns(rows)
+    lines = [["skill", "model", *(one.header for one in columns)]]
+    lines.append(["---"] * len(lines[0]))
+    for row in rows[:number]:
+        cells = [escaped(one.text(row), 200) or _UNKNOWN for one in columns]
+        bounds = [f" ({own})" if (own := one.bounds(row)) else "" for one in columns]
+        names = [escaped(row.skill, 100), escaped(row.model, 100)]
+        lines.append([*names, *map("".join, zip(cells, bounds, strict=True))])
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    size = f"{size_words(rows)}{f'; {escaped(note)}' if note else ''}."
+    return "\n\n".join(["### Triggers", size, "\n".join(bullets), table])
+
+
+def _queries(row: TriggerSummary, number: int) -> str:
+    """The rates of the first ``number`` queries, those decided wrong first, folded."""
+    known = sorted(row.queries, key=lambda one: (one.right is not False, not one.should_trigger))
+    lines = [["query", "needs it", "opened", "opened instead"], ["---"] * 4]
+    for query in known[:number]:
+        cells = [query.query or query.case, "yes" if query.should_trigger else "no"]
+        cells += [query_text(query), instead_text(query.instead.items()) or _UNKNOWN]
+        lines.append([escaped(cell, 200) for cell in cells])
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    more = len(known) - number
+    title = f"{row.skill} on {row.model}: {counted(len(known), 'query')}"
+    blocks = [f"<details><summary>{in_html(title, 200)}</summary>", table]
+    blocks += [f"and {more:,} more"] if more else []
+    return "\n\n".join([*blocks, "</details>"])
+
+
 # Cases to look at, folded.
 
 
@@ -187,7 +239,7 @@ def _add_folded(page: _Page, title: str, results: RunResults, cases: Iterable[_C
 
 
 def _regressions(results: RunResults) -> Iterator[_Case]:
-    tests = {test.nodeid: test for test in results.tests}
+    tests = {test.nodeid: test for test in results.all_tests}
     for comparison in results.comparisons:
         for case in comparison.regressed:
             yield _Case(tests[case.test.nodeid], case.counts)
@@ -199,6 +251,8 @@ def _failed_cases(results: RunResults) -> Iterator[_Case]:
     for test in results.failed:
         if test.nodeid not in worse:
             result = case_result(results.records_of(test), test.digest)
+            if result and test.should_trigger is not None:
+                continue  # the table of queries has it
             yield _Case(test, f"passed {result.count}" if result else "not answered, or not graded")
 
 

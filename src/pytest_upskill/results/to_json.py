@@ -287,6 +287,7 @@ def _query(one: QueryRate) -> dict[str, Any]:
         "runs": one.runs,
         "errored": one.errored,
         "instead": dict(one.instead),
+        "errors": list(one.errors),
     }
 
 

@@ -38,6 +38,7 @@ class QueryRate:
     errored: int
     instead: Mapping[str, int]  # other skills, by the number of runs that opened one and not ours
     sample: str = ""  # the same for all queries that ask the same
+    errors: tuple[str, ...] = ()  # why runs have no result
 
     @property
     def rate(self) -> float | None:
@@ -161,14 +162,24 @@ class TriggerSummary:
                 lines.append(f"{what}: {_names(queries)}")
         if self.instead:
             lines.append(f"opened instead: {instead_words(self.instead)}")
-        lines += [line for line in self._few if line]
+        if self.errored:
+            lines.append(f"without a result: {self._errors}")
+        lines += self._few
         poor = self.recall is not None and self.recall.rate < _GOOD_RECALL
         loud = self.false_alarms is not None and self.false_alarms.rate > _FEW_ALARMS
         if poor or loud:
             lines.append(f"to improve its description: pytest-upskill describe {self._named}")
-        elif any(self._few):
+        elif self._few:
             lines.append(f"to write more queries: pytest-upskill triggers {self._named}")
         return lines
+
+    @property
+    def _errors(self) -> str:
+        causes = Counter(one_line(why, 200) for query in self.queries for why in query.errors)
+        shown = causes.most_common(_MOST_NAMES)
+        words = [f"{why} ({number:,})" if number > 1 else why for why, number in shown]
+        more = [f"and {len(causes) - _MOST_NAMES} more causes"] if len(causes) > _MOST_NAMES else []
+        return "; ".join([*words, *more])
 
     @property
     def _named(self) -> str:
@@ -277,7 +288,15 @@ def query_rate(test: PlannedCase, query: str, records: Iterable[Record]) -> Quer
     )
     errored = len(own) - len(decided)
     return QueryRate(
-        test.case, query, should, len(opened), len(decided), errored, dict(instead), test.sample
+        test.case,
+        query,
+        should,
+        len(opened),
+        len(decided),
+        errored,
+        dict(instead),
+        test.sample,
+        tuple(record.error or "" for record in own if record.outcome == "errored"),
     )
 
 

@@ -11,7 +11,7 @@ from typing import Final
 from ..._util.texts import harmless
 from ...errors import shown
 from ...reports.markdown import markdown_summary
-from ...reports.terminal.summary_text import summary_lines
+from ...reports.terminal.summary_text import results_lines
 from ...reports.writers import (
     REPORTS,
     Finished,
@@ -95,7 +95,7 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     text = markdown_summary(results, notes, len(results.failed))
     done = write_all(report_writers(Finished(results, text, notes), wanted))
     written = [written_line(done.paths)] if done.paths else []
-    lines = summary_lines(results.skills, results.verdicts, stdout_look(), notes)
+    lines = results_lines(results, stdout_look(), notes)
     write("\n".join([*lines, *written, *problems]))
     for error in done.problems:
         tell(sys.stderr, f"pytest-upskill: {error.message(given.spell)}\n")

@@ -7,6 +7,7 @@ from typing import Final
 from ..._util.texts import one_line, plain
 from ...results.run import RunResults
 from ...results.summary import Summary, summarize
+from ...results.triggers import MODELS_CHOICE, TriggerSummary
 from ...results.verdict import Verdict
 from ...settings import Score
 from ...trials.records import Record
@@ -45,6 +46,8 @@ def suite_properties(results: RunResults) -> Iterator[Property]:
     """``upskill:SKILL:MODEL:name`` for each skill on each model, and the gate."""
     for verdict in results.verdicts:
         yield from _of_pair(results, verdict)
+    for row in results.trigger_summaries:
+        yield from _of_triggers(row)
     if results.interrupted is not None:
         yield "upskill_interrupted", one_line(results.interrupted, _LONGEST_NAME)
     if results.gate is not None:
@@ -57,7 +60,7 @@ def _of_pair(results: RunResults, verdict: Verdict) -> Iterator[Property]:
     row, lift = verdict.summary, verdict.lift
     pair = (row.skill, row.model)
     own = [record for record in results.records if (record.skill, record.model) == pair]
-    prefix = _NOT_IN_XML.sub("?", one_line(f"upskill:{row.skill}:{row.model}:", _LONGEST_NAME))
+    prefix = _prefix(row.skill, row.model)
     if verdict.word:
         yield f"{prefix}verdict", verdict.word
     yield f"{prefix}score", row.score
@@ -79,6 +82,38 @@ def _of_pair(results: RunResults, verdict: Verdict) -> Iterator[Property]:
             **_of_agents(row),
         },
     )
+
+
+def _prefix(skill: str, model: str) -> str:
+    return _NOT_IN_XML.sub("?", one_line(f"upskill:{skill}:{model}:", _LONGEST_NAME))
+
+
+def _of_triggers(row: TriggerSummary) -> Iterator[Property]:
+    prefix = f"{_prefix(row.skill, row.model)}triggers:"
+    yield f"{prefix}decided_by", MODELS_CHOICE if row.agent == CHAT else row.agent
+    if row.word:
+        yield f"{prefix}verdict", row.word
+    numbers: dict[str, float | None] = {}
+    for name, share in (("recall", row.recall), ("false_alarms", row.false_alarms)):
+        if share:
+            numbers |= {name: share.rate, f"{name}_low": share.interval.low}
+            numbers |= {f"{name}_high": share.interval.high, f"{name}_queries": share.queries}
+    cost = None if row.cost is None else row.cost * (row.trials - row.errored)
+    yield from _known(prefix, {**numbers, "errored": row.errored, "cost": cost})
+
+
+def query_properties(records: Sequence[Record], should_trigger: bool) -> Iterator[Property]:
+    """Of a query on a model."""
+    first = records[0]
+    yield "upskill_skill", first.skill
+    yield "upskill_model", first.model
+    if first.agent != CHAT:
+        yield "upskill_agent", first.agent
+    yield "upskill_should_trigger", str(should_trigger).lower()
+    decided = [record for record in records if record.outcome != "errored"]
+    opened = sum((record.outcome == "passed") == should_trigger for record in decided)
+    counts = {"opened": opened, "runs": len(decided), "errored": len(records) - len(decided)}
+    yield from _known("upskill_", {**counts, "cost": _total_cost(records)})
 
 
 def _of_agents(row: Summary) -> dict[str, float | None]:

@@ -35,6 +35,8 @@ COLUMNS: Final = (
     "turns",
     "tool_calls",
     "activated",
+    "should_trigger",
+    "opened",
 )
 _LONGEST: Final = 32_000  # a spreadsheet's cell holds 32,767 units of UTF-16
 # Not expected by programs that read CSV: controls but tab and newlines, lone surrogates.
@@ -50,9 +52,12 @@ def csv_text(results: RunResults) -> str:
     text = io.StringIO(newline="")
     writer = csv.writer(text)  # ends lines as RFC 4180 wants it
     writer.writerow(COLUMNS)
-    for record in results.records:
-        row = _row(record, results.model_ids.get(record.model, ""))
-        writer.writerow(map(safe_cell, row))
+    should = {(*test.pair, test.case): test.should_trigger for test in results.triggers}
+    for records, wanted in ((results.records, {}), (results.trigger_records, should)):
+        for record in records:
+            needs = wanted.get((record.skill, record.model, record.case))
+            row = _row(record, results.model_ids.get(record.model, ""))
+            writer.writerow(map(safe_cell, [*row, _truth(needs), _opened(record)]))
     return text.getvalue()
 
 
@@ -83,8 +88,17 @@ def _row(record: Record, model_id: str) -> list[str | int | float | None]:
         record.agent,
         done.turns if done else None,
         done.tool_calls if done else None,
-        None if done is None or done.activated is None else str(done.activated).lower(),
+        _truth(done.activated if done else None),
     ]
+
+
+def _truth(value: bool | None) -> str | None:
+    return None if value is None else str(value).lower()
+
+
+def _opened(record: Record) -> str:
+    """The skills that were opened."""
+    return "; ".join(record.activity.opened) if record.activity else ""
 
 
 def safe_cell(value: object) -> str:

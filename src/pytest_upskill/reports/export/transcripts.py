@@ -20,7 +20,7 @@ _DEVICES: Final = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(?![^.])", re.IGNORE
 
 def transcript_files(results: RunResults) -> Iterator[tuple[str, str]]:
     """Path and content of each: ``pdf/invoice[loop-haiku]/skill-1.jsonl``."""
-    known = [record for record in results.records if record.transcript]
+    known = [record for record in results.all_records if record.transcript]
     skills = safe_names(record.skill for record in known)
     tests = {
         skill: safe_names(_test(record) for record in known if record.skill == skill)

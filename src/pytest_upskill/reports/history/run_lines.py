@@ -14,7 +14,7 @@ from ...stats import Change
 from ...trials.plan import PlannedCase
 from ..numbers import growth
 from ..terminal.layout import Look, cut, distinct_names
-from ..terminal.summary_text import summary_lines
+from ..terminal.summary_text import results_lines
 from ..terminal.tables import Cell, Column, Table, first_that_fits
 from .entries import short_commit
 
@@ -36,7 +36,7 @@ def run_lines(name: str, results: RunResults, look: Look) -> list[str]:
         *([one_line(", ".join(versions), look.width)] if versions else []),
         *(one_line(line, look.width) for line in results.agent_lines),
         "",
-        *summary_lines(results.skills, results.verdicts, look, results.notes()),
+        *results_lines(results, look, results.notes()),
         "",
     ]
     failed, errored = list(_failed(results)), list(_errored(results))
@@ -67,7 +67,7 @@ def _commit(results: RunResults) -> str:
 
 
 def _failed(results: RunResults) -> Iterator[str]:
-    for test in results.tests:
+    for test in results.all_tests:
         records = results.records_of(test)
         result = case_result(records, test.digest)
         if result and not reaches(result.count, test.threshold):
@@ -80,7 +80,7 @@ def _failed(results: RunResults) -> Iterator[str]:
 
 
 def _errored(results: RunResults) -> Iterator[str]:
-    for test in results.tests:
+    for test in results.all_tests:
         errors = [record.error or "" for record in results.records_of(test) if record.error]
         if errors:
             yield f"{_test(test)}: {one_line('; '.join(dict.fromkeys(errors)), 300)}"

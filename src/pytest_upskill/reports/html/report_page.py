@@ -14,6 +14,7 @@ from .case_data import CaseRow, Fitted, anchor, fitted, rows_of
 from .curve import curve_section
 from .markup import Header, figure, key, resource, shell, table, text
 from .plots import dumbbell, frontier, points_of, score_title
+from .trigger_section import trigger_section
 
 _MOST: Final = 900_000  # characters of the file
 _SCRIPTS: Final = ("diff.js", "agent.js", "case.js", "table.js")
@@ -26,14 +27,21 @@ _OF_AGENTS: Final = (
 
 def html_report(results: RunResults, notes: Sequence[str] = ()) -> str:
     """The whole file. Text from models and files is escaped, or is data of the script."""
-    rows = rows_of(results)
+    rows, style = rows_of(results), resource("overview.css")
+    if not _has_cases(results):  # which all of the script is for
+        body = _body(results, rows, notes, Fitted("", 0, 0))
+        return shell(_title(results), body, style=style)
     script = "\n".join(resource(name) for name in _SCRIPTS)
-    style = resource("overview.css")
     body = _body(results, rows, notes, Fitted("", 0, 0))
     frame = shell(_title(results), body, script, style=style)
     content = fitted(results, rows, _MOST - len(frame.encode("utf-8", "replace")))
     body = _body(results, rows, notes, content)
     return shell(_title(results), body, script, content.data, style)
+
+
+def _has_cases(results: RunResults) -> bool:
+    """Not if only triggers were tested."""
+    return bool(results.tests or not results.triggers)
 
 
 def _title(results: RunResults) -> str:
@@ -64,7 +72,8 @@ def _body(
                 for skill, own in by_skill
             ),
             *map(curve_section, results.parts),
-            _cases(content),
+            trigger_section(results.trigger_summaries),
+            _cases(content) if _has_cases(results) else "",
             "</main>",
             _foot(results, notes),
         ]
@@ -77,13 +86,15 @@ def _head(results: RunResults, by_skill: Sequence[tuple[SkillInfo, list[Verdict]
     models = list(results.model_ids)
     where = text(models[0]) if len(models) == 1 else counted(len(models), "model")
     facts = [f'<time datetime="{when}">{text(day)}</time>']
-    facts.append(f"{counted(len(results.tests), 'test')} on {where}")
+    facts.append(f"{counted(len(results.all_tests), 'test')} on {where}")
     facts.append(f"took {_duration(results.seconds)}")
     if results.commit:
         dirty = " with uncommitted changes" if results.commit.dirty else ""
         facts.append(f"commit <code>{text(results.commit.id[:9])}</code>{dirty}")
     facts += [text(line) for line in results.agent_lines]
-    links = '<a href="#overview">Overview</a><a href="#cases">Cases</a>' if by_skill else ""
+    parts = {"Triggers": results.triggers, "Cases": results.tests}
+    links = "".join(f'<a href="#{name.lower()}">{name}</a>' for name, own in parts.items() if own)
+    links = f'<a href="#overview">Overview</a>{links}' if by_skill or results.triggers else ""
     return (
         '<header id="overview"><p class="kind">Skill report</p>'
         f'<h1>{text(_skills(results))}</h1><p class="facts">{" · ".join(facts)}</p>'
@@ -103,12 +114,20 @@ def _outcome(results: RunResults, rows: Sequence[CaseRow]) -> str:
         title = results.outcome().capitalize()
         return f'<section class="outcome bad"><h2>{title}</h2><ul>{listed}</ul></section>'
     gates = "all gates passed" if results.gate is not None else "no gates were set"
-    skipped = sum("not run" in row.states for row in rows)
-    failed = sum("failed" in row.states for row in rows)
-    counts = f"{len(rows) - skipped - failed:,} of {counted(len(rows), 'test')} passed"
+    asked = [results.records_of(test) for test in results.triggers]
+    skipped = sum("not run" in row.states for row in rows) + sum(not own for own in asked)
+    failed = sum("failed" in row.states for row in rows) + _failed_queries(results)
+    tests = len(rows) + len(asked)
+    counts = f"{tests - skipped - failed:,} of {counted(tests, 'test')} passed"
     counts += f", {failed:,} failed as expected" if failed else ""
     counts += f", {skipped:,} skipped" if skipped else ""
     return f'<section class="outcome good"><h2>Passed</h2><p>{counts}; {gates}.</p></section>'
+
+
+def _failed_queries(results: RunResults) -> int:
+    """Those that failed as expected: a run with any other has not passed."""
+    found = map(results.standing, results.triggers)
+    return sum(one is not None and one.kind not in ("passed", "better") for one in found)
 
 
 def _cases(content: Fitted) -> str:

@@ -6,7 +6,9 @@ from itertools import groupby
 from typing import Final
 
 from ..._util.texts import counted, harmless, one_line
+from ...results.run import RunResults
 from ...results.summary import SCORE_WORDS, Comparison, Summary, case_words
+from ...results.triggers import TriggerSummary
 from ...results.verdict import Verdict, signal_lines, sweet_spot
 from ...trials.plan import SkillInfo
 from .layout import Look, split_name, text_width, wrapped
@@ -18,10 +20,24 @@ from .summary_tables import (
     skill_table,
     verdict_style,
 )
+from .trigger_lines import quiet_trigger_lines, trigger_tables, trigger_verdicts
 
 MOST_ROWS: Final = 12  # beyond that a matrix is shown
 _MOST_NAMES: Final = 5
 _NO_SUBSETS: Final[Mapping[Pair, str]] = {}
+
+
+def results_lines(results: RunResults, look: Look, notes: Sequence[str] = ()) -> list[str]:
+    """Of all that a run tested."""
+    return summary_lines(
+        results.skills,
+        results.verdicts,
+        look,
+        notes,
+        results.subsets,
+        results.trigger_summaries,
+        results.query_subsets,
+    )
 
 
 def summary_lines(
@@ -30,19 +46,25 @@ def summary_lines(
     look: Look,
     notes: Sequence[str] = (),
     subsets: Mapping[Pair, str] = _NO_SUBSETS,
+    triggers: Sequence[TriggerSummary] = (),
+    query_subsets: Mapping[Pair, str] = _NO_SUBSETS,
 ) -> list[str]:
-    """``subsets`` are for -q, which has no note about them."""
+    """Subsets are for -q, which has no note about them."""
     if look.verbosity < 0:
-        return [*quiet_lines(verdicts, subsets, look), *_notes(notes, look)]
+        quiet = quiet_lines(verdicts, subsets, look) if verdicts else []
+        quiet += quiet_trigger_lines(triggers, query_subsets, look)
+        return [*quiet, *_notes(notes, look)]
     many = len(verdicts) > MOST_ROWS
     blocks = [matrix_lines(verdicts, look)] if many else []
     if not many or look.verbosity > 0:
         blocks += _tables(skills, verdicts, look)
+    blocks += trigger_tables(triggers, look)
     blocks.append(_notes(notes, look))
     if not many or look.verbosity > 0:
         blocks.append(_verdict_lines(verdicts, look))
     if many:
         blocks.append(_counts(verdicts, look))
+    blocks.append(trigger_verdicts(triggers, look))
     # Names inside sentences are cut with a mark that the terminal may not have.
     return [line.replace("…", look.marks.cut) for line in _with_blanks_between(blocks)]
 

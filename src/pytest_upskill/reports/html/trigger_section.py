@@ -1,0 +1,120 @@
+"""Triggers on the page of a run: verdicts, numbers, and every query with its rates."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from ..._util.texts import counted, percent, shortened
+from ...results.triggers import QueryRate, TriggerSummary
+from ..trigger_numbers import (
+    TriggerNumber,
+    choice_note,
+    instead_text,
+    query_text,
+    shown_columns,
+    size_words,
+)
+from .markup import Header, table, text
+
+_UNKNOWN: Final = "–"
+_MOST_QUERIES: Final = 300  # of a skill
+_LONGEST: Final = 400  # characters of a query
+
+
+def trigger_section(rows: Sequence[TriggerSummary]) -> str:
+    """Nothing if no query was tested."""
+    if not rows:
+        return ""
+    note = choice_note(rows)
+    facts = [text(size_words(rows)), *([text(note)] if note else [])]
+    skills = dict.fromkeys(row.skill for row in rows)
+    queries = (
+        _queries(skill, [row for row in rows if row.skill == skill], titled=len(skills) > 1)
+        for skill in skills
+    )
+    return (
+        '<section id="triggers"><h2>Triggers</h2>'
+        f'<p class="facts">{" · ".join(facts)}</p>'
+        f'<ul class="verdicts">{"".join(_verdict(row, len(skills) > 1) for row in rows)}</ul>'
+        f"{_numbers(rows)}{''.join(queries)}</section>"
+    )
+
+
+def _verdict(row: TriggerSummary, several: bool) -> str:
+    name = f"{row.skill} on {row.model}" if several else row.model
+    more = "".join(f"<li>{text(line)}</li>" for line in row.advice)
+    known = [("recall", row.recall), ("false alarms", row.false_alarms)]
+    numbers = [f"{name} {percent(share.rate)}" for name, share in known if share]
+    word = row.word or text(numbers[0])
+    return (
+        f'<li><span class="word {row.word}">{word}</span><div>'
+        f"<p><b>{text(name)}</b> {text(row.sentence)}.</p>"
+        f"{f'<ul>{more}</ul>' if more else ''}</div></li>"
+    )
+
+
+def _numbers(rows: Sequence[TriggerSummary]) -> str:
+    columns = shown_columns(rows)
+    several = len({row.skill for row in rows}) > 1
+    headers: list[Header] = [("model", ""), *((one.header, "num") for one in columns)]
+    made = []
+    for row in rows:
+        about = text(row.model) + (f"<small>{text(row.skill)}</small>" if several else "")
+        made.append((about, [_number(one, row) for one in columns]))
+    return table("numbers", "Triggers of each model", headers, made)
+
+
+def _number(number: TriggerNumber, row: TriggerSummary) -> str:
+    share, bounds = number.share(row), number.bounds(row)
+    shown = text(number.text(row) or _UNKNOWN)
+    drawn = f"{bar(share)} " if share is not None else ""
+    return f"{drawn}{shown}" + (f" <small>{text(bounds)}</small>" if bounds else "")
+
+
+def bar(share: float, kind: str = "") -> str:
+    """A share as a small bar; its number stands beside it."""
+    return (
+        f'<svg class="share-bar {kind}" width="64" height="8" aria-hidden="true">'
+        f'<rect class="rail" width="64" height="8" rx="4"/>'
+        f'<rect class="fill" width="{64 * share:.1f}" height="8" rx="4"/></svg>'
+    )
+
+
+def _queries(skill: str, rows: Sequence[TriggerSummary], titled: bool) -> str:
+    """A row for each query, a column for each agent and model; wrong ones first."""
+    found: dict[str, dict[str, QueryRate]] = {}
+    for row in rows:
+        for query in row.queries:
+            found.setdefault(query.case, {})[row.model] = query
+    order = sorted(found.values(), key=_rank)
+    headers: list[Header] = [("query", ""), ("needs it", "")]
+    headers += [(row.model, "rate") for row in rows]
+    made = []
+    for known in order[:_MOST_QUERIES]:
+        first = next(iter(known.values()))
+        about = f"{text(shortened(first.query or first.case, _LONGEST))}"
+        about += f"<small>{text(first.case)}</small>"
+        cells = ["yes" if first.should_trigger else "no"]
+        cells += [_rate(known.get(row.model)) for row in rows]
+        made.append((about, cells))
+    left = len(order) - len(made)
+    more = f'<p class="note">{counted(left, "more query")} in the JSON report.</p>' if left else ""
+    title = f"<h3>Queries of {text(skill)}</h3>" if titled else "<h3>Queries</h3>"
+    return f"{title}{table('numbers queries', f'Queries of {skill}', headers, made)}{more}"
+
+
+def _rank(known: dict[str, QueryRate]) -> tuple[bool, bool]:
+    wrong = any(one.right is False or one.errored for one in known.values())
+    return not wrong, not next(iter(known.values())).should_trigger
+
+
+def _rate(query: QueryRate | None) -> str:
+    if query is None:
+        return _UNKNOWN
+    kind = {True: "right", False: "wrong", None: ""}[query.right]
+    drawn = bar(query.rate, kind) if query.rate is not None else ""
+    mark = {True: "✓", False: "✗", None: ""}[query.right]
+    instead = instead_text(query.instead.items())
+    small = f"<small>instead: {text(instead)}</small>" if instead else ""
+    errors = f' <b class="down">{text(counted(query.errored, "error"))}</b>'
+    shown = text(query_text(query, errors=False))
+    return f"{drawn} {shown} {mark}{errors if query.errored else ''}{small}"

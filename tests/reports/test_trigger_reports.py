@@ -1,0 +1,191 @@
+"""Triggers in every report: the same numbers, also where nothing else was tested."""
+
+import csv
+import io
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_upskill.reports.export.junit_properties import query_properties, suite_properties
+from pytest_upskill.reports.export.record_csv import csv_text
+from pytest_upskill.reports.html import html_report
+from pytest_upskill.reports.markdown import markdown_summary
+from pytest_upskill.reports.terminal.layout import ASCII_MARKS, Look, text_width
+from pytest_upskill.reports.terminal.summary_text import results_lines
+from pytest_upskill.results.run import RunResults
+from pytest_upskill.results.triggers import MODELS_CHOICE
+from support.made_triggers import made_triggers
+
+NEEDS = ["ooo"] * 14 + ["xx-"] * 6
+SPARES = ["ooo"] + ["---"] * 19
+RUN = made_triggers(NEEDS, SPARES)
+MIXED = made_triggers(
+    ["ooo", "oEo"], ["---"], models=["haiku", "claude/haiku"], skills=["gate", "door"], only=False
+)
+
+
+def shown(results: RunResults, width: int = 80, verbosity: int = 0) -> str:
+    return "\n".join(results_lines(results, Look(width, verbosity=verbosity), results.notes()))
+
+
+def test_the_terminal_shows_a_table_and_the_verdict_last() -> None:
+    assert shown(RUN) == (
+        "triggers · 20 queries that need the skill, 20 that don't × 3 runs\n"
+        "\n"
+        "model         recall       interval    false alarms  interval   opened instead\n"
+        "──────────────────────────────────────────────────────────────────────────────\n"
+        "claude/haiku  ████░░  70%  48% to 85%  ░░░░░░   5%   1% to 24%  docs-writer 12\n"
+        "\n"
+        "claude/haiku: opened in 14 of 20 that need it (recall 70%, 48% to 85%), in 1 of\n"
+        "  20 that don't (false alarms 5%, 1% to 24%).\n"
+        '  not opened for: "Please trigger-needs-14" (0 of 3), "Please trigger-needs-15"\n'
+        '    (0 of 3), "Please trigger-needs-16" (0 of 3), and 3 more\n'
+        '  opened without need for: "Please trigger-spares-0" (3 of 3)\n'
+        "  opened instead: docs-writer in 12 trials\n"
+        "  to improve its description: pytest-upskill describe skills/gate"
+    )
+
+
+def test_with_q_there_is_a_line_for_each() -> None:
+    assert shown(RUN, verbosity=-1) == (
+        "gate  claude/haiku  recall 70% (48% to 85%)  false alarms 5% (1% to 24%)"
+    )
+    quiet = shown(MIXED, verbosity=-1).splitlines()
+    assert "gate  haiku         recall 100%  false alarms 0%  incomplete (1 error)" in quiet
+    assert f"haiku: {MODELS_CHOICE}." in quiet
+
+
+def test_with_v_there_is_a_rate_for_each_query() -> None:
+    lines = [" ".join(line.split()) for line in shown(RUN, verbosity=1).splitlines()]
+    assert "Please trigger-needs-14 yes 0 of 3 docs-writer 2" in lines
+    assert "Please trigger-spares-0 no 3 of 3 -" in lines
+    assert "Please trigger-spares-0" not in shown(MIXED)
+
+
+def test_a_subset_is_told() -> None:
+    some = replace(RUN, triggers=RUN.triggers[:3])
+    assert "gate on claude/haiku: ran only 3 of 40 queries." in shown(some)
+    assert shown(some, 120, verbosity=-1).splitlines()[0].endswith("(3 of 40 queries)")
+
+
+def test_many_skills_have_their_verdicts_with_v() -> None:
+    many = made_triggers(["o"], ["-"], skills=[f"skill-{n}" for n in range(13)])
+    assert shown(many).splitlines()[-1] == "-v shows the verdict on the triggers of each skill."
+    assert "skill-12 on claude/haiku: opened in 1 of 1" in shown(many, verbosity=1)
+
+
+def test_errors_are_told_with_their_causes() -> None:
+    text = shown(made_triggers(["ooE", "EEE"], ["---"]))
+    assert "claude/haiku: incomplete: opened in 1 of 1 that need it" in text
+    assert "4 trials without a result" in text
+    assert "  without a result: timed out (4)" in text
+
+
+@pytest.mark.parametrize("models", [["haiku"], ["haiku", "claude/haiku"]])
+def test_the_choice_of_a_model_is_called_that_wherever_its_numbers_stand(models: list[str]) -> None:
+    results = made_triggers(NEEDS, SPARES, models=models)
+    texts = [shown(results, verbosity=verbosity) for verbosity in (-1, 0, 1)]
+    texts += [markdown_summary(results), html_report(results)]
+    texts += ["\n".join(value for _, value in suite_properties(results))]
+    for text in texts:
+        assert MODELS_CHOICE in " ".join(text.split()).replace("The choice", "the choice")
+    for text in (shown(RUN), markdown_summary(RUN), html_report(RUN)):
+        assert MODELS_CHOICE not in text
+
+
+def test_markdown_has_the_table_and_the_queries() -> None:
+    text = markdown_summary(RUN, failed=7)
+    assert "| gate | claude/haiku | 70% (48% to 85%) | 5% (1% to 24%) | docs-writer 12 |" in text
+    assert "| Please trigger-needs-14 | yes | 0 of 3 | docs-writer 2 |" in text
+    assert "- gate on claude/haiku: opened in 14 of 20 that need it" in text
+    assert "Failed cases" not in text  # they stand in the table of queries
+    assert "### Failed cases" in markdown_summary(made_triggers(["E"], []), failed=1)
+    assert "**Passed.**" in markdown_summary(made_triggers(["o"], ["-"]))
+
+
+def test_the_page_has_all_queries() -> None:
+    page = html_report(RUN)
+    assert page.count('<tr role="row"><th scope="row"') == 1 + 40
+    assert "instead: docs-writer 2" in page
+    assert "Loading the cases" not in page  # there are none
+    assert '<a href="#triggers">Triggers</a>' in page
+    assert "Loading the cases" in html_report(MIXED)
+    assert "40 of 40 tests passed" in html_report(made_triggers(["o"] * 20, ["-"] * 20))
+
+
+def test_csv_has_a_row_for_each_trial() -> None:
+    rows = list(csv.DictReader(io.StringIO(csv_text(MIXED))))
+    own = [row for row in rows if row["should_trigger"]]
+    assert len(own) == len(MIXED.trigger_records)
+    assert len(rows) - len(own) == len(MIXED.records)
+    assert own[0]["should_trigger"] == own[0]["activated"] == "true"
+    assert (own[0]["opened"], own[0]["case"]) == ("gate", "trigger-needs-0")
+
+
+def test_junit_has_the_numbers() -> None:
+    known = dict(suite_properties(RUN))
+    prefix = "upskill:gate:claude/haiku:triggers:"
+    assert known[f"{prefix}recall"] == "0.7"
+    assert known[f"{prefix}false_alarms"] == "0.05"
+    assert known[f"{prefix}cost"] == "0.12"
+    own = dict(query_properties(RUN.trigger_records[42:45], should_trigger=True))
+    assert (own["upskill_should_trigger"], own["upskill_opened"]) == ("true", "0")
+    assert own["upskill_runs"] == "3"
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "a | b\n# c `d` @someone https://example.com",
+    "\x1b[31mred\x07",
+    "‮gnol" * 2000,
+    '"><img src=x onerror=alert(1)>',
+]
+
+
+@pytest.mark.parametrize("bad", HOSTILE)
+def test_hostile_queries_stay_text(bad: str) -> None:
+    results = made_triggers(["xx-", "EoE"], ["ooo"])
+    results = replace(
+        results,
+        questions=dict.fromkeys(results.questions, bad),
+        trigger_records=tuple(
+            replace(
+                record,
+                error=record.error and bad,
+                activity=record.activity and replace(record.activity, opened=(bad,)),
+            )
+            for record in results.trigger_records
+        ),
+    )
+    page, markdown = html_report(results), markdown_summary(results, failed=3)
+    markdown = re.sub(r"```text\n.*?\n```", "", markdown, flags=re.DOTALL)  # which is text
+    assert len(page) < 200_000
+    for text in (page, markdown):
+        assert not re.search(r"<script>alert|<img", text)
+        assert "\x1b" not in text
+    for verbosity in (-1, 0, 1):
+        lines = results_lines(results, Look(80, ASCII_MARKS, verbosity=verbosity))
+        assert not any(re.search("[\x00-\x1f\x7f]", line) for line in lines)
+    table = [line for line in markdown.splitlines() if line.startswith("| ")]
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in table} <= {8, 9, 5}
+
+
+@given(
+    st.lists(st.text("o-xE", max_size=4), max_size=6),
+    st.lists(st.text("o-xE", max_size=4), max_size=6),
+    st.integers(60, 130),
+    st.sampled_from([["haiku"], ["claude/haiku"], ["haiku", "loop/an-odd-and-rather-long-model"]]),
+    st.sampled_from([["gate"], ["gate", "a-skill-with-a-name-of-some-length"]]),
+)
+def test_lines_fit_any_terminal(
+    needs: list[str], spares: list[str], width: int, models: list[str], skills: list[str]
+) -> None:
+    results = made_triggers(needs, spares, models=models, skills=skills)
+    for verbosity in (-1, 0, 1):
+        lines = results_lines(results, Look(width, verbosity=verbosity), results.notes())
+        assert max(map(text_width, lines), default=0) <= width
+    assert markdown_summary(results)
+    assert html_report(results)
