@@ -27,6 +27,7 @@ from support import wick_models
 from support.kit import commit_all
 from support.loopback import Asked, LoopbackServer, Reply
 from support.made import made_run
+from support.neighbours import write_neighbours
 from support.sandboxes import require_bwrap
 from support.shell import Shell
 
@@ -111,6 +112,11 @@ def test_command_works(command: str, project: Path, tmp_path: Path, shell: Shell
                 assert "Cohen's kappa" in shell.output(judge, project, address)
         case ["pytest-upskill", "generate" | "cases" | "refine", *_]:
             check_teaching(shell, project, words)
+        case ["pytest-upskill", "matrix", *_]:
+            require_bwrap()
+            write_neighbours(tmp_path, 1)
+            shown = run_with_servers(shell, tmp_path, [*words, "--yes"])
+            assert "is shown to hurt or to help" in shown
         case ["pytest-upskill", "lint", *args]:
             shown = shell.output(["pytest-upskill", "lint", *args], project)
             json_wanted = "json" in args or "--json" in args

@@ -5,21 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.checks import load_checked_cases
-from pytest_upskill.errors import InputError
+from pytest_upskill.errors import InputError, SettingsError
 from pytest_upskill.measure.lab import Lab
 from pytest_upskill.measure.matrix import (
     Member,
     distinct,
     listing_tokens,
-    matrix_of,
-    require_agent,
+    matrix_studies,
     study_of,
 )
-from pytest_upskill.measure.study import Study
+from pytest_upskill.measure.study import SkillCases, load_skill_cases
 from pytest_upskill.results.neighbours import Matrix
 from pytest_upskill.settings import Settings
-from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.trials.activity import Activity
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
 from pytest_upskill.trials.installing import installed
@@ -31,12 +28,15 @@ from support.kit import case, write_skill
 LOOP = Subject("loop", "m")
 
 
-def member(folder: Path, cases: int) -> Member:
+def source(folder: Path, cases: int = 1) -> SkillCases:
     asked = [case(f"Question {number} for {folder.name}?", "right") for number in range(cases)]
     write_skill(folder, asked, body=f"All about {folder.name}.")
-    whole = load_checked_cases(folder / "skill_meta.json").whole() if cases else []
-    skill = load_skill(folder / "SKILL.md")
-    return Member(skill, installed(skill.name, folder), tuple(whole))
+    return load_skill_cases(folder / "SKILL.md", folder.name, Settings())
+
+
+def member(folder: Path, cases: int) -> Member:
+    own = source(folder, cases)
+    return Member(own, installed(own.skill.name, folder), own.cases)
 
 
 def members(folder: Path, **cases: int) -> list[Member]:
@@ -80,14 +80,8 @@ class Answerer:
 
 
 def studied(own: Sequence[Member], ask: Answerer, looks: tuple[int, ...] = (2,)) -> Matrix:
-    variants, contrasts = study_of(own)
+    (study,) = matrix_studies([one.source for one in own], {LOOP: "id"}, looks)
     lab = Lab(Settings(), looks, ask, lambda _agent: "1", lambda _model: None)
-    study = Study(
-        LOOP,
-        tuple(variants),
-        tuple(contrasts),
-        lambda found: matrix_of(own, LOOP, found, looks),
-    )
     found = study.conclude(lab.run(study))
     assert isinstance(found, Matrix)
     return found
@@ -160,7 +154,7 @@ def test_a_neighbour_that_is_opened_first_hurts(tmp_path: Path) -> None:
 def test_what_the_list_costs_is_estimated_and_compared(tmp_path: Path) -> None:
     own = members(tmp_path, pdf=2, csv=0, writer=0)
     matrix = studied(own, Answerer())
-    assert matrix.listing == {one.name: listing_tokens(one.skill) for one in own}
+    assert matrix.listing == {one.name: listing_tokens(one.source.skill) for one in own}
     # Ten for each letter of a name; the fifty that come with any skill are not an entry's.
     assert matrix.listing_seen == {"pdf": 30, "csv": 30, "writer": 60}
 
@@ -179,17 +173,52 @@ def test_a_missing_answer_leaves_a_pair_incomplete(tmp_path: Path) -> None:
 
 
 def test_a_skill_that_is_given_twice_counts_once_and_a_name_belongs_to_one(tmp_path: Path) -> None:
-    pdf, csv = (load_skill(write_skill(tmp_path / one) / "SKILL.md") for one in ("pdf", "csv"))
-    again = load_skill(tmp_path / "csv/../pdf/SKILL.md")
+    pdf, csv = (source(tmp_path / one) for one in ("pdf", "csv"))
+    again = load_skill_cases(tmp_path / "csv/../pdf/SKILL.md", "pdf", Settings())
     assert distinct([pdf, csv, again]) == [pdf, csv]
     with pytest.raises(InputError, match="at least two skills"):
         distinct([pdf, again])
-    twin = load_skill(write_skill(tmp_path / "more/pdf") / "SKILL.md")
     with pytest.raises(InputError, match=r"same name \(pdf\)"):
-        distinct([pdf, csv, twin])
+        distinct([pdf, csv, source(tmp_path / "more/pdf")])
 
 
-def test_a_plain_completion_has_no_neighbours() -> None:
-    require_agent([LOOP])
-    with pytest.raises(InputError, match="sees one skill only"):
-        require_agent([LOOP, Subject(CHAT, "m")])
+def test_some_skill_must_have_cases_and_no_subject_may_be_a_plain_completion(
+    tmp_path: Path,
+) -> None:
+    bare = [source(tmp_path / name, 0) for name in ("pdf", "csv")]
+    with pytest.raises(InputError, match="none of these skills has cases"):
+        matrix_studies(bare, {LOOP: "id"}, (2,))
+    with pytest.raises(SettingsError, match="sees one skill only"):
+        matrix_studies(bare, {LOOP: "id", Subject(CHAT, "m"): "id"}, (2,))
+
+
+def test_a_neighbour_may_not_be_installed_everywhere_as_well(tmp_path: Path) -> None:
+    own = [source(tmp_path / name) for name in ("pdf", "csv")]
+    (study,) = matrix_studies(own, {LOOP: "id"}, (2,))
+    settings = Settings(with_skills=(tmp_path / "csv",))
+    lab = Lab(settings, (2,), Answerer(), lambda _agent: "1", lambda _model: None)
+    with pytest.raises(SettingsError, match="this skill is tested"):
+        lab.estimate([study], free=True)
+
+
+def test_files_of_a_neighbours_cases_are_not_installed(tmp_path: Path) -> None:
+    own = [source(tmp_path / name) for name in ("pdf", "csv")]
+    (tmp_path / "csv/fixtures").mkdir()
+    (tmp_path / "csv/fixtures/answers.txt").write_text("right")
+    (study,) = matrix_studies(own, {LOOP: "id"}, (2,))
+    others = [other for variant in study.variants for other in variant.others]
+    assert {one.name for one in others} == {"pdf", "csv"}
+    assert all("fixtures" in one.without for one in others)
+
+
+def test_cases_for_other_models_leave_a_skill_a_neighbour(tmp_path: Path) -> None:
+    own = [source(tmp_path / name) for name in ("pdf", "csv")]
+    only = [case("Question?", "right", models=["opus"])]
+    write_skill(tmp_path / "csv", only)
+    own[1] = load_skill_cases(tmp_path / "csv/SKILL.md", "csv", Settings())
+    (study,) = matrix_studies(own, {LOOP: "id"}, (1,))
+    assert {variant.skill.name for variant in study.variants} == {"pdf"}
+    lab = Lab(Settings(), (1,), Answerer(), lambda _agent: "1", lambda _model: None)
+    found = study.conclude(lab.run(study))
+    assert isinstance(found, Matrix)
+    assert found.not_measured == {"csv": "no cases for loop/m"}

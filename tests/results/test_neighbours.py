@@ -58,13 +58,13 @@ def test_what_is_not_known_is_never_called_no_effect() -> None:
     )
     lines = open_sentences(matrix)
     assert lines == [
-        "csv with pdf: incomplete, as answers are missing: haiku: 529 overloaded",
+        "Incomplete, as answers are missing: haiku: 529 overloaded (csv with pdf)",
         "pdf with docs-writer: no change shown, +3 points (-12 to +18) over 10 cases; "
         "about 120 cases would show one of this size",
         "pdf with csv: no change shown, 0 points (-26 to +26) over 10 cases; "
-        "no number of cases that anyone writes would show one of this size",
+        "about 68 cases would tell whether it is more than 10 points",
     ]
-    assert open_sentences(matrix, 1) == [lines[0], "2 more pairs without a result"]
+    assert open_sentences(matrix, 1) == [*lines[:2], "1 more pair: no change shown"]
     assert not any("no effect" in line for line in sentences(matrix))
 
 
@@ -79,7 +79,7 @@ def test_what_is_not_known_is_never_called_no_effect() -> None:
         ),
         (
             [MISSING, TINY],
-            "Incomplete: 1 unknown, 1 incomplete of 2 pairs, none shown to hurt or to help",
+            "None of 2 pairs is shown to hurt or to help, but answers are missing for 1",
         ),
     ],
 )
@@ -87,6 +87,23 @@ def test_one_line_for_all_pairs(changes: list[Change], text: str) -> None:
     names = ["csv", "docs-writer"]
     pairs = [neighbour("pdf", name, change) for name, change in zip(names, changes, strict=False)]
     assert conclusion(of(*pairs)) == text
+
+
+def test_of_many_pairs_only_some_are_told() -> None:
+    bare: tuple[str, ...] = ()
+    matrix = made_matrix([f"s{number}" for number in range(9)], [HURTS, HELPS], bare)
+    assert len(shown_sentences(matrix)) == 81
+    assert len(lines := shown_sentences(matrix, 3)) == 4
+    assert lines[-1] == "78 more pairs: 38 hurt, 40 help"
+    missing = made_matrix([f"s{number}" for number in range(4)], [MISSING], bare)
+    assert open_sentences(missing, 1) == [
+        "Incomplete, as answers are missing: haiku: 529 overloaded (s0 with s1, 15 more)"
+    ]
+
+
+def test_a_narrow_interval_says_what_is_unlikely() -> None:
+    (line,) = open_sentences(of(neighbour("pdf", "csv", (1, -4, 6, "none shown", None))))
+    assert line.endswith("one of more than 10 points is unlikely")
 
 
 def test_what_the_list_costs() -> None:

@@ -28,7 +28,8 @@ def neighbour(
     effect = Effect(pair_name(skill, other), lift(points, low, high), 10, 4, state, needed)
     first = {other or "csv": 6, skill: 4} if points < 0 else {skill: 10}
     opened = Openings(10, {other or "csv": 6, skill: 9} if points < 0 else {skill: 10}, first)
-    return Neighbour(skill, other, effect, lift(60 + points, 10, 90), openings or opened)
+    tell = 4 if high - low <= 10 else 68
+    return Neighbour(skill, other, effect, lift(60 + points, 10, 90), openings or opened, tell)
 
 
 def made_matrix(

@@ -58,6 +58,12 @@ COMMANDS: Final = (
         f"0 the skill helps, 1 it does not or failed, {USAGE}",
     ),
     Command(
+        "matrix",
+        "measure what skills do to each other",
+        "pytest-upskill matrix skills --agent loop --model haiku",
+        f"0 none hurts, 1 one does or is incomplete, {USAGE}",
+    ),
+    Command(
         "eval",
         "test a skill with pytest, using upskill's flags",
         "pytest-upskill eval skills/wick -m haiku --runs 5 -- -n 4",

@@ -194,10 +194,15 @@ class Desk:
 Plan = Callable[[Desk], Sequence[Study]]
 Lines = Callable[[RunResults, Look], Sequence[str]]  # of the terminal
 Then = Callable[[Desk, RunResults], RunResults]
+Status = Callable[[RunResults], int]
 
 
 def run_studies(
-    given: argparse.Namespace, plan: Plan, lines: Lines, then: Then = lambda _desk, found: found
+    given: argparse.Namespace,
+    plan: Plan,
+    lines: Lines,
+    then: Then = lambda _desk, found: found,
+    status: Status = lambda _found: 0,
 ) -> tuple[str, int]:
     """Plan, estimate, ask for consent, carry out, report; ``then`` may add to the results."""
     wanted = report_paths(given)
@@ -220,7 +225,7 @@ def run_studies(
         tell(sys.stderr, f"pytest-upskill: {error.message(given.spell)}\n")
     if interrupted:
         raise KeyboardInterrupt(_HOW_TO_CONTINUE)
-    return "", 2 if done.problems else 0 if complete else 1
+    return "", 2 if done.problems else status(results) if complete else 1
 
 
 @contextmanager

@@ -3,22 +3,25 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
-from statistics import fmean, median
+from statistics import median
 from typing import Final
 
 from .._util.files import resolved
+from .._util.texts import one_line
 from ..checks import CheckedCase
-from ..errors import InputError, shown
-from ..results.neighbours import Alone, Matrix, Neighbour, Openings, pair_name
-from ..settings import Score
+from ..errors import InputError, SettingsError, shown
+from ..results.neighbours import MATTERS, Alone, Matrix, Neighbour, Openings, pair_name
 from ..skills.skill import Skill, estimated_tokens
-from ..stats import LEVEL, Lift, paired_lift, plan_level
+from ..stats import Lift, cases_to_tell, family_level
+from ..trials.installing import installed
 from ..trials.records import Record
 from ..trials.subject import CHAT, Subject
 from ..trials.task import Installed
 from ..trials.trial import Arm
-from .study import Contrast, Studied, Variant
+from .outfits import files_of_cases
+from .study import Contrast, SkillCases, Studied, Study, Variant, differences
 
 _ARMS: Final[tuple[Arm, ...]] = ("baseline", "skill")
 
@@ -29,37 +32,72 @@ NO_CASES: Final = "no cases"
 class Member:
     """A skill of the matrix; without cases it is only a neighbour of others."""
 
-    skill: Skill
+    source: SkillCases
     installed: Installed  # as a neighbour
     cases: tuple[CheckedCase, ...] = ()
     why: str = NO_CASES  # it has none for this subject
 
     @property
     def name(self) -> str:
-        return self.skill.name
+        return self.source.skill.name
 
 
-def distinct(skills: Iterable[Skill]) -> list[Skill]:
+def matrix_studies(
+    sources: Sequence[SkillCases], subjects: Mapping[Subject, str], looks: tuple[int, ...]
+) -> list[Study]:
+    """A study for each agent on a model; ``subjects`` have the ids of their models.
+
+    InputError if there is nothing to compare.
+    """
+    require_agents(subjects)
+    own = distinct(sources)
+    if not any(one.cases for one in own):
+        names = ", ".join(one_line(one.skill.name, 60) for one in own[:5])
+        hint = "Write some: at least one of the skills is tested on its own cases."
+        raise InputError(names, "none of these skills has cases", hint)
+    studies = []
+    for subject, model_id in subjects.items():
+        members = [_member(one, subject, model_id) for one in own]
+        variants, contrasts = study_of(members)
+        conclude = partial(_concluded, members, subject, looks)
+        studies.append(Study(subject, tuple(variants), tuple(contrasts), conclude))
+    return studies
+
+
+def _member(source: SkillCases, subject: Subject, model_id: str) -> Member:
+    skill, cases = source.skill, source.cases_for(subject, model_id)
+    without = files_of_cases(skill, [case for case, _ in source.cases])
+    why = f"no cases for {subject.label}" if source.cases else NO_CASES
+    return Member(source, installed(skill.name, skill.file.parent, None, without), cases, why)
+
+
+def _concluded(
+    members: Sequence[Member], subject: Subject, looks: tuple[int, ...], studied: Studied
+) -> Matrix:
+    return matrix_of(members, subject, studied, looks)
+
+
+def distinct(sources: Iterable[SkillCases]) -> list[SkillCases]:
     """Each skill once; InputError if two have the same name, or there are not two."""
-    found: dict[str, Skill] = {}
-    for one in skills:
-        known = found.setdefault(one.name, one)
-        if resolved(known.file.parent) != resolved(one.file.parent):
-            problem = f"{shown(known.file.parent)} has the same name ({one.name})"
+    found: dict[str, SkillCases] = {}
+    for one in sources:
+        known, name = found.setdefault(one.skill.name, one), one.skill.name
+        here, there = one.skill.file.parent, known.skill.file.parent
+        if resolved(here) != resolved(there):
+            problem = f"{shown(there)} has the same name ({one_line(name, 60)})"
             hint = "Agents know skills by their names, so rename one, or leave it out."
-            raise InputError(shown(one.file.parent), problem, hint)
+            raise InputError(shown(here), problem, hint)
     if len(found) < 2:
-        where = shown(next(iter(found.values())).file.parent) if found else "SKILL"
+        where = shown(next(iter(found.values())).skill.file.parent) if found else "skills"
         raise InputError(where, "a matrix needs at least two skills", "Name more skills.")
     return list(found.values())
 
 
-def require_agent(subjects: Iterable[Subject]) -> None:
-    """InputError if a subject is a plain completion, which no other skill can reach."""
-    for one in subjects:
-        if one.agent == CHAT:
-            problem = "a plain completion sees one skill only, so others can't change its answers"
-            raise InputError(one.label, problem, "Choose an agent, such as loop.")
+def require_agents(subjects: Iterable[Subject]) -> None:
+    """SettingsError if a subject is a plain completion, which no other skill can reach."""
+    if any(one.agent == CHAT for one in subjects):
+        problem = "a plain completion sees one skill only, so no other can change its answers"
+        raise SettingsError("agents", problem, "Choose an agent, for example loop.", value=CHAT)
 
 
 def study_of(members: Sequence[Member]) -> tuple[list[Variant], list[Contrast]]:
@@ -71,7 +109,15 @@ def study_of(members: Sequence[Member]) -> tuple[list[Variant], list[Contrast]]:
         for other in (_ALONE, *_neighbours(tested, members)):
             beside = _installed(tested, other, members)
             variants += [
-                Variant(_variant(tested.name, other, arm), tested.skill, tested.cases, arm, beside)
+                Variant(
+                    _variant(tested.name, other, arm),
+                    tested.source.skill,
+                    tested.cases,
+                    arm,
+                    beside,
+                    tested.source.score,
+                    tested.source.prompt,
+                )
                 for arm in _ARMS
             ]
         contrasts += [_contrast(tested.name, one) for one in _neighbours(tested, members)]
@@ -83,11 +129,9 @@ def matrix_of(
     subject: Subject,
     studied: Studied,
     looks: tuple[int, ...],
-    score: Score = "pass",
-    cost: float | None = None,
 ) -> Matrix:
     """What came of the study."""
-    found = _Found(studied, plan_level(looks) if len(looks) > 1 else LEVEL, score)
+    found = _Found(studied, looks)
     tested = [one for one in members if one.cases]
     records = list(chain.from_iterable(studied.records.values()))
     errors = Counter(one.error for one in records if one.outcome == "errored" and one.error)
@@ -99,14 +143,14 @@ def matrix_of(
         pairs=tuple(
             found.pair(one.name, other) for one in tested for other in _neighbours(one, members)
         ),
-        listing={one.name: listing_tokens(one.skill) for one in members},
+        listing={one.name: listing_tokens(one.source.skill) for one in members},
         listing_seen=_seen(studied.records, members),
         not_measured={one.name: one.why for one in members if not one.cases},
-        trials=len(records),
+        trials=studied.trials,
         errored=sum(one.outcome == "errored" for one in records),
         error=errors.most_common(1)[0][0] if errors else "",
         most_runs=looks[-1],
-        cost=cost,
+        cost=studied.cost,
     )
 
 
@@ -153,8 +197,7 @@ class _Found:
     """Numbers of a study, by pair."""
 
     studied: Studied
-    level: float
-    score: Score
+    looks: tuple[int, ...]
 
     def alone(self, skill: str) -> Alone:
         records = self._records(skill, _ALONE, "skill")
@@ -169,27 +212,24 @@ class _Found:
             self.studied.effects[pair_name(skill, other)],
             self._lift(skill, other),
             _openings(self._records(skill, other, "skill")),
+            self._cases_to_tell(_contrast(skill, other)),
         )
 
+    def _cases_to_tell(self, contrast: Contrast) -> int | None:
+        scores = self.studied.scores
+        plus, minus = ([scores[one] for one in own] for own in (contrast.plus, contrast.minus))
+        found = differences(plus, minus, self.looks[-1])
+        if found is None:
+            return None
+        level = family_level(len(self.studied.effects), self.looks)
+        return cases_to_tell(found.values, MATTERS, level, found.reach)
+
     def _lift(self, skill: str, other: str | None) -> Lift | None:
-        """Of the skill on its cases, where both arms have answers."""
-        records = [self._records(skill, other, arm) for arm in _ARMS]
-        baseline, with_it = (_by_case(own, self.score) for own in records)
-        pairs = [(baseline[case], with_it[case]) for case in baseline if case in with_it]
-        runs = max((one.run for one in chain.from_iterable(records)), default=1)
-        return paired_lift(pairs, runs, self.level) if pairs else None
+        plus, minus = (_variant(skill, other, arm) for arm in ("skill", "baseline"))
+        return self.studied.lift(plus, minus)
 
     def _records(self, skill: str, other: str | None, arm: Arm) -> Sequence[Record]:
         return self.studied.records.get(_variant(skill, other, arm), ())
-
-
-def _by_case(records: Iterable[Record], score: Score) -> dict[str, float]:
-    found: dict[str, list[float]] = {}
-    for one in records:
-        if one.outcome != "errored":
-            value = float(one.outcome == "passed") if score == "pass" else one.score or 0.0
-            found.setdefault(one.case, []).append(value)
-    return {case: fmean(values) for case, values in found.items()}
 
 
 def _openings(records: Iterable[Record]) -> Openings:

@@ -10,6 +10,7 @@ from .._util.files import resolved
 from ..errors import InputError, Setting, SettingsError, SkillError, shown
 from ..settings import Settings
 from ..skills.case import Case, find_cases, load_cases
+from ..skills.folder import skill_file
 from ..skills.noise import noise_for
 from ..skills.search import find_skills
 from ..skills.skill import Skill, name_of
@@ -69,7 +70,7 @@ class Outfits:
         without = files_of_cases(skill, _own_cases(skill) if cases is None else cases)
         key = agent, skill.file, without, neighbours
         if key not in self._made:
-            self.require_apart([skill.file])
+            self.require_apart([skill.file, *(skill_file(Path(one.folder)) for one in neighbours)])
             version = self._version_of(agent)
             others = self._beside(skill.name, neighbours)
             self._made[key] = Outfit.of(agent, version, skill, self._settings(), others, without)

@@ -9,6 +9,7 @@ from typing import Final
 
 from .._util.texts import counted, harmless, one_line, shortened
 from ..results.accepted import case_result
+from ..results.neighbours import Matrix, conclusion, sentences, spent
 from ..results.parts import Parts
 from ..results.regressions import AcceptedComparison
 from ..results.run import RunResults
@@ -19,6 +20,7 @@ from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
 from ..trials.trial import Arm
 from .curve import HEADERS, CurveRow, curve_rows, curve_title
+from .neighbours import ALONE, alone_cell, column_name, legend, pair_cell
 from .numbers import Measured, Number, activity_words, checks_words, shown_numbers
 from .trigger_numbers import choice_note, instead_text, query_text, shown_columns, size_words
 
@@ -32,6 +34,7 @@ _LONGEST_TEXT: Final = 500
 _QUESTION_LIMIT: Final = 1500
 _ANSWER_LIMIT: Final = 3000
 _MOST_REASONS: Final = 10
+_MOST_PAIRS: Final = 10  # that are told in sentences
 _UNKNOWN: Final = "–"
 
 
@@ -45,14 +48,15 @@ def markdown_summary(results: RunResults, notes: Sequence[str] = (), failed: int
     reasons = [*failures, *results.unfinished, *(results.gate or ())]
     passed = "**Passed.**" if results.all_records else "**Nothing was tested.**"
     bad = f"**{results.outcome(failed).capitalize()}:**"
-    page.add(f"{MARKER}\n## Skills\n\n{bad if reasons else passed}")
+    outcome = "" if results.only_studied else f"\n\n{bad if reasons else passed}"
+    page.add(f"{MARKER}\n## Skills{outcome}")
     page.add_most(len(reasons), partial(_list, reasons), _ROOM_FOR_REASONS)
     _add_tables(page, results)
     for found in results.parts:
         if rows := curve_rows(found):
             page.add(_versions(found, rows), _ROOM_FOR_TABLES)
-
     _add_triggers(page, results.trigger_summaries)
+    _add_matrices(page, results)
     if lines := [escaped(line, _LONGEST_TEXT) for line in results.agent_lines]:
         page.add("\n".join(f"- {line[0].upper()}{line[1:]}." for line in lines))
     page.add_most(len(notes), partial(_list, notes), _ROOM_FOR_TABLES + _ROOM_FOR_NOTES)
@@ -214,6 +218,43 @@ def _queries(row: TriggerSummary, number: int) -> str:
     blocks = [f"<details><summary>{in_html(title, 200)}</summary>", table]
     blocks += [f"and {more:,} more"] if more else []
     return "\n\n".join([*blocks, "</details>"])
+
+
+# Neighbours.
+
+
+def _add_matrices(page: _Page, results: RunResults) -> None:
+    for matrix in results.matrices:
+        label = escaped(matrix.model, 100)
+        page.add(
+            f"### Neighbours on {label}\n\n**{escaped(conclusion(matrix))}.** {spent(matrix)}."
+        )
+        lines = sentences(matrix, _MOST_PAIRS)
+        page.add_most(len(lines), partial(_list, lines), _ROOM_FOR_TABLES)
+        if not page.add(_matrix(matrix), _ROOM_FOR_TABLES + _ROOM_FOR_NOTES):
+            page.add(f"No room for a table of {counted(len(matrix.pairs), 'pair')}.")
+
+
+def _matrix(matrix: Matrix) -> str:
+    heads = ["skill", ALONE, *(f"+ {column_name(one)}" for one in matrix.columns)]
+    rows = [[escaped(head, 100) for head in heads], ["---"] * len(heads)]
+    for one in matrix.alone:
+        cells = [escaped(one.skill, 100), _lines(alone_cell(one))]
+        rows.append([*cells, *(_pair(matrix, one.skill, other) for other in matrix.columns)])
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+    return f"{table}\n\n{escaped(legend(matrix))}."
+
+
+def _pair(matrix: Matrix, skill: str, other: str | None) -> str:
+    found = matrix.pair(skill, other)
+    if found is None:
+        return _UNKNOWN if skill == other else ""
+    first, *rest = pair_cell(found).lines
+    return _lines([f"**{first}**" if found.word in ("hurts", "helps") else first, *rest])
+
+
+def _lines(lines: Sequence[str]) -> str:
+    return "<br>".join(lines)
 
 
 # Cases to look at, folded.

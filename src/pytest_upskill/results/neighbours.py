@@ -1,7 +1,8 @@
 """The matrix: what skills do to each other."""
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -13,6 +14,7 @@ Word = Literal["hurts", "helps", "unknown", "incomplete"]
 
 _LONGEST_NAME: Final = 60  # of a skill inside of a sentence
 _MOST_NAMES: Final = 3
+MATTERS: Final = 0.1  # of a change that nobody would want to miss
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class Neighbour:
     effect: Effect  # its lift with the other, less its lift alone
     lift: Lift | None  # with the other
     openings: Openings = Openings()
+    cases_to_tell: int | None = None  # whether it is a change that matters; None: too many
 
     @property
     def word(self) -> Word:
@@ -103,44 +106,55 @@ def pair_name(skill: str, other: str | None) -> str:
 
 
 def sentences(matrix: Matrix, most: int | None = None) -> list[str]:
-    """All that the matrix says, the worst first; of what is not known, at most so many lines."""
+    """All that the matrix says, the worst first; of each kind, at most so many pairs."""
     return [
-        *shown_sentences(matrix),
+        *shown_sentences(matrix, most),
         *open_sentences(matrix, most),
         *neighbour_only(matrix),
         listing_sentence(matrix),
     ]
 
 
-def shown_sentences(matrix: Matrix) -> list[str]:
+def shown_sentences(matrix: Matrix, most: int | None = None) -> list[str]:
     """A sentence for each pair that hurts or helps, the worst first."""
-    return [_shown(matrix, one) for one in matrix.found("hurts", "helps")]
+    found = matrix.found("hurts", "helps")
+    lines = [_shown(matrix, one) for one in found[:most]]
+    more = found[len(lines) :]
+    rest = _counted_words(more)
+    return [*lines, f"{counted(len(more), 'more pair')}: {rest}"] if more else lines
 
 
 def open_sentences(matrix: Matrix, most: int | None = None) -> list[str]:
     """What is not known, and what it would take: at most so many pairs by themselves."""
-    lines = [_incomplete(matrix, one) for one in matrix.found("incomplete")]
     unknown = matrix.found("unknown")
     unknown.sort(key=lambda one: one.effect.cases_needed or 10**9)
-    lines += [_unknown(one) for one in unknown]
-    if most is not None and len(lines) > most:
-        more = len(lines) - most
-        lines = [*lines[:most], f"{counted(more, 'more pair')} without a result"]
-    return lines
+    lines = [_unknown(one) for one in unknown[:most]]
+    if more := len(unknown) - len(lines):
+        lines.append(f"{counted(more, 'more pair')}: no change shown")
+    return [*_incomplete(matrix, most), *lines]
 
 
 def conclusion(matrix: Matrix) -> str:
     """What all pairs come to, for those who read one line."""
-    counts = {word: len(matrix.found(word)) for word in ("hurts", "helps", "unknown", "incomplete")}
     total = counted(len(matrix.pairs), "pair")
-    shown = [f"{counts[word]:,} {word}" for word in ("hurts", "helps") if counts[word]]
-    rest = [f"{counts['unknown']:,} unknown"] if counts["unknown"] else []
-    rest += [f"{counts['incomplete']:,} incomplete"] if counts["incomplete"] else []
-    if shown:
-        return f"Of {total}: {', '.join([*shown, *rest])}"
-    if counts["incomplete"]:
-        return f"Incomplete: {', '.join(rest)} of {total}, none shown to hurt or to help"
-    return f"None of {total} is shown to hurt or to help, which does not mean that none does"
+    if matrix.found("hurts", "helps"):
+        return f"Of {total}: {_counted_words(matrix.pairs)}"
+    rest = "which does not mean that none does"
+    if missing := len(matrix.found("incomplete")):
+        rest = f"but answers are missing for {missing:,}"
+    return f"None of {total} is shown to hurt or to help, {rest}"
+
+
+def _counted_words(pairs: Sequence[Neighbour]) -> str:
+    """``2 hurt, 1 helps``."""
+    found = Counter(one.word for one in pairs)
+    some = {"hurts": "hurt", "helps": "help"}
+    order: tuple[Word, ...] = ("hurts", "helps", "unknown", "incomplete")
+    return ", ".join(
+        f"{found[word]:,} {some.get(word, word) if found[word] > 1 else word}"
+        for word in order
+        if found[word]
+    )
 
 
 def neighbour_only(matrix: Matrix) -> list[str]:
@@ -219,19 +233,31 @@ def _unknown(one: Neighbour) -> str:
     assert lift is not None
     span = f"{points(lift.lift)} points ({points(lift.low)} to {points(lift.high)})"
     what = f"no change shown, {span} over {counted(effect.cases, 'case')}"
-    return f"{_pair(one)}: {what}; {needed(effect)}"
+    return f"{_pair(one)}: {what}; {needed(one)}"
 
 
-def needed(effect: Effect) -> str:
-    """What it would take to show a change of this size."""
-    if effect.cases_needed is None:
-        return "no number of cases that anyone writes would show one of this size"
-    return f"about {counted(effect.cases_needed, 'case')} would show one of this size"
+def needed(one: Neighbour) -> str:
+    """What it would take to know more, in words."""
+    effect = one.effect
+    if effect.cases_needed:
+        return f"about {counted(effect.cases_needed, 'case')} would show one of this size"
+    if one.cases_to_tell is None:
+        return "more cases than anyone writes would have to tell"
+    if one.cases_to_tell <= effect.cases:
+        return f"one of more than {_size(MATTERS)} is unlikely"
+    cases = counted(one.cases_to_tell, "case")
+    return f"about {cases} would tell whether it is more than {_size(MATTERS)}"
 
 
-def _incomplete(matrix: Matrix, one: Neighbour) -> str:
+def _incomplete(matrix: Matrix, most: int | None) -> list[str]:
+    """One line for all pairs, since the cause is mostly the same."""
+    found = [_pair(one) for one in matrix.found("incomplete")]
+    if not found:
+        return []
+    more = len(found) - len(found[:most])
+    names = ", ".join([*found[:most], *([f"{more:,} more"] if more else [])])
     why = f": {one_line(matrix.error, 200)}" if matrix.error else ""
-    return f"{_pair(one)}: incomplete, as answers are missing{why}"
+    return [f"Incomplete, as answers are missing{why} ({names})"]
 
 
 def _pair(one: Neighbour) -> str:

@@ -33,6 +33,7 @@ def matrix_report(matrix: Matrix) -> dict[str, Any]:
                 "other": one.other,
                 "verdict": one.word,
                 **effect_json(one.effect),
+                "cases_to_tell": one.cases_to_tell,
                 **lift_json("lift", one.lift),
                 **_openings(one.openings),
             }
@@ -76,6 +77,7 @@ class _Alone(_Opened):
 class _Pair(_Opened, EffectForm):
     skill: str
     other: str | None
+    cases_to_tell: Whole | None = None
 
 
 class MatrixForm(BaseModel):
@@ -113,6 +115,7 @@ class MatrixForm(BaseModel):
                     one.effect(pair_name(one.skill, one.other)),
                     one.lift_value(),
                     one.openings(),
+                    one.cases_to_tell,
                 )
                 for one in self.pairs
             ),

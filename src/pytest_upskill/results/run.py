@@ -218,7 +218,12 @@ class RunResults:
         not_tested = self._not_tested if self.gate is None else []
         found = [*(failed if self.failed else []), *self.unfinished, *(self.gate or ())]
         found += not_tested
-        return found or ([] if self.all_records or self.matrices else [NOTHING_TESTED])
+        return found or ([] if self.all_records or self.only_studied else [NOTHING_TESTED])
+
+    @property
+    def only_studied(self) -> bool:
+        """Whether no test was planned, as for commands that compare ways to install skills."""
+        return not (self.tests or self.triggers) and bool(self.matrices or self.parts)
 
     @cached_property
     def unfinished(self) -> list[str]:

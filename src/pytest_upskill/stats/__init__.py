@@ -16,7 +16,14 @@ from .intervals import (
     paired_ratio,
     wilson,
 )
-from .power import cases_needed, cases_to_show, cases_within, detectable_lift, runs_needed
+from .power import (
+    cases_needed,
+    cases_to_show,
+    cases_to_tell,
+    cases_within,
+    detectable_lift,
+    runs_needed,
+)
 from .sequential import Look, look, look_plan, plan_level
 from .significance import Regression, drop, holm, regressed, sign_flip
 
@@ -32,6 +39,7 @@ __all__ = [
     "Regression",
     "cases_needed",
     "cases_to_show",
+    "cases_to_tell",
     "cases_within",
     "cohens_kappa",
     "detectable_lift",

@@ -51,6 +51,24 @@ def cases_to_show(
     return cases if cases <= _MAX_CASES else None
 
 
+def cases_to_tell(
+    differences: Sequence[float], size: float, level: float = LEVEL, reach: float = 1.0
+) -> int | None:
+    """How many cases like these have an interval of ``size`` to both sides; None if too many."""
+    _, spread = mean_and_spread(differences)
+
+    def tells(cases: int) -> bool:
+        return max(half_width(spread, cases, level), reach * unseen(cases, level)) <= size
+
+    low, high = 2, _MAX_CASES
+    if not tells(high):
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if tells(middle) else (middle + 1, high)
+    return low
+
+
 def cases_within(pairs: Pairs, margin: float, level: float = LEVEL) -> int | None:
     """How many cases like these would show that the second value is less than ``margin`` below the
     first; None if it is not, or if it would take too many.

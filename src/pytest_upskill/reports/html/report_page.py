@@ -13,6 +13,7 @@ from ..numbers import LIFT, WITH, WITHOUT, Measured, Number, shown_numbers
 from .case_data import CaseRow, Fitted, anchor, fitted, rows_of
 from .curve import curve_section
 from .markup import Header, figure, key, resource, shell, table, text
+from .neighbours import neighbour_sections
 from .plots import dumbbell, frontier, points_of, score_title
 from .trigger_section import trigger_section
 
@@ -28,10 +29,11 @@ _OF_AGENTS: Final = (
 def html_report(results: RunResults, notes: Sequence[str] = ()) -> str:
     """The whole file. Text from models and files is escaped, or is data of the script."""
     rows, style = rows_of(results), resource("overview.css")
+    style += resource("neighbours.css") if results.matrices else ""
     if not _has_cases(results):  # which all of the script is for
         body = _body(results, rows, notes, Fitted("", 0, 0))
         return shell(_title(results), body, style=style)
-    script = "\n".join(resource(name) for name in _SCRIPTS)
+    script = "\n".join(map(resource, _SCRIPTS))
     body = _body(results, rows, notes, Fitted("", 0, 0))
     frame = shell(_title(results), body, script, style=style)
     content = fitted(results, rows, _MOST - len(frame.encode("utf-8", "replace")))
@@ -40,8 +42,8 @@ def html_report(results: RunResults, notes: Sequence[str] = ()) -> str:
 
 
 def _has_cases(results: RunResults) -> bool:
-    """Not if only triggers were tested."""
-    return bool(results.tests or not results.triggers)
+    """Not if only triggers were tested, or nothing but studies made."""
+    return bool(results.tests) or not (results.triggers or results.only_studied)
 
 
 def _title(results: RunResults) -> str:
@@ -65,7 +67,7 @@ def _body(
         [
             _head(results, by_skill),
             "<main>",
-            _outcome(results, rows),
+            "" if results.only_studied else _outcome(results, rows),
             _matrix(by_skill, list(results.model_ids)) if several else "",
             *(
                 _section(skill, own, skill.name if several else "Verdict")
@@ -73,6 +75,7 @@ def _body(
             ),
             *map(curve_section, results.parts),
             trigger_section(results.trigger_summaries),
+            neighbour_sections(results.matrices),
             _cases(content) if _has_cases(results) else "",
             "</main>",
             _foot(results, notes),
@@ -86,7 +89,8 @@ def _head(results: RunResults, by_skill: Sequence[tuple[SkillInfo, list[Verdict]
     models = list(results.model_ids)
     where = text(models[0]) if len(models) == 1 else counted(len(models), "model")
     facts = [f'<time datetime="{when}">{text(day)}</time>']
-    facts.append(f"{counted(len(results.all_tests), 'test')} on {where}")
+    tests = f"{counted(len(results.all_tests), 'test')} on "
+    facts.append(f"{'' if results.only_studied else tests}{where}")
     facts.append(f"took {_duration(results.seconds)}")
     if results.commit:
         dirty = " with uncommitted changes" if results.commit.dirty else ""

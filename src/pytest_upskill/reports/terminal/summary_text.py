@@ -12,6 +12,7 @@ from ...results.triggers import TriggerSummary
 from ...results.verdict import Verdict, signal_lines, sweet_spot
 from ...trials.plan import SkillInfo
 from .layout import Look, split_name, text_width, wrapped
+from .study_lines import study_lines
 from .summary_tables import (
     Pair,
     change_style,
@@ -28,8 +29,8 @@ _NO_SUBSETS: Final[Mapping[Pair, str]] = {}
 
 
 def results_lines(results: RunResults, look: Look, notes: Sequence[str] = ()) -> list[str]:
-    """Of all that a run tested."""
-    return summary_lines(
+    """Of all that a run tested, and of its studies."""
+    tested = summary_lines(
         results.skills,
         results.verdicts,
         look,
@@ -38,6 +39,8 @@ def results_lines(results: RunResults, look: Look, notes: Sequence[str] = ()) ->
         results.trigger_summaries,
         results.query_subsets,
     )
+    studied = study_lines(results, look)
+    return [*tested, *(studied if tested else studied[1:])]
 
 
 def summary_lines(
