@@ -26,6 +26,7 @@ from ..results.accepted import RESULTS_NAME
 from ..results.regressions import AcceptedComparison, Compared
 from ..results.run import RunResults
 from ..settings import Score, Settings
+from ..skills.triggers import trigger_files
 from ..trials.records import dump_records
 from .ledger import Ledger
 from .options import FLAGS
@@ -66,6 +67,7 @@ def require_apart(settings: Settings, skills: Iterable[SkillSource], config: pyt
             _require_outside(setting, getattr(settings, setting), skill)
         accepted = skill.folder / RESULTS_NAME
         own = [skill.skill_file, accepted, *([skill.cases_file] if skill.cases_file else [])]
+        own += trigger_files(skill.folder)
         others += [(f"the skill {skill.label}", path) for path in own]
     others.append(("the store of answers", config.rootpath / FOLDER / FILE_NAME))
     writers.require_apart(outputs, others)

@@ -121,21 +121,22 @@ def collected_lines(plan: Plan, *, asks: bool) -> list[str]:
             line = line.replace("by the judge", "by the judge for each")
         each = "each by" if len(agents) > 1 else "by"
         lines.append(line.replace(_BY, f"{each} {', '.join(agents)}"))
-    if plan.triggers:
-        lines.append(_queries(plan.triggers))
+    lines += _queries([test for test in plan.triggers if test.agent == CHAT])
+    lines += _queries([test for test in plan.triggers if test.agent != CHAT])
     return [f"upskill: {made}{line}" for line in lines]
 
 
-def _queries(tests: Sequence[PlannedCase]) -> str:
-    """What the queries of triggers ask for."""
-    runs = {len(test.trials) for test in tests}
-    trials = sum(len(test.trials) for test in tests)
-    asked = counted(len({(test.skill, test.case) for test in tests}), "query")
-    labels = len({test.model for test in tests})
-    sizes = [asked, *([counted(labels, "model")] if labels > 1 else []), _range(runs, "run")]
-    turns = [t.question.task.max_turns for test in tests for t in test.trials if t.question.task]
-    each = f", each of up to {counted(max(turns), 'turn')}" if turns else ""
-    return f"up to {counted(trials, 'trial')} of triggers{each}: {' × '.join(sizes)}"
+def _queries(tests: Sequence[PlannedCase]) -> list[str]:
+    """What the queries of triggers ask for: calls of models, or trials of agents."""
+    trials = [trial for test in tests for trial in test.trials]
+    if not trials:
+        return []
+    turns = [trial.question.task.max_turns for trial in trials if trial.question.task]
+    calls = counted(len(trials), "trial" if turns else "call")
+    agents = ", ".join(dict.fromkeys(test.agent for test in tests))
+    each = f" by {agents}, each of up to {counted(max(turns), 'turn')}" if turns else ""
+    runs = _range({len(test.trials) for test in tests}, "run")
+    return [f"up to {calls} for triggers{each}: {counted(len(tests), 'query')} × {runs}"]
 
 
 _BY: Final = "{by}"

@@ -34,8 +34,9 @@ from ..skills.skill import estimated_tokens
 from ..trials.plan import SkillInfo
 from ..trials.records import load_records
 from ..trials.subject import CHAT
+from .options import FLAGS
 from .outcomes import RECORDS_PROPERTY
-from .paths import COMMAND_FOR_CASES, Selected, SkillSource
+from .paths import COMMAND_FOR_CASES, COMMAND_FOR_TRIGGERS, Selected, SkillSource, lacking
 
 _KEY: Final = "upskill_screen"
 _WIDTH: Final = 80  # without a terminal
@@ -122,10 +123,23 @@ def header_lines(
             lines.append(f"upskill: rubrics judged by {name}{own}")
     if without := [source.label for source in selected.without_cases]:
         names = _few(without, verbose=verbose)
-        found = len(selected.all)
-        lines.append(f"upskill: {found:,} found, {len(without):,} without cases: {names}")
-        lines.append(f"upskill: to write some: {COMMAND_FOR_CASES} SKILL")
+        found, what = len(selected.all), lacking(settings)
+        command = COMMAND_FOR_CASES if what == "cases" else COMMAND_FOR_TRIGGERS
+        lines.append(f"upskill: {found:,} found, {len(without):,} without {what}: {names}")
+        lines.append(f"upskill: to write some: {command} SKILL")
+    lines += unasked_lines(selected.all, settings)
     return [*lines, *(f"upskill: {line}" for line in left_out_lines(selected.left_out))]
+
+
+def unasked_lines(sources: Iterable[SkillSource], settings: Settings) -> list[str]:
+    """That there are queries of triggers which the run does not ask by default, and how to."""
+    if settings.triggers is not None:
+        return []
+    unasked = [one for one in sources if not one.asks_triggers(settings, *settings.agents)]
+    number = sum(len(one.queries.triggers) for one in unasked if not one.picks)
+    how = f"{FLAGS['triggers']} also, or {FLAGS['agents']} NAME"
+    asked = f"{counted(number, 'query')} of triggers not asked"
+    return [f"upskill: {asked} ({how} asks them)"] if number else []
 
 
 def agent_lines(agents: Sequence[str], roster: Roster, sandbox: str) -> list[str]:
@@ -186,7 +200,7 @@ def score_lines(sources: Collection[SkillSource], chosen: Score | None) -> list[
     """What verdicts are on, unless it is the pass rate by default."""
     if chosen:
         return [f"upskill: verdict on the {SCORE_WORDS[chosen]}"]
-    evals = [one for one in sources if one.cases_file and are_evals(one.cases_file)]
+    evals = [one for one in sources if one.has_cases and are_evals(one.cases_file or one.file)]
     if not evals:
         return []
     names = one_line(", ".join(source.label for source in evals), 100)

@@ -49,7 +49,9 @@ class Run(Protocol):
         """What an agent has in the trials of a skill; None for a plain completion."""
         ...
 
-    def among(self, agent: str, skill: Skill, cases: Sequence[Case]) -> Outfit | Choice:
+    def among(
+        self, agent: str, skill: Skill, cases: Sequence[Case] | None = None
+    ) -> Outfit | Choice:
         """What a query is decided among: by an agent, or by a model without one."""
         ...
 
@@ -194,7 +196,7 @@ class SkillFile(pytest.File):
         for one in queries.warnings:
             self._warn(one.file, [(one.line, one.message)])
         among = {
-            subject.agent: self.run.among(subject.agent, skill, self.cases)
+            subject.agent: self.run.among(subject.agent, skill, self.cases or None)
             for subject in (labels.values() if queries.triggers else ())
         }
         found: list[pytest.Item] = [

@@ -26,7 +26,6 @@ from ..settings import (
     MOST_RUNS,
     Gates,
     Settings,
-    Triggers,
 )
 from .option import (
     COUNT,
@@ -422,15 +421,16 @@ def gates_given(config: pytest.Config) -> list[str]:
     return [one.flag for one in OPTIONS if one.setting in gates and one.is_given(config)]
 
 
-def flags_of_agents(config: pytest.Config, triggers: Triggers | None) -> list[str]:
+def flags_of_agents(config: pytest.Config, settings: Settings) -> list[str]:
     """The options of the command line that only agents use.
 
-    A model that chooses a skill, for ``triggers``, chooses among other skills, too.
+    A model that chooses a skill, for triggers, chooses among other skills, too.
     """
-    settings = {"sandbox", "image", "with_skills", "noise", "max_turns", "agents_at_once"}
-    settings |= {"allow_network", "transcripts_folder"}
-    settings -= {"with_skills", "noise"} if triggers in ("only", "also") else set()
-    return [one.flag for one in OPTIONS if one.setting in settings and one.is_given(config)]
+    unused = {"sandbox", "image", "max_turns", "agents_at_once"}
+    unused |= {"allow_network", "transcripts_folder"}
+    if not settings.asks_triggers("chat"):
+        unused |= {"with_skills", "noise", "trigger_runs"}
+    return [one.flag for one in OPTIONS if one.setting in unused and one.is_given(config)]
 
 
 def unused_flags(config: pytest.Config) -> list[str]:

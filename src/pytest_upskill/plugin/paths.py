@@ -189,7 +189,7 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
 def _nothing_to_test(sources: Sequence[SkillSource], settings: Settings) -> CasesError:
     own = [one for one in sources if not any(part[:1] == "." for part in one.folder.parts)]
     folder = (own or sources)[0].folder  # not one of .claude/skills, if there are others
-    if settings.triggers == "only":
+    if lacking(settings) == "triggers":
         how = f"{how_to_add_triggers(folder)}\n  Or run: {COMMAND_FOR_TRIGGERS} {shown(folder)}"
         return _without_any("triggers", sources, folder, how)
     asking = [one for one in sources if one.queries.found]
@@ -201,6 +201,11 @@ def _nothing_to_test(sources: Sequence[SkillSource], settings: Settings) -> Case
     if elsewhere := _cases_of_plugin(sources):
         how += f"\n  Or use the cases of a file elsewhere: --skill-tests {shown(elsewhere)}"
     return _without_any("cases", sources, folder, how)
+
+
+def lacking(settings: Settings) -> str:
+    """What a skill that is not tested has none of."""
+    return "triggers" if settings.triggers == "only" else "cases"
 
 
 def how_to_add_triggers(folder: Path) -> str:

@@ -20,7 +20,7 @@ def prepare(sources: Iterable[SkillSource], settings: Settings, tell: Callable[[
     from ..agents.sandboxes.choice import kind_of
 
     sandbox = kind_of(settings.sandbox, settings.image).name
-    needs = {source.label: _needs_of(source) for source in sources}
+    needs = {source.label: _needs_of(source) for source in sources if source.asks_cases(settings)}
     require_allowed(needs, settings)
     for label, own in needs.items():
         for path in (path for one in own for path in one.paths):

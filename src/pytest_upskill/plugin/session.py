@@ -225,7 +225,7 @@ class UpskillRun:
         lines = display.header_lines(
             self._selected, self._specs, self._judges, self.settings, verbose=verbose
         )
-        unused = flags_of_agents(self._config, self.settings.triggers)
+        unused = flags_of_agents(self._config, self.settings)
         if not self._agents and unused and sources:
             lines.append(f"upskill: {', '.join(unused)}: only for agents (--skill-agent loop)")
         if self._agents:
@@ -238,7 +238,8 @@ class UpskillRun:
         if self._has_other_skills:
             lines += display.other_skill_lines(self._outfits.others, self.settings.noise)
         if sources:
-            lines += display.score_lines(sources, self.settings.score)
+            if self.settings.triggers != "only":
+                lines += display.score_lines(sources, self.settings.score)
             lines += display.reference_lines(sources, self.settings)
         if self._code:
             lines += self._code.header_lines(one.folder for one in self._selected.all)
@@ -318,7 +319,8 @@ class UpskillRun:
         )
         if narrowed:
             return skipped
-        without = {source.label: "no cases" for source in self._selected.without_cases}
+        reason = f"no {paths.lacking(self.settings)}"
+        without = {source.label: reason for source in self._selected.without_cases}
         unfit = {file.source.label: file.unfit for file in self._files if file.unfit}
         return {**without, **unfit, **without_cases(items, self.model_ids), **skipped}
 
@@ -394,7 +396,9 @@ class UpskillRun:
     ) -> Outfit | None:
         return self._outfits.of(self._models.roster.named(agent), skill, cases)
 
-    def among(self, agent: str, skill: Skill, cases: Sequence[Case]) -> Outfit | Choice:
+    def among(
+        self, agent: str, skill: Skill, cases: Sequence[Case] | None = None
+    ) -> Outfit | Choice:
         return self._outfits.among(self._models.roster.named(agent), skill, cases)
 
     def require_fit(self, agent: str, model: str) -> None:
