@@ -8,7 +8,7 @@ import pytest
 
 from pytest_upskill.reports.html.case_data import anchor
 from pytest_upskill.results.run import RunResults
-from support.browser import Page
+from support.browser import CONTRASTS, Page
 from support.made import made_run
 from support.pages import readable_run, write_page
 
@@ -16,34 +16,6 @@ pytestmark = pytest.mark.xdist_group("browser")
 
 SCREENSHOTS = Path(__file__).parents[2] / "build/screenshots"
 LINKED = f"case-{anchor('release-notes', 'two-issues', 'sonnet')}"
-
-# Of every piece of text that can be seen: its contrast with what is behind it.
-CONTRASTS = """(() => {
-  const parts = (colour) => (colour.match(/[\\d.]+/g) ?? []).map(Number);
-  const light = (colour) => {
-    const [r, g, b] = parts(colour).map((value) => value / 255)
-      .map((value) => (value <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4));
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const behind = (element) => {
-    for (let at = element; at; at = at.parentElement) {
-      const colour = getComputedStyle(at).backgroundColor;
-      if (parts(colour)[3] !== 0) return colour;
-    }
-    return "rgb(255, 255, 255)";
-  };
-  const found = [];
-  for (const element of document.querySelectorAll("body *")) {
-    const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
-    if (!own || !element.checkVisibility() || element.disabled || element.tagName === "SCRIPT"
-      || element.closest("button:disabled, title, desc, noscript, option")) continue;
-    const { fill, color } = getComputedStyle(element);
-    const both = [light(element.closest("svg") ? fill : color), light(behind(element))];
-    const ratio = (Math.max(...both) + 0.05) / (Math.min(...both) + 0.05);
-    found.push([ratio, `${element.tagName}.${element.getAttribute("class")}`, element.textContent]);
-  }
-  return found;
-})()"""
 
 
 def test_the_plots_are_drawn_where_the_numbers_say(page: Page, report: Path) -> None:

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from pytest_upskill.reports.history.run_lines import run_lines
+from pytest_upskill.reports.terminal.layout import Look
 from pytest_upskill.results.from_json import read_run
+from pytest_upskill.results.history import keep
 from pytest_upskill.results.merging import Source, merged
 from pytest_upskill.results.neighbours import (
     Matrix,
@@ -131,6 +134,15 @@ def test_a_matrix_comes_back_from_a_file(tmp_path: Path) -> None:
     assert report["sentences"] == sentences(made_matrix())
     whole, _ = merged([Source("a", run), Source("b", replace(run, matrices=()))])
     assert whole.matrices == run.matrices
+
+
+def test_a_kept_run_has_its_matrix(tmp_path: Path) -> None:
+    run = replace(made_run(), matrices=(made_matrix(),))
+    kept = keep(run, tmp_path / "runs", 10**9)
+    assert kept
+    assert read_run(kept).matrices == run.matrices
+    text = "\n".join(run_lines("a", run, Look(80)))
+    assert "pdf loses 20 points (5 to 35)" in text
 
 
 def test_a_run_of_a_matrix_alone_is_not_a_run_of_nothing(tmp_path: Path) -> None:

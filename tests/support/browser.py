@@ -41,6 +41,33 @@ for number, pipe in zip((3, 4), ours):
 os.execv(sys.argv[3], sys.argv[3:])
 """
 _KEYS = {"Enter": (13, "\r"), " ": (32, " "), "Tab": (9, ""), "Escape": (27, ""), "/": (191, "/")}
+# Of every piece of text that can be seen: its contrast with what is behind it.
+CONTRASTS = """(() => {
+  const parts = (colour) => (colour.match(/[\\d.]+/g) ?? []).map(Number);
+  const light = (colour) => {
+    const [r, g, b] = parts(colour).map((value) => value / 255)
+      .map((value) => (value <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = getComputedStyle(at).backgroundColor;
+      if (parts(colour)[3] !== 0) return colour;
+    }
+    return "rgb(255, 255, 255)";
+  };
+  const found = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+    if (!own || !element.checkVisibility() || element.disabled || element.tagName === "SCRIPT"
+      || element.closest("button:disabled, title, desc, noscript, option")) continue;
+    const { fill, color } = getComputedStyle(element);
+    const both = [light(element.closest("svg") ? fill : color), light(behind(element))];
+    const ratio = (Math.max(...both) + 0.05) / (Math.min(...both) + 0.05);
+    found.push([ratio, `${element.tagName}.${element.getAttribute("class")}`, element.textContent]);
+  }
+  return found;
+})()"""
 
 
 def chromium() -> str:

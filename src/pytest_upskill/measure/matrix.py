@@ -260,7 +260,8 @@ def _seen(records: Mapping[str, Sequence[Record]], members: Sequence[Member]) ->
         pairs = [(first.get((more, *key)), first.get((less, *key))) for key in keys]
         own = [one - two for one, two in pairs if one is not None and two is not None]
         found.setdefault(skill, []).extend(own)
-    return {one.name: round(median(found[one.name])) for one in members if found.get(one.name)}
+    middle = {name: round(median(own)) for name, own in found.items() if own}
+    return {one.name: middle[one.name] for one in members if middle.get(one.name, 0) > 0}
 
 
 def _comparable(members: Sequence[Member]) -> Iterator[tuple[str, str, str]]:

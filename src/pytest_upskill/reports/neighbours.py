@@ -78,9 +78,10 @@ def legend(matrix: Matrix) -> str:
     """What the numbers of the table are."""
     text = (
         "By how many points the lift of a row's skill changes when the skill of a column is "
-        "installed as well, on the row's own cases; the intervals hold for all "
-        f"{counted(len(matrix.pairs), 'pair')} together"
+        "installed as well, on the row's own cases"
     )
+    if (pairs := len(matrix.pairs)) > 1:
+        text += f"; the intervals hold for all {pairs:,} pairs together"
     unknown = bool(matrix.found("unknown"))
     return f"{text}. ~ is how many cases it would take to know more" if unknown else text
 

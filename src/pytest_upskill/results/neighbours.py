@@ -87,8 +87,9 @@ class Matrix:
 
     @property
     def columns(self) -> tuple[str | None, ...]:
-        """The neighbours: each skill, then all together if that is another thing."""
-        return (*self.skills, None) if len(self.skills) > 2 else self.skills
+        """The neighbours of any skill, then all together if that is another thing."""
+        others = {one.other for one in self.pairs}
+        return tuple(one for one in (*self.skills, None) if one in others)
 
     def found(self, *words: Word) -> list[Neighbour]:
         """The pairs with one of these words, the worst first."""
