@@ -110,6 +110,9 @@ def test_command_works(command: str, project: Path, tmp_path: Path, shell: Shell
                 address = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.url}
                 judge = ["pytest-upskill", "judge", *args]
                 assert "Cohen's kappa" in shell.output(judge, project, address)
+        case ["pytest-upskill", "ablate", *_]:
+            shown = run_with_servers(shell, project, [*words, "--yes", "--runs", "1"])
+            assert "Wick is the deploy tool" in shown
         case ["pytest-upskill", "generate" | "cases" | "refine", *_]:
             check_teaching(shell, project, words)
         case ["pytest-upskill", "matrix", *_]:

@@ -64,6 +64,12 @@ COMMANDS: Final = (
         f"0 none hurts, 1 one does or is incomplete, {USAGE}",
     ),
     Command(
+        "ablate",
+        "measure what each part of a skill earns, and which could go",
+        "pytest-upskill ablate skills/wick --model haiku --by paragraph",
+        f"0 measured, 1 incomplete, or not proven, {USAGE}",
+    ),
+    Command(
         "eval",
         "test a skill with pytest, using upskill's flags",
         "pytest-upskill eval skills/wick -m haiku --runs 5 -- -n 4",

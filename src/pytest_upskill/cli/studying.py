@@ -80,7 +80,7 @@ def add_study_arguments(
         metavar="NAME",
         help=f"who carries out the cases: chat, loop, claude, … (repeatable; default: {agents})",
     )
-    parser.set_defaults(default_agent=agents)
+    parser.set_defaults(default_agent=agents, references=False)
     models.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible server")
     models.add_argument("--judge", metavar="NAME", help="a model that grades answers by rubrics")
     limits = parser.add_argument_group("limits")
@@ -148,7 +148,6 @@ class Carried(NamedTuple):
 
     found: list[Matrix | Parts]
     complete: bool
-    interrupted: bool
 
 
 @dataclass
@@ -164,6 +163,7 @@ class Desk:
     notes: list[str]  # trouble with the stored answers
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     clock: float = field(default_factory=monotonic)
+    interrupted: bool = False  # by Ctrl-C
 
     def carry_out(self, studies: Iterable[Study]) -> "Carried":
         """All studies, one after the other, until Ctrl-C."""
@@ -173,8 +173,9 @@ class Desk:
             found.append(study.conclude(studied))
             complete &= all(one.state != "incomplete" for one in studied.effects.values())
             if studied.interrupted:
-                return Carried(found, complete=False, interrupted=True)
-        return Carried(found, complete, interrupted=False)
+                self.interrupted = True
+                return Carried(found, complete=False)
+        return Carried(found, complete)
 
     def results(self, found: Sequence[Matrix | Parts]) -> RunResults:
         infos = [info_of(one, shown(one.skill.file.parent)) for one in self.sources]
@@ -203,19 +204,23 @@ def run_studies(
     lines: Lines,
     then: Then = lambda _desk, found: found,
     status: Status = lambda _found: 0,
+    later: Plan = lambda _desk: (),
 ) -> tuple[str, int]:
-    """Plan, estimate, ask for consent, carry out, report; ``then`` may add to the results."""
+    """Plan, estimate, ask for consent, carry out, report; ``then`` may add to the results.
+
+    What ``then`` may ask is like the studies of ``later``, which are only estimated.
+    """
     wanted = report_paths(given)
     require_apart(wanted)
     with desk_of(given) as desk:
         studies = plan(desk)
         consent = Consent(given.yes, desk.screen, sys.stdout)
-        if not consent(desk.lab.estimate(studies, free=desk.free)):
+        if not consent(desk.lab.estimate([*studies, *later(desk)], free=desk.free)):
             desk.screen.line("Nothing was asked.")
             return "", 1
-        found, complete, interrupted = desk.carry_out(studies)
+        found, complete = desk.carry_out(studies)
         results = desk.results(found)
-        if not interrupted:
+        if not desk.interrupted:
             results = then(desk, results)
     text = markdown_summary(results, desk.notes, 0)
     done = write_all(report_writers(Finished(results, text, desk.notes), wanted))
@@ -223,9 +228,9 @@ def run_studies(
     write("\n".join(["", *lines(results, stdout_look()), *desk.notes, *written]))
     for error in done.problems:
         tell(sys.stderr, f"pytest-upskill: {error.message(given.spell)}\n")
-    if interrupted:
+    if desk.interrupted:
         raise KeyboardInterrupt(_HOW_TO_CONTINUE)
-    return "", 2 if done.problems else status(results) if complete else 1
+    return "", 2 if done.problems else status(results) or int(not complete)
 
 
 @contextmanager
@@ -283,6 +288,7 @@ def _settings(given: argparse.Namespace) -> Settings:
         max_turns=given.max_turns,
         max_cost=given.max_cost,
         runs=given.runs[-1],
+        references=given.references,
     )
 
 

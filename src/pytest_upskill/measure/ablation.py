@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
+from math import log
 from pathlib import Path
 from statistics import fmean, median
 from typing import Final
@@ -18,7 +19,7 @@ from ..skills.context import load_for_run
 from ..skills.parts import By, Part
 from ..skills.skill import Skill, body_of, estimated_tokens
 from ..skills.variant import PartedSkill, text_files
-from ..stats import LEVEL
+from ..stats import LEVEL, family_level
 from ..stats.descriptive import mean_and_spread
 from ..stats.intervals import half_width
 from ..trials.records import Record
@@ -66,9 +67,10 @@ class Ablation:
     def parts(self) -> list[Part]:
         """Those that can be left out with something left."""
         parts = self.parted.parts
-        return [one for one in parts if one.kind == "file" or self._leaves_text([one])]
+        return [one for one in parts if one.kind == "file" or self.leaves_text([one])]
 
-    def _leaves_text(self, parts: Iterable[Part]) -> bool:
+    def leaves_text(self, parts: Iterable[Part]) -> bool:
+        """Whether SKILL.md says anything without these parts."""
         return bool(body_of(self.parted.without(parts)[0].encode("utf-8")))
 
     @property
@@ -128,22 +130,33 @@ class Ablation:
     def concluded(self, studied: Studied) -> Parts:
         lift = studied.effects[_BASELINE].lift
         helps = lift is not None and lift.low > 0 and studied.effects[_BASELINE].state == "shown"
-        whole, records = self.source.skill, list(chain.from_iterable(studied.records.values()))
+        records = list(chain.from_iterable(studied.records.values()))
         errors = Counter(one.error for one in records if one.outcome == "errored" and one.error)
-        return Parts(
-            self.source.label,
-            self.subject.label,
-            whole.tokens,
-            lift,
-            tuple(self._effect(number, studied, helps=helps) for number in range(len(self.parts))),
-            margin=self.margin,
+        return replace(
+            self.unknown,
+            lift=lift,
+            parts=tuple(
+                self._effect(number, studied, helps=helps) for number in range(len(self.parts))
+            ),
             trials=studied.trials,
             cost=studied.cost,
-            agent=self.subject.agent,
-            by=self.by,
             not_measured=self._not_measured,
             errored=sum(one.outcome == "errored" for one in records),
             error=errors.most_common(1)[0][0] if errors else "",
+        )
+
+    @property
+    def unknown(self) -> Parts:
+        """What is known before anything is asked."""
+        return Parts(
+            self.source.label,
+            self.subject.label,
+            self.source.skill.tokens,
+            None,
+            (),
+            margin=self.margin,
+            agent=self.subject.agent,
+            by=self.by,
         )
 
     def _effect(self, number: int, studied: Studied, *, helps: bool) -> PartEffect:
@@ -232,17 +245,14 @@ def ablation_studies(
 
 def _silent(one: Ablation) -> Study:
     note = f"{one.source.label}: its parts can't be studied, as {one.why_not}"
-    known = Parts(
-        one.source.label,
-        one.subject.label,
-        one.source.skill.tokens,
-        None,
-        (),
-        agent=one.subject.agent,
-        by=one.by,
-        notes=(note,),
-    )
-    return Study(one.subject, (), (), lambda _: known)
+    told = replace(one.unknown, notes=(note,))
+    return Study(one.subject, (), (), lambda _: told)
+
+
+def fewest_cases_within(margin: float, effects: int, looks: tuple[int, ...]) -> int:
+    """How many cases can show that less than a margin is lost, if nothing is lost in any."""
+    error = (1 - family_level(effects, looks)) / 2
+    return int(log(error) / log(1 - margin)) + 1
 
 
 def _name(number: int) -> str:

@@ -10,7 +10,8 @@ from typing import Final
 from .._util.texts import counted, harmless, one_line, shortened
 from ..results.accepted import case_result
 from ..results.neighbours import Matrix, conclusion, sentences, spent
-from ..results.parts import Parts
+from ..results.parts import Parts, conclusions
+from ..results.parts import spent as spent_on_parts
 from ..results.regressions import AcceptedComparison
 from ..results.run import RunResults
 from ..results.summary import SCORE_WORDS, case_words
@@ -22,6 +23,9 @@ from ..trials.trial import Arm
 from .curve import HEADERS, CurveRow, curve_rows, curve_title
 from .neighbours import ALONE, alone_cell, column_name, legend, pair_cell
 from .numbers import Measured, Number, activity_words, checks_words, shown_numbers
+from .parts import HEADERS as PART_HEADERS
+from .parts import PartRow, part_rows, parts_title
+from .parts import legend as legend_of_parts
 from .trigger_numbers import choice_note, instead_text, query_text, shown_columns, size_words
 
 MARKER: Final = "<!-- pytest-upskill -->"  # by which a job finds its own comment
@@ -53,6 +57,7 @@ def markdown_summary(results: RunResults, notes: Sequence[str] = (), failed: int
     page.add_most(len(reasons), partial(_list, reasons), _ROOM_FOR_REASONS)
     _add_tables(page, results)
     for found in results.parts:
+        _add_parts(page, found)
         if rows := curve_rows(found):
             page.add(_versions(found, rows), _ROOM_FOR_TABLES)
     _add_triggers(page, results.trigger_summaries)
@@ -162,7 +167,30 @@ def _cell(number: Number, row: Measured) -> str:
     return f"{text} ({bounds})" if bounds else text
 
 
-# Shorter versions.
+# Parts of a skill, and shorter versions.
+
+
+def _add_parts(page: _Page, found: Parts) -> None:
+    *said, last = conclusions(found) or [""]
+    title = f"### Parts of {escaped(found.skill, 100)} on {escaped(found.model, 100)}"
+    if not last:
+        return
+    page.add(f"{title}\n\n**{escaped(last)}.** {spent_on_parts(found)}.")
+    page.add_most(len(said), partial(_list, said), _ROOM_FOR_TABLES)
+    rows = part_rows(found)
+    shown = page.add_most(len(rows), partial(_parts, found, rows), _ROOM_FOR_TABLES)
+    if more := len(rows) - shown:
+        page.add(f"No room for {counted(more, 'more part')}.")
+
+
+def _parts(found: Parts, rows: Sequence[PartRow], number: int) -> str:
+    heads = [*PART_HEADERS[:-1], "verdict"]
+    lines = [heads, ["---"] * len(heads)]
+    for row in rows[:number]:
+        *cells, said = (escaped(cell, 100) for cell in row.cells)
+        lines.append([*cells, said if row.word == "not known" else f"**{said}**"])
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    return f"{escaped(parts_title(found), 300)}.\n\n{table}\n\n{escaped(legend_of_parts(found))}."
 
 
 def _versions(found: Parts, rows: Sequence[CurveRow]) -> str:

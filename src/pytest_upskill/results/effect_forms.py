@@ -23,7 +23,7 @@ class LiftForm(BaseModel):
     lift_p_value: Share | None = None
 
     def lift_value(self) -> Lift | None:
-        return _lift(self.lift, self.lift_low, self.lift_high, self.lift_p_value)
+        return lift_of(self.lift, self.lift_low, self.lift_high, self.lift_p_value)
 
 
 class EffectForm(LiftForm):
@@ -39,11 +39,11 @@ class EffectForm(LiftForm):
     cases_needed: Whole | None = None
 
     def effect(self, name: str) -> Effect:
-        change = _lift(self.change, self.change_low, self.change_high, self.change_p_value)
+        change = lift_of(self.change, self.change_low, self.change_high, self.change_p_value)
         return Effect(name, change, self.cases, self.runs, self.state, self.cases_needed)
 
 
-def _lift(
+def lift_of(
     lift: float | None, low: float | None, high: float | None, p_value: float | None
 ) -> Lift | None:
     if lift is None or low is None or high is None or p_value is None:

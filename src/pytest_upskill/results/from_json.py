@@ -24,6 +24,7 @@ from ..trials.transcript import TurnKind
 from ..trials.trial import Arm
 from .neighbours_json import MatrixForm
 from .number_forms import Amount, Number, Runs, Seconds, Share, Whole
+from .parts_json import PartsForm
 from .run import RunResults
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
@@ -243,6 +244,7 @@ class _Results(_Form):
     versions: dict[str, str] = {}
     bundled_skills: dict[str, list[str]] = {}
     matrix: list[MatrixForm] = []
+    parts: list[PartsForm] = []
     trigger_tests: list[_Trigger] = []
     trigger_records: list[_Record] = []
 
@@ -301,6 +303,7 @@ def _run(form: _Results) -> RunResults:
         versions=form.versions,
         bundled={name: tuple(skills) for name, skills in form.bundled_skills.items()},
         matrices=tuple(one.value() for one in form.matrix),
+        parts=tuple(one.value() for one in form.parts),
         triggers=tuple(map(_trigger, form.trigger_tests)),
         trigger_records=tuple(map(_record, form.trigger_records)),
     )

@@ -79,6 +79,7 @@ def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResul
         lost=tuple(nodeid for nodeid in dict.fromkeys(lost) if nodeid not in answered),
         interrupted="; ".join(dict.fromkeys(stops)) if stops else None,
         matrices=tuple(one for run in runs for one in run.matrices),
+        parts=tuple(one for run in runs for one in run.parts),
     )
     notes = [f"{counted(repeated, 'trial')} in several files, counted once."]
     other = ["The files are from different commits."] if len(commits) > 1 else []

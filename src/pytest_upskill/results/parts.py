@@ -166,10 +166,9 @@ def _what_could_go(found: Parts) -> str:
     if not found.helps:
         return f"{_not_helping(found)}, so they can't tell which parts are missed"
     if going := found.could_go:
-        tokens = sum(one.tokens for one in going)
         each = " (each by itself)" if len(going) > 1 else ""
         return (
-            f"Could go{each}: {_names(going)}; {tokens:,} of {counted(found.tokens, 'token')}. "
+            f"Could go{each}: {_names(going)}; {_sizes(going, found)}. "
             f"A loss of {margin} or more is ruled out, a smaller one is not"
         )
     text = f"Nothing is shown to be free to go: no part rules out a loss of {margin}"
@@ -178,6 +177,18 @@ def _what_could_go(found: Parts) -> str:
     if needed:
         return f"{text} with {counted(cases, 'case')}; about {min(needed):,} would tell of one"
     return text
+
+
+def _sizes(going: Sequence[PartEffect], found: Parts) -> str:
+    """An agent has files beside the text; in a plain completion, all is one text."""
+    files = [one for one in going if one.kind == "file" and found.agent != CHAT]
+    text, beside = (
+        sum(one.tokens for one in going if (one in files) == is_file) for is_file in (False, True)
+    )
+    whole = f" of about {found.tokens:,}" if text <= found.tokens else ""
+    sizes = [f"{counted(text, 'token')}{whole}"] if text else []
+    sizes += [f"{counted(beside, 'token')} of files beside it"] if files else []
+    return ", ".join(sizes)
 
 
 def _not_helping(found: Parts) -> str:

@@ -14,6 +14,7 @@ from ..trials.records import Record
 from ..trials.subject import CHAT, Subject
 from ..trials.trial import Arm
 from .neighbours_json import matrix_report
+from .parts_json import parts_report
 from .run import RunResults
 from .summary import CaseSummary, Summary
 from .triggers import QueryRate, Share, TriggerSummary
@@ -49,6 +50,7 @@ def results_report(results: RunResults) -> dict[str, Any]:
         "agents": results.agents,
         "bundled_skills": {name: list(skills) for name, skills in results.bundled.items()},
         "matrix": [matrix_report(one) for one in results.matrices],
+        "parts": [parts_report(one) for one in results.parts],
         "triggers": [
             _trigger_summary(row, results.model_ids.get(row.model))
             for row in results.trigger_summaries

@@ -1,6 +1,7 @@
 """Save a changed skill beside the old one, with its cases, to be compared, tried and moved."""
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Collection
@@ -8,26 +9,46 @@ from pathlib import Path
 from typing import Final
 
 from .._util.files import reason_of, replace_file, resolved
+from .._util.keys import without_keys
 from ..errors import InputError
 from .folder import TOOL_FOLDERS
+from .frontmatter import parse
+from .skill import LONGEST_NAME
 
 _SHORT: Final = "short"
+_LINES: Final = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")
 
 
 def beside(folder: Path) -> Path:
-    """A free folder for a shorter version of a skill: skills/wick → skills/wick.short."""
+    """A free folder for a shorter version of a skill: skills/wick → skills/wick-short."""
     folder = resolved(folder)
-    found, number = folder.with_name(f"{folder.name}.{_SHORT}"), 1
-    while os.path.lexists(found):
+    number, ending = 1, f"-{_SHORT}"
+    while True:
+        found = folder.with_name(f"{folder.name[: LONGEST_NAME - len(ending)]}{ending}")
+        if not os.path.lexists(found):
+            return found
         number += 1
-        found = folder.with_name(f"{folder.name}.{_SHORT}-{number}")
-    return found
+        ending = f"-{_SHORT}-{number}"
 
 
-def save_beside(file: Path, text: str | bytes, without: Collection[str] = ()) -> Path:
+def renamed(text: str, name: str) -> str:
+    """A SKILL.md with another name; where it has none, it is known by its folder."""
+    lines = _LINES.split(text)
+    parsed = parse(text.replace("\r\n", "\n").replace("\r", "\n"))
+    if not (line := parsed.lines.get("name")):
+        return text
+    ending = lines[line - 1][len(lines[line - 1].rstrip("\r\n")) :]
+    lines[line - 1] = f"name: {name}{ending}"
+    while line < parsed.body_line - 1 and lines[line].startswith((" ", "\t")):
+        del lines[line]  # a value of several lines
+        parsed = parsed._replace(body_line=parsed.body_line - 1)
+    return "".join(lines)
+
+
+def save_beside(file: Path, text: str, without: Collection[str] = ()) -> Path:
     """Copy the folder of a SKILL.md, whole or not at all, with another text and without some files.
 
-    InputError if it can't be written.
+    The copy has a name of its own, which is that of its folder. InputError if it can't be written.
     """
     folder, target = resolved(file.parent), beside(file.parent)
     try:
@@ -37,7 +58,7 @@ def save_beside(file: Path, text: str | bytes, without: Collection[str] = ()) ->
             shutil.copytree(folder, new, symlinks=True, ignore=others)
             for name in without:
                 (new / name).unlink(missing_ok=True)
-            replace_file(new / file.name, text)
+            replace_file(new / file.name, without_keys(renamed(text, target.name)).encode())
             new.rename(target)
     except OSError as error:
         problem = f"can't be written: {reason_of(error)}"

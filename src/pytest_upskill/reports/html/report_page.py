@@ -14,6 +14,7 @@ from .case_data import CaseRow, Fitted, anchor, fitted, rows_of
 from .curve import curve_section
 from .markup import Header, figure, key, resource, shell, table, text
 from .neighbours import neighbour_sections
+from .parts import parts_sections
 from .plots import dumbbell, frontier, points_of, score_title
 from .trigger_section import trigger_section
 
@@ -29,7 +30,7 @@ _OF_AGENTS: Final = (
 def html_report(results: RunResults, notes: Sequence[str] = ()) -> str:
     """The whole file. Text from models and files is escaped, or is data of the script."""
     rows, style = rows_of(results), resource("overview.css")
-    style += resource("neighbours.css") if results.matrices else ""
+    style += resource("neighbours.css") if results.matrices or results.parts else ""
     if not _has_cases(results):  # which all of the script is for
         body = _body(results, rows, notes, Fitted("", 0, 0))
         return shell(_title(results), body, style=style)
@@ -73,6 +74,7 @@ def _body(
                 _section(skill, own, skill.name if several else "Verdict")
                 for skill, own in by_skill
             ),
+            parts_sections(results.parts),
             *map(curve_section, results.parts),
             trigger_section(results.trigger_summaries),
             neighbour_sections(results.matrices),

@@ -1,0 +1,52 @@
+"""A skill of which one section counts, and models that show it."""
+
+from pathlib import Path
+
+from .kit import case, write_skill
+
+MODEL = "scripted:model.py:answer"
+BODY = """# Pages
+
+Read the page before you lay it out.
+
+## Alignment
+
+Turn it LEFT.
+
+## Troubleshooting
+
+If the printer stops, switch it off and on again:
+
+- Paper is in the cupboard.
+- Toner is beside it.
+
+## Links
+
+See [forms](references/forms.md).
+"""
+_MODEL = '''
+from pytest_upskill import Answer, ToolCall, Usage
+
+
+def answer(question):
+    """Right if the section about alignment was seen; it opens the skill, if it is an agent."""
+    told = [result.text for step in question.steps for result in step.results]
+    text = "\\n".join([question.system, *told])
+    tokens = Usage(len(text) // 4, 5, 0)
+    if question.tools and not told and "<name>pages</name>" in text:
+        call = ToolCall("1", "skill", '{"name": "pages"}')
+        return Answer("", tokens, "tool_use", calls=(call,))
+    return Answer("left" if "LEFT" in text else "no idea", tokens)
+'''
+
+
+def write_pages(folder: Path, cases: int = 45, body: str = BODY) -> Path:
+    """The skill ``pages`` in skills/, and model.py; the folder of the skill."""
+    asked = [
+        case(f"Lay out page {number}.", "left", id=f"page-{number}") for number in range(cases)
+    ]
+    skill = write_skill(folder / "skills/pages", asked, body=body)
+    (skill / "references").mkdir()
+    (skill / "references/forms.md").write_text("All forms are white. " * 10, encoding="utf-8")
+    (folder / "model.py").write_text(_MODEL, encoding="utf-8")
+    return skill
