@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 DEFAULT_RUNS: Final = 1
+STUDY_RUNS: Final = (2, 8)  # of a study: at first, and at most
 MOST_RUNS: Final = 1000  # a file of cases from anywhere must not fill the memory
 DEFAULT_MAX_OUTPUT: Final = 2048
 DEFAULT_AGENT_OUTPUT: Final = 8192  # a turn may have to write a whole file
@@ -93,6 +94,9 @@ class Settings:
     fresh: bool = False  # ignore stored answers and replace them
     record_file: Path | None = None  # write the answers here
     replay_file: Path | None = None  # answer from this file alone
+
+    matrix: bool = False  # also measure what the skills do to each other
+    ablate: bool = False  # also measure what the parts of the skills are good for
 
     gates: Gates = Gates()
     accept: bool = False  # write the results as the accepted ones

@@ -13,7 +13,7 @@ Rates = Mapping[str, list[float]]  # by variant: the chance of each case to pass
 
 @dataclass(frozen=True)
 class Simulated:
-    """Variants and contrasts, and the true effect of each contrast."""
+    """Variants and contrasts, and the effect of each contrast over all cases there could be."""
 
     rates: Rates
     contrasts: tuple[Contrast, ...]
@@ -60,6 +60,8 @@ def carry_out(draw: random.Random, study: Simulated, plan: tuple[int, ...]) -> O
     return Outcome(family, asked, whole)
 
 
+LIFT = 0.4  # of the skills, on average over all cases that there could be
+
 Pair = tuple[float, float]  # chances of a case without the skill, and with it
 Case = Callable[[random.Random], Pair]
 
@@ -81,7 +83,7 @@ def matrix_study(
                 name = f"{one} {other}"
                 plus = (f"{name} skill", f"{one} alone baseline")
                 contrasts.append(Contrast(name, plus, (f"{name} baseline", f"{one} alone skill")))
-                true[name] = -hurt * sum(s - b for b, s in own) / cases
+                true[name] = -hurt * LIFT
     return Simulated(rates, tuple(contrasts), true)
 
 
@@ -106,7 +108,7 @@ def parts_study(
         lost = loss if part == 0 else 0.0
         rates[name] = [s - lost * (s - b) for b, s in own]
         if mixed:
-            rates[name] = [draw.choice((max(0.0, s - 0.4), min(1.0, s + 0.4))) for s in rates[name]]
+            rates[name] = [s + draw.choice((-1, 1)) * min(0.4, s, 1 - s) for s in rates[name]]
         contrasts.append(Contrast(name, (name,), ("whole",)))
-        true[name] = -lost * sum(s - b for b, s in own) / cases
+        true[name] = -lost * LIFT
     return Simulated(rates, tuple(contrasts), true)

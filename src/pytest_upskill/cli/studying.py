@@ -35,7 +35,7 @@ from ..reports.writers import (
 from ..results.neighbours import Matrix
 from ..results.parts import Parts
 from ..results.run import RunResults, versions
-from ..settings import DEFAULT_MAX_TURNS, MOST_RUNS, Settings
+from ..settings import DEFAULT_MAX_TURNS, MOST_RUNS, STUDY_RUNS, Settings
 from ..skills.labels import labels_of
 from ..skills.search import find_skills
 from ..stats import look_plan
@@ -45,7 +45,7 @@ from .output import painter, stdout_look, tell, write
 from .project import find_skill, ini_lines, project_root
 from .teaching import Consent, config_here
 
-DEFAULT_RUNS: Final = "2..8"
+DEFAULT_RUNS: Final = "{}..{}".format(*STUDY_RUNS)
 _REPORTS: Final = ("json_file", "html_file", "markdown_file")
 _DEFAULT_WIDTH: Final = 80
 _HOW_TO_CONTINUE: Final = "Run it again to continue; nothing is asked twice."

@@ -50,7 +50,7 @@ class Lab:
     def run(self, study: Study) -> Studied:
         """Ask look by look; variants of which all contrasts are settled are asked no more."""
         work = _Work(study, self.looks)
-        for before, runs in pairwise((0, *self.looks)):
+        for before, runs in pairwise((0, *self.looks) if study.variants else ()):
             wanted = work.wanted if before else study.variants
             self._ask(work, wanted, range(before + 1, runs + 1))
             work.look(runs)

@@ -119,6 +119,12 @@ class Ledger:
         return bool(self._planned)
 
     @property
+    def has_errors(self) -> bool:
+        """Whether an answer is missing, or a test could not be run or was not."""
+        errored = (one.outcome == "errored" for own in self._records.values() for one in own)
+        return bool(self._broken or self.lost) or any(errored)
+
+    @property
     def concerns_skills(self) -> bool:
         """Whether a test of a skill was selected, or a skill has none to select."""
         return bool(self._nodeids or self._untested or self.lost)

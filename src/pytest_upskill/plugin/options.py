@@ -236,6 +236,22 @@ OPTIONS: Final = (
         "USD",
         "Budget of the run in USD; needs the prices of all models.",
     ),
+    Option(
+        "matrix",
+        "--skill-matrix",
+        SWITCH,
+        None,
+        "After the tests, measure what the skills do to each other: every pair of them, and all "
+        "together, by the agents of the run.",
+    ),
+    Option(
+        "ablate",
+        "--skill-ablate",
+        SWITCH,
+        None,
+        "After the tests, measure what each part of the skills is good for: every section and "
+        "file left out in turn.",
+    ),
     Option("fresh", "--skill-fresh", SWITCH, None, "Ignore cached answers and replace them."),
     Option(
         "record_file",

@@ -16,6 +16,7 @@ from ..agents.names import AGENTS, Roster, subjects_of
 from ..engine import Engine
 from ..errors import InputError
 from ..measure.assembly import DEFAULT_MODEL, Assembly, Specs
+from ..measure.lab import Lab
 from ..measure.outfits import Outfits
 from ..models.names import PROVIDERS
 from ..models.prices import parse_prices
@@ -59,6 +60,7 @@ from .runnable import require_judge
 from .sandboxing import prepare
 from .skill_code import SkillCode, code_kept_out
 from .status_line import Tally
+from .studies import Studies, require_studies, wanted_studies
 from .trigger_items import TriggerItem
 
 _NO_SKILL = (
@@ -100,6 +102,7 @@ class UpskillRun:
         self._asking = Asking(config, None, self._begin)
         self._ledger: Ledger | None = None
         self._groups: Groups | None = None
+        self._studies: Studies | None = None
         self._required = False
         self._problems: list[str] = []
         self._results: RunResults | None = None
@@ -129,6 +132,7 @@ class UpskillRun:
             if self.asks and not self.settings.judge:
                 require_judge(self._selected.sources, self.settings)
             self._name_subjects()
+            require_studies(self.settings, self._selected, self.subjects.values())
             if not hasattr(self._config, "workerinput"):
                 self._prepare_models()
         except InputError as error:
@@ -177,6 +181,8 @@ class UpskillRun:
     def _prepare_models(self) -> None:
         settings = self.settings
         self._judges = self._models.add_judge(settings)
+        if wanted_studies(settings):
+            self._studies = Studies(self, self._selected, self._config, self._lab)
         if not self.asks:
             return
         if self._selected.sources:  # or no model may be needed at all
@@ -197,6 +203,11 @@ class UpskillRun:
         specs = {label: self._specs[subject.model] for label, subject in self.subjects.items()}
         export = OtelExport(specs, lambda: ledger.answers(engine))
         self._config.pluginmanager.register(export, "upskill-otel")
+
+    def _lab(self, looks: tuple[int, ...]) -> Lab:
+        """What studies are carried out with."""
+        price_of, version_of = self._models.price_of, self._version_of
+        return Lab(self.settings, looks, self.ask, version_of, price_of, stop=self._asking.close)
 
     def _require_models(self) -> None:
         artifacts.require_outputs(self.settings)
@@ -333,6 +344,11 @@ class UpskillRun:
         needed = {"--skill-judge MODEL": judged, "--skill-agent loop": agents}
         return [
             *collected_lines(plan, asks=self.asks),
+            *(
+                self._studies.lines(self._session, plan.tests)
+                if self._studies and self._session
+                else []
+            ),
             *repeat_lines(plan),
             *(
                 f"upskill: {number:,} of these tests would need {option}"
@@ -372,6 +388,8 @@ class UpskillRun:
             lambda engine: Tally(engine, cache(self._models.price_of))
         ):
             result = yield
+            if self._ledger and self._studies:
+                self._studies.carry_out(session, self._ledger)
         if self._ledger:
             accepting.fail_late(self._ledger, self._config)
         return result
@@ -502,7 +520,8 @@ class UpskillRun:
         interrupted = self._stopped or (str(stop) if stop else None)
         results = ledger.results(settings, self._config.rootpath, interrupted)
         known = {name: self._models.roster.agent(name).bundled for name in self._agents}
-        return replace(results, bundled={name: own for name, own in known.items() if own})
+        results = replace(results, bundled={name: own for name, own in known.items() if own})
+        return self._studies.added_to(results) if self._studies else results
 
     def _conclude(self, ledger: Ledger, engine: Engine) -> bool:
         """Judge and write the results; whether the run may pass."""
@@ -562,7 +581,8 @@ class UpskillRun:
         unanswered = display.unanswered_notes(engine.budget.unanswered, self._models.price_of)
         held_back = [engine.agents_note] if engine.agents_note else []
         notes = [*display.retry_notes(engine.retries()), *held_back]
-        trouble = [*notes, *unanswered, *self._lines]
+        studies = self._studies.notes if self._studies else []
+        trouble = [*notes, *unanswered, *studies, *self._lines]
         if self._config.get_verbosity() < 0:
             how = accepting.how_to_accept(results, self._config) if results.unmatched else []
             return [*accepting.worse_notes(self._compared), *how, *self._accepted, *trouble]

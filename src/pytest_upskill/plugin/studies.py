@@ -1,0 +1,191 @@
+"""Studies of a run (--skill-matrix, --skill-ablate): after its last test, in the controller."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import pytest
+
+from ..checks import CheckedCase, load_checked_cases
+from ..errors import InputError, SettingsError
+from ..measure.lab import Lab
+from ..measure.study import SkillCases, Study
+from ..models.prices import FREE
+from ..results.neighbours import Matrix
+from ..results.parts import Parts
+from ..results.run import RunResults
+from ..settings import STUDY_RUNS, Settings
+from ..skills.context import load_for_run
+from ..stats import look_plan
+from ..trials.plan import PlannedCase, score_of
+from ..trials.subject import CHAT, Subject
+from .hooks import prompts, registered_checks
+from .ledger import Ledger
+from .nodes import Run
+from .options import OPTIONS, message_of, spell
+from .paths import Selected, SkillSource
+
+_AGAIN: Final = "Run again: nothing is asked twice"
+
+
+def wanted_studies(settings: Settings) -> list[str]:
+    """The settings that ask for a study."""
+    return [name for name in ("matrix", "ablate") if getattr(settings, name)]
+
+
+def require_studies(settings: Settings, selected: Selected, subjects: Iterable[Subject]) -> None:
+    """SettingsError if a matrix is wanted and skills can't meet."""
+    if not settings.matrix:
+        return
+    if len(selected.all) < 2:
+        problem = f"a matrix needs at least two skills, and here is {len(selected.all)}"
+        raise SettingsError("matrix", problem, "Name more skills, or a folder of skills.")
+    if all(one.agent == CHAT for one in subjects):
+        problem = "a plain completion sees one skill only, so no other can change its answers"
+        raise SettingsError("matrix", problem, f"Choose an agent: {spell('agents')} loop.")
+
+
+def looks_of_studies(settings: Settings, config: pytest.Config) -> tuple[int, ...]:
+    """As many runs as the tests get, if that was chosen."""
+    runs = next(one for one in OPTIONS if one.setting == "runs")
+    if runs.is_given(config) or runs.is_of_ini_file(config):
+        return look_plan(settings.first_runs or settings.runs, settings.runs)
+    return look_plan(*STUDY_RUNS)
+
+
+@dataclass
+class Studies:
+    """The studies of a run; ``lab_of`` makes a lab that looks after these numbers of runs."""
+
+    run: Run
+    selected: Selected
+    config: pytest.Config
+    lab_of: Callable[[tuple[int, ...]], Lab]
+    matrices: list[Matrix] = field(default_factory=list)
+    parts: list[Parts] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    _told: bool = False
+
+    def __post_init__(self) -> None:
+        names = ", ".join(map(spell, wanted_studies(self.run.settings)))
+        self._names = names
+        self.notes = [f"{names}: not run, as the run was stopped. {_AGAIN}."] if names else []
+
+    @property
+    def _lab(self) -> Lab:
+        return self.lab_of(looks_of_studies(self.run.settings, self.config))
+
+    def lines(self, session: pytest.Session, tests: Sequence[PlannedCase]) -> list[str]:
+        """What they take, before the run."""
+        if not self._names or not tests:
+            return []
+        try:
+            with TemporaryDirectory(prefix="upskill-study-") as folder:
+                return self._estimated(self._planned(session, tests, Path(folder)))
+        except InputError as error:
+            return [f"upskill: {self._names}: {message_of(error, self.config)}"]
+
+    def _estimated(self, studies: Sequence[Study]) -> list[str]:
+        self._told = True
+        models = {study.subject.model for study in studies}
+        lab = self._lab
+        guess = lab.estimate(studies, free=all(lab.price_of(name) == FREE for name in models))
+        when = "after the tests, " if self.run.asks else "a run would make after the tests "
+        lines = [f"upskill: {self._names}: {when}{guess}"]
+        return [*lines, f"upskill: {guess.warning}"] if guess.warning else lines
+
+    def carry_out(self, session: pytest.Session, ledger: Ledger) -> None:
+        """Run them, unless there is a reason not to; KeyboardInterrupt once it is noted."""
+        if not self._names:
+            return
+        if why := self._why_not(session, ledger):
+            self.notes = [f"{self._names}: not run, as {why}"]
+            return
+        self.notes = []
+        with TemporaryDirectory(prefix="upskill-study-") as folder:
+            try:
+                studies = self._planned(session, list(ledger.planned), Path(folder))
+                if not self._told:  # in xdist's controller, which collects nothing
+                    for line in self._estimated(studies):
+                        self._tell(line)
+                lab = self._lab
+                for study in studies:
+                    studied = lab.run(study)
+                    found = study.conclude(studied)
+                    if isinstance(found, Matrix):
+                        self.matrices.append(found)
+                    else:
+                        self.parts.append(found)
+                    if studied.interrupted:
+                        self.notes = [f"{self._names}: stopped before the end. {_AGAIN}."]
+                        raise KeyboardInterrupt
+            except InputError as error:
+                self.notes = [f"{self._names}: not run: {message_of(error, self.config)}"]
+
+    def added_to(self, results: RunResults) -> RunResults:
+        return replace(results, matrices=tuple(self.matrices), parts=tuple(self.parts))
+
+    def _why_not(self, session: pytest.Session, ledger: Ledger) -> str:
+        if session.shouldstop or session.shouldfail:
+            return f"the run was stopped. {_AGAIN}."
+        if not ledger.has_plan:
+            return "no case was asked."
+        if ledger.has_errors:
+            return f"tests errored. {_AGAIN}."
+        if self.run.settings.replay_file:
+            return "a recording has no answers for it."
+        return ""
+
+    def _planned(
+        self, session: pytest.Session, tests: Sequence[PlannedCase], folder: Path
+    ) -> list[Study]:
+        """Of the skills of the run, with the cases that it asks."""
+        asked = {(test.skill, test.case) for test in tests}
+        sources = [self._source(session, one, asked) for one in self.selected.all]
+        subjects = {own: self.run.model_ids[label] for label, own in self.run.subjects.items()}
+        settings, studies = self.run.settings, list[Study]()
+        looks = looks_of_studies(settings, self.config)
+        if settings.matrix:
+            from ..measure.matrix import matrix_studies
+
+            agents = {own: name for own, name in subjects.items() if own.agent != CHAT}
+            studies += matrix_studies(sources, agents, looks)
+        if settings.ablate:
+            from ..measure.ablation import ablation_studies
+
+            studies += ablation_studies(sources, subjects, folder, settings)
+        return studies
+
+    def _source(
+        self, session: pytest.Session, source: SkillSource, asked: set[tuple[str, str]]
+    ) -> SkillCases:
+        if source.conftests:
+            self.run.load_conftests(source.conftests)
+        ihook = session.gethookproxy(source.conftests) if source.conftests else session.ihook
+        settings = self.run.settings
+        cases = tuple(
+            (case, checks)
+            for case, checks in self._cases(source, ihook)
+            if (source.label, case.id) in asked
+        )
+        score = score_of(settings.score, [case for case, _ in cases])
+        skill = load_for_run(source.skill_file, settings)
+        return SkillCases(source.label, skill, cases, score, prompts(ihook, self.config))
+
+    def _cases(self, source: SkillSource, ihook: object) -> Iterator[CheckedCase]:
+        if source.has_cases and source.cases_file:
+            yield from load_checked_cases(
+                source.cases_file,
+                registered_checks(ihook, self.config),
+                folder=source.folder,
+                allow_code=self.run.settings.allow_code,
+                allowed_by=spell("allow_code"),
+            ).cases
+
+    def _tell(self, line: str) -> None:
+        reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter and self.config.get_verbosity() >= 0:
+            reporter.ensure_newline()
+            reporter.write_line(line)

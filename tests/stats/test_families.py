@@ -1,0 +1,187 @@
+"""Effects of studies: their intervals, and families of them over several looks."""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_upskill.stats import (
+    Differences,
+    Family,
+    cases_to_show,
+    family_level,
+    holm,
+    judge_family,
+    look_plan,
+    paired_effect,
+    paired_lift,
+    plan_level,
+    sign_flip,
+)
+from support.simulated import worlds
+from support.simulated_studies import LIFT, carry_out, matrix_study, parts_study
+
+PLAN = look_plan(2, 8)
+levels = st.sampled_from([0.9, 0.95, 0.979, 0.999])
+one_lift = st.lists(st.integers(-4, 4).map(lambda steps: steps / 4), min_size=1, max_size=14)
+two_lifts = st.lists(st.integers(-8, 8).map(lambda steps: steps / 4), min_size=1, max_size=14)
+
+
+@given(two_lifts, levels)
+@settings(max_examples=200)
+def test_interval_of_an_effect_contains_it_and_stays_possible(
+    values: list[float], level: float
+) -> None:
+    found = paired_effect(values, level, reach=2.0)
+    assert -2 <= found.low <= found.lift + 1e-12
+    assert found.lift - 1e-12 <= found.high <= 2
+
+
+@given(two_lifts, levels)
+@settings(max_examples=200)
+def test_interval_of_an_effect_excludes_0_just_if_its_p_value_is_small(
+    values: list[float], level: float
+) -> None:
+    found = paired_effect(values, level, reach=2.0)
+    assert found.shown == (found.p_value < 1 - level)
+    assert found.p_value >= sign_flip(values)
+
+
+@given(two_lifts, levels)
+@settings(max_examples=200)
+def test_effect_of_opposite_differences_is_opposite(values: list[float], level: float) -> None:
+    found = paired_effect(values, level, reach=2.0)
+    other = paired_effect([-value for value in values], level, reach=2.0)
+    assert (other.lift, other.low, other.high) == pytest.approx(
+        (-found.lift, -found.high, -found.low)
+    )
+    assert other.p_value == found.p_value
+
+
+@given(two_lifts)
+@settings(max_examples=100)
+def test_higher_level_never_narrows_an_interval(values: list[float]) -> None:
+    wide, narrow = (paired_effect(values, level, reach=2.0) for level in (0.99, 0.95))
+    assert wide.low <= narrow.low + 1e-12
+    assert wide.high >= narrow.high - 1e-12
+
+
+@given(one_lift)
+@settings(max_examples=100)
+def test_effect_of_one_lift_is_that_lift(values: list[float]) -> None:
+    effect = paired_effect(values)
+    lift = paired_lift([(0.0, value) for value in values], runs=4)
+    assert (effect.lift, effect.low, effect.high) == pytest.approx((lift.lift, lift.low, lift.high))
+
+
+def test_effect_of_two_lifts_is_not_cut_at_1() -> None:
+    assert paired_effect([-2.0, -1.5, -2.0, -1.5, -2.0, -1.5], reach=2.0).low < -1.9
+
+
+def test_single_case_says_nothing() -> None:
+    found = paired_effect([-2.0], reach=2.0)
+    assert (found.low, found.high) == (-2, 2) or not found.shown
+
+
+@given(st.lists(two_lifts, min_size=1, max_size=8))
+@settings(max_examples=100, deadline=None)
+def test_effects_that_are_not_shown_need_more_cases_than_there_are(
+    family: list[list[float]],
+) -> None:
+    given_ones = {str(n): Differences(tuple(own), 8, 0.1, 2.0) for n, own in enumerate(family)}
+    for name, found in judge_family(given_ones, PLAN).items():
+        own = given_ones[name].values
+        assert found.lift.shown == (found.lift.p_value < 0.05)
+        assert found.cases_needed is None or not found.lift.shown
+        assert found.cases_needed is None or found.cases_needed > len(own)
+        assert not found.open  # these were all runs
+
+
+def test_effect_without_a_difference_needs_no_number_of_cases() -> None:
+    assert cases_to_show([0.0] * 9) is None
+    assert judge_family({"a": Differences((0.0,) * 9, 8, 0.0)}, PLAN)["a"].cases_needed is None
+
+
+def test_a_family_of_one_is_a_plain_group_sequential_test() -> None:
+    assert family_level(1, PLAN) == plan_level(PLAN)
+    assert family_level(9, (8,)) == pytest.approx(1 - 0.05 / 9, abs=1e-5)
+
+
+def test_level_of_a_large_family_is_that_of_its_share_over_all_looks() -> None:
+    """A ninth of Pocock's error at each look would be too much: small levels share less."""
+    assert 1 - family_level(9, PLAN) < (1 - family_level(1, PLAN)) / 9
+
+
+def test_holm_decides_if_all_effects_could_be_shown() -> None:
+    draw = random.Random(17)
+    for _ in range(20):
+        family = {
+            str(n): Differences(tuple(draw.gauss(mean, 0.5) for _ in range(14)), 8, 0.1, reach=2.0)
+            for n, mean in enumerate((0.0, 0.25, 0.5, 0.8))
+        }
+        judged = judge_family(family, (8,))
+        adjusted = holm([sign_flip(one.values) for one in family.values()])
+        shown = [one.lift.shown for one in judged.values()]
+        assert [p < 0.05 for p in adjusted] == shown
+
+
+def test_effects_that_could_not_be_shown_take_no_share() -> None:
+    """Eight of ten cases lost beside eight pairs in which nothing changes: p = 0.004."""
+    lost = Differences((-1.0,) * 8 + (0.0,) * 2, 2, 0.0, 2.0)
+    nothing = {f"nothing {n}": Differences((0.0,) * 10, 2, 0.0, 2.0) for n in range(8)}
+    assert judge_family({"lost": lost, **nothing}, PLAN)["lost"].lift.shown
+    noise = Differences((0.5, -0.5) * 5, 2, 0.3, 2.0)
+    many = {f"noise {n}": noise for n in range(8)}
+    assert not judge_family({"lost": lost, **many}, PLAN)["lost"].lift.shown
+
+
+def test_effect_that_was_given_up_stays_in_its_family() -> None:
+    lost = Differences((-1.0,) * 8 + (0.0,) * 2, 2, 0.0, 2.0)
+    noise = Differences((0.5, -0.5) * 5, 2, 0.0, 2.0)
+    family = Family(["lost", *map(str, range(8))], PLAN)
+    family.look({"lost": lost, **{str(n): noise for n in range(8)}})
+    assert family.shown == {}
+    family.look({"lost": lost._replace(runs=4)} if "lost" in family.open else {})
+    assert "lost" not in family.shown
+
+
+def test_shown_effect_stays_shown_and_is_asked_no_more() -> None:
+    family = Family(["a", "b"], PLAN)
+    family.look(
+        {
+            "a": Differences((-1.0,) * 12, 2, 0.0, 2.0),
+            "b": Differences((0.5, 0.0, 0.0, 0.0) * 3, 2, 0.6, 2.0),
+        }
+    )
+    assert family.open == {"b"}
+    family.look({"b": Differences((0.0, 0.1) * 6, 4, 0.6, 2.0)})
+    assert "a" in family.shown
+    assert family.shown["a"].lift.lift == -1
+
+
+@pytest.mark.parametrize("size", [2, 9])
+def test_false_alarms_of_a_family_stay_below_their_limit(size: int) -> None:
+    """Small and fast: at most 5 % with some room for chance; benchmarks/studies.py has more."""
+    draw = random.Random(f"false alarms {size}")
+    own = [world for world in worlds(LIFT) if "some gain" in world.name]
+    repeats, alarms = 12, 0
+    for world in own:
+        for number in range(repeats):
+            study = parts_study(draw, world.case, 10, size, mixed=number % 4 == 0)
+            if number % 2:
+                study = matrix_study(draw, world.case, 10, skills=2 if size == 2 else 3)
+            assert len(study.contrasts) == size
+            alarms += bool(carry_out(draw, study, PLAN).family.shown)
+    assert alarms / repeats / len(own) <= 0.065
+
+
+def test_large_effects_are_found_with_fewer_calls() -> None:
+    draw = random.Random("found")
+    world = next(world for world in worlds(LIFT) if "some gain, beta(0.3" in world.name)
+    outcomes = []
+    for _ in range(20):
+        study = parts_study(draw, world.case, 20, 5, loss=1.0)
+        outcomes.append(carry_out(draw, study, PLAN))
+    assert sum("0" in one.family.shown for one in outcomes) >= 14
+    assert sum(one.asked for one in outcomes) < 0.7 * sum(one.whole for one in outcomes)
