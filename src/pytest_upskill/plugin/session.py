@@ -252,6 +252,8 @@ class UpskillRun:
             if self.settings.triggers != "only":
                 lines += display.score_lines(sources, self.settings.score)
             lines += display.reference_lines(sources, self.settings)
+        if self._studies and self._session and self._config.pluginmanager.hasplugin("dsession"):
+            lines += self._studies.lines(self._session, None)  # xdist's controller collects nothing
         if self._code:
             lines += self._code.header_lines(one.folder for one in self._selected.all)
         return lines

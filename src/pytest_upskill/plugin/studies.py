@@ -66,20 +66,18 @@ class Studies:
     matrices: list[Matrix] = field(default_factory=list)
     parts: list[Parts] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    _told: bool = False
 
     def __post_init__(self) -> None:
-        names = ", ".join(map(spell, wanted_studies(self.run.settings)))
-        self._names = names
-        self.notes = [f"{names}: not run, as the run was stopped. {_AGAIN}."] if names else []
+        self._names = ", ".join(map(spell, wanted_studies(self.run.settings)))
+        self.notes = [f"{self._names}: not run, as the run was stopped. {_AGAIN}."]
 
     @property
     def _lab(self) -> Lab:
         return self.lab_of(looks_of_studies(self.run.settings, self.config))
 
-    def lines(self, session: pytest.Session, tests: Sequence[PlannedCase]) -> list[str]:
-        """What they take, before the run."""
-        if not self._names or not tests:
+    def lines(self, session: pytest.Session, tests: Sequence[PlannedCase] | None) -> list[str]:
+        """What they take, before the run; None if it is not known what will be tested."""
+        if tests is not None and not tests:
             return []
         try:
             with TemporaryDirectory(prefix="upskill-study-") as folder:
@@ -88,7 +86,6 @@ class Studies:
             return [f"upskill: {self._names}: {message_of(error, self.config)}"]
 
     def _estimated(self, studies: Sequence[Study]) -> list[str]:
-        self._told = True
         models = {study.subject.model for study in studies}
         lab = self._lab
         guess = lab.estimate(studies, free=all(lab.price_of(name) == FREE for name in models))
@@ -98,8 +95,6 @@ class Studies:
 
     def carry_out(self, session: pytest.Session, ledger: Ledger) -> None:
         """Run them, unless there is a reason not to; KeyboardInterrupt once it is noted."""
-        if not self._names:
-            return
         if why := self._why_not(session, ledger):
             self.notes = [f"{self._names}: not run, as {why}"]
             return
@@ -107,9 +102,6 @@ class Studies:
         with TemporaryDirectory(prefix="upskill-study-") as folder:
             try:
                 studies = self._planned(session, list(ledger.planned), Path(folder))
-                if not self._told:  # in xdist's controller, which collects nothing
-                    for line in self._estimated(studies):
-                        self._tell(line)
                 lab = self._lab
                 for study in studies:
                     studied = lab.run(study)
@@ -139,10 +131,10 @@ class Studies:
         return ""
 
     def _planned(
-        self, session: pytest.Session, tests: Sequence[PlannedCase], folder: Path
+        self, session: pytest.Session, tests: Sequence[PlannedCase] | None, folder: Path
     ) -> list[Study]:
         """Of the skills of the run, with the cases that it asks."""
-        asked = {(test.skill, test.case) for test in tests}
+        asked = None if tests is None else {(test.skill, test.case) for test in tests}
         sources = [self._source(session, one, asked) for one in self.selected.all]
         subjects = {own: self.run.model_ids[label] for label, own in self.run.subjects.items()}
         settings, studies = self.run.settings, list[Study]()
@@ -159,7 +151,7 @@ class Studies:
         return studies
 
     def _source(
-        self, session: pytest.Session, source: SkillSource, asked: set[tuple[str, str]]
+        self, session: pytest.Session, source: SkillSource, asked: set[tuple[str, str]] | None
     ) -> SkillCases:
         if source.conftests:
             self.run.load_conftests(source.conftests)
@@ -168,7 +160,7 @@ class Studies:
         cases = tuple(
             (case, checks)
             for case, checks in self._cases(source, ihook)
-            if (source.label, case.id) in asked
+            if asked is None or (source.label, case.id) in asked
         )
         score = score_of(settings.score, [case for case, _ in cases])
         skill = load_for_run(source.skill_file, settings)
@@ -183,9 +175,3 @@ class Studies:
                 allow_code=self.run.settings.allow_code,
                 allowed_by=spell("allow_code"),
             ).cases
-
-    def _tell(self, line: str) -> None:
-        reporter = self.config.pluginmanager.get_plugin("terminalreporter")
-        if reporter and self.config.get_verbosity() >= 0:
-            reporter.ensure_newline()
-            reporter.write_line(line)

@@ -1,0 +1,248 @@
+"""Studies, carried out look by look."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill.measure.lab import Lab
+from pytest_upskill.measure.study import (
+    Contrast,
+    SkillCases,
+    Studied,
+    Study,
+    Variant,
+    load_skill_cases,
+    scores_of,
+)
+from pytest_upskill.models.prices import FREE, Price
+from pytest_upskill.results.parts import Parts
+from pytest_upskill.settings import Settings
+from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
+from pytest_upskill.trials.subject import CHAT, Subject
+from pytest_upskill.trials.trial import Question
+from support.kit import case, write_skill
+
+MODEL = Subject(CHAT, "m")
+LOOKS = (2, 4, 8)
+
+
+class Asker:
+    """Answers by a function of the question; counts what is asked, each question once."""
+
+    def __init__(self, answer: Callable[[Question], str | None]) -> None:
+        self._answer = answer
+        self.asked = dict[str, Question]()
+        self.batches = list[int]()
+
+    def __call__(self, questions: Sequence[Question]) -> list[Reply]:
+        new = {one.key: one for one in questions if one.key not in self.asked}
+        self.asked |= new
+        self.batches.append(len(new))
+        return [self._reply(one) for one in questions]
+
+    def _reply(self, question: Question) -> Reply:
+        text = self._answer(question)
+        return NoAnswer("no") if text is None else Answer(text, Usage(100, 10, 0))
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> SkillCases:
+    return skill(tmp_path, 10)
+
+
+def skill(folder: Path, cases: int) -> SkillCases:
+    asked = [case(f"How do I open gate {n}?", "up", id=f"g{n}") for n in range(cases)]
+    write_skill(folder / "gate", asked)
+    return load_skill_cases(folder / "gate" / "SKILL.md", "gate", Settings())
+
+
+def study(source: SkillCases, **texts: str) -> Study:
+    """The skill, without it, and with other texts in its place."""
+    asked = source.cases_for(MODEL, "m")
+    changed = {name: replace(source.skill, body=text) for name, text in texts.items()}
+    variants = [
+        Variant("whole", source.skill, asked),
+        Variant("none", source.skill, asked, "baseline"),
+        *(Variant(name, own, asked) for name, own in changed.items()),
+    ]
+    contrasts = [Contrast(name, (name,), ("whole",)) for name in ("none", *texts)]
+    known = Parts("gate", "m", 1, None, ())
+    return Study(MODEL, tuple(variants), tuple(contrasts), lambda _: known)
+
+
+def lab(ask: Asker, looks: tuple[int, ...] = LOOKS, **more: object) -> Lab:
+    return Lab(Settings(), looks, ask, lambda _: "1", lambda _: FREE, **more)  # type: ignore[arg-type]
+
+
+def knows(question: Question) -> str:
+    return "gate up" if "gate up" in question.system else "no idea"
+
+
+def half(question: Question) -> str:
+    """Right in every other run without a skill, and with the part: nothing to be shown."""
+    number = sum(map(ord, question.messages[-1][1])) + question.run
+    return "up" if "gate up" in question.system or number % 2 else "no idea"
+
+
+def test_what_is_shown_at_the_first_look_is_asked_no_more(gate: SkillCases) -> None:
+    ask = Asker(knows)
+    found = lab(ask).run(study(gate, shorter="Type gate up."))
+    lost, same = found.effects["none"], found.effects["shorter"]
+    assert (lost.state, lost.runs, lost.cases) == ("shown", 2, 10)
+    assert lost.lift
+    assert lost.lift.lift == -1
+    assert (same.state, same.runs) == ("dropped", 2)  # without any spread, runs add nothing
+    assert ask.batches[0] == 3 * 10 * 2  # all at once
+    assert found.trials == len(ask.asked) == 60
+
+
+def test_only_variants_of_open_contrasts_are_asked_on(gate: SkillCases) -> None:
+    def answer(question: Question) -> str:
+        if "gate up" not in question.system:
+            return "no idea"
+        if "Perhaps" not in question.system:
+            return "up"
+        number = int(question.messages[-1][1].rpartition(" ")[2].rstrip("?"))
+        return "no idea" if number % 3 == 0 and question.run % 2 else "up"  # 4 cases are flaky
+
+    ask = Asker(answer)
+    found = lab(ask).run(study(gate, perhaps="Perhaps gate up."))
+    assert found.effects["none"].state == "shown"
+    assert found.effects["none"].runs == 2
+    assert found.effects["perhaps"].runs > 2
+    runs = {name: max(one.run for one in own) for name, own in found.records.items()}
+    assert runs["none"] == 2
+    assert runs["whole"] == runs["perhaps"] == found.effects["perhaps"].runs
+
+
+def test_errors_make_their_contrasts_incomplete_and_no_others(gate: SkillCases) -> None:
+    def answer(question: Question) -> str | None:
+        broken = "Perhaps" in question.system and "gate 3?" in question.messages[-1][1]
+        return None if broken else knows(question)
+
+    found = lab(Asker(answer)).run(study(gate, perhaps="Perhaps gate up."))
+    assert found.effects["none"].state == "shown"
+    effect = found.effects["perhaps"]
+    assert (effect.state, effect.cases) == ("incomplete", 9)  # that case is left out
+
+
+def test_a_contrast_without_any_answer_has_no_number(gate: SkillCases) -> None:
+    found = lab(Asker(lambda one: knows(one) if "gate up" in one.system else None)).run(study(gate))
+    effect = found.effects["none"]
+    assert (effect.state, effect.lift, effect.cases) == ("incomplete", None, 0)
+    assert found.lift("whole", "none") is None
+
+
+def test_an_error_in_a_later_look_keeps_the_look_before(gate: SkillCases) -> None:
+    def answer(question: Question) -> str | None:
+        return None if question.run > 2 else half(question)
+
+    ask = Asker(answer)
+    found = lab(ask).run(study(gate))
+    effect = found.effects["none"]
+    if effect.state == "incomplete":
+        assert (effect.runs, effect.cases) == (2, 10)
+    else:  # dropped at the first look
+        assert effect.runs == 2
+
+
+def test_cases_that_ask_the_same_are_one_sample(tmp_path: Path) -> None:
+    asked = [case("How do I open the gate?", "up", id=f"g{n}") for n in range(6)]
+    write_skill(tmp_path / "gate", asked)
+    source = load_skill_cases(tmp_path / "gate" / "SKILL.md", "gate", Settings())
+    found = lab(Asker(knows)).run(study(source))
+    effect = found.effects["none"]
+    assert (effect.cases, effect.state) == (1, "dropped")
+    assert effect.lift
+    assert not effect.lift.shown
+
+
+def test_scores_are_of_checks_if_the_variant_says_so(tmp_path: Path) -> None:
+    asked = [case(f"Gate {n}?", "gate", "up", id=f"g{n}") for n in range(8)]
+    write_skill(tmp_path / "gate", asked)
+    settings = Settings(score="checks")
+    source = load_skill_cases(tmp_path / "gate" / "SKILL.md", "gate", settings)
+    assert source.score == "checks"
+    planned = study(source)
+    variants = tuple(replace(one, score=source.score) for one in planned.variants)
+    ask = Asker(lambda one: "gate up" if "gate up" in one.system else "gate")
+    found = lab(ask).run(replace(planned, variants=variants))
+    effect = found.effects["none"]
+    assert effect.lift
+    assert effect.lift.lift == pytest.approx(-0.5)
+
+
+def test_ctrl_c_reports_what_is_answered_so_far(gate: SkillCases) -> None:
+    stopped = list[bool]()
+
+    def answer(question: Question) -> str | None:
+        if "Perhaps" not in question.system:
+            return knows(question)
+        if not stopped:
+            raise KeyboardInterrupt
+        return None
+
+    found = lab(Asker(answer), stop=lambda: stopped.append(True)).run(
+        study(gate, perhaps="Perhaps gate up.")
+    )
+    assert found.interrupted
+    assert found.effects["perhaps"].state == "incomplete"
+    assert found.effects["none"].state == "shown"  # all of its answers were there
+
+
+def test_ctrl_c_is_not_swallowed_where_nothing_can_be_stopped(gate: SkillCases) -> None:
+    def answer(_: Question) -> str:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        lab(Asker(answer)).run(study(gate))
+
+
+def test_estimate_counts_each_question_once_from_one_look_to_all(gate: SkillCases) -> None:
+    price = Price(1.0, 5.0, 0.1)
+    own = Lab(Settings(), LOOKS, Asker(knows), lambda _: "1", lambda _: price)
+    planned = study(gate, same=gate.skill.body)  # asks what the whole skill asks
+    guess = own.estimate([planned], free=False)
+    assert guess.least
+    assert (guess.least.calls, guess.calls) == (40, 160)
+    assert guess.cost == pytest.approx(4 * (guess.least.cost or 0))
+    assert str(guess).startswith("about 40 to 160 calls, ")
+    assert "about $" in guess.price
+    assert not guess.warning
+
+
+def test_estimate_warns_of_too_few_cases(tmp_path: Path) -> None:
+    guess = lab(Asker(knows)).estimate([study(skill(tmp_path, 4))], free=True)
+    assert guess.warning == "Too few cases: 4 can't show any difference (6 needed)."
+    assert guess.price == "free"
+
+
+def test_fixed_runs_are_one_look(gate: SkillCases) -> None:
+    ask = Asker(half)
+    found = lab(ask, (3,)).run(study(gate))
+    assert found.effects["none"].runs == 3
+    assert found.effects["none"].state in ("none shown", "shown")
+    guess = lab(ask, (3,)).estimate([study(gate)], free=True)
+    assert str(guess).startswith("about 60 calls, ")
+
+
+def test_lifts_describe_any_two_variants(gate: SkillCases) -> None:
+    found: Studied = lab(Asker(knows)).run(study(gate))
+    lift = found.lift("whole", "none")
+    assert lift
+    assert lift.lift == 1
+
+
+def test_a_sample_counts_only_if_all_of_its_cases_have_answers(tmp_path: Path) -> None:
+    asked = [case("How do I open the gate?", "up", id=f"g{n}") for n in range(2)]
+    asked.append(case("How do I close it?", "up", id="other"))
+    write_skill(tmp_path / "gate", asked)
+    source = load_skill_cases(tmp_path / "gate" / "SKILL.md", "gate", Settings())
+    found = lab(Asker(knows), (1,)).run(study(source))
+    records = list(found.records["whole"])
+    variant = study(source).variants[0]
+    assert len(scores_of(variant, records)) == 2
+    broken = [replace(one, outcome="errored") if one.case == "g1" else one for one in records]
+    assert len(scores_of(variant, broken)) == 1
