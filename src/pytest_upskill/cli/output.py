@@ -13,7 +13,8 @@ from .._util.texts import printed
 from ..errors import InputError
 from ..reports.terminal.layout import Look, marks_for
 
-_CODES: Final = {"bold": 1, "faint": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
+# By the names that pytest has for them, since reports are shown by both.
+_CODES: Final = {"bold": 1, "light": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
 
 
 def stdout_look(verbosity: int = 0) -> Look:

@@ -21,7 +21,7 @@ from .tables import Cell, Column, Table
 _STYLES: Final[dict[Word, dict[str, bool]]] = {
     "hurts": {"red": True, "bold": True},
     "helps": {"green": True, "bold": True},
-    "unknown": {"faint": True},
+    "unknown": {"light": True},
     "incomplete": {"red": True},
 }
 _MANY: Final = 8  # skills: beyond that, the table has one column, and sentences tell the rest

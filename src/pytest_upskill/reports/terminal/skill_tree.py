@@ -84,7 +84,7 @@ def _drawn(nodes: Sequence[_Node], marks: Marks) -> Iterator[str]:
 def _skill_lines(overview: SkillOverview, look: Look, width: int) -> Iterator[str]:
     skill, paint = overview.skill, look.paint
     name = paint(_name(overview.name), bold=True)
-    yield f"{name}  {paint(str(overview.tokens), faint=True)}" if skill else name
+    yield f"{name}  {paint(str(overview.tokens), light=True)}" if skill else name
     if skill:
         yield from _wrapped(skill.description, width, look, most=2)
         yield from _file_lines(overview.files, look, width)
@@ -106,7 +106,7 @@ def _file_lines(files: Sequence[SkillFile], look: Look, width: int) -> Iterator[
     names = distinct_names([file.path for file in shown], max(room, _SHORTEST_NAME), look.marks.cut)
     widest = max(map(len, names.values()), default=0)
     for file, size in zip(shown, sizes, strict=True):
-        yield f"{names[file.path]:<{widest}}  {look.paint(size, faint=True)}"
+        yield f"{names[file.path]:<{widest}}  {look.paint(size, light=True)}"
     rest = files[len(shown) :]
     if rest:
         tokens = sum(file.tokens or 0 for file in rest if _is_read(file))
@@ -162,7 +162,7 @@ def result_text(result: LastResult, date: str) -> tuple[str, str]:
 def _body_lines(body: str, look: Look, width: int) -> Iterator[str]:
     lines = harmless(body).split("\n")
     for line in lines[:_BODY_LINES]:
-        yield look.paint(_cut(line.expandtabs(4).rstrip(), width, look), faint=True)
+        yield look.paint(_cut(line.expandtabs(4).rstrip(), width, look), light=True)
     if len(lines) > _BODY_LINES:
         yield f"{look.marks.cut} {counted(len(lines) - _BODY_LINES, 'line')} more"
 
