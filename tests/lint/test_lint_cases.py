@@ -70,7 +70,8 @@ def test_a_file_that_can_not_be_read_is_one_error(tmp_path: Path, text: str) -> 
 def test_file_without_cases_is_a_warning(tmp_path: Path, text: str) -> None:
     skill = write_skill(tmp_path / "gate")
     (skill / "skill_meta.json").write_text(text)
-    assert brief(lint(skill)) == [("warning", "no-cases")]
+    found = [one for one in lint(skill) if one.code != "trigger-one-kind"]
+    assert brief(found) == [("warning", "no-cases")]
 
 
 def test_broken_cases_and_unknown_keys_are_all_found(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ in the forms of skill-creator and of its relatives.
 """
 
 import codecs
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -100,6 +101,21 @@ def trigger_files(folder: Path) -> list[Path]:
     evals = folder / "evals"
     found = [file for file in evals.glob("*.json") if is_trigger_file(file) and file.is_file()]
     return sorted(found, key=lambda file: (file.name != Path(TRIGGERS_NAME).name, file.name))
+
+
+def names_skill(query: str, name: str) -> bool:
+    """Whether a query gives the skill away: by its name of several words, or as a command.
+
+    A name that is an ordinary word, such as pdf, may well stand in a query.
+    """
+    words = [re.escape(word) for word in re.split(r"[\W_]+", name.casefold()) if word]
+    if not words:
+        return False
+    whole = r"[\W_]*".join(words) if len(words) > 1 else words[0]
+    found = rf"(?<![^\W_]){whole}(?![^\W_])"
+    if len(words) == 1:  # "/pdf", "$pdf", "the pdf skill", "the skill pdf"
+        found = rf"[/$]{whole}(?![^\W_])|{found}\W*skill\b|\bskill\W*{found}"
+    return re.search(found, query.casefold()) is not None
 
 
 def load_triggers(
