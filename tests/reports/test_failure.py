@@ -295,6 +295,13 @@ def test_what_an_agent_did_is_a_line_and_more_of_it_with_v() -> None:
 def test_an_agent_that_did_not_open_the_skill_says_so() -> None:
     failed = agent_run(cases=1, passes=lambda *_: False, opens=lambda *_: False)
     assert "3 tool calls, did not open the skill" in failure_text("How?", failed.records)
+    other = [
+        replace(one, activity=replace(one.activity, opened=("docs-writer",)))
+        for one in failed.records
+        if one.activity
+    ]
+    told = failure_text("How?", other)
+    assert "3 tool calls, did not open the skill, but docs-writer" in told
 
 
 def test_files_tell_what_became_of_them() -> None:

@@ -167,6 +167,24 @@ def test_a_small_lift_is_not_said_to_be_no_help() -> None:
     assert "opened in 10 of 10 trials;" in verdict.sentence
 
 
+def test_skills_that_were_opened_instead_are_named() -> None:
+    results = agent_run(cases=4, opens=lambda case, _run: case == 0)
+    other = [
+        replace(record, activity=replace(record.activity, opened=("docs-writer",)))
+        if record.activity and record.arm == "skill" and not record.activity.activated
+        else record
+        for record in results.records
+    ]
+    found = activation(replace(results, records=tuple(other)))
+    assert found.instead == (("docs-writer", 3),)
+    words = activation_words(found, "helps", 0.5)
+    assert words.startswith("opened in 1 of 4 trials (instead: docs-writer in 3)")
+    never = replace(found, count=0)
+    assert activation_words(never, None, None).startswith(
+        "never opened in 4 trials (instead: docs-writer in 3), so this says nothing of its text"
+    )
+
+
 def test_one_trial_reads_as_one() -> None:
     assert Activation(1, 1, 1.0, 1, 1).opened == "opened in 1 of 1 trial"
     assert activation_words(Activation(0, 1, 0.0, 1, 0), None, None).startswith(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from .._util.texts import (
     counted,
     dollars,
+    one_line,
     percent,
     points,
     round_dollars,
@@ -264,8 +265,14 @@ def activity_words(done: Activity) -> str:
     """``5 turns, 4 tool calls, opened the skill``: what an agent did in a trial."""
     parts = [counted(done.turns, "turn"), counted(done.tool_calls, "tool call")]
     if done.activated is not None:
-        parts.append("opened the skill" if done.activated else "did not open the skill")
+        parts.append(
+            "opened the skill" if done.activated else f"did not open the skill{_but(done)}"
+        )
     return ", ".join(parts)
+
+
+def _but(done: Activity) -> str:
+    return f", but {one_line(', '.join(done.opened), 100)}" if done.opened else ""
 
 
 def growth(change: float, times: str = "×") -> str:

@@ -4,12 +4,13 @@ Which trials opened it is the agent's choice, so "where opened" is a selection: 
 look, and no gate and no verdict goes by it.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
 
-from .._util.texts import points
+from .._util.texts import one_line, points
 from ..settings import Score
 from ..stats import Interval, Lift, paired_lift, wilson
 from ..trials.records import Record
@@ -19,6 +20,7 @@ ENOUGH: Final = 5  # samples with an opened skill: fewer say nothing of a lift a
 _SELDOM: Final = 0.5
 _MOSTLY: Final = 0.9
 _ROUNDING: Final = 1e-9
+_MOST_OTHERS: Final = 3
 
 Runs = Sequence[Mapping[Arm, Record]]  # of a case
 Samples = Sequence[Sequence[Runs]]  # of several cases, those that ask the same together
@@ -37,6 +39,7 @@ class Activation:
     # means of just these runs.
     pairs: tuple[tuple[float, float], ...] = ()
     untold: int = 0  # trials in which the model did not know that there is such a skill
+    instead: tuple[tuple[str, int], ...] = ()  # other skills that were opened, and in how many
 
     @property
     def interval(self) -> Interval:
@@ -75,6 +78,7 @@ def activation_of(samples: Samples, score: Score) -> Activation | None:
             if cases
         ),
         untold=sum(_untold(run) for cases in samples for runs in cases for run in runs),
+        instead=_instead([run for cases in samples for runs in cases for run in runs]),
     )
 
 
@@ -86,6 +90,13 @@ def _told(run: Mapping[Arm, Record]) -> bool | None:
 def _untold(run: Mapping[Arm, Record]) -> bool:
     activity = run["skill"].activity
     return activity is not None and activity.untold
+
+
+def _instead(runs: Runs) -> tuple[tuple[str, int], ...]:
+    """The skills that were opened in trials which did not open this one."""
+    activities = [run["skill"].activity for run in runs if not _told(run)]
+    found = Counter(name for one in activities if one for name in one.opened)
+    return tuple(found.most_common())
 
 
 def _means(runs: Runs, score: Score) -> tuple[float, float] | None:
@@ -113,10 +124,17 @@ def activation_words(found: Activation, word: str | None, lift: float | None) ->
                 "of the agent may know no skills, or not take this one"
             )
         return (
-            f"never opened in {trials}, so this says nothing of its text: let the description "
-            "say when to use it, or write cases that need it"
+            f"never opened in {trials}{_others(found)}, so this says nothing of its text: let the "
+            "description say when to use it, or write cases that need it"
         )
-    return f"{found.opened}{_where_opened(found)}{_advice(found, word, lift)}"
+    others = _others(found)
+    return f"{found.opened}{others}{_where_opened(found)}{_advice(found, word, lift)}"
+
+
+def _others(found: Activation) -> str:
+    """What was opened in its place, mostly by an agent with neighbours."""
+    named = [f"{one_line(name, 60)} in {count:,}" for name, count in found.instead[:_MOST_OTHERS]]
+    return f" (instead: {', '.join(named)})" if named else ""
 
 
 def _where_opened(found: Activation) -> str:

@@ -9,6 +9,7 @@ function activity(done) {
     counted(done.turns, "turn"),
     counted(done.calls, "tool call"),
     done.opened == null ? null : done.opened ? "opened the skill" : "did not open the skill",
+    done.others.length && `opened ${done.others.join(", ")}`,
     done.read.length && `read ${done.read.join(", ")}`,
     done.ran.length && `ran ${done.ran.join(", ")}`,
   ].filter(Boolean).join(" · ");

@@ -246,7 +246,8 @@ def _trial(record: Record, answers: int, reasons: int, beside: _Beside) -> dict[
 
 
 def _activity(done: Activity) -> dict[str, Any]:
-    lists = {"read": done.read, "ran": done.scripts, "findings": done.findings}
+    others = () if done.activated else done.opened
+    lists = {"read": done.read, "ran": done.scripts, "findings": done.findings, "others": others}
     return {
         "turns": done.turns,
         "calls": done.tool_calls,
