@@ -2,6 +2,10 @@
 
 from pathlib import Path
 
+from pytest_upskill.results.effects import Effect, State
+from pytest_upskill.results.parts import PartEffect, Parts, Saved
+from pytest_upskill.stats import Lift
+
 from .kit import case, write_skill
 
 MODEL = "scripted:model.py:answer"
@@ -50,3 +54,22 @@ def write_pages(folder: Path, cases: int = 45, body: str = BODY) -> Path:
     (skill / "references/forms.md").write_text("All forms are white. " * 10, encoding="utf-8")
     (folder / "model.py").write_text(_MODEL, encoding="utf-8")
     return skill
+
+
+def part(
+    name: str,
+    tokens: int,
+    change: Lift | None,
+    state: State = "none shown",
+    needed: int | None = None,
+    *,
+    could_go: bool = False,
+) -> PartEffect:
+    cases = 20 if change else 0
+    saved = Saved(float(tokens), tokens - 2.0, tokens + 2.5)
+    effect = Effect(name, change, cases, 2, state, needed)
+    return PartEffect(name, "section", 6, tokens, effect, could_go, saved)
+
+
+def made_parts(*parts: PartEffect) -> Parts:
+    return Parts("pages", "m", 100, Lift(0.6, 0.4, 0.8, 0.0), parts, trials=120)

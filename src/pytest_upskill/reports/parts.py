@@ -27,6 +27,7 @@ class PartRow:
     price: str
     word: Word
     needs: str = ""  # "~60 cases"
+    whole_name: str = ""
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -78,6 +79,7 @@ def _row(part: PartEffect, found: Parts) -> PartRow:
         UNKNOWN if price is None or word == "incomplete" else _price(price),
         word,
         f"~{counted(needed, 'case')}" if needed else "",
+        part.name,
     )
 
 

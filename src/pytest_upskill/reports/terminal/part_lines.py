@@ -53,11 +53,15 @@ def _table(found: Parts, look: Look) -> Table:
 
 
 def _layout(rows: Sequence[PartRow], look: Look, room: int, dropped: Sequence[str]) -> Table:
-    names = distinct_names([row.name for row in rows], room, look.marks.cut)
+    names = distinct_names([row.whole_name for row in rows], room, look.marks.cut)
     kept = [place for place, name in enumerate(HEADERS) if name not in dropped]
     columns = [Column(HEADERS[place], right=HEADERS[place] in _RIGHT) for place in kept]
     cells = [
-        [Cell(names[row.name]), *map(Cell, row.cells[1:-1]), Cell(row.cells[-1], _STYLES[row.word])]
+        [
+            Cell(names[row.whole_name]),
+            *map(Cell, row.cells[1:-1]),
+            Cell(row.cells[-1], _STYLES[row.word]),
+        ]
         for row in rows
     ]
     return Table(columns, [[row[place] for place in kept] for row in cells])

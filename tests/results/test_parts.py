@@ -1,0 +1,88 @@
+"""What the parts of a skill earn, in words and as JSON."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from pytest_upskill.results.effects import State
+from pytest_upskill.results.parts import Version, conclusions, part_sentence, said_of
+from pytest_upskill.results.parts_json import PartsForm, parts_report
+from pytest_upskill.stats import Lift
+from support.made_parts import made_parts, part
+
+
+@pytest.mark.parametrize(
+    ("change", "state", "needed", "words"),
+    [
+        (Lift(0.0, -0.04, 0.06, 1.0), "none shown", None, "no loss shown (-4 to +6)"),
+        (Lift(-0.4, -0.62, -0.18, 0.0), "shown", None, "-40 (-62 to -18)"),
+        (Lift(-0.05, -0.08, -0.02, 0.0), "shown", None, "-5 (-8 to -2)"),  # a loss all the same
+        (Lift(0.3, 0.1, 0.5, 0.0), "shown", None, "better without it, +30 (+10 to +50)"),
+        (Lift(0.0, -0.3, 0.3, 1.0), "dropped", 60, "not known (-30 to +30): about 60 cases"),
+        (Lift(-0.1, -0.3, 0.1, 1.0), "none shown", None, "not known (-30 to +10): no number"),
+        (Lift(0.0, -0.04, 0.06, 1.0), "incomplete", None, "incomplete, as answers are missing"),
+        (None, "incomplete", None, "incomplete, as answers are missing"),
+    ],
+)
+def test_what_is_said_of_a_part(
+    change: Lift | None, state: State, needed: int | None, words: str
+) -> None:
+    one = part("Troubleshooting", 212, change, state, needed)
+    assert said_of(one, 0.1).startswith(words)
+    assert part_sentence(one, 0.1).startswith(f"Troubleshooting (212 tokens): {words}")
+
+
+def test_the_dearest_points_come_first() -> None:
+    found = made_parts(
+        part("cheap", 10, Lift(-0.5, -0.6, -0.4, 0.0)),
+        part("unknown", 10, None, "incomplete"),
+        part("dear", 500, Lift(-0.1, -0.2, 0.0, 0.2)),
+        part("idle", 20, Lift(0.0, -0.05, 0.05, 1.0)),
+        part("idle and long", 200, Lift(0.1, -0.05, 0.25, 1.0)),
+    )
+    names = ["idle and long", "idle", "dear", "cheap", "unknown"]
+    assert [one.name for one in found.sorted] == names
+    assert [one.tokens_per_point for one in found.sorted] == [None, None, 50.0, 0.2, None]
+
+
+def test_an_incomplete_study_says_so_before_its_conclusion() -> None:
+    found = replace(
+        made_parts(part("a", 5, None, "incomplete"), part("b", 5, Lift(-0.5, -0.6, -0.4, 0.0))),
+        errored=3,
+        error="no budget left",
+    )
+    first, *_ = conclusions(found)
+    assert first == "Incomplete: 3 trials without an answer, in 1 of 2 parts: no budget left"
+
+
+def test_parts_survive_a_file() -> None:
+    found = replace(
+        made_parts(
+            part("a\x1b[31m", 5, Lift(0.0, -0.04, 0.06, 1.0)),
+            part("b", 5, None, "incomplete"),
+            replace(part("references/x.md", 5, Lift(0.2, -0.1, 0.5, 0.3)), kind="file", line=0),
+        ),
+        versions=(Version(20, None, Lift(0.0, -0.1, 0.1, 1.0), ("a",), "skills/x-short", 9, 40),),
+        held_out=Lift(0.5, 0.2, 0.8, 0.01),
+        not_measured={"c": "why"},
+        notes=("Written",),
+        cost=0.5,
+        by="paragraph",
+        agent="loop",
+        model="loop/m",
+        errored=1,
+        error="down",
+    )
+    data = json.loads(json.dumps(parts_report(found)))
+    assert data["model"] == "m"
+    assert PartsForm.model_validate(data).value() == found
+
+
+def test_only_a_helping_skill_has_parts_that_could_go() -> None:
+    helps = made_parts(part("a", 5, Lift(0.0, -0.04, 0.06, 1.0), could_go=True))
+    assert conclusions(helps)[-1].startswith("Could go: a; 5 tokens of about 100. A loss of 10")
+    idle = replace(helps, lift=Lift(0.02, -0.05, 0.09, 0.4))
+    assert conclusions(idle)[-1].startswith("The skill itself is not shown to help on these cases")
+    hurts = replace(helps, lift=Lift(-0.2, -0.3, -0.1, 0.0))
+    assert conclusions(hurts)[-1].startswith("The skill itself hurts on these cases")
