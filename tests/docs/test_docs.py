@@ -113,7 +113,7 @@ def test_command_works(command: str, project: Path, tmp_path: Path, shell: Shell
         case ["pytest-upskill", "ablate", *_]:
             shown = run_with_servers(shell, project, [*words, "--yes", "--runs", "1"])
             assert "Wick is the deploy tool" in shown
-        case ["pytest-upskill", "generate" | "cases" | "refine", *_]:
+        case ["pytest-upskill", "generate" | "cases" | "refine" | "distill", *_]:
             check_teaching(shell, project, words)
         case ["pytest-upskill", "matrix", *_]:
             require_bwrap()
@@ -242,8 +242,10 @@ def check_teaching(shell: Shell, project: Path, words: list[str]) -> None:
         args = [f"{server.url}/v1" if arg.startswith("http://local") else arg for arg in words[1:]]
         address = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.url, "COLUMNS": "80"}
         shown = shell.output(["pytest-upskill", *args], copy, address)
-    if "--from" in words:
-        page = (ROOT / "docs/generate.md").read_text()
+    if "--from" in words or words[1] == "distill":
+        page = (
+            ROOT / "docs" / ("parts.md" if words[1] == "distill" else "generate.md")
+        ).read_text()
         # Prices change; the page need not.
         told, written = (re.sub(r"\$[\d.]+", "$…", text) for text in (shown, page))
         assert f"```text\n{told}```" in written

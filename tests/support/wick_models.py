@@ -1,6 +1,7 @@
 """The fake models of docs/generate.md: they answer as the page shows it."""
 
 import json
+import re
 from pathlib import Path
 
 from pytest_upskill.skills.case import Case, load_cases
@@ -14,6 +15,8 @@ WICK = Path(__file__).parents[2] / "skills/wick"
 def teacher(asked: Asked) -> str:
     """Half of what there is to know at first, all of it when told what fails."""
     body = load_skill(WICK / "SKILL.md").body.replace("# Wick", "# Deploy with Wick")
+    if "Write a shorter body" in asked.question:
+        return json.dumps({"body": shorter(body)})
     lines = body.split("\n")
     refines = "Students were asked" in asked.question
     description = "Deploy services with Wick. Use it for its commands, names and rules."
@@ -25,6 +28,13 @@ def teacher(asked: Asked) -> str:
             "files": [],
         }
     )
+
+
+def shorter(body: str) -> str:
+    """The same rules in fewer words."""
+    rules = [line for line in body.split("\n") if line.startswith("- ")]
+    short = [re.sub(r" (?:is named|is called|is|needs the flag) ", ": ", line) for line in rules]
+    return "\n".join(line.replace("The command to ", "").rstrip(".") for line in short)
 
 
 def author() -> str:

@@ -19,7 +19,7 @@ from pytest_upskill.teach.teach_settings import (
     defaults_of,
 )
 
-COMMANDS: tuple[TeachCommand, ...] = ("generate", "refine", "cases")
+COMMANDS: tuple[TeachCommand, ...] = ("generate", "refine", "cases", "distill")
 
 
 def parsed(command: TeachCommand, *words: str, **config: object) -> TeachSettings:
@@ -50,7 +50,7 @@ def test_the_help_has_every_option_with_its_default(command: TeachCommand) -> No
     for name, option in OPTIONS.items():
         assert (option.flag in shown) == (command in option.commands), name
         assert option.help in shown or command not in option.commands
-    assert "(default: 1500)" in shown or command == "cases"
+    assert "(default: 1500)" in shown or command in ("cases", "distill")
     assert "(default: 2048)" in shown
 
 
@@ -101,4 +101,4 @@ def test_a_resumed_run_compares_what_shapes_its_questions() -> None:
     assert one.on_resume("limit") != further.on_resume("limit")
     other = TeachSettings("x", runs=2)
     assert one.on_resume("same") != other.on_resume("same")
-    assert set(one.on_resume("limit")) == {"attempts", "target", "max_cost", "name"}
+    assert set(one.on_resume("limit")) == {"attempts", "target", "margin", "max_cost", "name"}

@@ -70,6 +70,12 @@ COMMANDS: Final = (
         f"0 measured, 1 incomplete, or not proven, {USAGE}",
     ),
     Command(
+        "distill",
+        "make a skill shorter with a teacher, and show what is lost",
+        "pytest-upskill distill skills/wick --max-skill-tokens 60",
+        f"0 short and little lost, 1 not shown or failed, {USAGE}",
+    ),
+    Command(
         "eval",
         "test a skill with pytest, using upskill's flags",
         "pytest-upskill eval skills/wick -m haiku --runs 5 -- -n 4",

@@ -64,6 +64,8 @@ def add_teach_arguments(
     output = groups["output"]
     output.add_argument("-y", "--yes", action="store_true", help="spend without asking")
     output.add_argument("--json", action="store_true", help="print the result as JSON")
+    if command == "distill":  # which writes no cases, and upskill has no such command
+        return groups
     # The first is upskill's name for it; refine writes no cases, and takes both all the same.
     hidden = ["--test-gen-model"] + (["--test-model"] if command == "refine" else [])
     parser.add_argument(*hidden, dest="author", help=argparse.SUPPRESS)

@@ -54,6 +54,7 @@ class TeachOptions(TypedDict, total=False):
     attempts: int
     target: float
     max_skill_tokens: int
+    margin: float
     max_output: int | None
     max_turns: int
     sandbox: str

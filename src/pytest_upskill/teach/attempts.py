@@ -1,6 +1,6 @@
 """Measure a skill, let the teacher improve it by what fails, measure again; keep the best."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -11,6 +11,8 @@ from ..checks import CheckedCase
 from ..errors import BudgetError, UnusableError
 from ..results.run import RunResults
 from ..results.summary import unit_of
+from ..skills.skill import Skill
+from ..trials.records import Record
 from ..trials.subject import Subject
 from ..trials.trial import ARMS, Arm
 from .case_writing import UsableCase
@@ -88,11 +90,27 @@ def measure(
     With a trace there is one more arm, which has the trace instead of the skill.
     """
     with loaded(draft, scratch) as skill:
-        results = models.evaluate(replace(skill, trace=trace), checked(cases), measured, arms)
-    for record in results.records:
+        return measure_skill(models, replace(skill, trace=trace), cases, measured, arms)
+
+
+def measure_skill(
+    models: TeachModels,
+    skill: Skill,
+    cases: Sequence[UsableCase],
+    measured: Mapping[Subject, str],
+    arms: Sequence[Arm] = ARMS,
+) -> RunResults:
+    """The same for a skill in a folder."""
+    results = models.evaluate(skill, checked(cases), measured, arms)
+    require_answers(models, results.records)
+    return results
+
+
+def require_answers(models: TeachModels, records: Iterable[Record]) -> None:
+    """TeachError if a trial has no answer."""
+    for record in records:
         if record.outcome == "errored":
             raise no_answer(models, record.error or "no answer")
-    return results
 
 
 def passed_by_all(results: RunResults) -> set[str]:

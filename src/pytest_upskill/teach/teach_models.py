@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +12,7 @@ from ..checks import CheckedCase
 from ..errors import Setting, Spell
 from ..measure.assembly import Assembly, announced
 from ..measure.evaluate import evaluate_cases
+from ..measure.lab import Lab
 from ..measure.outfits import Outfits
 from ..models.port import ModelName, NamedBy
 from ..models.prices import FREE, Price, cost
@@ -123,6 +125,12 @@ class TeachModels:
             *(skill, cases, subjects, self.settings, self.ask, self.price_of, arms),
             outfit_of=self._outfits.of,
         )
+
+    @cached_property
+    def lab(self) -> Lab:
+        """What studies on the students are carried out with."""
+        version_of, looks = self._models.roster.version, (self.settings.runs,)
+        return Lab(self.settings, looks, self.ask, version_of, self.price_of)
 
     def spent(self) -> float | None:
         """The cost of this run's new calls, answered or not; None if a price is not known."""

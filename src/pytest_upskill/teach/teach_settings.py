@@ -11,16 +11,19 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from ..errors import SettingsError
+from ..results.losses import MARGIN
 from ..settings import DEFAULT_AGENT_OUTPUT, DEFAULT_MAX_OUTPUT, DEFAULT_MAX_TURNS
 from ..trials.subject import CHAT
 
-TeachCommand = Literal["generate", "refine", "cases"]
+TeachCommand = Literal["generate", "refine", "cases", "distill"]
 Group = Literal["sources", "models", "cases and attempts", "limits", "output"]
 
 DEFAULT_CASES: Final = 12
+DEFAULT_VERSIONS: Final = 5  # of distill
 FEWEST_CASES: Final = 4  # with fewer there is nothing to learn from and nothing to hold out
-_ALL: Final[tuple[TeachCommand, ...]] = ("generate", "refine", "cases")
+_ALL: Final[tuple[TeachCommand, ...]] = ("generate", "refine", "cases", "distill")
 _LOOP: Final[tuple[TeachCommand, ...]] = ("generate", "refine")
+_SIZED: Final[tuple[TeachCommand, ...]] = (*_LOOP, "distill")
 
 
 @dataclass(frozen=True)
@@ -195,7 +198,7 @@ class TeachSettings:
             metavar="R",
             help="share of the cases to hold out: the teacher never sees them",
             group="cases and attempts",
-            commands=_LOOP,
+            commands=_SIZED,
             parse=float,
             within=(0, 0.8),
         ),
@@ -207,7 +210,7 @@ class TeachSettings:
             metavar="N",
             help="maximum number of versions to try",
             group="cases and attempts",
-            commands=_LOOP,
+            commands=_SIZED,
             parse=int,
             within=(1, 50),
             config="attempts",
@@ -235,9 +238,23 @@ class TeachSettings:
             metavar="N",
             help="maximum size of the skill",
             group="limits",
-            commands=_LOOP,
+            commands=_SIZED,
             parse=int,
-            within=(50, 100_000),
+            within=(10, 100_000),
+        ),
+    )
+    margin: float = field(
+        default=MARGIN,
+        metadata=_option(
+            "--margin",
+            metavar="R",
+            help="the loss that a shorter skill may have: 0.1 are 10 points",
+            group="limits",
+            commands=("distill",),
+            parse=float,
+            within=(0, 1),
+            zero=False,
+            resume="limit",
         ),
     )
     max_output: int | None = field(
@@ -351,7 +368,11 @@ OPTIONS: Final[Mapping[str, Option]] = {
 def defaults_of(command: TeachCommand) -> dict[str, Any]:
     """Cases can be written without students, so ``cases`` has none by default."""
     defaults = {one.name: one.default for one in fields(TeachSettings) if one.name in OPTIONS}
-    return defaults | ({"students": ()} if command == "cases" else {})
+    own: dict[TeachCommand, dict[str, Any]] = {
+        "cases": {"students": ()},
+        "distill": {"attempts": DEFAULT_VERSIONS, "holdout": 0.5, "max_skill_tokens": None},
+    }
+    return defaults | own.get(command, {})
 
 
 def check(settings: TeachSettings, *, fewest_cases: int = 0) -> None:

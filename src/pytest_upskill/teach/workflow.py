@@ -69,7 +69,7 @@ def generate(settings: TeachSettings, context: TeachContext) -> Taught:
         if start and start.base:
             known = read_case_file(start.base, agents=settings.only_agents)
         require_growable(known)
-        _require_unfinished(settings, context, material)
+        require_unfinished(settings, context, material)
         in_place = start is not None and settings.output is None and settings.name is None
         if in_place and not context.in_place:
             raise SettingsError(
@@ -92,7 +92,7 @@ def generate(settings: TeachSettings, context: TeachContext) -> Taught:
         missing = max(0, settings.cases - len(known.cases))
         guess = estimate(settings, models, material, missing, len(known.cases), drafts=True)
         guess = _with_warning(guess, known, missing, settings, models)
-        _require_consent(context, material, models, guess)
+        require_consent(context, material, models, guess)
         first_name = settings.name or (start.name if start else slug(settings.task) or "my-skill")
         steps = _steps(settings, context, models, material, first_name)
 
@@ -133,10 +133,10 @@ def refine(path: Path, settings: TeachSettings, context: TeachContext) -> Taught
     _require_writable(start)
     with open_models(settings, context) as models:
         material = Material(start=start, sent=(size_of(SKILL_NAMES[0], start.text),))
-        _require_unfinished(settings, context, material)
+        require_unfinished(settings, context, material)
         guess = estimate(settings, models, material, 0, len(known.cases))
         guess = _with_warning(guess, known, 0, settings, models)
-        _require_consent(context, material, models, guess)
+        require_consent(context, material, models, guess)
         steps = _steps(settings, context, models, material, start.name)
         new = steps.write_adversarial_cases(start, known.cases)
         cases = all_cases(known, new)
@@ -161,10 +161,10 @@ def add_cases(path: Path, settings: TeachSettings, context: TeachContext) -> Tau
         material = gather(settings, models.provider)
         own = size_of(SKILL_NAMES[0], start.text)
         material = replace(material, sent=(own, *material.sent))
-        _require_unfinished(settings, context, material)
+        require_unfinished(settings, context, material)
         once = replace(settings, attempts=1)
         guess = estimate(once, models, material, settings.cases, len(known.cases))
-        _require_consent(context, material, models, guess)
+        require_consent(context, material, models, guess)
         steps = _steps(settings, context, models, material, start.name)
         new, no_signal = steps.write_cases(start, known.cases, settings.cases, fewest=1)
         cases = all_cases(known, new)
@@ -194,7 +194,7 @@ def _require_writable(skill: Draft) -> None:
         saving.require_writable(skill.base)
 
 
-def _require_consent(
+def require_consent(
     context: TeachContext, material: Material, models: TeachModels, guess: Estimate
 ) -> None:
     for line in (*material.lines, *models.lines):
@@ -203,11 +203,11 @@ def _require_consent(
         raise Declined
 
 
-def _require_unfinished(settings: TeachSettings, context: TeachContext, material: Material) -> None:
+def require_unfinished(settings: TeachSettings, context: TeachContext, material: Material) -> None:
     """Raise AlreadyFinished if all was done and saved, and the limits are the same."""
     if not (settings.resume and context.only_unfinished):
         return
-    state = resume_state(context.root, _digest(settings, material)).data
+    state = resume_state(context.root, digest_of_run(settings, material)).data
     folder = Path(state.get("saved", ""))
     elsewhere = settings.output is not None and settings.output.absolute() != folder
     further = state.get("limits") != settings.on_resume("limit") or state.get("out_of_budget")
@@ -229,6 +229,16 @@ def _skill_with_cases(path: Path, settings: TeachSettings) -> tuple[Draft, CaseF
     return draft_of(load_skill(file), fields_of(file)), known
 
 
+def state_of_run(
+    settings: TeachSettings, context: TeachContext, material: Material, name: str
+) -> TeachState:
+    """The state of the run to resume, or of a new one."""
+    same, root = digest_of_run(settings, material), context.root
+    state = resume_state(root, same) if settings.resume else start_state(root, name, same)
+    state.save(task=masked(settings.task))
+    return state
+
+
 def _steps(
     settings: TeachSettings,
     context: TeachContext,
@@ -236,13 +246,11 @@ def _steps(
     material: Material,
     name: str,
 ) -> Steps:
-    same, root = _digest(settings, material), context.root
-    state = resume_state(root, same) if settings.resume else start_state(root, name, same)
-    state.save(task=masked(settings.task))
+    state = state_of_run(settings, context, material, name)
     return Steps(settings, models, material, state, context.screen)
 
 
-def _digest(settings: TeachSettings, material: Material) -> str:
+def digest_of_run(settings: TeachSettings, material: Material) -> str:
     """--resume continues the run with the same digest."""
     same = json.dumps(settings.on_resume("same"), sort_keys=True, default=str)
     return digest(same, material.digest)

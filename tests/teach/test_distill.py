@@ -1,0 +1,331 @@
+"""distill from end to end: a teacher writes shorter versions, held-out cases decide."""
+
+import json
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_upskill.results.from_json import read_run
+from pytest_upskill.skills.skill import load_skill
+from pytest_upskill.teach.case_file import held_out
+from support.fake_models import (
+    COLOURS,
+    SECRETS,
+    FakeModels,
+    Project,
+    body,
+    case,
+    draft,
+    lines,
+    served,
+)
+from support.kit import write_skill
+from support.loopback import Asked, Fault, LoopbackServer, Reply
+from support.sandboxes import needs_bwrap
+from support.shell import COMMAND, started
+
+IDLE = "Lamp was made long ago by people who liked light, and it is still made there. " * 6
+LONG = f"{body(*COLOURS)}\n\n## History\n\n{IDLE}\n\n## Thanks\n\n{IDLE}"
+HELD = held_out([(f"colour-{one}", ("colour",)) for one in COLOURS], 0.5)
+LEARN = [one for one in COLOURS if f"colour-{one}" not in HELD]
+REST = [one for one in COLOURS if f"colour-{one}" in HELD]
+
+
+def skill(project: Project, text: str = LONG, *, colours: tuple[str, ...] = COLOURS) -> Path:
+    shown = ("id", "input", "expected", "tags")
+    written = [{key: case(colour)[key] for key in shown} for colour in colours]
+    return write_skill(project.folder / "skills/gate", written, body=text)
+
+
+def words(url: str, *more: str) -> list[str]:
+    models = ["-m", "big", "--eval-model", "small", "--base-url", url]
+    return ["distill", "gate", *models, "--max-skill-tokens", "100", "--yes", *more]
+
+
+def distill(
+    project: Project, fake: FakeModels, *more: str, loss: str = "0.5"
+) -> tuple[int, str, str]:
+    """Six held-out cases can rule out a loss of half, and no less."""
+    with served(fake) as url:
+        return project.run(*words(url, "--margin", loss, *more))
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def told(shown: str) -> str:
+    return " ".join(lines(shown))
+
+
+def versions(*colours: tuple[str, ...], extra: str = "") -> list[str]:
+    return [json.dumps({"body": body(*own) + extra}) for own in colours]
+
+
+def test_a_shorter_version_is_saved_beside_the_skill(project: Project) -> None:
+    folder = skill(project)
+    before = content(folder)
+    fake = FakeModels(versions(COLOURS))
+    status, shown, error = distill(project, fake)
+    assert (status, error) == (0, ""), shown
+    short = project.folder / "skills/gate-short"
+    assert load_skill(short / "SKILL.md").body == body(*COLOURS)
+    assert load_skill(short / "SKILL.md").description == "About a gate."
+    assert content(short).keys() == before.keys()
+    assert content(folder) == before
+    assert "whole small 0% → 100% (+100) 311 tokens" in lines(shown)
+    assert "version 1 small 0% → 100% (+100) 71 of 213 tokens" in lines(shown)
+    assert "small, 6 held-out cases" in lines(shown)
+    assert "whole skill 311 +100 (+45 to +100) –" in lines(shown)
+    assert "saved 71 +100 (+45 to +100) no loss shown (-46 to +46)" in lines(shown)
+    assert "small with 71 tokens, on 6 held-out cases: no loss shown (-46 to +46)." in told(shown)
+    assert (
+        "has 71 tokens instead of 311 (77% fewer), and a loss of 50 points or more is ruled out."
+    ) in told(shown)
+    assert lines(shown)[-1] == "Saved to ./skills/gate-short"
+
+
+def test_the_teacher_sees_parts_and_failures_but_no_held_out_case(project: Project) -> None:
+    skill(project, LONG.replace(f"lamp {SECRETS[LEARN[0]]}", "lamp"))
+    missing = tuple(one for one in COLOURS if one not in LEARN[1:3])
+    fake = FakeModels(versions(missing, missing, COLOURS))
+    distill(project, fake)
+    prompts = [asked.question for asked in fake.of("teacher")]
+    assert "- History: without it 0 (-57 to +57)" in prompts[0]
+    assert "- introduction: without it " in prompts[0]
+    assert "without it -83 (" in prompts[0]
+    assert f"colour {LEARN[0]}" not in prompts[0]
+    assert case(LEARN[0])["input"] in prompts[0]  # fails with the whole skill
+    assert case(LEARN[1])["input"] not in prompts[0]
+    assert case(LEARN[1])["input"] in prompts[1]  # fails with the first version
+    assert f"\n{body(*missing)}\n" in prompts[1]
+    assert "at most 213 tokens" in prompts[0]
+    assert "at most 100 tokens" in prompts[1]  # which the first one reached already
+    for prompt in prompts:
+        assert not any(case(one)["input"] in prompt for one in REST)
+
+
+def test_a_version_that_is_too_long_is_asked_for_again_and_never_cut(project: Project) -> None:
+    skill(project)
+    fake = FakeModels(versions(COLOURS, extra="\n" + IDLE * 2) + versions(COLOURS))
+    status, shown, _ = distill(project, fake, "--attempts", "1")
+    assert status == 0, shown
+    _, second = fake.of("teacher")
+    again = second.body["messages"][-1]["content"]
+    assert (
+        "the body has about 305 tokens, 205 too many: at most 100 are allowed, 400 bytes" in again
+    )
+    assert load_skill(project.folder / "skills/gate-short/SKILL.md").body == body(*COLOURS)
+
+
+def test_a_size_that_is_never_reached_ends_without_a_version(project: Project) -> None:
+    folder = skill(project)
+    before = content(project.folder / "skills")
+    fake = FakeModels(versions(COLOURS, extra="\n" + IDLE * 2))
+    status, shown, _ = distill(project, fake, "--attempts", "2")
+    assert status == 1
+    assert len(fake.of("teacher")) == 6  # three times for each version
+    assert "version 1 big returned an unusable reply 3 times" in told(shown)
+    assert "The teacher wrote no usable version of at most 100 tokens." in told(shown)
+    assert "There is no shorter version." in told(shown)
+    assert lines(shown)[-1] == "The skill is unchanged."
+    assert content(project.folder / "skills") == before
+    assert folder.is_dir()
+
+
+def test_a_loss_on_held_out_cases_leaves_the_skill_as_it_is(project: Project) -> None:
+    skill(project)
+    before = content(project.folder / "skills")
+    fake = FakeModels(versions(tuple(LEARN)))  # knows what the teacher saw, and nothing else
+    status, shown, _ = distill(project, fake)
+    assert status == 1
+    assert "version 1 small 0% → 100% (+100) 40 of 213 tokens" in lines(shown)
+    assert "on 6 held-out cases: loses 100 points (45 to 100)." in told(shown)
+    assert "No version is shown to lose less than 50 points." in told(shown)
+    assert lines(shown)[-1] == "The skill is unchanged."
+    assert content(project.folder / "skills") == before
+
+
+def test_too_few_cases_are_told_before_and_decide_nothing(project: Project) -> None:
+    skill(project)
+    status, shown, _ = distill(project, FakeModels(versions(COLOURS)), loss="0.1")
+    assert status == 1
+    early, _, late = told(shown).partition("whole small")
+    assert (
+        "Too few cases: 6 held-out cases can't rule out a loss of 10 points (36 needed); they can "
+        "rule out 46 points or more."
+    ) in early
+    assert "not known (-46 to +46): about 36 cases would tell." in late
+    assert "All versions are kept in .upskill/teach/gate, as attempt-1 and so on." in late
+    kept = project.folder / ".upskill/teach/gate/attempt-1/SKILL.md"
+    assert load_skill(kept).body == body(*COLOURS)
+    assert lines(shown)[-1] == "The skill is unchanged."
+
+
+def test_a_skill_that_is_short_enough_asks_nobody(project: Project) -> None:
+    skill(project, body(*COLOURS))
+    status, shown, error = project.run(*words("http://127.0.0.1:9/v1"))
+    assert (status, error) == (0, "")
+    assert lines(shown) == [
+        "gate has about 71 tokens, and 100 are allowed.",
+        "The skill is unchanged. Nobody was asked.",
+    ]
+    assert not (project.folder / ".upskill").exists()
+
+
+def test_a_limit_must_be_given_and_possible(project: Project) -> None:
+    skill(project)
+    status, _, error = project.run("distill", "gate", "--yes")
+    assert status == 2
+    assert "--max-skill-tokens: not given; gate has about 311 tokens" in error
+    status, _, error = project.run("distill", "gate", "--yes", "--max-skill-tokens", "3")
+    assert (status, "not between 10 and 100,000" in error) == (2, True)
+    status, _, error = project.run(*words("http://127.0.0.1:9/v1", "--margin", "0"))
+    assert (status, "--margin" in error) == (2, True)
+
+
+def test_cases_on_both_sides_are_needed(project: Project) -> None:
+    skill(project, colours=COLOURS[:3])
+    status, _, error = project.run(*words("http://127.0.0.1:9/v1"))
+    assert status == 2
+    assert "too few cases: 2 to learn from and 1 held out" in error
+
+
+def test_a_skill_that_helps_nobody_is_not_distilled(project: Project) -> None:
+    skill(project, IDLE * 5)
+    fake = FakeModels()
+    status, shown, _ = distill(project, fake)
+    assert status == 1
+    assert not fake.of("teacher")
+    assert "The whole skill helps no student on the learning cases" in told(shown)
+    assert lines(shown)[-1] == "The skill is unchanged."
+
+
+def test_a_killed_run_is_resumed_and_asks_nothing_twice(project: Project) -> None:
+    skill(project)
+    fake = FakeModels(versions(COLOURS[:8], COLOURS[:9], COLOURS))
+    process: list[subprocess.Popen[str]] = []
+
+    def script(asked: Asked) -> Reply | Fault:
+        if process and FakeModels.role(asked) == "teacher" and len(fake.of("teacher")) == 2:
+            process.pop().kill()
+            return Fault("hang")
+        return fake(asked)
+
+    with LoopbackServer(script) as server:
+        command = words(f"{server.url}/v1", "--margin", "0.5")
+        with started([COMMAND, *command], stdout=subprocess.PIPE, cwd=project.folder) as killed:
+            process.append(killed)
+            killed.communicate()
+        assert killed.returncode == -9
+        before = len(fake.asked)
+        status, shown, _ = project.run(*command, "--resume")
+        assert status == 0, shown
+        assert len(fake.asked) > before
+        assert max(Counter(fake.keys()).values()) == 1
+        again = len(fake.asked)
+        status, shown, _ = project.run(*command, "--resume")
+        assert (status, len(fake.asked)) == (0, again)
+        assert "Already finished: saved in skills/gate-short" in shown
+
+
+def test_the_budget_ends_it_without_a_claim(project: Project) -> None:
+    folder = skill(project)
+    before = content(folder)
+    fake = FakeModels(versions(COLOURS[:6]), output_tokens=8000)  # $0.08 for each reply
+    with served(fake) as url, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_BASE_URL", url)
+        patch.setenv("OPENAI_API_KEY", "none")
+        models = ["-m", "openai:gpt-4o", "--eval-model", "openai:gpt-4o-mini"]
+        limits = ["--max-skill-tokens", "100", "--max-cost", "0.1", "--yes"]
+        status, shown, _ = project.run("distill", "gate", *models, *limits)
+    assert status == 1
+    assert "another version could exceed the budget" in told(shown)
+    assert lines(shown)[-1].startswith("The skill is unchanged. (cost $0.")
+    assert content(folder) == before
+
+
+def test_the_result_as_json_and_as_reports(project: Project) -> None:
+    skill(project)
+    fake = FakeModels(versions(COLOURS))
+    more = ("--json", "--html", "out.html", "--markdown", "out.md")
+    status, shown, _ = distill(project, fake, *more)
+    assert status == 0
+    data = json.loads(shown)
+    assert (data["tokens"], data["chosen_tokens"], data["max_skill_tokens"]) == (311, 71, 100)
+    held = data["versions"][0]["held_out"]["small"]
+    assert (held["cases"], held["standing"]) == (6, "no loss shown")
+    assert data["folder"].endswith("skills/gate-short")
+    page = (project.folder / "out.html").read_text()
+    assert 'class="plot curve"' in page
+    assert "71 tokens, the chosen version: +100 points (+45 to +100)" in page
+    assert "| saved | 71 | +100 (+45 to +100) | no loss shown" in (
+        project.folder / "out.md"
+    ).read_text().replace("\\", "")
+    kept = read_run(project.folder / ".upskill/teach/gate/results.json")
+    assert kept.parts[0].versions[-1].folder == "skills/gate-short"
+    assert kept.parts[0].versions[-1].tokens == 71
+
+
+HOSTILE = [
+    "no json at all",
+    '{"body": 3}',
+    json.dumps({"body": "\x1b[2J\x1b]0;x\x07" + body(*COLOURS) + "\n<script>alert(1)</script>"}),
+    json.dumps({"body": body(*COLOURS), "files": [{"path": "../../x", "text": "x"}]}),
+    json.dumps({"body": "---\nname: other\n---\n" + body(*COLOURS)}),
+    "x" * 200_000,
+]
+
+
+@pytest.mark.parametrize("reply", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_replies_change_nothing_but_the_body(project: Project, reply: str) -> None:
+    folder = skill(project)
+    before = content(folder)
+    status, shown, error = distill(project, FakeModels([reply]), "--html", "out.html")
+    assert status in (0, 1)
+    assert "Traceback" not in shown + error
+    assert "\x1b" not in shown
+    assert content(folder) == before
+    assert sorted(path.name for path in project.folder.parent.iterdir()) == ["home", "project"]
+    for file in (project.folder / "skills").glob("gate-short/SKILL.md"):
+        made = load_skill(file)
+        assert (made.name, made.description) == ("gate-short", "About a gate.")
+        assert "\x1b" not in made.body
+        assert f"lamp {SECRETS['red']}" in made.body
+
+
+def agent(asked: Asked) -> Reply:
+    """Opens the skill, and answers by what it read."""
+    if "skill" not in asked.tools or "gate" not in asked.system:
+        return Reply("I do not know.")
+    if not asked.results:
+        return Reply(calls=(("skill", {"name": "gate"}),))
+    seen: Any = [one for one in COLOURS if f"- {one}:" in asked.results[-1]]
+    found = [one for one in seen if one in asked.question]
+    return Reply(f"Type lamp {SECRETS[found[0]]}." if found else "I do not know.")
+
+
+@needs_bwrap
+def test_students_may_be_agents(project: Project) -> None:
+    skill(project)
+    fake = FakeModels(versions(COLOURS), student=agent)
+    status, shown, error = distill(project, fake, "--eval-agent", "loop", "--attempts", "1")
+    assert status == 0, (shown, error)
+    assert "version 1 loop/small 0% → 100% (+100) 71 of 100 tokens" in lines(shown)
+    assert "agent" in fake.of("teacher")[0].system
+    # The first turn is the same with any text of the skill.
+    keys = list(fake.keys())
+    assert max(Counter(key for key in keys if "skill_content" in key[1]).values()) == 1
+    assert load_skill(project.folder / "skills/gate-short/SKILL.md").body == body(*COLOURS)
+
+
+def test_the_old_form_of_a_draft_is_taken_too(project: Project) -> None:
+    skill(project)
+    status, shown, _ = distill(project, FakeModels([draft(*COLOURS)]), "--attempts", "1")
+    assert status == 0, shown
+    made = load_skill(project.folder / "skills/gate-short/SKILL.md")
+    assert (made.name, made.description) == ("gate-short", "About a gate.")
