@@ -120,6 +120,8 @@ def test_command_works(command: str, project: Path, tmp_path: Path, shell: Shell
             write_neighbours(tmp_path, 1)
             shown = run_with_servers(shell, tmp_path, [*words, "--yes"])
             assert "is shown to hurt or to help" in shown
+        case ["pytest-upskill", "triggers" | "describe", *_]:
+            check_triggers(shell, project, words)
         case ["pytest-upskill", "lint", *args]:
             shown = shell.output(["pytest-upskill", "lint", *args], project)
             json_wanted = "json" in args or "--json" in args
@@ -251,6 +253,22 @@ def check_teaching(shell: Shell, project: Path, words: list[str]) -> None:
         assert f"```text\n{told}```" in written
     else:
         assert "./skills/" in shown or "unchanged" in shown
+
+
+def check_triggers(shell: Shell, project: Path, words: list[str]) -> None:
+    """Run it in a copy, against a scripted teacher and students, and compare it with the page."""
+    copy = project / f"taught-{words[1]}"
+    shutil.copytree(project / "skills", copy / "skills", dirs_exist_ok=True)
+    if words[1] == "describe":
+        (copy / "skills/wick/evals").mkdir()
+        written = json.dumps(wick_models.queries())
+        (copy / "skills/wick/evals/triggers.json").write_text(written)
+    with LoopbackServer(wick_models.answer) as server:
+        address = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.url, "COLUMNS": "80"}
+        shown = shell.output(words, copy, address)
+    page = (ROOT / "docs/triggers.md").read_text()
+    told, written = (re.sub(r"\$[\d.]+", "$…", text) for text in (shown, page))
+    assert f"```text\n{told}```" in written, told
 
 
 def test_python_example_of_generate_runs(tmp_path: Path, shell: Shell) -> None:

@@ -114,6 +114,8 @@ class FakeModels:
     drafts: Sequence[str] = (draft(*COLOURS),)
     cases: Sequence[str] = (ALL_CASES,)
     attacks: Sequence[str] = ()
+    queries: Sequence[str] = ()
+    descriptions: Sequence[str] = ()
     student: Callable[[Asked], str | Reply] = knows
     output_tokens: int = 5  # of a teacher's reply
     asked: list[tuple[str, Asked]] = field(default_factory=list)
@@ -125,7 +127,13 @@ class FakeModels:
         if role == "student":
             said = self.student(asked)
             return Reply(said) if isinstance(said, str) else said
-        replies = {"teacher": self.drafts, "author": self.cases, "adversary": self.attacks}[role]
+        replies = {
+            "teacher": self.drafts,
+            "author": self.cases,
+            "adversary": self.attacks,
+            "query author": self.queries,
+            "describer": self.descriptions,
+        }[role]
         text = replies[min(before, len(replies) - 1)]
         return Reply(text, output_tokens=self.output_tokens)
 
@@ -135,6 +143,8 @@ class FakeModels:
             "You write Agent Skills": "teacher",
             "You write test cases": "author",
             "You look for what": "adversary",
+            "You write queries": "query author",
+            "You write descriptions": "describer",
         }
         found = [role for text, role in begins.items() if asked.system.startswith(text)]
         return found[0] if found else "student"

@@ -10,6 +10,25 @@ from support.fake_models import FakeModels
 from support.loopback import Asked, Reply
 
 WICK = Path(__file__).parents[2] / "skills/wick"
+SERVICES = (
+    *(
+        "billing",
+        "search",
+        "mailer",
+        "tiles",
+        "lantern",
+        "quota",
+        "audit",
+        "maps",
+        "login",
+        "fleet",
+    ),
+    *("pager", "cart", "stock", "voice", "trips", "forms", "media", "proxy", "rates", "sync"),
+)
+DESCRIPTION = (
+    "How to deploy at Lanternfield: ship a service, undo a release, look at what runs, freeze "
+    "days. Use it whenever a service should go live or back, also if no tool is named."
+)
 
 
 def teacher(asked: Asked) -> str:
@@ -35,6 +54,26 @@ def shorter(body: str) -> str:
     rules = [line for line in body.split("\n") if line.startswith("- ")]
     short = [re.sub(r" (?:is named|is called|is|needs the flag) ", ": ", line) for line in rules]
     return "\n".join(line.replace("The command to ", "").rstrip(".") for line in short)
+
+
+def queries() -> list[dict[str, object]]:
+    """Twenty that need the skill, and twenty that don't."""
+    wishes = [f"{one}: put {two}'s new build live pls" for one, two in _services()]
+    misses = [f"why does {one} log so much? look at {two}.py" for one, two in _services()]
+    made: list[dict[str, object]] = [{"query": one, "should_trigger": True} for one in wishes]
+    return made + [{"query": one, "should_trigger": False} for one in misses]
+
+
+def _services() -> list[tuple[str, str]]:
+    return list(zip(SERVICES, SERVICES[7:] + SERVICES[:7], strict=True))
+
+
+def choice(asked: Asked) -> Reply:
+    """Opens the skill if its description names such tasks; with another one, for some."""
+    known = SERVICES if DESCRIPTION in asked.system else SERVICES[::2]
+    if any(asked.question.startswith(f"{one}: ") for one in known):
+        return Reply(calls=(("skill", {"name": "wick"}),))
+    return Reply("Let me see.")
 
 
 def author() -> str:
@@ -66,6 +105,12 @@ def student(asked: Asked) -> str:
 
 def answer(asked: Asked) -> Reply:
     role = FakeModels.role(asked)
+    if asked.tools == ("skill",):
+        return choice(asked)
+    if role == "query author":
+        return Reply(json.dumps({"queries": queries()}))
+    if role == "describer":
+        return Reply(json.dumps({"description": DESCRIPTION}))
     if "skill" in asked.tools and not asked.results:
         return Reply(calls=(("skill", {"name": "wick"}),))
     tokens = (len(asked.system) + len(asked.question)) // 4

@@ -19,7 +19,10 @@ from pytest_upskill.teach.teach_settings import (
     defaults_of,
 )
 
-COMMANDS: tuple[TeachCommand, ...] = ("generate", "refine", "cases", "distill")
+COMMANDS: tuple[TeachCommand, ...] = (
+    *("generate", "refine", "cases", "distill"),
+    *("triggers", "describe"),
+)
 
 
 def parsed(command: TeachCommand, *words: str, **config: object) -> TeachSettings:
@@ -38,8 +41,10 @@ def test_every_setting_is_an_option_of_the_commands_and_a_parameter_in_python() 
     names = [one.name for one in fields(TeachSettings)]
     assert names == ["task", *OPTIONS]
     assert sorted(TeachOptions.__annotations__) == sorted(OPTIONS)
-    flags = [flag for option in OPTIONS.values() for flag in option.flags]
-    assert len(flags) == len(set(flags))
+    for command in COMMANDS:
+        own = [option.flags for option in OPTIONS.values() if command in option.commands]
+        flags = [flag for one in own for flag in one]
+        assert len(flags) == len(set(flags))
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -47,11 +52,14 @@ def test_the_help_has_every_option_with_its_default(command: TeachCommand) -> No
     parser = argparse.ArgumentParser()
     add_teach_arguments(parser, command)
     shown = " ".join(parser.format_help().split())
+    own = [option for option in OPTIONS.values() if command in option.commands]
+    flags = {option.flag for option in own}
     for name, option in OPTIONS.items():
-        assert (option.flag in shown) == (command in option.commands), name
-        assert option.help in shown or command not in option.commands
-    assert "(default: 1500)" in shown or command in ("cases", "distill")
-    assert "(default: 2048)" in shown
+        assert (f"{option.flag} " in shown) == (option.flag in flags), name
+        assert (option.help in shown) == (option in own)
+    assert ("(default: 1500)" in shown) == (command in ("generate", "refine"))
+    assert ("(default: 2048)" in shown) == (command not in ("triggers", "describe"))
+    assert ("runs of each case or query (default: 3)" in shown) == (command == "describe")
 
 
 def test_options_come_before_the_configuration_and_the_defaults() -> None:
@@ -66,6 +74,7 @@ def test_options_come_before_the_configuration_and_the_defaults() -> None:
     )
     assert parsed("generate", "-m", "", "--holdout", "0") == TeachSettings("x", holdout=0)
     assert defaults_of("cases")["students"] == ()
+    assert parsed("triggers", "--from", "a", "--from", "b").traces == (Path("a"), Path("b"))
 
 
 def test_the_types_and_repeats_of_options() -> None:

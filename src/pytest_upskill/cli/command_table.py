@@ -76,6 +76,18 @@ COMMANDS: Final = (
         f"0 short and little lost, 1 not shown or failed, {USAGE}",
     ),
     Command(
+        "triggers",
+        "write queries that should open a skill, and near misses",
+        "pytest-upskill triggers skills/wick --from sessions",
+        f"0 success, 1 no usable queries, {USAGE}",
+    ),
+    Command(
+        "describe",
+        "improve a skill's description by its queries, if that is shown",
+        "pytest-upskill describe skills/wick --eval-agent claude --with skills",
+        f"0 better or good enough, 1 not shown, {USAGE}",
+    ),
+    Command(
         "eval",
         "test a skill with pytest, using upskill's flags",
         "pytest-upskill eval skills/wick -m haiku --runs 5 -- -n 4",

@@ -45,6 +45,7 @@ def add_teach_arguments(
             metavar="SKILL",
             help="a skill: its folder, its SKILL.md, or its name in skills_dir",
         )
+    if command in ("cases", "refine", "distill"):
         parser.add_argument(
             "--task", metavar="TEXT", help="what the skill is for (default: its description)"
         )
@@ -64,7 +65,7 @@ def add_teach_arguments(
     output = groups["output"]
     output.add_argument("-y", "--yes", action="store_true", help="spend without asking")
     output.add_argument("--json", action="store_true", help="print the result as JSON")
-    if command == "distill":  # which writes no cases, and upskill has no such command
+    if command in ("distill", "triggers", "describe"):  # no cases, and nothing of upskill
         return groups
     # The first is upskill's name for it; refine writes no cases, and takes both all the same.
     hidden = ["--test-gen-model"] + (["--test-model"] if command == "refine" else [])

@@ -15,7 +15,7 @@ from .folder import Contents, contents_of, decoded, digest_of, read_text
 from .frontmatter import Fault, Level, Parsed, first_paragraph, parse
 
 LONGEST_NAME: Final = 64
-_LONGEST_DESCRIPTION: Final = 1024
+LONGEST_DESCRIPTION: Final = 1024
 _LONGEST_COMPATIBILITY: Final = 500
 _MOST_UNKNOWN: Final = 20  # keys that are worth telling
 _LINK_AS_TEXT: Final = re.compile(r"(?:\.\./)+\S+\.md")
@@ -149,7 +149,7 @@ def _description(parsed: Parsed) -> str:
     written = parsed.fields.get("description")
     if isinstance(written, str) and written.strip():
         return written.encode("utf-8", "replace").decode("utf-8")  # YAML can write half characters
-    return first_paragraph(parsed.body, _LONGEST_DESCRIPTION)
+    return first_paragraph(parsed.body, LONGEST_DESCRIPTION)
 
 
 def _faults(file: Path, parsed: Parsed, contents: Contents) -> Iterator[Fault]:
@@ -216,8 +216,8 @@ def _description_faults(parsed: Parsed) -> Iterator[Fault]:
         yield fault("'description' is missing", "Add a line 'description: …'.")
     elif not isinstance(description, str) or not description.strip():
         yield fault("'description' must be a non-empty string", "Write 'description: …'.")
-    elif (length := len(description.strip())) > _LONGEST_DESCRIPTION:
-        what = f"'description' has {length} characters (limit {_LONGEST_DESCRIPTION})"
+    elif (length := len(description.strip())) > LONGEST_DESCRIPTION:
+        what = f"'description' has {length} characters (limit {LONGEST_DESCRIPTION})"
         yield fault(what, "Shorten it.")
 
 

@@ -16,13 +16,23 @@ from ..settings import Settings
 from ..skills.context import load_for_run
 from ..skills.folder import skill_file
 from ..skills.skill import load_skill
-from . import workflow
+from . import describing, workflow
 from .attempts import checked
 from .case_file import read_case_file
+from .described import Described
+from .describing import describe_task
 from .outcome import Taught
 from .progress_lines import Screen
 from .teach_models import TeachModels
-from .teach_settings import DEFAULT_CASES, OPTIONS, TeachCommand, TeachSettings, defaults_of
+from .teach_settings import (
+    DEFAULT_CASES,
+    DEFAULT_QUERIES,
+    OPTIONS,
+    TeachCommand,
+    TeachSettings,
+    defaults_of,
+)
+from .trigger_set import TriggerSet, trigger_task, write_triggers
 from .workflow import TeachContext
 
 Given = ParamSpec("Given")
@@ -39,6 +49,9 @@ class TeachOptions(TypedDict, total=False):
 
     examples: Names
     source: AnyPath | None
+    traces: AnyPath | Sequence[AnyPath]
+    with_skills: AnyPath | Sequence[AnyPath]
+    noise: int
     tool: str | None
     teacher: str
     teacher_url: str | None
@@ -49,6 +62,7 @@ class TeachOptions(TypedDict, total=False):
     adversary: str | None
     judge: str | None
     cases: int
+    queries: int
     runs: int
     holdout: float
     attempts: int
@@ -62,6 +76,7 @@ class TeachOptions(TypedDict, total=False):
     output: AnyPath | None
     name: str | None
     force: bool
+    anyway: bool
     resume: bool
 
 
@@ -111,6 +126,43 @@ def generate_cases(
     """Write ``number`` more cases for a skill; the skill itself is unchanged."""
     settings = _settings("cases", task or _description(skill), {**options, "cases": number})
     return workflow.add_cases(Path(skill), settings, _context(folder, tell, prices))
+
+
+def generate_triggers(
+    skill: AnyPath,
+    number: int = DEFAULT_QUERIES,
+    *,
+    folder: AnyPath | None = None,
+    prices: Names = (),
+    tell: Tell | None = None,
+    **options: Unpack[TeachOptions],
+) -> TriggerSet:
+    """Write queries to a skill's evals/triggers.json until it has ``number`` in all.
+
+    Half of them should open the skill, half are near misses. ``traces`` are files or folders whose
+    user messages show how people ask.
+    """
+    task = trigger_task(load_skill(skill_file(Path(skill))))
+    settings = _settings("triggers", task, {**options, "queries": number})
+    return write_triggers(Path(skill), settings, _context(folder, tell, prices))
+
+
+def describe(
+    skill: AnyPath,
+    *,
+    folder: AnyPath | None = None,
+    prices: Names = (),
+    tell: Tell | None = None,
+    **options: Unpack[TeachOptions],
+) -> Described:
+    """Improve a skill's description by its queries; unchanged if none is shown to be better.
+
+    ``with_skills`` and ``noise`` install other skills beside it. With ``anyway`` the best
+    description is written even if it is not shown to be better.
+    """
+    task = describe_task(load_skill(skill_file(Path(skill))))
+    settings = _settings("describe", task, options)
+    return describing.describe(Path(skill), settings, _context(folder, tell, prices))
 
 
 def evaluate(
@@ -185,6 +237,8 @@ def _async_of(function: Callable[Given, Result]) -> Callable[Given, Coroutine[An
 generate_skill_async = _async_of(generate_skill)
 refine_async = _async_of(refine)
 generate_cases_async = _async_of(generate_cases)
+generate_triggers_async = _async_of(generate_triggers)
+describe_async = _async_of(describe)
 evaluate_async = _async_of(evaluate)
 
 
@@ -193,7 +247,8 @@ def _settings(command: TeachCommand, task: str, options: TeachOptions) -> TeachS
     given: dict[str, Any] = {**defaults, **options}
     for name, default in defaults.items():
         if isinstance(default, tuple):
-            given[name] = _names(given[name])
+            paths = OPTIONS[name].parse is Path
+            given[name] = _paths(given[name]) if paths else _names(given[name])
         elif OPTIONS[name].parse is Path:
             given[name] = _path(given[name])
     return TeachSettings(task, **given)
@@ -201,6 +256,10 @@ def _settings(command: TeachCommand, task: str, options: TeachOptions) -> TeachS
 
 def _names(given: Names) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _paths(given: AnyPath | Sequence[AnyPath]) -> tuple[Path, ...]:
+    return (Path(given),) if isinstance(given, str | os.PathLike) else tuple(map(Path, given))
 
 
 def _path(given: AnyPath | None) -> Path | None:

@@ -59,7 +59,7 @@ class Draft:
         """Write it to a folder, with the unchanged files of its base."""
         folder.mkdir(parents=True, exist_ok=True)
         if self.base and self.base.resolve() != folder.resolve():
-            _copy_taught(self.base, folder)
+            copy_taught(self.base, folder)
         for path, text in self.files:
             replace_file(folder / path, text)
         file = skill_file(folder)
@@ -67,7 +67,7 @@ class Draft:
         return file
 
 
-def _copy_taught(base: Path, folder: Path) -> None:
+def copy_taught(base: Path, folder: Path) -> None:
     """Copy the files that an agent gets: no cases, no hidden files."""
     for name, file in installed_files(base).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

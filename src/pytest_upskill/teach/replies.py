@@ -149,6 +149,10 @@ DRAFT_SCHEMA: Final = json.dumps(
     _object(name=_TEXT, description=_TEXT, body=_TEXT, files=_list(_object(path=_TEXT, text=_TEXT)))
 )
 VERSION_SCHEMA: Final = json.dumps(_object(body=_TEXT))
+QUERIES_SCHEMA: Final = json.dumps(
+    _object(queries=_list(_object(query=_TEXT, should_trigger={"type": "boolean"})))
+)
+DESCRIPTION_SCHEMA: Final = json.dumps(_object(description=_TEXT))
 
 
 def cases_schema(judge: bool, *, agents: bool = False) -> str:

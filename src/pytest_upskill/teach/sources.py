@@ -126,11 +126,16 @@ def _skill_file(path: Path) -> Path | None:
     return file
 
 
+def room_of(provider: str) -> int:
+    """How many tokens of a trace a model of this provider may get."""
+    budgets = {"local": _EMBEDDED_TOKENS, "generic": _SERVER_TOKENS, "ollama": _SERVER_TOKENS}
+    return budgets.get(provider, _HOSTED_TOKENS)
+
+
 def _read_trace(file: Path, provider: str) -> TraceText:
     from .traces import condensed, read_trace
 
-    budgets = {"local": _EMBEDDED_TOKENS, "generic": _SERVER_TOKENS, "ollama": _SERVER_TOKENS}
-    made = condensed(read_trace(file), budgets.get(provider, _HOSTED_TOKENS))
+    made = condensed(read_trace(file), room_of(provider))
     return TraceText(masked(made.text), made.tokens, made.left_out)
 
 

@@ -19,9 +19,13 @@ from ..models.prices import FREE, Price, cost
 from ..results.run import RunResults
 from ..settings import Settings
 from ..skills.skill import Skill
+from ..skills.triggers import Trigger
 from ..trials.answer import Answer, Reply
+from ..trials.choice import Choice, Listed
+from ..trials.records import Record
 from ..trials.subject import CHAT, Subject
 from ..trials.trial import ARMS, Arm, Question
+from ..trials.triggers import trigger_record, trigger_trials
 from .teach_settings import TeachSettings
 
 _TIMEOUT: Final = 600.0  # seconds: a teacher that writes a dozen cases takes minutes
@@ -64,6 +68,8 @@ class TeachModels:
             max_cost=wanted.max_cost,
             sandbox=wanted.sandbox,
             max_turns=wanted.max_turns,
+            with_skills=wanted.with_skills,
+            noise=wanted.noise,
         )
         if self.with_agents:
             self._require_agents()
@@ -131,6 +137,29 @@ class TeachModels:
         """What studies on the students are carried out with."""
         version_of, looks = self._models.roster.version, (self.settings.runs,)
         return Lab(self.settings, looks, self.ask, version_of, self.price_of)
+
+    def decide(self, skill: Skill, triggers: Sequence[Trigger]) -> list[tuple[Trigger, Record]]:
+        """Ask every query on every student, and say of each trial whether it was decided right."""
+        trials = [
+            (one, trial)
+            for subject in self.students
+            for among in [self._outfits.among(subject.agent, skill, ())]
+            for one in triggers
+            for trial in trigger_trials(
+                skill.name, one, subject.model, self.settings, among, self.settings.runs
+            )
+        ]
+        replies = self.ask([trial.question for _, trial in trials])
+        return [
+            (one, trigger_record(trial, reply, one.should_trigger))
+            for (one, trial), reply in zip(trials, replies, strict=True)
+        ]
+
+    def others(self, skill: Skill) -> list[Listed]:
+        """The skills that are installed beside one, with their descriptions."""
+        choice = self._outfits.among(CHAT, skill, ())
+        listed = choice.skills if isinstance(choice, Choice) else ()
+        return [one for one in listed if one.name != skill.name]
 
     def spent(self) -> float | None:
         """The cost of this run's new calls, answered or not; None if a price is not known."""

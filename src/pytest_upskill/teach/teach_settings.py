@@ -1,4 +1,4 @@
-"""The settings of generate, refine and cases, each with the option that sets it.
+"""The settings of the commands that teach, each with the option that sets it.
 
 A field of ``TeachSettings`` is the only place where an option is declared: the commands build
 their arguments and help from it, the Python API takes it under the field's name, ``check``
@@ -12,18 +12,27 @@ from typing import Any, Final, Literal
 
 from ..errors import SettingsError
 from ..results.losses import MARGIN
-from ..settings import DEFAULT_AGENT_OUTPUT, DEFAULT_MAX_OUTPUT, DEFAULT_MAX_TURNS
+from ..settings import (
+    DEFAULT_AGENT_OUTPUT,
+    DEFAULT_MAX_OUTPUT,
+    DEFAULT_MAX_TURNS,
+    DEFAULT_TRIGGER_RUNS,
+)
 from ..trials.subject import CHAT
 
-TeachCommand = Literal["generate", "refine", "cases", "distill"]
+TeachCommand = Literal["generate", "refine", "cases", "distill", "triggers", "describe"]
 Group = Literal["sources", "models", "cases and attempts", "limits", "output"]
 
 DEFAULT_CASES: Final = 12
 DEFAULT_VERSIONS: Final = 5  # of distill
 FEWEST_CASES: Final = 4  # with fewer there is nothing to learn from and nothing to hold out
-_ALL: Final[tuple[TeachCommand, ...]] = ("generate", "refine", "cases", "distill")
-_LOOP: Final[tuple[TeachCommand, ...]] = ("generate", "refine")
-_SIZED: Final[tuple[TeachCommand, ...]] = (*_LOOP, "distill")
+DEFAULT_QUERIES: Final = 20
+_CASES: Final[tuple[TeachCommand, ...]] = ("generate", "refine", "cases", "distill")
+_MEASURED: Final[tuple[TeachCommand, ...]] = (*_CASES, "describe")
+_ALL: Final[tuple[TeachCommand, ...]] = (*_MEASURED, "triggers")
+_SKILL_LOOP: Final[tuple[TeachCommand, ...]] = ("generate", "refine")
+_LOOP: Final[tuple[TeachCommand, ...]] = (*_SKILL_LOOP, "describe")
+_SIZED: Final[tuple[TeachCommand, ...]] = (*_SKILL_LOOP, "distill")
 
 
 @dataclass(frozen=True)
@@ -91,6 +100,41 @@ class TeachSettings:
             commands=("generate",),
         ),
     )
+    traces: tuple[Path, ...] = field(
+        default=(),
+        metadata=_option(
+            "--from",
+            metavar="PATH",
+            help="a trace, or a folder of traces, whose user messages show how people ask",
+            group="sources",
+            commands=("triggers",),
+            parse=Path,
+            resume="free",  # what they hold is compared instead
+        ),
+    )
+    with_skills: tuple[Path, ...] = field(
+        default=(),
+        metadata=_option(
+            "--with",
+            metavar="PATH",
+            help="other skills that are installed, too",
+            group="sources",
+            commands=("describe",),
+            parse=Path,
+        ),
+    )
+    noise: int = field(
+        default=0,
+        metadata=_option(
+            "--noise",
+            metavar="N",
+            help="unrelated skills of pytest-upskill that are installed, too",
+            group="sources",
+            commands=("describe",),
+            parse=int,
+            within=(0, 1000),
+        ),
+    )
     teacher: str = field(
         default="opus",
         metadata=_option(
@@ -115,8 +159,9 @@ class TeachSettings:
         metadata=_option(
             "--eval-model",
             metavar="NAME",
-            help="a student, which answers the cases with and without the skill",
+            help="a student, on which the skill is measured",
             group="models",
+            commands=_MEASURED,
             config="eval_models",
         ),
     )
@@ -127,6 +172,7 @@ class TeachSettings:
             metavar="URL",
             help="the students' server (default: --base-url)",
             group="models",
+            commands=_MEASURED,
         ),
     )
     agents: tuple[str, ...] = field(
@@ -134,8 +180,9 @@ class TeachSettings:
         metadata=_option(
             "--eval-agent",
             metavar="NAME",
-            help="who answers the cases on each student: chat (a plain question), loop, claude, …",
+            help="who answers on each student: chat (a plain question), loop, claude, …",
             group="models",
+            commands=_MEASURED,
         ),
     )
     author: str | None = field(
@@ -156,7 +203,7 @@ class TeachSettings:
             metavar="NAME",
             help="a model that writes more cases, to make the skill fail",
             group="models",
-            commands=_LOOP,
+            commands=_SKILL_LOOP,
         ),
     )
     judge: str | None = field(
@@ -166,6 +213,7 @@ class TeachSettings:
             metavar="NAME",
             help="a model that grades answers by rubrics",
             group="models",
+            commands=_CASES,
         ),
     )
     cases: int = field(
@@ -180,13 +228,26 @@ class TeachSettings:
             within=(0, 200),
         ),
     )
+    queries: int = field(
+        default=DEFAULT_QUERIES,
+        metadata=_option(
+            "--queries",
+            metavar="N",
+            help="queries that the set should have in all",
+            group="cases and attempts",
+            commands=("triggers",),
+            parse=int,
+            within=(2, 200),
+        ),
+    )
     runs: int = field(
         default=1,
         metadata=_option(
             "--runs",
             metavar="N",
-            help="runs of each case",
+            help="runs of each case or query",
             group="cases and attempts",
+            commands=_MEASURED,
             parse=int,
             within=(1, 100),
         ),
@@ -210,7 +271,7 @@ class TeachSettings:
             metavar="N",
             help="maximum number of versions to try",
             group="cases and attempts",
-            commands=_SIZED,
+            commands=(*_SIZED, "describe"),
             parse=int,
             within=(1, 50),
             config="attempts",
@@ -222,7 +283,7 @@ class TeachSettings:
         metadata=_option(
             "--target",
             metavar="R",
-            help="stop when every student passes this share of the cases",
+            help="stop when every student gets this share right",
             group="cases and attempts",
             commands=_LOOP,
             parse=float,
@@ -265,6 +326,7 @@ class TeachSettings:
             help=f"maximum output tokens of an answer (default: {DEFAULT_MAX_OUTPUT}), or of a "
             f"turn of an agent ({DEFAULT_AGENT_OUTPUT})",
             group="limits",
+            commands=_CASES,
             parse=int,
             within=(1, 1_000_000),
         ),
@@ -276,6 +338,7 @@ class TeachSettings:
             metavar="N",
             help="maximum number of turns of an agent",
             group="limits",
+            commands=_CASES,
             parse=int,
             within=(1, 1000),
         ),
@@ -287,6 +350,7 @@ class TeachSettings:
             metavar="NAME",
             help="where agents run: auto, bwrap, docker, podman or none",
             group="limits",
+            commands=_MEASURED,
             resume="free",
         ),
     )
@@ -337,6 +401,17 @@ class TeachSettings:
             resume="free",
         ),
     )
+    anyway: bool = field(
+        default=False,
+        metadata=_option(
+            "--anyway",
+            metavar=None,
+            help="write the best description even if it is not shown to be better",
+            group="output",
+            commands=("describe",),
+            resume="free",
+        ),
+    )
     resume: bool = field(
         default=False,
         metadata=_option(
@@ -366,11 +441,13 @@ OPTIONS: Final[Mapping[str, Option]] = {
 
 
 def defaults_of(command: TeachCommand) -> dict[str, Any]:
-    """Cases can be written without students, so ``cases`` has none by default."""
+    """Cases and queries can be written without students, so they have none by default."""
     defaults = {one.name: one.default for one in fields(TeachSettings) if one.name in OPTIONS}
     own: dict[TeachCommand, dict[str, Any]] = {
         "cases": {"students": ()},
         "distill": {"attempts": DEFAULT_VERSIONS, "holdout": 0.5, "max_skill_tokens": None},
+        "triggers": {"students": ()},
+        "describe": {"runs": DEFAULT_TRIGGER_RUNS},
     }
     return defaults | own.get(command, {})
 

@@ -1,0 +1,362 @@
+"""``describe`` from end to end: versions of a description, and what is kept of them."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_upskill import describe
+from pytest_upskill.skills.skill import load_skill
+from pytest_upskill.skills.triggers import load_triggers
+from pytest_upskill.teach.query_scores import split_queries
+from support.fake_models import FakeModels, Project, lines, served
+from support.kit import write_skill
+from support.loopback import Asked, Reply
+from support.sandboxes import needs_bwrap
+
+NAME = "lamp-colours"
+VAGUE = "Commands of a tool."
+GOOD = "Lights rooms. Use it when something should brighten."
+HALF = "Lights rooms, such as halls. Use it to light halls."
+BROAD = "Use it for everything: brighten, halls, orders and bulbs."
+WORDS = ("brighten", "halls", "orders")  # in a description, and what each fits in queries
+FITS = {"brighten": "brighten", "halls": "hall,", "orders": "Order"}
+HEAD = f"name:  {NAME}\nlicense: MIT # keep\ndescription: >-\n  Commands of\n  a tool.\nmodel: x\n"
+TEXT = f"---\r\n{HEAD}---\n\nType lamp zorp for red.  \n\n\n"
+THINGS = [f"{one}{two}" for one in ("sofa", "tea", "film", "rain", "owl") for two in "abcdef"]
+
+
+def wish(number: int) -> str:
+    place = "hall," if number % 2 else "attic,"
+    return f"{THINGS[number]} looks dull in the {place} brighten {THINGS[-number]}{number} please"
+
+
+def miss(number: int) -> str:
+    return f"Order {number + 2} bulbs for {THINGS[number]} with {THINGS[-number]}{number} invoices"
+
+
+def make_skill(project: Project, of_each: int = 15) -> Path:
+    folder = project.folder / "skills" / NAME
+    (folder / "evals").mkdir(parents=True)
+    (folder / "references").mkdir()
+    (folder / "references/more.md").write_text("More.")
+    (folder / "SKILL.md").write_bytes(TEXT.encode())
+    queries = [{"query": wish(one), "should_trigger": True} for one in range(of_each)]
+    queries += [{"query": miss(one), "should_trigger": False} for one in range(of_each)]
+    (folder / "evals/triggers.json").write_text(json.dumps(queries))
+    return folder
+
+
+def description_in(system: str) -> str:
+    found = re.search(rf"<name>{NAME}</name>\s*<description>(.*?)</description>", system, re.S)
+    assert found, system
+    return found[1]
+
+
+def student(asked: Asked) -> Reply:
+    """Opens the skill if a word of its description fits; another skill if that one fits."""
+    if asked.results:
+        return Reply("Done.")
+    for word in WORDS:
+        if word in description_in(asked.system) and FITS[word] in asked.question:
+            return Reply(calls=(("skill", {"name": NAME}),))
+    if "<name>docs</name>" in asked.system and "brighten" in asked.question:
+        return Reply(calls=(("skill", {"name": "docs"}),))
+    return Reply("Fine.")
+
+
+def described(*texts: str) -> list[str]:
+    return [json.dumps({"description": text}) for text in texts]
+
+
+def fakes(*texts: str, by: Callable[[Asked], Reply] = student) -> FakeModels:
+    return FakeModels(descriptions=described(*texts), student=by)
+
+
+def words(url: str, *more: str) -> list[str]:
+    return ["describe", NAME, "-m", "big", "--eval-model", "small", "--base-url", url, "-y", *more]
+
+
+def run(project: Project, fake: FakeModels, *more: str) -> tuple[int, str, str]:
+    with served(fake) as url:
+        return project.run(*words(url, *more))
+
+
+def test_a_better_description_is_written_and_nothing_else(project: Project) -> None:
+    folder = make_skill(project)
+    before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    fake = fakes(GOOD)
+    status, shown, error = run(project, fake)
+    assert (status, error) == (0, ""), shown
+    after = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    old = "description: >-\n  Commands of\n  a tool.\n"
+    assert after.pop(folder / "SKILL.md").decode() == TEXT.replace(old, f"description: {GOOD}\n")
+    del before[folder / "SKILL.md"]
+    assert after == before
+    told = lines(shown)
+    assert "learning (18) held out (12) characters" in told
+    assert f"current 50% 50% {len(VAGUE)}" in told
+    assert f"version 2 100% 100% {len(GOOD)} best" in told
+    whole = " ".join(told)
+    assert "On the 12 held-out queries 50% → 100% right, +50 points (" in whole
+    assert (
+        ": shown to be better. Opened where it should: 0% → 100%; where it should not: 0%" in whole
+    )
+    assert told[-1] == f"Saved to skills/{NAME}"
+    assert max(map(len, shown.splitlines())) <= 80
+    (kept,) = project.folder.glob(".upskill/teach/*/before")
+    assert (kept / "SKILL.md").read_bytes() == TEXT.encode()
+    assert f"kept in {kept.relative_to(project.folder)}" in whole
+
+
+def test_the_teacher_never_sees_held_out_queries(project: Project) -> None:
+    folder = make_skill(project)
+    learn, held = split_queries(load_triggers(folder).triggers)
+    assert (len(learn), len(held)) == (18, 12)
+    assert sum(one.should_trigger for one in held) == 6
+    write_skill(project.folder / "others/docs")
+    fake = fakes(HALF, GOOD)
+    status, _, _ = run(project, fake, "--with", "others", "--noise", "50")
+    assert status == 0
+    for one in fake.of("student"):
+        assert one.system.count("<skill>") == 52
+    first, second = (asked.question for asked in fake.of("describer"))
+    for prompt in (first, second):
+        assert all(one.query in prompt for one in learn)
+        assert not any(one.query in prompt for one in held)
+        assert "at most 1,024 characters" in prompt
+        assert "- docs: About a gate." in prompt
+        assert "Type lamp zorp" in prompt
+    assert "should open the skill; opened in 0 of 3; docs was opened instead 3x: " in first
+    assert "should not open the skill; opened in 0 of 3: Order" in first
+    assert f"\n{VAGUE}\n" in first
+    assert f"\n{HALF}\n" in second
+    asked = Counter(one.question for one in fake.of("student"))
+    assert set(asked) == {one.query for one in (*learn, *held)}
+    assert set(asked.values()) == {9}  # three versions, three runs
+
+
+def test_a_folder_of_skills_may_have_the_skill_itself(project: Project) -> None:
+    make_skill(project)
+    write_skill(project.folder / "skills/docs")
+    fake = fakes(GOOD)
+    status, _, error = run(project, fake, "--with", "skills", "--runs", "1")
+    assert (status, error) == (0, "")
+    assert all("<name>docs</name>" in asked.system for asked in fake.of("student"))
+    status, _, error = run(project, fake, "--noise", "500")
+    assert status == 2
+    assert error.startswith("pytest-upskill: --noise 500: only ")
+
+
+def test_a_version_that_is_not_shown_to_be_better_changes_nothing(project: Project) -> None:
+    folder = make_skill(project, 10)
+    status, shown, _ = run(project, fakes(GOOD))
+    assert status == 1
+    told = " ".join(lines(shown))
+    assert "Few queries: 4 + 4 are held out" in told
+    assert "On the 8 held-out queries 50% → 100% right, +50 points" in told
+    assert "not shown to be better." in told
+    assert f"Version 2 is kept in .upskill/teach/{NAME}/version-2" in told
+    assert lines(shown)[-2].startswith("Write it all the same with --resume --anyway")
+    assert lines(shown)[-1] == "The skill is unchanged."
+    assert (folder / "SKILL.md").read_bytes() == TEXT.encode()
+    fake = fakes(GOOD)
+    with served(fake) as url:
+        status, _, _ = project.run(*words(url, "--anyway"))
+    assert status == 1  # written, and still not shown
+    assert load_skill(folder / "SKILL.md").description == GOOD
+
+
+def test_the_best_on_held_out_queries_is_kept_and_not_the_last(project: Project) -> None:
+    folder = make_skill(project, 30)
+    fake = fakes(GOOD, HALF, HALF)
+
+    def nearly(asked: Asked) -> Reply:
+        return Reply("Fine.") if "sofaa" in asked.question else student(asked)
+
+    fake.student = nearly
+    status, shown, _ = run(project, fake, "--attempts", "3")
+    assert status == 0, shown
+    rows = [line for line in lines(shown) if line.startswith(("version", "current"))]
+    assert rows[-3].startswith("current 50% 50%")
+    assert rows[-2].endswith(f"{len(GOOD)} best")
+    assert load_skill(folder / "SKILL.md").description == GOOD
+    assert "adjusted for the 2 versions compared" in " ".join(lines(shown))
+    assert f"\n{HALF}\n" not in fake.of("describer")[1].question
+
+
+def test_a_description_for_everything_is_no_better(project: Project) -> None:
+    folder = make_skill(project)
+    status, shown, _ = run(project, fakes(BROAD, VAGUE))
+    assert status == 1
+    assert f"version 2 50% 50% {len(BROAD)}" in lines(shown)
+    assert "No version is better than the current description in both parts." in shown
+    assert lines(shown)[-1] == "The skill is unchanged."
+    assert (folder / "SKILL.md").read_bytes() == TEXT.encode()
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("x" * 1025, "has 1,025 characters (limit 1,024)"),
+        ("word " * 20_000, "characters (limit 1,024)"),
+        ("", "is empty"),
+        ("Use it <b>always</b>.", "markup"),
+        ("Use it\u202e always.", "can't be seen"),
+        ("Use it with sk-ant-api03-" + "A" * 80, "secret"),
+    ],
+)
+def test_a_description_that_cant_be_used_is_asked_for_again(
+    project: Project, said: str, why: str
+) -> None:
+    make_skill(project)
+    fake = fakes(said, GOOD)
+    status, _, _ = run(project, fake)
+    assert status == 0
+    repair = fake.of("describer")[1]
+    assert why in repair.question
+
+
+def test_a_description_of_1024_characters_is_allowed(project: Project) -> None:
+    folder = make_skill(project)
+    longest = GOOD + "y" * (1024 - len(GOOD))
+    status, _, _ = run(project, fakes(longest))
+    assert status == 0
+    assert load_skill(folder / "SKILL.md").description == longest
+
+
+def test_garbage_counts_as_a_version(project: Project) -> None:
+    folder = make_skill(project)
+    fake = FakeModels(descriptions=["what?", "no", *described(GOOD)], student=student)
+    status, shown, _ = run(project, fake)
+    assert status == 0, shown
+    assert "version 2 big returned an unusable reply twice:" in " ".join(lines(shown))
+    assert load_skill(folder / "SKILL.md").description == GOOD
+
+
+def test_a_good_description_stays(project: Project) -> None:
+    folder = make_skill(project)
+    (folder / "SKILL.md").write_text(f"---\nname: {NAME}\ndescription: {GOOD}\n---\nBody.\n")
+    fake = fakes(VAGUE)
+    status, shown, _ = run(project, fake)
+    assert status == 0
+    assert fake.of("describer") == []
+    assert (
+        "No new version was written: every student decides 100% of the learning queries right with"
+        in " ".join(lines(shown))
+    )
+    assert lines(shown)[-1] == "The skill is unchanged."
+
+
+def test_few_queries_of_one_kind_weigh_as_much(project: Project) -> None:
+    folder = make_skill(project)
+    queries = json.loads((folder / "evals/triggers.json").read_bytes())
+    (folder / "evals/triggers.json").write_text(json.dumps([*queries[:5], *queries[15:]]))
+    status, shown, _ = run(project, fakes(BROAD))
+    assert status == 1
+    assert f"current 50% 50% {len(VAGUE)}" in lines(shown)
+    assert f"version 2 50% 50% {len(BROAD)}" in lines(shown)
+
+
+def test_both_kinds_of_queries_are_needed(project: Project) -> None:
+    folder = make_skill(project)
+    queries = json.loads((folder / "evals/triggers.json").read_bytes())
+    fake = fakes(GOOD)
+    for left, told in (([], "0 that should open"), (queries[:15], "15 that should open")):
+        (folder / "evals/triggers.json").write_text(json.dumps(left))
+        status, _, error = run(project, fake)
+        assert status == 2
+        assert told in error
+        assert "Run pytest-upskill triggers first." in error
+    assert fake.asked == []
+
+
+def test_a_skill_whose_description_cant_be_changed_is_refused(project: Project) -> None:
+    folder = make_skill(project)
+    (folder / "SKILL.md").write_text("Only a body, about lamps.\n")
+    fake = fakes(GOOD)
+    status, _, error = run(project, fake)
+    assert (status, fake.asked) == (2, [])
+    assert "SKILL.md: the description can't be changed without changing more" in error
+
+
+def test_a_skill_that_was_edited_meanwhile_is_not_overwritten(project: Project) -> None:
+    folder = make_skill(project)
+
+    def editing(asked: Asked) -> Reply:
+        (folder / "SKILL.md").write_text(TEXT.replace("red", "blue"))
+        return student(asked)
+
+    status, shown, _ = run(project, fakes(GOOD, by=editing))
+    assert status == 1
+    assert "Not saved: skills/lamp-colours/SKILL.md: it was changed while this ran." in shown
+    assert "blue" in (folder / "SKILL.md").read_text()
+    assert VAGUE.split()[0] in (folder / "SKILL.md").read_text()
+
+
+def test_an_outage_is_an_error_and_resumed(project: Project) -> None:
+    folder = make_skill(project)
+    fake, down = fakes(GOOD), [True]
+
+    def failing(asked: Asked) -> Reply:
+        if down and len(fake.of("describer")):
+            return Reply(raw={"choices": []})
+        return student(asked)
+
+    fake.student = failing
+    with served(fake) as url:
+        status, _, error = project.run(*words(url))
+        assert status == 1
+        assert "--resume" in error
+        assert (folder / "SKILL.md").read_bytes() == TEXT.encode()
+        down.clear()
+        status, shown, _ = project.run(*words(url, "--resume"))
+        assert status == 0, shown
+        assert len(fake.of("describer")) == 1
+        status, shown, _ = project.run(*words(url, "--resume"))
+    assert (status, "Already finished" in shown) == (2, False)  # its description is another now
+
+
+def test_the_result_as_json(project: Project) -> None:
+    folder = make_skill(project)
+    status, shown, _ = run(project, fakes(HALF, GOOD), "--json")
+    data = json.loads(shown)
+    assert status == 0
+    assert (data["best"], data["shown"], data["folder"]) == (3, True, str(folder))
+    numbers = [(one["number"], one["characters"]) for one in data["versions"]]
+    assert numbers == [(1, len(VAGUE)), (2, len(HALF)), (3, len(GOOD))]
+    last: dict[str, Any] = data["versions"][2]
+    assert last["held_out"] == {
+        "right": 1.0,
+        "recall": 1.0,
+        "false_alarms": 0.0,
+        "students": {"small": 1.0},
+    }
+    assert data["change"]["versions_compared"] == 2
+    assert 0 < data["change"]["low"] < data["change"]["points"] == 0.5
+    parts = Counter(one["part"] for one in data["queries"])
+    assert parts == {"learn": 18, "holdout": 12}
+
+
+def test_from_python(project: Project) -> None:
+    folder = make_skill(project)
+    with served(fakes(GOOD)) as url:
+        result = describe(folder, teacher="big", students="small", teacher_url=url, runs=1)
+    assert (result.shown, result.folder) == (True, folder)
+    assert result.winner
+    assert result.winner.wording.description == GOOD
+
+
+@needs_bwrap
+def test_students_may_be_agents(project: Project) -> None:
+    folder = make_skill(project)
+    fake = fakes(GOOD)
+    status, shown, error = run(project, fake, "--eval-agent", "loop", "--runs", "1")
+    assert status == 0, (shown, error)
+    assert load_skill(folder / "SKILL.md").description == GOOD
+    # The request that would carry the body is not sent: one call decides a query.
+    assert len(fake.of("student")) == 2 * 30
