@@ -1,6 +1,6 @@
 """Accepted results: which a run has no test for, notes on the comparison, and --skill-accept."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -20,7 +20,9 @@ from ..results.accepted import (
     Results,
     case_digest,
     case_result,
+    of_triggers,
     read_results,
+    trigger_digest,
     updated,
     without,
     write_results,
@@ -42,10 +44,11 @@ _MOST_NAMES: Final = 10
 
 @dataclass(frozen=True)
 class _Group:
-    """The cases of a skill on a model, and their results."""
+    """The cases of a skill on a model, or its queries, and their results."""
 
     skill: str
     model: str
+    trigger: bool
     folder: Path
     tests: tuple[PlannedCase, ...]
     results: dict[str, CaseResult]  # by node id; only of cases that were answered
@@ -56,28 +59,42 @@ class _Group:
         """The ids of all cases in the skill's file, if they come from there."""
         return max((test.siblings for test in self.tests), key=len, default=())
 
+    @property
+    def name(self) -> str:
+        """Of the model in the accepted results."""
+        return of_triggers(self.model) if self.trigger else self.model
+
+
+_Place = tuple[str, str, bool]  # skill, model, and whether it is of queries
+
+
+def _place(test: PlannedCase) -> _Place:
+    return (*test.pair, test.should_trigger is not None)
+
 
 def _groups(ledger: Ledger) -> list[_Group]:
-    groups: dict[tuple[str, str], list[PlannedCase]] = {}
-    for test in ledger.planned:
-        groups.setdefault(test.pair, []).append(test)
-    folders = {pair: tests[0].folder for pair, tests in groups.items()}
-    dropped: dict[tuple[str, str], list[str]] = {}
-    for one in judged(ledger.unmatched, list(ledger.planned)):
+    groups: dict[_Place, list[PlannedCase]] = {}
+    tests = [*ledger.planned, *ledger.queries]
+    for test in tests:
+        groups.setdefault(_place(test), []).append(test)
+    folders = {place: own[0].folder for place, own in groups.items()}
+    dropped: dict[_Place, list[str]] = {}
+    for one in judged(ledger.unmatched, tests):
         if one.why != "changed":
-            dropped.setdefault(one.pair, []).append(one.case)
-            folders.setdefault(one.pair, one.folder)
-    for test in (one for one in ledger.skipped if one.should_trigger is None):
-        dropped.setdefault(test.pair, []).append(test.case)
+            place = (*one.pair, one.trigger)
+            dropped.setdefault(place, []).append(one.case)
+            folders.setdefault(place, one.folder)
+    for test in ledger.skipped:
+        dropped.setdefault(_place(test), []).append(test.case)
     return [
         _Group(
-            *pair,
+            *place,
             Path(folder),
-            tuple(groups.get(pair, ())),
-            _results(ledger, groups.get(pair, ())),
-            tuple(dropped.get(pair, ())),
+            tuple(groups.get(place, ())),
+            _results(ledger, groups.get(place, ())),
+            tuple(dropped.get(place, ())),
         )
-        for pair, folder in folders.items()
+        for place, folder in folders.items()
     ]
 
 
@@ -86,37 +103,52 @@ def unmatched_of(
     files: Iterable[SkillFile],
     without_cases: Iterable[SkillSource],
     models: Mapping[str, str],
+    asked_queries: Collection[str],
 ) -> tuple[Unmatched, ...]:
-    """The accepted results on these models that no selected test is compared with."""
-    known: dict[tuple[str, str], _Known] = {}
+    """The accepted results on these models that no selected test is compared with.
+
+    Those of queries only on models that are asked queries.
+    """
+    known: dict[_Place, _Known] = {}
     for file in files:
+        for model in asked_queries:
+            if one := _known_queries(file, model):
+                known[file.source.label, model, True] = one
         for model in file.accepted.keys() & models.keys():
             listed = bool(file.siblings)
-            one = _Known(file.accepted[model], file.source.folder, file.runnable[model], listed)
-            known[file.source.label, model] = one
+            runnable = file.runnable.get(model, 0)  # none if only triggers are tested
+            one = _Known(file.accepted[model], file.source.folder, runnable, listed)
+            known[file.source.label, model, False] = one
             for case in file.cases:
                 state: State = "left out" if file.fits(case, model) else "for other models"
                 one.present[case.id] = Present(case_digest(case, file.source.folder), state)
             for name in set(file.siblings) - one.present.keys():
                 one.present[name] = Present("", "left out")  # broken, which is told
     for item in items:
-        planned = planned_of(item)
-        if planned and planned.should_trigger is not None:
+        if not (planned := planned_of(item)):
             continue
-        if planned and planned.model in (accepted := accepted_of(item)):
+        accepted, name = accepted_of(item), planned.model
+        name = name if planned.should_trigger is None else of_triggers(name)
+        if name in accepted:
             folder = Path(planned.folder)
-            one = known.setdefault(planned.pair, _Known(accepted[planned.model], folder))
+            one = known.setdefault(_place(planned), _Known(accepted[name], folder))
             state = "tested" if planned.compared else "marked xfail"
             state = "skipped" if is_passed_by(item) else state
             one.present[planned.case] = Present(planned.digest, state)
     for source in without_cases:
-        for model, accepted_there in _read_if_good(source.folder).items():
-            if model in models:
-                one = known.setdefault((source.label, model), _Known(accepted_there, source.folder))
+        there = _read_if_good(source.folder)
+        names = {(model, False): model for model in models}
+        names |= {(model, True): of_triggers(model) for model in asked_queries}
+        for (model, trigger), name in names.items():
+            if name in there:
+                place = (source.label, model, trigger)
+                one = known.setdefault(place, _Known(there[name], source.folder))
                 one.all_listed = True
     return tuple(
-        Unmatched(*pair, name, was.count, one.accepted.date, why, one.of, str(one.folder))
-        for pair, one in known.items()
+        Unmatched(
+            skill, model, name, was.count, one.accepted.date, why, one.of, str(one.folder), trigger
+        )
+        for (skill, model, trigger), one in known.items()
         for name, why in unmatched_in(one.accepted, one.present, all_listed=one.all_listed)
         if (was := one.accepted.cases[name])
     )
@@ -131,6 +163,20 @@ class _Known:
     of: int = 0
     all_listed: bool = False
     present: dict[str, Present] = field(default_factory=dict)
+
+
+def _known_queries(file: SkillFile, model: str) -> _Known | None:
+    """The accepted results of queries on a model, and the queries that there are now."""
+    if not (accepted := file.accepted.get(of_triggers(model))):
+        return None
+    queries = file.queries
+    of = len(queries.triggers) + len(queries.broken)
+    found = _Known(accepted, file.source.folder, of, all_listed=True)
+    for trigger in queries.triggers:
+        found.present[trigger.id] = Present(trigger_digest(trigger), "left out")
+    for broken in queries.broken:
+        found.present[broken.name] = Present("", "left out")  # which is told
+    return found
 
 
 def _read_if_good(folder: Path) -> Results:
@@ -174,15 +220,15 @@ def accept(ledger: Ledger) -> list[str]:
                 for test in group.tests
                 if test.nodeid in group.results
             }
-            known = results[group.model].cases if group.model in results else {}
+            known = results[group.name].cases if group.name in results else {}
             dropped = tuple(case for case in group.dropped if case in known)
             if present:
                 model_id, skill = ledger.model_ids[group.model], digests[group.skill]
                 version = ledger.version_of(group.tests)
                 now = ModelResults(model_id, ledger.date, skill[:DIGITS], present, version)
-                results = updated(results, group.model, now, group.existing, dropped)
+                results = updated(results, group.name, now, group.existing, dropped)
             elif dropped:
-                results = without(results, group.model, dropped)
+                results = without(results, group.name, dropped)
             lines.append(f"{group.skill} on {group.model}: {_accepted(group, folder, dropped)}")
         if results is not before:
             write_results(folder, results)
@@ -191,7 +237,8 @@ def accept(ledger: Ledger) -> list[str]:
 
 def _accepted(group: _Group, folder: Path, dropped: Sequence[str]) -> str:
     left = [test.case for test in group.tests if test.nodeid not in group.results]
-    text = f"accepted {counted(len(group.results), 'case')} in {shown(folder / RESULTS_NAME)}"
+    what = counted(len(group.results), "query" if group.trigger else "case")
+    text = f"accepted {what} in {shown(folder / RESULTS_NAME)}"
     text += f"; not accepted: {_names(left)}" if left else ""
     return text + (f"; dropped: {_names(dropped)}" if dropped else "")
 
@@ -201,7 +248,8 @@ def notes(results: RunResults, config: pytest.Config) -> list[str]:
     lines = results.notes(spell)
     for comparison in results.comparisons:
         where = f"{comparison.skill} on {comparison.model}"
-        changed = {one.case for one in results.unmatched if one.pair == comparison.pair}
+        place = (comparison.pair, comparison.of_triggers)
+        changed = {one.case for one in results.unmatched if (one.pair, one.trigger) == place}
         better = comparison.of_kind("better")
         unknown = [case for case in comparison.unknown if case.test.case not in changed]
         if better:
@@ -217,7 +265,7 @@ def how_to_accept(results: RunResults, config: pytest.Config) -> list[str]:
     """The command, if there is something to accept and no regression."""
     found = results.comparisons
     news = any(one.of_kind("better") or one.unknown for one in found)
-    unmatched = judged(results.unmatched, results.tests)
+    unmatched = judged(results.unmatched, results.all_tests)
     if (not news and not unmatched) or any(one.reasons for one in found):
         return []
     return [f"To accept: {command_that_accepts(config)}"]

@@ -18,7 +18,11 @@ from ..engine.recording import load_recording, write_recording
 from ..engine.store import FILE_NAME, FOLDER
 from ..errors import Setting, SettingsError, shown
 from ..reports import writers
-from ..reports.export.junit_properties import case_properties, suite_properties
+from ..reports.export.junit_properties import (
+    case_properties,
+    query_properties,
+    suite_properties,
+)
 from ..reports.markdown import annotations
 from ..reports.writers import REPORTS, Writer, report_paths
 from ..results import history
@@ -143,7 +147,11 @@ def add_to_test(report: pytest.TestReport, ledger: Ledger, config: pytest.Config
         return
     others = [pair for pair in report.user_properties if pair[0] != RECORDS_PROPERTY]
     added = [(_LEFT_OUT, _WHERE)] if brief != known else []
-    if priced:
+    planned = {test.nodeid: test.should_trigger for test in ledger.queries} if priced else {}
+    should = planned.get(report.nodeid)
+    if priced and should is not None:
+        added += query_properties(priced, should)
+    elif priced:
         scores: list[Score] = [s.score for s in ledger.skills if s.name == priced[0].skill]
         added += case_properties(priced, scores[0] if scores else "pass")
     report.user_properties[:] = [(RECORDS_PROPERTY, dump_records(brief)), *others, *added]

@@ -94,6 +94,7 @@ RUNS: Final = Kind(
 NUMBER: Final = _number_kind("a number", lambda _: True)
 POSITIVE: Final = _number_kind("a number above 0", lambda number: number > 0)
 SHARE: Final = _number_kind("a number above 0 and up to 1", lambda number: 0 < number <= 1)
+RATE: Final = _number_kind("a number between 0 and 1", lambda number: 0 <= number <= 1)
 SCORE: Final = _choice_kind("pass", "checks")
 TRIGGERS: Final = _choice_kind("only", "also", "off")
 SANDBOX: Final = _choice_kind("auto", "bwrap", "docker", "podman", "none")

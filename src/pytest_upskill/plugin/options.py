@@ -4,7 +4,8 @@ An option is one entry here. Its first word names the setting, a field of Settin
 errors below the plugin name settings, and ``message_of`` writes the flag or the ini key.
 """
 
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -35,6 +36,7 @@ from .option import (
     PATH,
     PATHS,
     POSITIVE,
+    RATE,
     RUNS,
     SANDBOX,
     SCORE,
@@ -307,14 +309,14 @@ OPTIONS: Final = (
     Option(
         "min_recall",
         "--skill-min-recall",
-        SHARE,
+        RATE,
         "R",
         "Fail if the skill is opened less often for queries that need it: 0.8 is 80 %% of runs.",
     ),
     Option(
         "max_false_alarms",
         "--skill-max-false-alarms",
-        SHARE,
+        RATE,
         "R",
         "Fail if the skill is opened more often for queries that don't need it.",
     ),
@@ -473,9 +475,27 @@ def read_settings(config: pytest.Config) -> Settings:
         "history": not values["history"],
         "gates": Gates(**{gate.name: values.pop(gate.name) for gate in fields(Gates)}),
     }
-    settings = Settings(**values)
+    settings = _without_idle_gates(Settings(**values), config)
     _require_sense(settings)
     return settings
+
+
+def _without_idle_gates(settings: Settings, config: pytest.Config) -> Settings:
+    """Gates of the ini file don't apply to what the command line leaves out."""
+    idle = {"only": _GATES_OF_CASES, "off": _GATES_OF_TRIGGERS}.get(settings.triggers or "", {})
+    for one in OPTIONS:
+        if one.setting in idle and one.is_given(config):
+            raise _contradiction(one.setting, "triggers")  # it could only fail, once all is paid
+    return replace(settings, gates=replace(settings.gates, **idle))
+
+
+_GATES_OF_TRIGGERS: Final[Mapping[str, Any]] = {"min_recall": None, "max_false_alarms": None}
+_GATES_OF_CASES: Final[Mapping[str, Any]] = {
+    "min_lift": None,
+    "min_pass_rate": None,
+    "max_token_growth": None,
+    "no_worse": False,
+}
 
 
 def _require_sense(settings: Settings) -> None:

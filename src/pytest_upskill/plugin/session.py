@@ -314,8 +314,13 @@ class UpskillRun:
         items[:] = others
         yield
         items += broken
+        asked = [
+            label
+            for label, subject in self.subjects.items()
+            if self.settings.asks_triggers(subject.agent)
+        ]
         self._unmatched = accepting.unmatched_of(
-            items, self._files, self._selected.without_cases, self.model_ids
+            items, self._files, self._selected.without_cases, self.model_ids, asked
         )
         self._untested = self._without_tests(collected, items)
 

@@ -50,7 +50,10 @@ NUMBERS: Final = (
         seldom=True,
     ),
     TriggerNumber(
-        "tokens", lambda row: "" if row.tokens is None else whole(row.tokens), priority=20
+        "tokens",
+        lambda row: "" if row.tokens is None else whole(row.tokens),
+        priority=20,
+        seldom=True,
     ),
     TriggerNumber(
         "$/1000",
@@ -93,7 +96,8 @@ def size_words(rows: Sequence[TriggerSummary], times: str = "×") -> str:
     needs = sum(one.should_trigger for one in most.queries)
     spares = len(most.queries) - needs
     runs = counted(max(row.runs for row in rows), "run")
-    return f"{counted(needs, 'query')} that need the skill, {spares:,} that don't {times} {runs}"
+    need, lack = "needs" if needs == 1 else "need", "doesn't" if spares == 1 else "don't"
+    return f"{counted(needs, 'query')} that {need} the skill, {spares:,} that {lack} {times} {runs}"
 
 
 def choice_note(rows: Sequence[TriggerSummary]) -> str:

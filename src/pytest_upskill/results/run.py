@@ -334,7 +334,7 @@ class RunResults:
         """Why several trials of an agent came to nothing, once for each cause: say, its sandbox."""
         causes = Counter(
             (record.model, one_line(record.error, _LONGEST_CAUSE))
-            for record in self.all_records
+            for record in self.records
             if record.agent != CHAT and record.error
         )
         often = [(model, why, n) for (model, why), n in causes.most_common() if n > 1]

@@ -169,7 +169,7 @@ class TriggerSummary:
         loud = self.false_alarms is not None and self.false_alarms.rate > _FEW_ALARMS
         if poor or loud:
             lines.append(f"to improve its description: pytest-upskill describe {self._named}")
-        elif self._few:
+        elif self._few and not self.incomplete:
             lines.append(f"to write more queries: pytest-upskill triggers {self._named}")
         return lines
 
@@ -190,26 +190,22 @@ class TriggerSummary:
         """What so few queries can show."""
         lines = []
         if (one := self.recall) and one.queries < _FEW:
-            least = percent(wilson(1.0, one.queries).low)
+            verbs = ("needs it shows", "need it show")[one.queries != 1]
             lines.append(
-                f"{_queries(one.queries)} that need it show little: with {one.queries} of "
-                f"{one.queries}, recall could still be {least}"
+                f"{counted(one.queries, 'query')} that {verbs} little: with {one.queries} of "
+                f"{one.queries}, recall could still be {percent(wilson(1.0, one.queries).low)}"
             )
         if (one := self.false_alarms) and one.queries < _FEW:
-            most = percent(wilson(0.0, one.queries).high)
+            verbs = ("doesn't need it shows", "don't need it show")[one.queries != 1]
             lines.append(
-                f"{_queries(one.queries)} that don't need it show little: with 0 of "
-                f"{one.queries}, false alarms could still be {most}"
+                f"{counted(one.queries, 'query')} that {verbs} little: with 0 of {one.queries}, "
+                f"false alarms could still be {percent(wilson(0.0, one.queries).high)}"
             )
         return lines
 
 
 def _of(share: Share) -> str:
     return f"in {share.opened:,} of {share.queries:,}"
-
-
-def _queries(number: int) -> str:
-    return counted(number, "query")
 
 
 def _names(queries: Sequence[QueryRate]) -> str:

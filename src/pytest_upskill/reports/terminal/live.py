@@ -1,5 +1,6 @@
 """Lines that a run shows while it goes on: its progress, and the numbers of a test with -v."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -8,6 +9,7 @@ from ..._util.texts import counted, dollars, one_line, whole
 from ...results.summary import checks_of
 from ...trials.records import Record
 from ...trials.trial import Arm
+from ...trials.triggers import TRIGGER
 from ..numbers import short
 from .layout import Marks
 
@@ -63,6 +65,8 @@ def item_numbers(records: Sequence[Record], marks: Marks, against: str | None = 
     Checks are shown where an answer passes some but not all, turns and whether the skill was
     opened where agents answer.
     """
+    if any(grade.check == TRIGGER for record in records for grade in record.checks):
+        return _opened(records, marks)
     ref = one_line(against or "", 20).replace("…", marks.cut)
     names: dict[Arm, str] = {"skill": "", "baseline": "baseline ", "previous": f"at {ref} "}
     arms = {arm: [record for record in records if record.arm == arm] for arm in names}
@@ -82,6 +86,16 @@ def item_numbers(records: Sequence[Record], marks: Marks, against: str | None = 
     if told and None not in told:
         parts.append(f"opened {sum(map(bool, told))}/{len(told)}")
     return f" {marks.dot} ".join(parts)
+
+
+def _opened(records: Sequence[Record], marks: Marks) -> str:
+    """``opened 1/3 · docs instead 2``: what came of a query."""
+    done = [record.activity for record in records if record.activity]
+    instead = Counter(name for one in done if not one.activated for name in one.opened)
+    parts = [f"opened {sum(bool(one.activated) for one in done)}/{len(done)}"]
+    parts += [f"{one_line(name, 40)} instead {n}" for name, n in instead.most_common(2)]
+    tokens = _tokens(records)
+    return f" {marks.dot} ".join([*parts, *([f"{whole(tokens)} tokens"] if tokens else [])])
 
 
 def _passed(records: Sequence[Record]) -> str:
