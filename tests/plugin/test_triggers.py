@@ -1,6 +1,7 @@
 """Queries of triggers as tests: which are asked, how they end, and where their records go."""
 
 import json
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -209,7 +210,7 @@ def test_a_broken_query_fails_alone(pytester: pytest.Pytester, model: str, worke
             "*evals/triggers.json:18: ?4?.should_trigger: missing*",
             "*evals/triggers.json:21: ?5?: must be an object with*",
             "*evals/a-trigger-file.json:1:3: invalid JSON*",
-            "FAILED skills/gate/skill_meta.json::trigger-a-trigger-file - *",
+            "FAILED skills/gate/skill_meta.json::trigger-a-trigger-file - skills/gate/ev*",
         ]
     )
 
@@ -346,6 +347,25 @@ def test_hostile_queries_are_shown_harmlessly(pytester: pytest.Pytester) -> None
     assert "\x1b" not in shown
     assert "\n::error" not in shown
     assert len(shown) < 10_000
+
+
+def test_the_command_that_runs_a_query_again(pytester: pytest.Pytester, model: str) -> None:
+    write_skill(pytester.path / "other/boat", [], body="How to row a boat.")
+    pytester.makeini("[pytest]")
+    pytester.mkdir("sub")
+    pytester.chdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(pytester.path / "sub")
+        args = ["--skill", "../skills", "--model", "scripted:../m.json", "--skill-triggers", "only"]
+        args += ["--skill-with", "../other/boat", "--skill-trigger-runs", "1", "-k", "paint"]
+        result = pytester.runpytest_inprocess(*args)
+        result.assert_outcomes(failed=1, deselected=3)
+        (line,) = lines_with(result, "To run it again: pytest ")
+        words = shlex.split(line.partition("pytest ")[2])
+        again = pytester.runpytest_inprocess(*words)
+    again.assert_outcomes(failed=1)
+    assert "opened in 1 of 1, should be less than half" in again.stdout.str()
+    assert model
 
 
 def test_options_of_agents_that_queries_of_chat_use(pytester: pytest.Pytester, model: str) -> None:

@@ -269,15 +269,18 @@ def test_cases_are_written_beside_a_file_without_any(
 def test_a_file_of_cases_keeps_its_content(project: Project) -> None:
     folder = write_skill(project.folder / "skills/gate", body=body(*COLOURS))
     own = {"input": "Open?", "expected": {"contains": "up"}, "runs": 2}
-    data = {"defaults": {"system": "Be short."}, "cases": [own]}
+    query = {"query": "Open it", "should_trigger": True}
+    data = {"defaults": {"system": "Be short."}, "cases": [own, query], "triggers": [query]}
     (folder / "skill_meta.json").write_text(json.dumps(data))
     with served(FakeModels(cases=[cases(*map(case, COLOURS[:4]))])) as url:
         words = ["cases", "skills/gate", "--add", "4", "--model", "big", "--base-url", url, "--yes"]
         assert project.run(*words)[0] == 0
     written = json.loads((folder / "skill_meta.json").read_text())
     assert written["defaults"] == data["defaults"]
+    assert written["triggers"] == data["triggers"]
     assert {**written["cases"][0], "tags": []} == {**own, "tags": []}
-    assert len(written["cases"]) == 5
+    assert written["cases"][1] == query
+    assert len(written["cases"]) == 6
     assert "metadata" not in written  # its author wrote this skill, not a model
 
 

@@ -91,12 +91,13 @@ class BrokenCaseItem(ItemOfFile):
     error: CasesError
 
     @classmethod
-    def make(cls, parent: "SkillFile", broken: BrokenCase) -> "BrokenCaseItem":
+    def make(cls, parent: "SkillFile", broken: BrokenCase, *marks: str) -> "BrokenCaseItem":
         nodeid = f"{parent.nodeid}::{broken.name}"
         item: BrokenCaseItem = cls.from_parent(parent, name=broken.name, nodeid=nodeid)
         item.place, item.line = broken.place, broken.line
         item.error = broken.error
-        item.add_marker("skill")
+        for mark in ("skill", *marks):
+            item.add_marker(mark)
         return item
 
     def runtest(self) -> None:
@@ -109,4 +110,13 @@ class BrokenCaseItem(ItemOfFile):
 
     def _in_short(self, failure: BaseException) -> str:  # noqa: ARG002
         """Without the file and the line, which stand before it."""
-        return self.error.problem
+        return self.error.problem if self._is_here else self.message
+
+    @property
+    def _line(self) -> int:
+        return self.line if self._is_here else 1
+
+    @property
+    def _is_here(self) -> bool:
+        """Whether the mistake is in the file that pytest collects."""
+        return self.error.where.startswith(shown(self.path))

@@ -205,12 +205,12 @@ class SkillFile(pytest.File):
             for label, subject in labels.items()
             if source.wants(trigger.id, label, self.run.usual)
         ]
-        return [*found, *self._broken(queries.broken)]
+        return [*found, *self._broken(queries.broken, "trigger")]
 
-    def _broken(self, broken: Iterable[BrokenCase]) -> list[BrokenCaseItem]:
+    def _broken(self, broken: Iterable[BrokenCase], *marks: str) -> list[BrokenCaseItem]:
         picks = dict(self.source.picks)
         wanted = [one for one in broken if not picks or one.name in picks]
-        return [BrokenCaseItem.make(self, one) for one in wanted]
+        return [BrokenCaseItem.make(self, one, *marks) for one in wanted]
 
     def fits(self, case: Case, label: str) -> bool:
         """Whether a case is for an agent on a model."""

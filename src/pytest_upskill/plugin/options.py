@@ -451,6 +451,17 @@ def flags_of_agents(config: pytest.Config, settings: Settings) -> list[str]:
     return [one.flag for one in OPTIONS if one.setting in unused and one.is_given(config)]
 
 
+def flags_for_again(config: pytest.Config) -> list[str]:
+    """The options of the command line, with their values, that shape what a query is asked."""
+    settings = ("base_url", "with_skills", "noise", "trigger_runs", "sandbox", "image", "max_turns")
+    words = list[str]()
+    for option in (one for one in OPTIONS if one.setting in settings and one.is_given(config)):
+        given = config.getoption(option.dest)
+        for value in given if isinstance(given, list | tuple) else [given]:
+            words += [option.flag, str(value)]
+    return words
+
+
 def unused_flags(config: pytest.Config) -> list[str]:
     """The options that do nothing, as they were given without a skill."""
     return [option.flag for option in OPTIONS if config.getoption(option.dest) is not None]

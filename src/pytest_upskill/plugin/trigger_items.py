@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from .._util.credentials import shown_command
 from .._util.keys import without_keys
 from .._util.texts import harmless
 from ..checks.judging import Ask
@@ -19,6 +20,7 @@ from ..trials.subject import Subject
 from ..trials.trial import Trial
 from ..trials.triggers import trigger_record, trigger_trials
 from .items import ItemOfFile
+from .options import flags_for_again
 from .outcomes import (
     RECORDS_PROPERTY,
     NotAnswered,
@@ -95,7 +97,7 @@ class TriggerItem(ItemOfFile):
                 self._records,
                 standing=standing.reason if standing.kind == "regressed" else "",
                 where=self.trigger.where,
-                nodeid=self.nodeid,
+                again=self._again,
             )
             raise WrongAnswer(without_keys(text), pytrace=False)
 
@@ -107,6 +109,12 @@ class TriggerItem(ItemOfFile):
     @property
     def trials(self) -> tuple[Trial, ...]:
         return self._planned.trials
+
+    @property
+    def _again(self) -> str:
+        """The command that runs it again, from the current folder."""
+        file = relative(self.path, self.config.invocation_params.dir)
+        return shown_command(["pytest", f"{file}::{self.name}", *flags_for_again(self.config)])
 
     @property
     def _line(self) -> int:

@@ -12,6 +12,7 @@ from .._util.texts import digest
 from ..checks import CheckedCase, load_checked_cases, why_agent
 from ..errors import CasesError
 from ..skills.case import Case, find_cases, has_cases
+from ..skills.evals import is_trigger
 from ..skills.folder import CASES_NAME
 from ..trials.outfit import start_files
 from .case_writing import HOLDOUT, LEARN, UsableCase
@@ -113,9 +114,12 @@ def case_file_text(
     data = old.data if isinstance(old.data, dict) else {}
     key = "cases" if "cases" in data else "tests"
     written = old.data if isinstance(old.data, list) else data.get(key) or []
+    known = iter(old.cases)  # without queries of triggers that stand among them
     kept = [
-        {**case, "tags": _tagged(case.get("tags") or [], one.case.id in held)}
-        for case, one in zip(written, old.cases, strict=True)
+        case
+        if is_trigger(case)
+        else {**case, "tags": _tagged(case.get("tags") or [], next(known).case.id in held)}
+        for case in written
     ]
     added = [{**one.data, "tags": _tagged(one.data["tags"], one.case.id in held)} for one in new]
     before = data.get("metadata")
