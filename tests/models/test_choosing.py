@@ -1,0 +1,193 @@
+"""The choice of a skill by a model without an agent: through the engine and the real SDKs."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill.engine.engine import Engine
+from pytest_upskill.engine.store import Store, StoredAnswers
+from pytest_upskill.models import Model
+from pytest_upskill.settings import Settings
+from pytest_upskill.skills.triggers import Trigger
+from pytest_upskill.trials.choice import BY_JSON, Choice, Listed
+from pytest_upskill.trials.records import Record
+from pytest_upskill.trials.triggers import trigger_record, trigger_trials
+from support.doors import KEY, spec_of
+from support.loopback import Asked, Fault, LoopbackServer, Reply
+
+CHOICE = Choice("pdf", (Listed("docs", "Writes docs."), Listed("pdf", "Fills in PDF forms.")))
+PDF = ("skill", {"name": "pdf"})
+Script = Callable[[Asked], Reply | Fault]
+REFUSALS = [
+    Fault("status", 400, message="model-1 does not support tools", error_type="api_error"),
+    Fault("status", 500, message="tools param requires --jinja flag"),
+    Fault("status", 400, message='"auto" tool choice requires --enable-auto-tool-choice to be set'),
+]
+
+
+@pytest.fixture(autouse=True)
+def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.setenv(name, KEY)
+
+
+@pytest.fixture(params=["anthropic", "openai", "gemini"])
+def provider(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def chosen(
+    provider: str,
+    script: Script,
+    queries: Sequence[str] = ("Fill in this form.",),
+    *,
+    takes_tools: bool = True,
+    store: Path | None = None,
+) -> tuple[list[Record], list[Asked]]:
+    """The records of queries that should open the skill, asked one after another."""
+    trials = [
+        trigger_trials("pdf", Trigger(query, query, True, Path()), "m", Settings(), CHOICE, 1)[0]
+        for query in queries
+    ]
+    with LoopbackServer(script) as server:
+        spec = spec_of(provider, server.url)
+
+        async def open_model(_: str) -> Model:
+            return await spec.provider.open(spec, 20)
+
+        answers = store and StoredAnswers(lambda: Store(store), lambda _: "id", fresh=False)
+        engine = Engine(
+            open_model,
+            concurrency=4,
+            timeout=20,
+            answers=answers or None,
+            takes_tools=lambda _: takes_tools,
+        )
+        try:
+            replies = [engine.ask([trial.question])[0] for trial in trials]
+        finally:
+            engine.close()
+    records = [trigger_record(*pair, True) for pair in zip(trials, replies, strict=True)]
+    return records, list(server.asked)
+
+
+def reason(record: Record) -> str:
+    return record.error or record.checks[0].reason
+
+
+def test_a_call_of_the_tool_is_the_choice(provider: str) -> None:
+    [record], [asked] = chosen(provider, lambda _: Reply("I look.", calls=(PDF,)))
+    assert reason(record) == "opened pdf, as it should"
+    assert record.outcome == "passed"
+    assert record.activity
+    assert (record.activity.opened, record.activity.activated) == (("pdf",), True)
+    assert (record.tokens, record.output) == (15, "I look.")
+    assert [(turn.kind, turn.tool) for turn in record.transcript] == [
+        ("user", ""),
+        ("assistant", ""),
+        ("call", "skill"),
+    ]
+    assert asked.tools == ("skill",)
+    assert asked.question == "Fill in this form."
+    assert "<description>Fills in PDF forms.</description>" in asked.system
+
+
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        (Reply("Open a pdf viewer. I used the pdf skill."), "not opened: answered without it"),
+        (Reply('{"skill": "pdf"}'), "not opened: answered without it"),
+        (Reply(calls=(("skill", {"name": "docs"}),)), "not opened: opened docs instead"),
+        (Reply(calls=(("skill", {"name": "word"}),)), "not opened: answered without it"),
+        (Reply(calls=(("bash", {"name": "pdf"}),)), "not opened: answered without it"),
+        (Reply(calls=(("bash", {}), PDF)), "opened pdf, as it should"),
+        (Reply(calls=(("skill", {"name": "docs"}), PDF)), "opened pdf, as it should"),
+        (Reply("I can't help with that.", stop="refusal"), "not opened: the model refused"),
+        (Reply("It was a long", stop="length"), "not opened: answered without it"),
+    ],
+)
+def test_all_else_is_none(provider: str, reply: Reply, told: str) -> None:
+    [record], [_] = chosen(provider, lambda _: reply)
+    assert reason(record) == told
+
+
+def test_an_empty_reply_is_an_error(provider: str) -> None:
+    def script(asked: Asked) -> Reply:
+        return Reply("" if asked.attempt < 2 else "<think>What to do")
+
+    [record], asked = chosen(provider, script)
+    assert record.outcome == "errored"
+    assert "empty reply" in reason(record)
+    assert len(asked) > 1  # it was asked again
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+def test_a_server_without_tools_gets_a_schema(provider: str, refusal: Fault) -> None:
+    def script(asked: Asked) -> Reply | Fault:
+        if asked.tools:
+            return refusal
+        return Reply(json.dumps({"skill": "pdf" if "form" in asked.question else "none"}))
+
+    queries = ["Fill in this form.", "Tell me a joke.", "And this form."]
+    records, asked = chosen(provider, script, queries)
+    assert [reason(one) for one in records] == [
+        "opened pdf, as it should",
+        "not opened: answered without it",
+        "opened pdf, as it should",
+    ]
+    assert all(one.activity and BY_JSON in one.activity.findings for one in records)
+    with_tools = [bool(one.tools) for one in asked]
+    assert with_tools[-3:] == [False, False, False]  # what the first query learnt holds for all
+    # Anthropic's adapter tries the same without marks for the cache first.
+    assert with_tools.count(True) <= 2
+    plain = asked[-3]
+    assert "<name>pdf</name>" in plain.system
+    assert "tool" not in plain.system
+    assert '"enum": ["docs", "pdf", "none"]' in json.dumps(plain.body)
+
+
+def test_a_model_that_is_known_to_take_no_tools_is_not_offered_any(provider: str) -> None:
+    [record], [asked] = chosen(provider, lambda _: Reply('{"skill": "pdf"}'), takes_tools=False)
+    assert record.outcome == "passed"
+    assert asked.tools == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('Sure!\n```json\n{"skill": "pdf"}\n```', "opened pdf, as it should"),
+        ('{"skill": "docs"}', "not opened: opened docs instead"),
+        ('{"skill": "word"}', "not opened: answered without it"),
+        ("I would take pdf.", "m: the reply is no choice of a skill: 'I would take pdf.'. This "),
+        ('{"skill": "pdf"} or {"skill": "docs"}', "m: the reply is no choice of a skill"),
+    ],
+)
+def test_what_a_schema_brings(text: str, told: str) -> None:
+    [record], asked = chosen("openai", lambda _: Reply(text), takes_tools=False)
+    assert reason(record).startswith(told)
+    assert len(asked) == 1
+    assert (record.outcome == "errored") == told.startswith("m:")
+
+
+def test_another_refusal_is_an_error_without_a_second_question(provider: str) -> None:
+    [record], asked = chosen(provider, lambda _: Fault("status", 401))
+    assert record.outcome == "errored"
+    assert "401" in reason(record)
+    assert len(asked) == 1
+
+
+def test_a_choice_is_stored(tmp_path: Path) -> None:
+    def script(asked: Asked) -> Reply | Fault:
+        return Reply(calls=(PDF,)) if "form" in asked.question else Reply("Why did …")
+
+    queries = ["Fill in this form.", "Tell me a joke."]
+    file = tmp_path / "answers.sqlite"
+    first, asked = chosen("anthropic", script, queries, store=file)
+    assert len(asked) == 2
+    second, asked = chosen("anthropic", script, queries, store=file)
+    assert asked == []
+    assert [replace(one, stored=False) for one in second] == first
+    assert all(one.stored for one in second)
