@@ -124,6 +124,12 @@ def test_an_empty_reply_is_an_error(provider: str) -> None:
     assert len(asked) > 1  # it was asked again
 
 
+def test_half_a_call_is_an_error() -> None:
+    reply = Reply(calls=(("skill", '{"name": "p'),), stop="length")
+    [record], _ = chosen("openai", lambda _: reply)
+    assert reason(record).startswith("m: the choice was cut off by the output limit")
+
+
 @pytest.mark.parametrize("refusal", REFUSALS)
 def test_a_server_without_tools_gets_a_schema(provider: str, refusal: Fault) -> None:
     def script(asked: Asked) -> Reply | Fault:

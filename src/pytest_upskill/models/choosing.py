@@ -3,7 +3,7 @@
 from dataclasses import astuple, replace
 
 from .._util.texts import one_line
-from ..errors import ModelError
+from ..errors import ModelError, Setting
 from ..trials.activity import Activity
 from ..trials.answer import Answer
 from ..trials.transcript import Turn
@@ -30,11 +30,12 @@ class Chooser:
                     raise
                 self._takes_tools = False
             else:
-                if not answer.calls:
-                    _require_text(answer)
-                return _chosen(question, answer, question.choice.called_in(answer))
+                called = question.choice.called_in(answer)
+                if not called.opened:
+                    _require_whole(answer)
+                return _chosen(question, answer, called)
         answer = await model.ask(by_schema(question))
-        _require_text(answer)
+        _require_whole(answer)
         made = Activity(1, 0, False) if answer.refused else question.choice.written_in(answer)
         if made is None:
             problem = f"the reply is no choice of a skill: {one_line(answer.text, 80)!r}"
@@ -43,9 +44,13 @@ class Chooser:
         return _chosen(question, answer, made)
 
 
-def _require_text(answer: Answer) -> None:
-    """Nothing at all, or thoughts that were cut off, are no choice."""
-    if answer.is_empty and not answer.refused:
+def _require_whole(answer: Answer) -> None:
+    """Nothing at all, thoughts alone, or half a call are not the choice of no skill."""
+    if answer.calls and answer.stop == "length":
+        problem = "the choice was cut off by the output limit"
+        hint = ("Raise ", Setting("max_output"))
+        raise ModelError(problem, hint, paid=astuple(answer.usage))
+    if answer.is_empty and not answer.calls and not answer.refused:
         raise empty_reply(answer.stop, answer.usage)
 
 

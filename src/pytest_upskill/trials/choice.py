@@ -6,10 +6,11 @@ and one tool that loads a skill; one that takes no tools replies with JSON.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Final
 
+from .._util.keys import without_keys
 from .._util.texts import one_line
 from .activity import Activity
 from .answer import Answer, without_reasoning
@@ -74,6 +75,13 @@ class Choice:
         form = json.dumps({"skill": "NAME"})
         how = f"Reply with {form} and nothing else. If no skill fits, the name is {self.none!r}."
         return f"{skill_list(self.skills, _JSON_INTRO)}\n\n{how}"
+
+    def without_keys(self) -> "Choice":
+        listed = [
+            replace(one, name=without_keys(one.name), description=without_keys(one.description))
+            for one in self.skills
+        ]
+        return Choice(without_keys(self.tested), tuple(listed))
 
     def called_in(self, answer: Answer) -> Activity:
         """What a reply with the tool chose. A text that names a skill is no choice."""

@@ -61,6 +61,7 @@ class Question:
             messages=messages,
             tools=tuple(tool.without_keys() for tool in self.tools),
             steps=tuple(step.without_keys() for step in self.steps),
+            choice=self.choice and self.choice.without_keys(),
         )
 
     @cached_property

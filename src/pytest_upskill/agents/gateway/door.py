@@ -268,8 +268,7 @@ class Door:
             return
         if self.record.is_decided(kept, Recorder(self._question, self._skills)):
             kept.unsent, self.stop = True, "decided"
-            self._last_word = "this trial is decided"
-            self.over.set()
+            self._end("this trial is decided")
             raise Refusal(400, self._last_word)
 
     def _check_turns(self, kept: Kept) -> None:
@@ -297,9 +296,15 @@ class Door:
         raise Refusal(400, self._last_word)
 
     def _end(self, last_word: str) -> None:
-        """Pass nothing on any more; the agent has a moment to end by itself."""
+        """Pass nothing on any more; the agent has a moment to end by itself.
+
+        Not if it was only to open a skill: nobody looks at what it would still do.
+        """
         if not self._last_word:
             self._last_word = last_word
+            if self._until_opened:
+                self.over.set()
+                return
             self._grace = self._loop.call_later(_GRACE, self.over.set)
 
     def _heard(self, kept: Kept, exchange: Exchange, reply: Reply) -> None:
