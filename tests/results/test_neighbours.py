@@ -62,8 +62,8 @@ def test_what_is_not_known_is_never_called_no_effect() -> None:
     lines = open_sentences(matrix)
     assert lines == [
         "Incomplete, as answers are missing: haiku: 529 overloaded (csv with pdf)",
-        "pdf with docs-writer: no change shown, +3 points (-12 to +18) over 10 cases; "
-        "about 120 cases would show one of this size",
+        "pdf with docs-writer: no change shown, +3 points (-12 to +18) over 10 cases, "
+        "dropped after 4 runs; about 120 cases would show one of this size",
         "pdf with csv: no change shown, 0 points (-26 to +26) over 10 cases; "
         "about 68 cases would tell whether it is more than 10 points",
     ]

@@ -234,6 +234,8 @@ def _unknown(one: Neighbour) -> str:
     assert lift is not None
     span = f"{points(lift.lift)} points ({points(lift.low)} to {points(lift.high)})"
     what = f"no change shown, {span} over {counted(effect.cases, 'case')}"
+    if effect.state == "dropped":
+        what += f", dropped after {counted(effect.runs, 'run')}"
     return f"{_pair(one)}: {what}; {needed(one)}"
 
 
