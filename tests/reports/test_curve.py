@@ -93,6 +93,7 @@ def test_every_report_has_the_table() -> None:
     ]
     text = markdown_summary(studied(made))
     assert "### wick, shorter" in text
+    assert "|  | tokens | lift | against the whole skill |\n| --- | --- | --- | --- |\n" in text
     assert "| saved | 400 | \\+75 (+55 to +95) | no loss shown (-7 to +3) |" in text
     page = html_report(studied(made))
     assert '<span class="word hurts">loses 90 points (80 to 95)</span>' in page

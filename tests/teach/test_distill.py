@@ -269,6 +269,8 @@ def test_the_result_as_json_and_as_reports(project: Project) -> None:
     kept = read_run(project.folder / ".upskill/teach/gate/results.json")
     assert kept.parts[0].versions[-1].folder == "skills/gate-short"
     assert kept.parts[0].versions[-1].tokens == 71
+    assert kept.parts[0].notes[-1] == "Saved to skills/gate-short"
+    assert "a loss of 50 points or more is ruled out" in page
 
 
 HOSTILE = [

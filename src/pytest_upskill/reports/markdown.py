@@ -194,8 +194,9 @@ def _parts(found: Parts, rows: Sequence[PartRow], number: int) -> str:
 
 
 def _versions(found: Parts, rows: Sequence[CurveRow]) -> str:
-    lines = [HEADERS, ("---",) * len(HEADERS), *(row.cells for row in rows)]
-    table = "\n".join(f"| {' | '.join(escaped(cell, 100) for cell in cells)} |" for cells in lines)
+    cells = [[escaped(cell, 100) for cell in own] for own in (HEADERS, *(r.cells for r in rows))]
+    cells.insert(1, ["---"] * len(HEADERS))
+    table = "\n".join(f"| {' | '.join(own)} |" for own in cells)
     title = f"{escaped(found.skill, 100)}, shorter"
     return f"### {title}\n\n{escaped(curve_title(found), 200)}.\n\n{table}"
 

@@ -33,7 +33,7 @@ from . import saving
 from .attempts import checked, measure_skill, require_answers
 from .case_file import held_out, read_case_file, split_of
 from .case_writing import UsableCase
-from .distilled import Distilled, short_text, with_folder
+from .distilled import Distilled, short_text, with_conclusion, with_folder
 from .distilling import HeldOut, Short, Shortening, best_of_sizes, choose, within
 from .drafts import Draft, draft_of
 from .failures import MOST_TRACES
@@ -278,6 +278,7 @@ def _saved(
             unsaved = f"Not saved: {error.where}: {error.problem}."
             return replace(found, unsaved=unsaved)
         found = with_folder(found, folder)
+    found = with_conclusion(found)
     with suppress(InputError):  # the skill is saved, and that is what counts
         if found.results:
             save_file(state.folder / "results.json", results_bytes(found.results))

@@ -75,6 +75,16 @@ def with_folder(found: Distilled, folder: Path) -> Distilled:
     return replace(found, results=replace(found.results, parts=tuple(parts)))
 
 
+def with_conclusion(found: Distilled) -> Distilled:
+    """With what became of it as a note, for reports."""
+    if not found.results:
+        return found
+    end = f"Saved to {shown(found.folder)}" if found.folder else "The skill is unchanged"
+    notes = (*(sentence.rstrip(".") for sentence in _conclusion(found)), end)
+    parts = tuple(replace(one, notes=notes) for one in found.parts)
+    return replace(found, results=replace(found.results, parts=parts))
+
+
 def report_lines(found: Distilled, width: int) -> list[str]:
     """A table for each student, then the sentences."""
     lines = list[str]()

@@ -1,0 +1,82 @@
+"""Which version is chosen: from long to short, each only if the one before it held."""
+
+from pathlib import Path
+
+from pytest_upskill.results.parts import Parts, Version
+from pytest_upskill.stats import Lift
+from pytest_upskill.teach.distilling import Short, best_of_sizes, choose, within
+from pytest_upskill.teach.drafts import Draft
+from support.made import made_run
+
+GOOD = Lift(0.0, -0.08, 0.2, 1.0)
+SMALL_LOSS = Lift(-0.05, -0.09, -0.01, 0.01)
+UNKNOWN = Lift(0.0, -0.3, 0.3, 1.0)
+
+
+def short(number: int, body: str, size: int = 500, passed: int = 4) -> Short:
+    results = made_run(cases=4, passes=lambda case, _, arm, _run: arm == "skill" and case < passed)
+    return Short(number, size, Draft("gate", "About.", body, base=Path()), results)
+
+
+def versions(*lengths: int) -> list[Short]:
+    return [short(number, "x" * 4 * length) for number, length in enumerate(lengths, start=1)]
+
+
+def student(*changes: Lift) -> Parts:
+    made = tuple(Version(9, None, change) for change in changes)
+    return Parts("gate", "small", 900, None, (), made)
+
+
+ALL = frozenset({1, 2, 3})
+
+
+def test_the_shortest_that_holds_is_chosen() -> None:
+    found = versions(300, 200, 100)
+    assert choose([student(GOOD, GOOD, GOOD)], found, ALL) is found[2]
+    assert choose([student(GOOD, GOOD, UNKNOWN)], found, ALL) is found[1]
+    assert choose([student(GOOD, SMALL_LOSS, UNKNOWN)], found, ALL) is found[1]
+
+
+def test_nothing_is_looked_at_after_the_first_that_does_not_hold() -> None:
+    found = versions(300, 200, 100)
+    assert choose([student(UNKNOWN, GOOD, GOOD)], found, ALL) is None
+    assert choose([student(GOOD, UNKNOWN, GOOD)], found, ALL) is found[0]
+
+
+def test_every_student_counts() -> None:
+    found = versions(300, 200)
+    assert choose([student(GOOD, GOOD), student(GOOD, UNKNOWN)], found, ALL) is found[0]
+    assert choose([student(GOOD, GOOD), student(UNKNOWN, GOOD)], found, ALL) is None
+
+
+def test_versions_that_lost_on_the_learning_cases_are_not_tested() -> None:
+    found = versions(300, 200)
+    assert choose([student(GOOD, GOOD)], found, frozenset({1})) is found[0]
+    assert choose([student(UNKNOWN, GOOD)], found, frozenset({2})) is found[1]
+
+
+def test_of_each_size_the_best_version_counts_and_each_text_once() -> None:
+    found = [
+        short(1, "x" * 400, size=300, passed=2),
+        short(2, "y" * 200, size=100, passed=1),
+        short(3, "z" * 240, size=100, passed=3),
+        short(4, "x" * 400, size=200, passed=2),
+        Short(5, 50, problem="too long"),
+    ]
+    assert [one.number for one in best_of_sizes(found)] == [1, 3]
+
+
+def test_a_loss_is_that_of_the_student_that_loses_most() -> None:
+    def run(weak: int) -> Short:
+        made = made_run(
+            models=("a", "b"),
+            cases=4,
+            passes=lambda case, model, *_: case < (weak if model == "b" else 4),
+        )
+        return Short(1, 9, results=made)
+
+    whole, less = run(4).results, run(3).results
+    assert whole
+    assert less
+    assert within(whole, less, 0.25)
+    assert not within(whole, less, 0.24)
