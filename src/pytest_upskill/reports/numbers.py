@@ -64,6 +64,8 @@ class Measured:
     change: Gain | None = None  # since the git ref
     change_word: str | None = None
     opened: Opened | None = None  # of an agent
+    recall: Gain | None = None  # of triggers, in a kept run; this one has a table of them
+    false_alarms: Gain | None = None
 
     @classmethod
     def of(cls, verdict: Verdict) -> "Measured":
@@ -114,6 +116,8 @@ class Measured:
                 }
             ),
             opened=_kept_opened(row),
+            recall=_kept_share(row.recall, row.recall_low, row.recall_high),
+            false_alarms=_kept_share(row.false_alarms, row.false_alarms_low, row.false_alarms_high),
         )
 
     def scored(self, arm: Arm) -> float | None:
@@ -126,6 +130,10 @@ class Measured:
 
 def _bounds(low: float | None, high: float | None) -> Bounds | None:
     return None if low is None or high is None else (low, high)
+
+
+def _kept_share(rate: float | None, low: float | None, high: float | None) -> Gain | None:
+    return None if rate is None else (rate, _bounds(low, high))
 
 
 def _kept_opened(row: "Row") -> Opened | None:
@@ -428,6 +436,26 @@ NUMBERS: list[Number] = [
         priority=45,
         shown_if=_known,
         write=_opened,
+    ),
+    Number(
+        "recall",
+        "recall",
+        lambda row: {"recall": row.recall[0] if row.recall else None},
+        RATE,
+        title="recall: how often queries that need the skill open it",
+        bounds=lambda row: row.recall[1] if row.recall else None,
+        priority=66,
+        shown_if=_known,
+    ),
+    Number(
+        "false-alarms",
+        "false alarms",
+        lambda row: {"false_alarms": row.false_alarms[0] if row.false_alarms else None},
+        RATE,
+        title="false alarms: how often queries that don't need the skill open it",
+        bounds=lambda row: row.false_alarms[1] if row.false_alarms else None,
+        priority=48,
+        shown_if=_known,
     ),
     TOKENS,
     COST,

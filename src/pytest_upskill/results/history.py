@@ -14,7 +14,7 @@ import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from pathlib import Path
@@ -100,6 +100,12 @@ class Row:
     activated_low: Number | None = None
     activated_high: Number | None = None
     agent_version: str | None = None
+    recall: Number | None = None  # of the queries of triggers
+    recall_low: Number | None = None
+    recall_high: Number | None = None
+    false_alarms: Number | None = None
+    false_alarms_low: Number | None = None
+    false_alarms_high: Number | None = None
 
     @property
     def subset(self) -> bool:
@@ -312,15 +318,38 @@ def _head(report: Mapping[str, Any]) -> dict[str, Any]:
     for test in report["tests"]:
         pair = (test["skill"], label_of(test))
         sizes[pair] = max(sizes.get(pair, 0), test["of"])
-    rows = [
-        {
-            **{field.name: row[field.name] for field in fields(Row) if field.name in row},
+    names, shares = [field.name for field in fields(Row)], ("recall", "false_alarms")
+    rows = {
+        (row["skill"], label_of(row)): {
+            **{name: row[name] for name in names if name in row},
             "model": label_of(row),
             "digest": digests[row["skill"]],
             "of": sizes.get((row["skill"], label_of(row)), 0),
             "interrupted": report["interrupted"] is not None,
         }
         for row in report["summary"]
-    ]
+    }
+    for row in report["triggers"]:
+        known = {f"{name}{end}": row[f"{name}{end}"] for name in shares for end in _ENDS}
+        place = (row["skill"], label_of(row))
+        rows[place] = (rows.get(place) or _without_cases(row, report, digests)) | known
     known = {key: report[key] for key in ("started", "seconds", "commit")}
-    return {**known, "passed": report["gate"]["passed"], "rows": rows}
+    return {**known, "passed": report["gate"]["passed"], "rows": list(rows.values())}
+
+
+_ENDS: Final = ("", "_low", "_high")
+
+
+def _without_cases(
+    row: Mapping[str, Any], report: Mapping[str, Any], digests: Mapping[str, str]
+) -> dict[str, Any]:
+    """Of a skill on a model that only queries of triggers were asked about."""
+    unknown = [field.name for field in fields(Row) if field.default is MISSING]
+    return {
+        **dict.fromkeys(unknown),
+        **{"skill": row["skill"], "model": label_of(row), "model_id": row["model_id"] or ""},
+        **{"cases": 0, "runs": row["runs"], "errored": row["errored"]},
+        **{"verdict": row["verdict"], "digest": digests.get(row["skill"], "")},
+        **{"agent": row["agent"], "agent_version": row["agent_version"]},
+        "interrupted": report["interrupted"] is not None,
+    }
