@@ -35,6 +35,7 @@ from pytest_upskill.results.history import (
 )
 from pytest_upskill.results.to_json import results_report, results_text
 from support.made import STARTED, made_record, made_run
+from support.made_triggers import made_triggers
 
 BIG = 10**9
 PACKED = packed(results_report(made_run(cases=1)))
@@ -268,3 +269,16 @@ def test_a_run_without_answers_is_not_kept() -> None:
     assert not worth_keeping(made_run(records=()))
     assert not worth_keeping(made_run(records=(lost,)))
     assert worth_keeping(made_run(records=(lost, answered)))
+
+
+def test_a_run_of_triggers_alone_is_kept_with_its_recall(tmp_path: Path) -> None:
+    only = made_triggers(["ooo", "---"], ["---"])
+    assert worth_keeping(only)
+    (row,) = read_head(keep(only, tmp_path, 10**9)).rows
+    assert (row.skill, row.model, row.agent) == ("gate", "claude/haiku", "claude")
+    assert (row.recall, row.false_alarms, row.cases, row.lift) == (0.5, 0, 0, None)
+    both = made_triggers(["ooo", "---"], ["---"], only=False)
+    (row,) = read_head(keep(both, tmp_path, 10**9)).rows
+    assert (row.recall, row.cases) == (0.5, 6)
+    assert row.recall_low is not None
+    assert row.recall_low < 0.5
