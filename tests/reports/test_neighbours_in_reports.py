@@ -143,6 +143,7 @@ def test_the_page_says_in_words_what_it_says_in_colours() -> None:
         *("alone", "unknown", "self", "incomplete", "hurts"),
     ]
     assert page.words.count("unknown") >= 2
+    assert page.words.count("-20 hurts") == 2
     assert "~120 cases" in page.words
     assert "change -20 (-35 to -5)" in page.words
     assert "docs-writer opened in 6 of 10 trials, first in 6" in page.words

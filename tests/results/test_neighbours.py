@@ -77,8 +77,13 @@ def test_what_is_not_known_is_never_called_no_effect() -> None:
         ([HURTS, UNKNOWN], "Of 2 pairs: 1 hurts, 1 unknown"),
         ([HELPS], "Of 1 pair: 1 helps"),
         (
+            [TINY],
+            "The only pair is not shown to hurt or to help, "
+            "which does not mean that nothing happens",
+        ),
+        (
             [UNKNOWN, TINY],
-            "None of 2 pairs is shown to hurt or to help, which does not mean that none does",
+            "None of 2 pairs is shown to hurt or to help, which does not mean that nothing happens",
         ),
         (
             [MISSING, TINY],

@@ -140,10 +140,11 @@ def conclusion(matrix: Matrix) -> str:
     total = counted(len(matrix.pairs), "pair")
     if matrix.found("hurts", "helps"):
         return f"Of {total}: {_counted_words(matrix.pairs)}"
-    rest = "which does not mean that none does"
+    rest = "which does not mean that nothing happens"
     if missing := len(matrix.found("incomplete")):
         rest = f"but answers are missing for {missing:,}"
-    return f"None of {total} is shown to hurt or to help, {rest}"
+    none = "The only pair is not" if len(matrix.pairs) == 1 else f"None of {total} is"
+    return f"{none} shown to hurt or to help, {rest}"
 
 
 def _counted_words(pairs: Sequence[Neighbour]) -> str:
