@@ -1,6 +1,7 @@
 """Trials of triggers, and what came of them."""
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -174,3 +175,10 @@ def test_a_model_that_chose_is_graded_alike(tmp_path: Path) -> None:
     record = trigger_record(trial, Answer("", activity=Activity(1, 1, True, ("gate",))), True)
     assert (record.outcome, record.agent) == ("passed", "chat")
     assert record.checks[0].reason == "opened gate, as it should"
+
+
+def test_a_whole_trial_is_another_question(tmp_path: Path) -> None:
+    question = agent_trial(tmp_path).question
+    assert question.task
+    whole = replace(question, task=replace(question.task, until_opened=False))
+    assert whole.key != question.key
