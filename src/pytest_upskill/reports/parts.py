@@ -44,7 +44,7 @@ def part_rows(found: Parts) -> list[PartRow]:
 def parts_title(found: Parts) -> str:
     """``pdf on haiku: about 611 tokens, lift +62 (40 to 80), 24 cases × 2 to 8 runs``."""
     cases = max((one.effect.cases for one in found.parts), default=0)
-    runs = sorted({one.effect.runs for one in found.parts})
+    runs = sorted({one.effect.runs for one in found.parts if one.effect.runs})
     span = ""
     if runs:
         least = f"{runs[0]} to " if len(runs) > 1 else ""

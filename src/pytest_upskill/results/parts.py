@@ -147,7 +147,8 @@ def conclusions(found: Parts) -> list[str]:
     lines = [f"{_name(name)} was not left out: {why}" for name, why in found.not_measured.items()]
     if found.parts:
         lines += _missing(found)
-        lines.append(_what_could_go(found))
+        if found.complete or found.could_go:
+            lines.append(_what_could_go(found))
     lines += found.notes
     return lines
 
