@@ -185,3 +185,32 @@ def test_large_effects_are_found_with_fewer_calls() -> None:
         outcomes.append(carry_out(draw, study, PLAN))
     assert sum("0" in one.family.shown for one in outcomes) >= 14
     assert sum(one.asked for one in outcomes) < 0.7 * sum(one.whole for one in outcomes)
+
+
+def test_with_a_margin_every_effect_takes_its_share() -> None:
+    """One without any difference claims something, too: that nothing is lost."""
+    plan, zeros = (2, 4), (0.0,) * 40
+    for margin, shares in ((None, 1), (0.1, 5)):
+        family = {str(n): Differences(zeros, 2, 0.0, margin=margin) for n in range(5)}
+        found = judge_family(family, plan)
+        assert {one.level for one in found.values()} == {family_level(shares, plan)}
+
+
+@pytest.mark.parametrize(("cases", "is_open", "needed"), [(40, False, 56), (80, False, None)])
+def test_a_loss_of_the_margin_is_ruled_out_by_enough_cases(
+    cases: int, is_open: bool, needed: int | None
+) -> None:
+    """Without any difference, more runs tell nothing that more cases would not."""
+    family = {str(n): Differences((0.0,) * cases, 2, 0.0, margin=0.1) for n in range(5)}
+    one = judge_family(family, (2, 4))["0"]
+    assert one.open == is_open
+    assert one.cases_needed == needed
+    assert (one.lift.low > -0.1) == (needed is None)
+
+
+def test_an_effect_stays_open_while_more_runs_may_rule_out_a_loss() -> None:
+    values = tuple(0.5 if n % 2 else -0.5 for n in range(100))
+    for margin, is_open in ((None, False), (0.1, True)):
+        one = judge_family({"a": Differences(values, 2, 0.1, margin=margin)}, (2, 16))["a"]
+        assert not one.lift.shown
+        assert one.open == is_open
