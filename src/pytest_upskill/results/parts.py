@@ -213,6 +213,8 @@ def _name(name: str) -> str:
 
 
 def _names(parts: Sequence[PartEffect]) -> str:
-    listed = [_name(one.name) for one in parts[:_MOST_NAMES]]
+    # Paragraphs have commas of their own.
+    names = [(_name(one.name), one.kind) for one in parts[:_MOST_NAMES]]
+    listed = [f'"{name}"' if kind == "paragraph" else name for name, kind in names]
     more = len(parts) - len(listed)
     return ", ".join([*listed, *([f"{more:,} more"] if more else [])])

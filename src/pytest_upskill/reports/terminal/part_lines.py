@@ -17,8 +17,13 @@ _STYLES: Final[dict[Word, dict[str, bool]]] = {
     "incomplete": {"red": True},
 }
 _RIGHT: Final = ("line", "tokens", "tokens/point")
-_ROOMS: Final = (40, 30, 24, 18, 12)  # for names
-_DROPPED: Final = ((), ("saved",), ("saved", "line"), ("saved", "line", "tokens/point"))
+# Columns that are dropped, and the room for names that is tried then.
+_LAYOUTS: Final[tuple[tuple[tuple[str, ...], tuple[int, ...]], ...]] = (
+    ((), (40, 30, 24)),
+    (("saved",), (40, 30, 24, 18)),
+    (("saved", "line"), (24, 18, 12)),
+    (("saved", "line", "tokens/point"), (24, 18, 12)),
+)
 _MOST_SENTENCES: Final = 8
 
 
@@ -47,7 +52,7 @@ def _title(found: Parts, look: Look) -> list[str]:
 
 def _table(found: Parts, look: Look) -> Table:
     rows = part_rows(found)
-    layouts = ((room, dropped) for dropped in _DROPPED for room in _ROOMS)
+    layouts = ((room, dropped) for dropped, rooms in _LAYOUTS for room in rooms)
     tables = (_layout(rows, look, room, dropped) for room, dropped in layouts)
     return first_that_fits(tables, look.width)
 
