@@ -15,6 +15,7 @@ from ..stats import LEVEL, plan_level
 from ..trials.subject import CHAT
 from .run import Pair, RunResults
 from .summary import Comparison, Summary, compare_arms
+from .trigger_changes import TriggerChange, trigger_changes
 
 _ROUNDING: Final = 1e-9
 
@@ -63,11 +64,16 @@ class RunComparison:
     pairs: tuple[PairComparison, ...]
     only_before: tuple[Pair, ...]  # skills and models in only one of the runs
     only_after: tuple[Pair, ...]
+    triggers: tuple[TriggerChange, ...] = ()
 
     @property
     def reasons(self) -> list[str]:
         """Why the later run can't be called no worse, one line each."""
-        found = [] if self.pairs else ["the runs share no skill on the same model"]
+        shared = self.pairs or self.triggers
+        found = [] if shared else ["the runs share no skill on the same model"]
+        for one in self.triggers:
+            if one.word == "worse" or one.left_out:
+                found.append(f"{one.skill} on {one.model}: {one.words}")
         for pair in self.pairs:
             where, lacking = f"{pair.skill} on {pair.model}", pair.left_out.unanswered
             if pair.change is None:
@@ -103,6 +109,7 @@ def compare_runs(before: RunResults, after: RunResults) -> RunComparison:
         tuple(pairs),
         tuple(pair for pair in old if pair not in new),
         tuple(pair for pair in new if pair not in old),
+        trigger_changes(before, after),
     )
 
 

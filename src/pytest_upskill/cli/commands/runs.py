@@ -262,5 +262,10 @@ def _comparison_json(names: Sequence[str], found: RunComparison) -> str:
         for pair in found.pairs
     ]
     data = {"schema": 1, "before": names[0], "after": names[1], "pairs": pairs}
-    only = {"only_before": found.only_before, "only_after": found.only_after}
+    triggers = [
+        {**asdict(one), "change": one.change._asdict(), "verdict": one.word}
+        for one in found.triggers
+    ]
+    only: dict[str, Any] = {"only_before": found.only_before, "only_after": found.only_after}
+    only |= {"triggers": triggers} if triggers else {}
     return json.dumps({**data, **only}, indent=2)

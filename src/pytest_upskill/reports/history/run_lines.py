@@ -103,11 +103,14 @@ def comparison_lines(
     ]
     head = Table([Column()] * 4, [[Cell(text) for text in row] for row in rows])
     lines = [cut(line, look.width, look.marks.cut) for line in head.body(look.paint)]
-    if not found.pairs:
+    if not found.pairs and not found.triggers:
         lines += ["", "Nothing to compare: the runs share no skill on the same model."]
     for skill in dict.fromkeys(pair.skill for pair in found.pairs):
         pairs = [pair for pair in found.pairs if pair.skill == skill]
         lines += ["", *_skill(skill, pairs, look)]
+    for one in found.triggers:
+        text = one_line(f"{one.skill} on {one.model}: {one.words}.", 400)
+        lines += ["", *textwrap.wrap(text, look.width, subsequent_indent="  ")]
     for letter, only in (("A", found.only_before), ("B", found.only_after)):
         text = f"Only in {letter}: {_pairs(only)}."
         lines += ["", *textwrap.wrap(text, look.width, subsequent_indent="  ")] if only else []
