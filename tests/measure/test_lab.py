@@ -246,3 +246,16 @@ def test_a_sample_counts_only_if_all_of_its_cases_have_answers(tmp_path: Path) -
     assert len(scores_of(variant, records)) == 2
     broken = [replace(one, outcome="errored") if one.case == "g1" else one for one in records]
     assert len(scores_of(variant, broken)) == 1
+
+
+def test_estimate_leaves_out_what_is_stored(gate: SkillCases) -> None:
+    ask = Asker(knows)
+    lab(ask, (2,)).run(study(gate))
+    known = set(ask.asked)
+    own = replace(lab(ask), known=lambda asked: {one.key for one in asked} & known)
+    guess = own.estimate([study(gate)], free=False)
+    assert (guess.least and guess.least.calls, guess.calls, guess.stored) == (0, 120, 40)
+    assert str(guess).startswith("about 0 to 120 calls (40 answers stored), ")
+    same = replace(lab(ask, (2,)), known=own.known).estimate([study(gate)], free=False)
+    assert same.free
+    assert str(same) == "no call (40 answers stored), 0 tokens, free"

@@ -159,7 +159,7 @@ def test_budget_holds_for_a_study_and_leaves_it_incomplete(pytester: pytest.Pyte
     result.assert_outcomes(passed=10)
     assert "incomplete" in {one.state for one in effects().values()}
     assert "shown" not in {one.state for one in effects().values()}
-    result = run(pytester, "--skill-ablate")  # what was asked is not asked again
+    result = run(pytester, "--skill-ablate")
     assert effects()["Opening"].state == "shown"
 
 

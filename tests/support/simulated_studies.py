@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from pytest_upskill.measure.study import Contrast, differences
+from pytest_upskill.results.losses import MARGIN
 from pytest_upskill.stats import Family
 
 Rates = Mapping[str, list[float]]  # by variant: the chance of each case to pass
@@ -49,7 +50,10 @@ def carry_out(draw: random.Random, study: Simulated, plan: tuple[int, ...]) -> O
         }
         found = {
             one.name: differences(
-                [scores[name] for name in one.plus], [scores[name] for name in one.minus], runs
+                [scores[name] for name in one.plus],
+                [scores[name] for name in one.minus],
+                runs,
+                one.margin,
             )
             for one in open_ones
         }
@@ -109,6 +113,6 @@ def parts_study(
         rates[name] = [s - lost * (s - b) for b, s in own]
         if mixed:
             rates[name] = [s + draw.choice((-1, 1)) * min(0.4, s, 1 - s) for s in rates[name]]
-        contrasts.append(Contrast(name, (name,), ("whole",)))
+        contrasts.append(Contrast(name, (name,), ("whole",), MARGIN))
         true[name] = -lost * LIFT
     return Simulated(rates, tuple(contrasts), true)

@@ -266,7 +266,7 @@ def desk_of(given: argparse.Namespace) -> Iterator[Desk]:
     free = all(models.price_of(name) == FREE for name in models.specs)
     lab = Lab(
         *(settings, given.runs, engine.ask, models.roster.version, models.price_of),
-        *(screen.begin, screen.done, engine.close),
+        *(screen.begin, screen.done, engine.close, engine.known_before),
     )
     with TemporaryDirectory(prefix="upskill-study-") as folder:
         try:

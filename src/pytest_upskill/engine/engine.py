@@ -104,6 +104,17 @@ class Engine:
         job = self._jobs.get(key)
         return job.reply.result() if job and job.reply.done() else None
 
+    def known_before(self, questions: Sequence[Question]) -> set[str]:
+        """The keys of questions that are answered without asking anyone, as by an earlier run."""
+
+        async def look_up() -> set[str]:
+            known = (one.key for one in questions if isinstance(self._answers.get(one), Answer))
+            return set(known)
+
+        with self._lock:
+            loop = self._running_loop()
+        return asyncio.run_coroutine_threadsafe(look_up(), loop).result()
+
     @property
     def questions(self) -> int:
         """How many questions there are so far, answered or not."""

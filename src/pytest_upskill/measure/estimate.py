@@ -70,6 +70,7 @@ class Estimate:
     warning: str = ""  # what to know before paying
     least: "Estimate | None" = None
     trials: int = 0  # of agents, which make the calls
+    stored: int = 0  # answers that are known already, and not counted here
 
     @property
     def price(self) -> str:
@@ -92,7 +93,11 @@ class Estimate:
         if self.least:
             tokens = _range(_rounded(self.least.tokens), tokens)
         trials = f"{self._counted('trials', 'trial')}, " if self.trials else ""
-        return f"{trials}about {self._counted('calls', 'call')}, {tokens} tokens, {self.price}"
+        stored = f" ({counted(self.stored, 'answer')} stored)" if self.stored else ""
+        calls = (
+            f"about {self._counted('calls', 'call')}{stored}" if self.calls else f"no call{stored}"
+        )
+        return f"{trials}{calls}, {tokens} tokens, {self.price}"
 
     def _counted(self, field: str, word: str) -> str:
         number: int = getattr(self, field)

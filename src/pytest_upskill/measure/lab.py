@@ -17,7 +17,7 @@ from ..stats.power import fewest_cases
 from ..trials.answer import Usage
 from ..trials.records import Record
 from ..trials.subject import Subject
-from ..trials.trial import sample_of, trials_of
+from ..trials.trial import Question, sample_of, trials_of
 from .estimate import ANSWER, QUESTION, Calls, Estimate, calls_of_trial, estimate_of
 from .outfits import Outfits
 from .study import Contrast, Scores, Studied, Study, Variant, differences, scores_of
@@ -35,6 +35,7 @@ class Lab:
     begin: Callable[[str], None] = lambda _: None  # a step, in words
     done: Callable[[str], None] = lambda _: None  # what came of it
     stop: Callable[[], None] | None = None  # after Ctrl-C, ask no more
+    known: Callable[[Sequence[Question]], set[str]] = lambda _: set()  # keys of stored answers
 
     @cached_property
     def _settings(self) -> Settings:
@@ -90,18 +91,17 @@ class Lab:
         return replace(most, least=least, warning=self._warning(studies))
 
     def _estimate(self, studies: Sequence[Study], runs: int, *, free: bool) -> Estimate:
-        calls, asked, of_agents = list[Calls](), set[str](), 0
-        for one in self._all_trials(studies, runs):
-            question, rubric = one.trial.question, one.trial.rubric
-            if question.key in asked:
-                continue
-            asked.add(question.key)
-            calls.append(calls_of_trial(question))
-            of_agents += question.task is not None
-            if rubric:
-                tokens = estimated_tokens("".join(rubric.texts)) + ANSWER + QUESTION
-                calls.append(Calls(rubric.judge, rubric.votes, Usage(tokens, ANSWER, 0)))
-        return estimate_of(calls, self.price_of, free=free, trials=of_agents)
+        """Of what is not stored already."""
+        trials = {one.trial.question.key: one.trial for one in self._all_trials(studies, runs)}
+        stored = self.known([one.question for one in trials.values()])
+        new = [one for key, one in trials.items() if key not in stored]
+        calls = [calls_of_trial(one.question) for one in new]
+        for rubric in (one.rubric for one in new if one.rubric):
+            tokens = estimated_tokens("".join(rubric.texts)) + ANSWER + QUESTION
+            calls.append(Calls(rubric.judge, rubric.votes, Usage(tokens, ANSWER, 0)))
+        of_agents = sum(one.question.task is not None for one in new)
+        guess = estimate_of(calls, self.price_of, free=free or not calls, trials=of_agents)
+        return replace(guess, stored=len(stored))
 
     def _all_trials(self, studies: Iterable[Study], runs: int) -> Iterable[ToGrade]:
         for study in studies:
