@@ -136,6 +136,17 @@ def test_effects_that_could_not_be_shown_take_no_share() -> None:
     assert not judge_family({"lost": lost, **many}, PLAN)["lost"].lift.shown
 
 
+def test_margin_takes_no_power_from_what_is_lost() -> None:
+    """Twenty parts and ten cases: one that is missed in all of them is shown all the same."""
+    lost = Differences((-1.0,) * 10, 2, 0.0, margin=0.1)
+    nothing = {f"nothing {n}": Differences((0.0,) * 10, 2, 0.0, margin=0.1) for n in range(19)}
+    judged = judge_family({"lost": lost, **nothing}, PLAN)
+    assert judged["lost"].lift.shown
+    # That one is within its margin must hold for all of them together.
+    assert judged["nothing 0"].level == family_level(19, PLAN)
+    assert judged["nothing 0"].lift.low < -0.1
+
+
 def test_effect_that_was_given_up_stays_in_its_family() -> None:
     lost = Differences((-1.0,) * 8 + (0.0,) * 2, 2, 0.0, 2.0)
     noise = Differences((0.5, -0.5) * 5, 2, 0.0, 2.0)

@@ -6,8 +6,9 @@ whatever the signs of their differences take no share (Tarone 1990): how many di
 says nothing about their direction. An effect that was given up stays in its family, so stopping
 early for futility makes no error more likely (Maurer and Bretz 2013).
 
-With a margin, an effect may also be shown not to be below it. Then every effect takes its share:
-one without any difference is evidence, too.
+With a margin, an effect may also be shown not to be below it. For that every effect takes its
+share, since one without any difference is evidence, too: its interval is wider than the one that
+decides whether it differs from 0.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -77,7 +78,8 @@ def judge_family(family: Mapping[str, Differences], plan: tuple[int, ...]) -> di
         left = {name: one for name, one in left.items() if name not in new}
         if not new:
             break
-    rest = {name: _unshown(one, found[name], plan) for name, one in left.items()}
+    wide = family_level(len(left), plan)
+    rest = {name: _unshown(one, found[name], wide, plan) for name, one in left.items()}
     return {name: {**shown, **rest}[name] for name in family}
 
 
@@ -89,8 +91,6 @@ def family_level(effects: int, plan: tuple[int, ...], level: float = LEVEL) -> f
 def _level(family: Sequence[Differences], plan: tuple[int, ...]) -> float:
     """With the fewest shares that are enough for all effects that could be significant."""
     least, most = 1, len(family)
-    if any(one.margin is not None for one in family):
-        least = most
     while least < most:
         middle = (least + most) // 2
         error = 1 - family_level(middle, plan)
@@ -113,20 +113,23 @@ def _judged(one: Differences, level: float) -> Judged:
     return Judged(effect._replace(p_value=p_value), level, open=False)
 
 
-def _unshown(one: Differences, found: Judged, plan: tuple[int, ...]) -> Judged:
-    if one.margin is not None and found.lift.low > -one.margin:
-        return found
-    needed = cases_to_show(one.values, found.level)
+def _unshown(one: Differences, found: Judged, wide: float, plan: tuple[int, ...]) -> Judged:
+    """``wide`` is the level at which all effects of the family may be within their margins."""
+    narrow = found.level
+    needed = cases_to_show(one.values, narrow)
     if one.margin is not None:
+        found = _judged(one, wide)
+        if found.lift.low > -one.margin:
+            return found
         pairs = [(0.0, value) for value in one.values]
-        needed = cases_within(pairs, one.margin, found.level) or needed
+        needed = cases_within(pairs, one.margin, wide) or needed
     # Cases like these did not show it.
     needed = max(needed, len(one.values) + 1) if needed else None
-    is_open = one.runs < plan[-1] and _likely(one, plan[-1], found.level) >= FUTILE
+    is_open = one.runs < plan[-1] and _likely(one, plan[-1], narrow, wide) >= FUTILE
     return found._replace(open=is_open, cases_needed=needed)
 
 
-def _likely(one: Differences, most: int, level: float) -> float:
+def _likely(one: Differences, most: int, level: float, wide: float) -> float:
     """The chance that the interval after the last run tells, given the effect so far.
 
     It tells if it excludes 0, or all losses that count.
@@ -139,10 +142,11 @@ def _likely(one: Differences, most: int, level: float) -> float:
     mean = sum(one.values) / cases
     spread = sum((value - mean) ** 2 for value in one.values) / (cases - 1)
     between = max(0.0, spread - one.chance / one.runs)
-    needed = half_width(sqrt(between + one.chance / most), cases, level)
+    last = sqrt(between + one.chance / most)
+    needed = half_width(last, cases, level)
     above = [needed]  # the means that tell
-    if one.margin is not None and unseen(cases, level) < one.margin:
-        above.append(needed - one.margin)
+    if one.margin is not None and unseen(cases, wide) < one.margin:
+        above.append(half_width(last, cases, wide) - one.margin)
     # How far the effect may still move if the cases' rates are about as observed.
     moves = sqrt(one.chance * (1 / one.runs - 1 / most) / cases)
     if moves == 0:
