@@ -195,6 +195,21 @@ def test_cases_on_both_sides_are_needed(project: Project) -> None:
     assert "too few cases: 2 to learn from and 1 held out" in error
 
 
+@pytest.mark.parametrize("command", ["distill", "refine"])
+def test_cases_that_need_a_judge_are_told_before_the_first_call(
+    project: Project, command: str
+) -> None:
+    folder = skill(project)
+    data = json.loads((folder / "skill_meta.json").read_text())
+    data["cases"][0]["expected"] = {"judge": ["It is friendly."]}
+    (folder / "skill_meta.json").write_text(json.dumps(data))
+    fake = FakeModels()
+    with served(fake) as url:
+        status, _, error = project.run(command, *words(url)[1:])
+    assert (status, fake.asked) == (2, [])
+    assert "--judge: there are cases that need a judge (colour-red)" in error
+
+
 def test_a_skill_that_helps_nobody_is_not_distilled(project: Project) -> None:
     skill(project, IDLE * 5)
     fake = FakeModels()

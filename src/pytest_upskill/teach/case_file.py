@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from .._util.files import read_file
 from .._util.json_forms import cases_error
-from .._util.texts import digest
-from ..checks import CheckedCase, load_checked_cases, why_agent
-from ..errors import CasesError
+from .._util.texts import digest, one_line
+from ..checks import CheckedCase, load_checked_cases, rubric_of, why_agent
+from ..errors import CasesError, SettingsError
 from ..skills.case import Case, find_cases, has_cases
 from ..skills.evals import is_trigger
 from ..skills.folder import CASES_NAME
@@ -67,6 +67,14 @@ def _why_not_agents(cases: Iterable[CheckedCase]) -> Iterator[tuple[Case, str]]:
             start_files(case)
         except ValueError as error:
             yield case, str(error)
+
+
+def require_judge(cases: Iterable[UsableCase], judge: str | None) -> None:
+    """SettingsError if a case can't be graded for want of a judge: found before the first call."""
+    judged = [one.case.id for one in cases if rubric_of(one.checks).texts and not one.case.skip]
+    if judged and not judge:
+        problem = f"there are cases that need a judge ({one_line(judged[0], 60)})"
+        raise SettingsError("judge", problem, "Name one, for example sonnet.")
 
 
 def require_growable(cases: CaseFile) -> None:

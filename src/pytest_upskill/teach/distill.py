@@ -31,7 +31,7 @@ from ..trials.plan import SkillInfo, score_of
 from ..trials.subject import Subject
 from . import saving
 from .attempts import checked, measure_skill, require_answers
-from .case_file import held_out, read_case_file, split_of
+from .case_file import held_out, read_case_file, require_judge, split_of
 from .case_writing import UsableCase
 from .distilled import Distilled, short_text, with_conclusion, with_folder
 from .distilling import HeldOut, Short, Shortening, best_of_sizes, choose, within
@@ -87,6 +87,7 @@ def _split(file: Path, settings: TeachSettings) -> tuple[list[UsableCase], list[
     """The learning and the held-out cases; InputError if there are too few."""
     known = read_case_file(file.parent, agents=settings.only_agents)
     cases = [one for one in known.cases if not one.case.skip]
+    require_judge(cases, settings.judge)
     learn, held = split_of(cases)
     others = [(one.case.id, one.case.tags) for one in cases if one.case.id not in learn | held]
     held |= held_out(others, settings.holdout)

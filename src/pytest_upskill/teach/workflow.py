@@ -14,7 +14,7 @@ from ..skills.folder import SKILL_NAMES, is_skill, skill_file
 from ..skills.skill import fields_of, load_skill
 from . import saving
 from .attempts import Attempt
-from .case_file import CaseFile, read_case_file, require_growable
+from .case_file import CaseFile, read_case_file, require_growable, require_judge
 from .drafts import Draft, draft_of
 from .estimate import estimate, too_few
 from .outcome import Taught
@@ -128,6 +128,7 @@ def refine(path: Path, settings: TeachSettings, context: TeachContext) -> Taught
     if len(known.cases) < 2:
         problem = "this skill has too few cases"
         raise InputError(path, problem, "Run pytest-upskill cases first.")
+    require_judge(known.cases, settings.judge)
     if settings.adversary:
         require_growable(known)
     _require_writable(start)
