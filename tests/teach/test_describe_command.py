@@ -157,7 +157,9 @@ def test_a_version_that_is_not_shown_to_be_better_changes_nothing(project: Proje
     status, shown, _ = run(project, fakes(GOOD))
     assert status == 1
     told = " ".join(lines(shown))
-    assert "Few queries: 4 + 4 are held out" in told
+    assert "Few queries: 4 that should open the skill and 4 others are held out." in told
+    assert "If only one of the two gets better, it takes 6 of it to show that." in told
+    assert max(map(len, shown.splitlines())) <= 80
     assert "On the 8 held-out queries 50% → 100% right, +50 points" in told
     assert "not shown to be better." in told
     assert f"Version 2 is kept in .upskill/teach/{NAME}/version-2" in told

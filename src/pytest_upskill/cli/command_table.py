@@ -73,7 +73,7 @@ COMMANDS: Final = (
         "distill",
         "make a skill shorter with a teacher, and show what is lost",
         "pytest-upskill distill skills/wick --max-skill-tokens 60",
-        f"0 short and little lost, 1 not shown or failed, {USAGE}",
+        f"0 short and little lost, 1 not shown, {USAGE}",
     ),
     Command(
         "triggers",

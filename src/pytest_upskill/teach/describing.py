@@ -325,10 +325,10 @@ def _too_few(held: Sequence[Trigger], attempts: int) -> str:
     needed = fewest_cases(1 - (1 - LEVEL) / max(1, attempts - 1))
     if min(kinds) >= needed:
         return ""
-    what = f"Few queries: {kinds[0]} + {kinds[1]} are held out (should and should not open it)."
+    what = f"Few queries: {kinds[0]} that should open the skill and {kinds[1]} others are held out."
     if len(held) < needed:
-        return f"{what} They can't show that a description is better ({needed} needed)."
-    return f"{what} If only one of the two gets better, it takes {needed} of it to show that."
+        return f"{what}\nThey can't show that a description is better ({needed} needed)."
+    return f"{what}\nIf only one of the two gets better, it takes {needed} of it to show that."
 
 
 def _estimate(settings: TeachSettings, models: TeachModels, skill: Skill, queries: int) -> Estimate:
