@@ -102,7 +102,7 @@ ROWS = [
         tests="beside=passed object=passed binary=failed missing=failed",
     ),
     Row("evals-expected", tests="only=passed both=failed"),
-    Row("evals-triggers", "no-cases", tests=""),
+    Row("evals-triggers", "no-cases trigger-few", tests=""),
     # Files that SKILL.md refers to.
     Row("reference-good"),
     Row("reference-case", "reference-broken"),
