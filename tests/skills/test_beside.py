@@ -74,3 +74,25 @@ def test_a_long_name_stays_within_the_limit(tmp_path: Path) -> None:
     assert len(saved.name) == 64
     assert load_skill(saved / "SKILL.md").name == saved.name
     assert not [one for one in load_skill(saved / "SKILL.md").warnings if one.code == "skill-name"]
+
+
+@pytest.mark.parametrize("inside", [True, False])
+@pytest.mark.parametrize("absolute", [True, False])
+def test_nothing_of_the_old_skill_changes_through_a_link(
+    tmp_path: Path, inside: bool, absolute: bool
+) -> None:
+    folder = write_skill(tmp_path / "gate")
+    real = folder / "docs/text.md" if inside else tmp_path / "shared/text.md"
+    real.parent.mkdir()
+    (folder / "SKILL.md").rename(real)
+    (folder / "SKILL.md").symlink_to(real if absolute else os.path.relpath(real, folder))
+    (folder / "docs").mkdir(exist_ok=True)
+    (folder / "docs/old.md").write_text("old")
+    # Also a way that leaves the folder and comes back.
+    (folder / "references").symlink_to(folder / "docs" if absolute else "../gate/docs")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    saved = save_beside(folder / "SKILL.md", "new", ["references/old.md"])
+    assert {path: path.read_bytes() for path in before} == before
+    assert (saved / "SKILL.md").read_text() == "new"
+    assert not (saved / "SKILL.md").is_symlink()
+    assert not (saved / "references/old.md").exists()

@@ -56,7 +56,8 @@ def save_beside(file: Path, text: str, without: Collection[str] = ()) -> Path:
             new = Path(made, "new")
             others = shutil.ignore_patterns(*TOOL_FOLDERS)
             shutil.copytree(folder, new, symlinks=True, ignore=others)
-            for name in without:
+            _turn_links(folder, new)
+            for name in (*without, file.name):
                 (new / name).unlink(missing_ok=True)
             replace_file(new / file.name, without_keys(renamed(text, target.name)).encode())
             new.rename(target)
@@ -64,3 +65,15 @@ def save_beside(file: Path, text: str, without: Collection[str] = ()) -> Path:
         problem = f"can't be written: {reason_of(error)}"
         raise InputError(target, problem, "Check the folder.") from None
     return target
+
+
+def _turn_links(folder: Path, new: Path) -> None:
+    """Let links into the old folder lead into the copy: what is changed there must not be it."""
+    for parent, folders, files in os.walk(new):
+        for link in (Path(parent, name) for name in (*folders, *files)):
+            if not link.is_symlink():
+                continue
+            there = folder / link.relative_to(new)
+            if (real := resolved(there)).is_relative_to(folder):
+                link.unlink()
+                link.symlink_to(os.path.relpath(real, there.parent))
