@@ -18,6 +18,7 @@ from support.agents import BODY, MemorySandbox, ScriptedCall, calls, installed, 
 from support.doors import KEY
 from support.kit import write_skill
 from support.loopback import Asked, Fault, LoopbackServer
+from support.loopback import Reply as Said
 from support.sandboxes import needs_bwrap
 from support.tiny_trials import BARE, carried_out, steps
 from support.trials import SPEC
@@ -191,3 +192,26 @@ def test_a_model_that_fails_is_an_error(tmp_path: Path) -> None:
     reply, _ = tried(tmp_path, lambda _: Fault("status", 401))
     assert isinstance(reply, NoAnswer)
     assert "Check ANTHROPIC_API_KEY" in reply.reason
+
+
+@needs_bwrap
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (Said(""), "the agent's final answer is empty"),
+        (Said("", thinking="Hm.", stop="length"), "empty, cut off by the output limit"),
+    ],
+)
+def test_a_model_that_says_nothing_is_an_error(tmp_path: Path, said: Said, why: str) -> None:
+    reply, _ = tried(tmp_path, lambda _: said)
+    assert isinstance(reply, NoAnswer)
+    assert why in reply.reason
+
+
+@needs_bwrap
+def test_a_model_that_says_nothing_after_a_call_went_without_the_skill(tmp_path: Path) -> None:
+    run = Said(calls=(("bash", {"command": "ls /"}),))
+    answer, times = tried(tmp_path, lambda asked: Said("") if asked.results else run)
+    assert (times, answer.stop) == (2, "end")
+    assert answer.activity
+    assert answer.activity.activated is False

@@ -42,6 +42,7 @@ _GRACE: Final = 5.0  # seconds for an agent to end
 _COLLECTING: Final = 120.0  # seconds to furnish a sandbox, and to read what is left in it
 _LOOK: Final = 0.05
 _AT_ONCE: Final = 2
+_ENDED: Final = ("decided", "max_turns", "time")  # by us
 
 
 class AgentTrials:
@@ -176,6 +177,8 @@ async def _in_sandbox(
         answer = replace(answer, seconds=clock.seconds + start.seconds)
         if answer.stop == "time":
             answer = replace(answer, seconds=workshop.timeout)
+        if task.until_opened and _is_void(answer):
+            raise NoAnswerError(f"{task.agent}: {answer.nothing}")
         left = Left()  # nobody asks what an agent left that was to open a skill, or not
         if not task.until_opened:
             async with workshop.collecting:
@@ -187,6 +190,17 @@ async def _in_sandbox(
     findings, by = (*activity.findings, *refused, *left.findings), (task.agent, task.version)
     activity = replace(activity, findings=findings, agents=(by,))
     return replace(answer, files=left.files, workspace=left.workspace, activity=activity)
+
+
+def _is_void(answer: Answer) -> bool:
+    """Whether a model said nothing at all, or thought until it was cut off: that decides nothing.
+
+    After a call, many a model ends without a word.
+    """
+    activity = answer.activity
+    if activity is None or activity.activated or answer.refused or not answer.is_empty:
+        return False
+    return answer.stop == "length" or (answer.stop not in _ENDED and not activity.tool_calls)
 
 
 async def _left(sandbox: Sandbox, before: Sequence[Entry], answer: Answer) -> Left:
