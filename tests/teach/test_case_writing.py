@@ -1,6 +1,7 @@
 """Cases by a model: tried before they count, replaced if rejected, split, saved."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.checks import KINDS, parse_checks
-from pytest_upskill.skills.case import load_cases
-from pytest_upskill.teach.case_file import held_out
+from pytest_upskill.skills.case import Case, load_cases
+from pytest_upskill.teach.case_file import held_out, ids_held_out
 from pytest_upskill.teach.case_writing import UsableCase, try_cases
 from pytest_upskill.teach.replies import (
     OFFERED,
@@ -355,6 +356,18 @@ def test_every_kind_of_question_is_held_out_by_its_share() -> None:
     cases = [(f"{kind}-{number}", (kind,)) for kind in "abc" for number in range(6)]
     held = held_out(cases, 1 / 3)
     assert sorted(name[0] for name in held) == ["a", "a", "b", "b", "c", "c"]
+
+
+def test_cases_that_ask_the_same_are_held_out_together() -> None:
+    cases = [Case(f"{kind}{n}", f"Question {n}") for n in range(20) for kind in "ab"]
+    held = ids_held_out(cases, 0.4)
+    assert len(held) == 16
+    assert all(f"a{name[1:]}" in held and f"b{name[1:]}" in held for name in held)
+    assert held == ids_held_out(reversed(cases), 0.4)
+    first = replace(cases[0], tags=("learn",))
+    assert not ids_held_out([first, *cases[1:]], 0.4) & {"a0", "b0"}
+    first = replace(cases[0], tags=("holdout",))
+    assert ids_held_out([first, *cases[1:]], 0.4) >= {"a0", "b0"}
 
 
 LEFT = {

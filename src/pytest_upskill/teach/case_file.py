@@ -15,6 +15,7 @@ from ..skills.case import Case, find_cases, has_cases
 from ..skills.evals import is_trigger
 from ..skills.folder import CASES_NAME
 from ..trials.outfit import start_files
+from ..trials.trial import sample_of
 from .case_writing import HOLDOUT, LEARN, UsableCase
 
 _NO_AGENT: Final = "its students are asked plain questions"
@@ -88,8 +89,32 @@ def require_growable(cases: CaseFile) -> None:
 
 def split_of(cases: Sequence[UsableCase]) -> tuple[set[str], set[str]]:
     """The ids that are tagged for learning, and those that are tagged as held out."""
-    learn = {one.case.id for one in cases if LEARN in one.case.tags}
-    return learn, {one.case.id for one in cases if HOLDOUT in one.case.tags} - learn
+    return _tagged_in([one.case for one in cases])
+
+
+def _tagged_in(cases: Iterable[Case]) -> tuple[set[str], set[str]]:
+    tags = {case.id: case.tags for case in cases}
+    learn = {name for name, own in tags.items() if LEARN in own}
+    return learn, {name for name, own in tags.items() if HOLDOUT in own} - learn
+
+
+def ids_held_out(cases: Iterable[Case], share: float) -> frozenset[str]:
+    """The ids of the held-out cases: as tagged in the file, the others by their share.
+
+    Cases that ask the same stay together: what is learned from one tells of the other.
+    """
+    groups: dict[str, list[Case]] = {}
+    for case in cases:
+        groups.setdefault(sample_of(case), []).append(case)
+    held, others = set[str](), dict[str, list[Case]]()
+    for own in groups.values():
+        learn, rest = _tagged_in(own)
+        held |= rest if learn else {case.id for case in own if rest}
+        if not learn and not rest:
+            others[min(case.id for case in own)] = own
+    tags = [(case.id, case.tags) for own in others.values() for case in own if case.id in others]
+    chosen = held_out(tags, share)
+    return frozenset(held | {case.id for name in chosen for case in others[name]})
 
 
 def held_out(cases: Sequence[tuple[str, tuple[str, ...]]], share: float) -> set[str]:

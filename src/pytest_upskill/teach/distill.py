@@ -29,9 +29,10 @@ from ..stats import cases_within
 from ..trials.answer import Usage
 from ..trials.plan import SkillInfo, score_of
 from ..trials.subject import Subject
+from ..trials.trial import sample_of
 from . import saving
 from .attempts import checked, measure_skill, require_answers
-from .case_file import held_out, read_case_file, require_judge, split_of
+from .case_file import ids_held_out, read_case_file, require_judge
 from .case_writing import UsableCase
 from .distilled import Distilled, short_text, with_conclusion, with_folder
 from .distilling import HeldOut, Short, Shortening, best_of_sizes, choose, within
@@ -88,9 +89,7 @@ def _split(file: Path, settings: TeachSettings) -> tuple[list[UsableCase], list[
     known = read_case_file(file.parent, agents=settings.only_agents)
     cases = [one for one in known.cases if not one.case.skip]
     require_judge(cases, settings.judge)
-    learn, held = split_of(cases)
-    others = [(one.case.id, one.case.tags) for one in cases if one.case.id not in learn | held]
-    held |= held_out(others, settings.holdout)
+    held = ids_held_out([one.case for one in cases], settings.holdout)
     parts = (
         [one for one in cases if one.case.id not in held],
         [one for one in cases if one.case.id in held],
@@ -314,11 +313,12 @@ def _estimate(
             trials = student.agent, student.model, times * settings.runs, tokens, answer
             calls.append(calls_of_trials(*trials, settings.max_turns))
     guess = estimate_of(calls, models.price_of, free=models.is_free)
-    return replace(guess, warning=_too_few(len(rest), settings.margin))
+    return replace(guess, warning=_too_few(rest, settings.margin))
 
 
-def _too_few(held: int, margin: float) -> str:
-    """A warning if so many held-out cases can't rule out a loss, whatever the answers."""
+def _too_few(rest: Sequence[UsableCase], margin: float) -> str:
+    """A warning if the held-out cases can't rule out a loss, whatever the answers."""
+    held = len({sample_of(one.case) for one in rest})  # those that ask the same count as one
     needed = cases_within([(1.0, 1.0)] * held, margin)
     if needed is not None and held >= needed:
         return ""

@@ -9,7 +9,7 @@ from .._util.texts import counted, one_line, slug
 from ..checks import why_agent
 from ..errors import BudgetError, Setting, TeachError
 from .attempts import Attempt, AttemptLoop, best_of, measure, passed_by_all
-from .case_file import CaseFile, held_out, split_of
+from .case_file import CaseFile, ids_held_out
 from .case_writing import HOLDOUT, LEARN, Author, RejectedCase, UsableCase
 from .drafts import Draft, Wanted, ask_for_draft
 from .outcome import Taught, attempt_text
@@ -100,10 +100,8 @@ class Steps:
         return cases
 
     def split(self, cases: Sequence[UsableCase]) -> frozenset[str]:
-        """The ids of the held-out cases: as tagged in the file, the others by their share."""
-        learn, held = split_of(cases)
-        others = [(one.case.id, one.case.tags) for one in cases if one.case.id not in learn | held]
-        return frozenset(held | held_out(others, self.settings.holdout))
+        """The ids of the held-out cases."""
+        return ids_held_out([one.case for one in cases], self.settings.holdout)
 
     def teach(
         self,

@@ -11,7 +11,7 @@ from ..._util.texts import counted, one_line, points
 from ...checks import CheckedCase
 from ...errors import InputError, Setting, SettingsError, shown
 from ...measure.ablation import Ablation, fewest_cases_within
-from ...measure.study import SkillCases, Study
+from ...measure.study import Study
 from ...reports.terminal.layout import Look
 from ...reports.terminal.study_lines import study_lines
 from ...results.losses import MARGIN, loss_words, standing_of
@@ -19,8 +19,8 @@ from ...results.parts import Parts
 from ...results.run import RunResults
 from ...skills.beside import beside, save_beside
 from ...skills.parts import Part
-from ...teach.case_file import held_out
-from ...teach.case_writing import HOLDOUT, LEARN
+from ...teach.case_file import ids_held_out
+from ...trials.trial import sample_of
 from ..studying import Desk, add_study_arguments, run_studies
 
 _MOST_NAMES: Final = 6
@@ -87,8 +87,9 @@ class _Command:
             found = counted(len(desk.sources), "skill")
             raise InputError("SKILL", f"{found}, and parts are of one", "Name one skill.")
         source = desk.sources[0]
-        held = _split(source) if self.given.apply else frozenset[str]()
+        held = frozenset[str]()
         if self.given.apply:
+            held = ids_held_out([case for case, _ in source.cases], _HELD_OUT)
             _require_place(source.skill.file)
         for subject, model_id in desk.subjects.items():
             cases = source.cases_for(subject, model_id)
@@ -99,12 +100,14 @@ class _Command:
             self.ablations.append(Ablation(source, subject, learn, folder, settings, by, margin))
         studies = [one.study() for one in self.ablations]
         for one, own in zip(self.ablations, self.held, strict=True):
-            self._require_cases(one, len(own), desk)
+            self._require_cases(one, own, desk)
         return studies
 
-    def _require_cases(self, one: Ablation, held: int, desk: Desk) -> None:
+    def _require_cases(self, one: Ablation, rest: Sequence[CheckedCase], desk: Desk) -> None:
         """Say before anything is asked if the cases can't show that a part could go."""
-        looks, have, margin = desk.lab.looks, len(one.cases), _points(one.margin)
+        looks, margin = desk.lab.looks, _points(one.margin)
+        # Cases that ask the same count as one.
+        have, held = (len({sample_of(case) for case, _ in own}) for own in (one.cases, rest))
         needed, needed_held = (
             fewest_cases_within(one.margin, effects, looks) for effects in (len(one.parts) + 1, 1)
         )
@@ -208,15 +211,6 @@ def _noted(results: RunResults, note: str) -> RunResults:
 
 def _points(margin: float) -> str:
     return f"{points(margin).lstrip('+')} points"
-
-
-def _split(source: SkillCases) -> frozenset[str]:
-    """The ids of the cases to hold out: as tagged, the others by their share, as refine does."""
-    tags = {case.id: case.tags for case, _ in source.cases}
-    learn = {case for case, own in tags.items() if LEARN in own}
-    held = {case for case, own in tags.items() if HOLDOUT in own} - learn
-    others = [(case, own) for case, own in tags.items() if case not in learn | held]
-    return frozenset(held | (held_out(others, _HELD_OUT) if others else set()))
 
 
 def _require_place(file: Path) -> None:
