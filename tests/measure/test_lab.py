@@ -192,6 +192,20 @@ def test_ctrl_c_reports_what_is_answered_so_far(gate: SkillCases) -> None:
     assert found.effects["none"].state == "shown"  # all of its answers were there
 
 
+def test_progress_counts_what_is_shown_open_and_incomplete(gate: SkillCases) -> None:
+    told = list[str]()
+    other = "Something else."
+    lab(Asker(knows), done=told.append).run(study(gate, other=other, same=gate.skill.body))
+    assert told == ["2 of 3 differences shown"]
+    told.clear()
+    asker = Asker(lambda question: None if other in question.system else knows(question))
+    lab(asker, done=told.append).run(study(gate, other=other))
+    assert told == ["1 of 2 differences shown, 1 incomplete"]
+    told.clear()
+    lab(Asker(lambda _: None), done=told.append).run(study(gate, other=other))
+    assert told == ["0 of 2 differences shown, 2 incomplete"]
+
+
 def test_ctrl_c_is_not_swallowed_where_nothing_can_be_stopped(gate: SkillCases) -> None:
     def answer(_: Question) -> str:
         raise KeyboardInterrupt

@@ -1,6 +1,7 @@
 """Effects of studies: their intervals, and families of them over several looks."""
 
 import random
+from math import comb
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +12,7 @@ from pytest_upskill.stats import (
     Family,
     cases_to_show,
     family_level,
+    guarded,
     holm,
     judge_family,
     look_plan,
@@ -18,6 +20,7 @@ from pytest_upskill.stats import (
     paired_lift,
     plan_level,
     sign_flip,
+    wilson,
 )
 from support.simulated import worlds
 from support.simulated_studies import LIFT, carry_out, matrix_study, parts_study
@@ -225,3 +228,55 @@ def test_an_effect_stays_open_while_more_runs_may_rule_out_a_loss() -> None:
         one = judge_family({"a": Differences(values, 2, 0.1, margin=margin)}, (2, 16))["a"]
         assert not one.lift.shown
         assert one.open == is_open
+
+
+@given(st.lists(one_lift, min_size=1, max_size=6), st.sampled_from([0.05, 0.1, 0.3]))
+@settings(max_examples=100, deadline=None)
+def test_any_differences_with_a_margin(family: list[list[float]], margin: float) -> None:
+    for chance in (0.0, 0.2):
+        known = {
+            str(n): Differences(tuple(own), 2, chance, margin=margin)
+            for n, own in enumerate(family)
+        }
+        for found in judge_family(known, PLAN).values():
+            assert -1 <= found.lift.low <= found.lift.lift + 1e-9 <= found.lift.high + 2e-9
+
+
+def most_losses(cases: int, parts: int) -> int:
+    """Of so many cases, how many may lose everything without a part and it could still go."""
+    for losses in range(cases + 1):
+        values = (-1.0,) * losses + (0.0,) * (cases - losses)
+        family = {str(n): Differences(values, 2, 0.0, margin=0.1) for n in range(parts)}
+        if judge_family(family, PLAN)["0"].lift.low <= -0.1:
+            return losses - 1
+    return cases
+
+
+@pytest.mark.parametrize("parts", [1, 5, 20])
+def test_parts_that_a_tenth_of_cases_needs_are_rarely_said_to_be_free_to_go(parts: int) -> None:
+    """The chance is exact: each of the parts loses everything in 10 % of all cases there are."""
+    for cases in (60, 87, 99, 126):
+        most = most_losses(cases, parts)
+        chance = sum(comb(cases, k) * 0.1**k * 0.9 ** (cases - k) for k in range(most + 1))
+        assert 1 - (1 - chance) ** parts <= 0.05
+    assert most >= 0  # with many cases that lose nothing, a part could go
+
+
+@given(st.integers(2, 60), st.integers(1, 60), levels)
+def test_guarded_interval_of_all_or_nothing_is_wilsons(
+    cases: int, losses: int, level: float
+) -> None:
+    losses = min(losses, cases - 1)
+    values = [-1.0] * losses + [0.0] * (cases - losses)
+    found = guarded(paired_effect(values, level)._replace(low=0.0), values, level)
+    assert found.low == pytest.approx(-wilson(losses / cases, cases, level).high)
+
+
+@given(one_lift, levels)
+def test_guarded_interval_is_never_narrower_and_stays_possible(
+    values: list[float], level: float
+) -> None:
+    effect = paired_effect(values, level)
+    found = guarded(effect, values, level)
+    assert -1 <= found.low <= effect.low
+    assert (found.lift, found.high, found.p_value) == (effect.lift, effect.high, effect.p_value)

@@ -55,8 +55,7 @@ class Lab:
             wanted = work.wanted if before else study.variants
             self._ask(work, wanted, range(before + 1, runs + 1))
             work.look(runs)
-            settled = len(study.contrasts) - len(work.family.open)
-            self.done(f"{settled} of {len(study.contrasts)} settled")
+            self.done(work.progress)
             if not work.family.open:
                 break
         return work.studied()
@@ -163,6 +162,15 @@ class _Work:
         open_ones = [one for one in self.study.contrasts if one.name in self.family.open]
         needed = {name for one in open_ones for name in (*one.plus, *one.minus)}
         return [one for one in self.study.variants if one.name in needed]
+
+    @property
+    def progress(self) -> str:
+        """``1 of 5 differences shown, 2 open, 1 incomplete``; the rest is not worth more runs."""
+        of = counted(len(self.study.contrasts), "difference")
+        shown = self.family.shown.keys() - self._broken
+        more = {"open": len(self.family.open), "incomplete": len(self._broken)}
+        words = [f"{number:,} {word}" for word, number in more.items() if number]
+        return ", ".join([f"{len(shown):,} of {of} shown", *words])
 
     def look(self, runs: int) -> None:
         """Judge all contrasts that are not shown yet, and settle those that can be."""

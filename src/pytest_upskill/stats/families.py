@@ -8,7 +8,7 @@ early for futility makes no error more likely (Maurer and Bretz 2013).
 
 With a margin, an effect may also be shown not to be below it. For that every effect takes its
 share, since one without any difference is evidence, too: its interval is wider than the one that
-decides whether it differs from 0.
+decides whether it differs from 0, and it allows for losses that are rare and large.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ from math import sqrt
 from typing import Final, NamedTuple
 
 from .distributions import normal_tail
-from .intervals import LEVEL, Lift, half_width, paired_effect, unseen
+from .intervals import LEVEL, Lift, guarded, half_width, low_with_rare_losses, paired_effect, unseen
 from .power import cases_to_show, cases_within, fewest_cases
 from .sequential import FUTILE, plan_level
 
@@ -119,6 +119,7 @@ def _unshown(one: Differences, found: Judged, wide: float, plan: tuple[int, ...]
     needed = cases_to_show(one.values, narrow)
     if one.margin is not None:
         found = _judged(one, wide)
+        found = found._replace(lift=guarded(found.lift, one.values, wide))
         if found.lift.low > -one.margin:
             return found
         pairs = [(0.0, value) for value in one.values]
@@ -146,7 +147,8 @@ def _likely(one: Differences, most: int, level: float, wide: float) -> float:
     needed = half_width(last, cases, level)
     above = [needed]  # the means that tell
     if one.margin is not None and unseen(cases, wide) < one.margin:
-        above.append(half_width(last, cases, wide) - one.margin)
+        low = low_with_rare_losses(mean, last, -min(one.values), cases, wide)
+        above.append(max(half_width(last, cases, wide), mean - low) - one.margin)
     # How far the effect may still move if the cases' rates are about as observed.
     moves = sqrt(one.chance * (1 / one.runs - 1 / most) / cases)
     if moves == 0:

@@ -141,6 +141,31 @@ def unseen(cases: int, level: float = LEVEL) -> float:
     return 1 - float(((1 - level) / 2) ** (1 / cases))
 
 
+def low_with_rare_losses(
+    change: float, spread: float, largest: float, cases: int, level: float = LEVEL
+) -> float:
+    """The lower end of a mean of which a few cases lose much; ``largest`` is the largest loss.
+
+    If losses are rare and large, few of them are in a sample, and Student's interval is too
+    short. This is Wilson's way: at its end, the spread is that of the cases together with as many
+    more of the largest loss as it takes to get there. For cases that lose all or nothing it is
+    Wilson's score interval. Losses that were not seen at all are left to `unseen`.
+    """
+    if spread == 0 or cases < 2 or largest <= -change:
+        return change
+    variance = spread**2 * (cases - 1) / cases
+    size = cases / normal_quantile((1 + level) / 2) ** 2 + 1
+    slope = (largest**2 - variance - change**2) / (largest + change) + 2 * change
+    return max(-1.0, change - (slope + sqrt(slope**2 + 4 * size * variance)) / (2 * size))
+
+
+def guarded(found: Lift, differences: Sequence[float], level: float = LEVEL) -> Lift:
+    """For a claim that less than a margin is lost: the lower end allows for rare, large losses."""
+    change, spread = mean_and_spread(differences)
+    low = low_with_rare_losses(change, spread, -min(differences), len(differences), level)
+    return found._replace(low=min(found.low, low))
+
+
 def paired_ratio(pairs: Pairs, level: float = LEVEL) -> Change | None:
     """The relative change of a mean (tokens, say) from baseline to skill; None if either is 0.
 

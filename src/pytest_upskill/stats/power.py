@@ -9,7 +9,7 @@ from math import ceil, log, sqrt
 
 from .descriptive import mean_and_spread
 from .distributions import normal_quantile, t_quantile
-from .intervals import LEVEL, Pairs, half_width, unseen
+from .intervals import LEVEL, Pairs, half_width, low_with_rare_losses, unseen
 
 POWER = 0.8
 _MAX_CASES = 10_000
@@ -73,12 +73,14 @@ def cases_within(pairs: Pairs, margin: float, level: float = LEVEL) -> int | Non
     """How many cases like these would show that the second value is less than ``margin`` below the
     first; None if it is not, or if it would take too many.
     """
-    change, spread = mean_and_spread([second - first for first, second in pairs])
+    differences = [second - first for first, second in pairs]
+    change, spread = mean_and_spread(differences)
+    largest = -min(differences)
 
     def shows(cases: int) -> bool:
         share = unseen(cases, level)
-        low = min(change - half_width(spread, cases, level), (1 - share) * change - share)
-        return low > -margin
+        lows = [change - half_width(spread, cases, level), (1 - share) * change - share]
+        return min(*lows, low_with_rare_losses(change, spread, largest, cases, level)) > -margin
 
     if not shows(_MAX_CASES):
         return None

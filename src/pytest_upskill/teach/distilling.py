@@ -19,7 +19,7 @@ from ..results.losses import is_within, standing_of
 from ..results.parts import Parts, Version
 from ..results.run import RunResults
 from ..skills.skill import Skill
-from ..stats import LEVEL, Differences, Lift, cases_needed, cases_within
+from ..stats import LEVEL, Differences, Lift, cases_needed, cases_within, guarded
 from ..trials.plan import score_of
 from ..trials.subject import Subject
 from .attempts import checked, mean_lift, measure_skill, require_answers
@@ -252,7 +252,9 @@ class HeldOut:
         alone = studied.lift(short.label, _WHOLE)
         if shared is None or alone is None or short.number not in self.tested:
             return shared
-        return shared._replace(low=alone.low)
+        found = self._differences(short, studied)
+        values = found.values if found else ()
+        return shared._replace(low=guarded(alone, values).low)
 
 
 def choose(
