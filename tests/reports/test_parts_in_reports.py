@@ -91,6 +91,14 @@ def test_all_reports_say_the_same() -> None:
     assert len(quiet) == 5
 
 
+@pytest.mark.parametrize(("width", "there"), [(80, False), (120, True)])
+def test_a_column_without_room_is_not_explained(width: int, there: bool) -> None:
+    long = part("Troubleshooting of everything", 212, Lift(0.0, -0.3, 0.3, 1.0), needed=60)
+    lines = part_lines(made_parts(long), Look(width))
+    assert any("  saved  " in line for line in lines) == there
+    assert ("Saved: " in " ".join(lines)) == there
+
+
 def test_many_parts_are_told_in_the_table_only() -> None:
     many = [part(f"part {number}", 9, Lift(0.0, -0.3, 0.3, 1.0), needed=60) for number in range(30)]
     missed = part("Alignment", 31, Lift(-0.4, -0.62, -0.18, 0.0), "shown")

@@ -15,6 +15,7 @@ from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.terminal.layout import ASCII_MARKS, Look, text_width
 from pytest_upskill.reports.terminal.summary_text import results_lines
+from pytest_upskill.reports.trigger_numbers import size_words
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.triggers import MODELS_CHOICE
 from support.made_triggers import made_triggers
@@ -47,6 +48,13 @@ def test_the_terminal_shows_a_table_and_the_verdict_last() -> None:
         "  opened instead: docs-writer in 12 trials\n"
         "  to improve its description: pytest-upskill describe skills/gate"
     )
+
+
+def test_the_queries_of_all_skills_are_counted() -> None:
+    first, second = made_triggers(["ooo"] * 3, ["---"]), made_triggers(["ooo"] * 2, ["---"] * 4)
+    other = [replace(row, skill="door") for row in second.trigger_summaries]
+    said = size_words([*first.trigger_summaries, *first.trigger_summaries, *other])
+    assert said == "5 queries that need their skill, 5 that don't × 3 runs"
 
 
 def test_with_q_there_is_a_line_for_each() -> None:

@@ -55,11 +55,20 @@ def test_the_words_of_the_issue() -> None:
 def test_what_few_queries_can_show() -> None:
     (row,) = made_triggers(["ooo"] * 5, ["---"] * 12).trigger_summaries
     assert row.advice == [
-        "5 queries that need it show little: with 5 of 5, recall could still be 57%",
+        "5 queries that need it show little: even with 5 of 5, recall could still be 57%",
         "to write more queries: pytest-upskill triggers skills/gate",
     ]
     (row,) = made_triggers(["ooo"] * 10, ["---"] * 10).trigger_summaries
     assert row.advice == []
+
+
+def test_queries_of_one_kind_make_a_whole_sentence() -> None:
+    (row,) = made_triggers([], ["ooo"]).trigger_summaries
+    assert row.sentence.startswith("opened in 1 of 1 that don't need it (false alarms 100%, ")
+    assert row.advice[1] == (
+        "1 query that doesn't need it shows little: even with 0 of 1, false alarms could still be "
+        "79%"
+    )
 
 
 def test_errors_are_left_out_and_counted() -> None:

@@ -228,7 +228,7 @@ def test_an_unbalanced_set_grows_no_further_than_asked(project: Project) -> None
     [
         ("[1", "triggers.json:1"),
         ('[{"query": "", "should_trigger": true}]', "must not be empty"),
-        ('{"queries": [{"query": "a b c", "should_trigger": true}]}', "only be added to a list"),
+        ('"queries"', "only be added to a list"),
     ],
 )
 def test_a_file_that_cant_be_completed_stays(project: Project, content: str, told: str) -> None:
@@ -241,6 +241,18 @@ def test_a_file_that_cant_be_completed_stays(project: Project, content: str, tol
     assert told in error
     assert (folder / "evals/triggers.json").read_text() == content
     assert fake.asked == []
+
+
+def test_a_file_of_another_form_stays_and_gets_a_second_one(project: Project) -> None:
+    folder = skill(project)
+    (folder / "evals").mkdir()
+    mine = json.dumps({"cases": [entry("what I ask all day long", True)], "status": "not measured"})
+    (folder / "evals/triggers.json").write_text(mine)
+    status, output, error = run(project, FakeModels(queries=[reply(9, 10)]))
+    assert (status, error) == (0, "")
+    assert "evals/more-triggers.json" in output
+    assert (folder / "evals/triggers.json").read_text() == mine
+    assert len(load_triggers(folder).triggers) == 20
 
 
 def test_an_empty_list_is_completed(project: Project) -> None:

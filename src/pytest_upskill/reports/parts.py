@@ -1,5 +1,6 @@
 """The rows of a table of parts: written once, for the terminal, Markdown and HTML."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -54,15 +55,17 @@ def parts_title(found: Parts) -> str:
     return f"{where}: about {counted(found.tokens, 'token')}{lift}{span}"
 
 
-def legend(found: Parts) -> str:
-    """What the numbers of the table are."""
+def legend(found: Parts, columns: Sequence[str] = HEADERS) -> str:
+    """What the numbers of these columns are."""
     what = "files" if any(one.kind == "file" for one in found.parts) else ""
     kinds = " and ".join(filter(None, (f"{found.by}s", what)))
     margin = points(found.margin).lstrip("+")
+    saved = "Saved: tokens of an answer and of what is asked, as counted by the model. "
     return (
         f"Without it: by how many points the results change when one of the {kinds} is left out; "
-        "the intervals hold for all of them together. Saved: tokens of an answer and of what is "
-        f"asked, as counted by the model. A loss below {margin} points does not count"
+        "the intervals hold for all of them together. "
+        f"{saved if 'saved' in columns else ''}"
+        f"A loss below {margin} points does not count"
     )
 
 

@@ -91,13 +91,17 @@ def instead_text(instead: Iterable[tuple[str, int]]) -> str:
 
 
 def size_words(rows: Sequence[TriggerSummary], times: str = "×") -> str:
-    """``20 queries that need the skill, 20 that don't × 3 runs``, of the row with the most."""
-    most = max(rows, key=lambda row: len(row.queries))
-    needs = sum(one.should_trigger for one in most.queries)
-    spares = len(most.queries) - needs
+    """``20 queries that need the skill, 20 that don't × 3 runs``, over all skills."""
+    most = dict[str, TriggerSummary]()  # of each skill, the row with the most queries
+    for row in rows:
+        known = most.setdefault(row.skill, row)
+        most[row.skill] = max(known, row, key=lambda one: len(one.queries))
+    kinds = [one.should_trigger for row in most.values() for one in row.queries]
+    needs, spares = kinds.count(True), kinds.count(False)
     runs = counted(max(row.runs for row in rows), "run")
     need, lack = "needs" if needs == 1 else "need", "doesn't" if spares == 1 else "don't"
-    return f"{counted(needs, 'query')} that {need} the skill, {spares:,} that {lack} {times} {runs}"
+    what = "the skill" if len(most) == 1 else "their skill"
+    return f"{counted(needs, 'query')} that {need} {what}, {spares:,} that {lack} {times} {runs}"
 
 
 def choice_note(rows: Sequence[TriggerSummary]) -> str:

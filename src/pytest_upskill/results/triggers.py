@@ -147,7 +147,8 @@ class TriggerSummary:
         if one := self.recall:
             parts.append(f"{_of(one)} that need it (recall {percent(one.rate)}, {one.bounds})")
         if one := self.false_alarms:
-            parts.append(f"{_of(one)} that don't (false alarms {percent(one.rate)}, {one.bounds})")
+            kind = "that don't" if parts else "that don't need it"
+            parts.append(f"{_of(one)} {kind} (false alarms {percent(one.rate)}, {one.bounds})")
         return f"opened {', '.join(parts)}" if parts else NO_QUERY
 
     @property
@@ -192,14 +193,14 @@ class TriggerSummary:
         if (one := self.recall) and one.queries < _FEW:
             verbs = ("needs it shows", "need it show")[one.queries != 1]
             lines.append(
-                f"{counted(one.queries, 'query')} that {verbs} little: with {one.queries} of "
-                f"{one.queries}, recall could still be {percent(wilson(1.0, one.queries).low)}"
+                f"{counted(one.queries, 'query')} that {verbs} little: even with {one.queries} "
+                f"of {one.queries}, recall could still be {percent(wilson(1.0, one.queries).low)}"
             )
         if (one := self.false_alarms) and one.queries < _FEW:
             verbs = ("doesn't need it shows", "don't need it show")[one.queries != 1]
             lines.append(
-                f"{counted(one.queries, 'query')} that {verbs} little: with 0 of {one.queries}, "
-                f"false alarms could still be {percent(wilson(0.0, one.queries).high)}"
+                f"{counted(one.queries, 'query')} that {verbs} little: even with 0 of "
+                f"{one.queries}, false alarms could still be {percent(wilson(0.0, one.queries).high)}"
             )
         return lines
 

@@ -11,6 +11,7 @@ from ..errors import CasesError, InputError
 from ..skills.triggers import TRIGGERS_NAME, Trigger, load_triggers
 from .query_writing import Query
 
+_MORE_NAME: Final = "evals/more-triggers.json"  # if the file has another form than a list
 _FORM: Final = 'Make it a list of {"query": "…", "should_trigger": true}, or remove it.'
 
 
@@ -29,12 +30,19 @@ def queries_of(triggers: Sequence[Trigger]) -> list[Query]:
 
 def require_growable(folder: Path) -> Path:
     """The file that queries are added to; InputError if they can't be."""
-    file = folder / TRIGGERS_NAME
-    if not resolved(file).is_relative_to(resolved(folder)):
-        raise InputError(file, "this is a link out of the skill's folder", "Remove the link.")
+    file = _own(folder, TRIGGERS_NAME)
+    if file.is_file() and isinstance(read_json(file, CasesError, _FORM)[1], dict):
+        file = _own(folder, _MORE_NAME)
     if problem := why_unwritable(file):
         raise InputError(file, problem, "Check the file and its folder.")
     _entries(file)
+    return file
+
+
+def _own(folder: Path, name: str) -> Path:
+    file = folder / name
+    if not resolved(file).is_relative_to(resolved(folder)):
+        raise InputError(file, "this is a link out of the skill's folder", "Remove the link.")
     return file
 
 

@@ -34,7 +34,9 @@ def part_lines(found: Parts, look: Look) -> list[str]:
         return []
     blocks = [_title(found, look)]
     if look.verbosity >= 0 and found.parts:
-        blocks += [_table(found, look).lines(look), _said([legend(found)], look)]
+        table = _table(found, look)
+        told = legend(found, [column.header for column in table.columns])
+        blocks += [table.lines(look), _said([told], look)]
         blocks.append(_sentences(found, look))
     blocks.append(_said(last, look))
     lines: list[str] = []
