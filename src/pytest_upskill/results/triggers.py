@@ -198,9 +198,10 @@ class TriggerSummary:
             )
         if (one := self.false_alarms) and one.queries < _FEW:
             verbs = ("doesn't need it shows", "don't need it show")[one.queries != 1]
+            high = percent(wilson(0.0, one.queries).high)
             lines.append(
                 f"{counted(one.queries, 'query')} that {verbs} little: even with 0 of "
-                f"{one.queries}, false alarms could still be {percent(wilson(0.0, one.queries).high)}"
+                f"{one.queries}, false alarms could still be {high}"
             )
         return lines
 
