@@ -50,7 +50,10 @@ def test_what_can_not_be_written_is_told(tmp_path: Path) -> None:
     ("head", "expected"),
     [
         ("name: gate\ndescription: x", "name: gate-short\ndescription: x"),
-        ("description: x\nname:   'gate'  # its name", "description: x\nname: gate-short"),
+        ("description: x\nname:   'gate'  # its", "description: x\nname:   gate-short  # its"),
+        ("{name: gate, description: x}", "{name: gate-short, description: x}"),
+        ("name: >-\n  gate\n\n\ndescription: x", "name: gate-short\n\n\ndescription: x"),
+        ('name: "ga\\\nte"\ndescription: x', "name: gate-short\ndescription: x"),
         ("name: >\n  gate\ndescription: x", "name: gate-short\ndescription: x"),
         ("description: x", "description: x"),
     ],
@@ -65,7 +68,8 @@ def test_the_copy_is_named_like_its_folder(
     )
     saved = save_beside(folder / "SKILL.md", text)
     assert (saved / "SKILL.md").read_bytes().decode() == wanted
-    assert load_skill(saved / "SKILL.md").name == "gate-short"
+    loaded = load_skill(saved / "SKILL.md")
+    assert (loaded.name, loaded.description) == ("gate-short", "x")
 
 
 def test_a_long_name_stays_within_the_limit(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Save a changed skill beside the old one, with its cases, to be compared, tried and moved."""
 
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Collection
@@ -11,12 +10,11 @@ from typing import Final
 from .._util.files import reason_of, replace_file, resolved
 from .._util.keys import without_keys
 from ..errors import InputError
+from .description import with_field
 from .folder import TOOL_FOLDERS
-from .frontmatter import parse
 from .skill import LONGEST_NAME
 
 _SHORT: Final = "short"
-_LINES: Final = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")
 
 
 def beside(folder: Path) -> Path:
@@ -32,17 +30,11 @@ def beside(folder: Path) -> Path:
 
 
 def renamed(text: str, name: str) -> str:
-    """A SKILL.md with another name; where it has none, it is known by its folder."""
-    lines = _LINES.split(text)
-    parsed = parse(text.replace("\r\n", "\n").replace("\r", "\n"))
-    if not (line := parsed.lines.get("name")):
-        return text
-    ending = lines[line - 1][len(lines[line - 1].rstrip("\r\n")) :]
-    lines[line - 1] = f"name: {name}{ending}"
-    while line < parsed.body_line - 1 and lines[line].startswith((" ", "\t")):
-        del lines[line]  # a value of several lines
-        parsed = parsed._replace(body_line=parsed.body_line - 1)
-    return "".join(lines)
+    """A SKILL.md with another name; unchanged if it has none, or nothing else would stay as it is.
+
+    A skill without a name is known by its folder.
+    """
+    return with_field(text, "name", name) or text
 
 
 def save_beside(file: Path, text: str, without: Collection[str] = ()) -> Path:

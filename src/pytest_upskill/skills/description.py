@@ -1,4 +1,4 @@
-"""Change the description in a SKILL.md, and not a single other character."""
+"""Change a field in the frontmatter of a SKILL.md, and not a single other character."""
 
 import json
 from collections.abc import Iterator
@@ -15,62 +15,67 @@ _KEY: Final = "description"
 
 def with_description(text: str, description: str) -> str | None:
     """The SKILL.md with another description of one line; None if only that can't be changed."""
-    for start, end in _spans(text):
+    return with_field(text, _KEY, description)
+
+
+def with_field(text: str, key: str, value: str) -> str | None:
+    """The SKILL.md with another value of one line; None if only that can't be changed."""
+    for start, end in _spans(text, key):
         old = text[start:end]
         kept = old[len(old.rstrip()) :]  # a block ends with its line breaks
         space = " " if text[:start].endswith(":") else ""
-        for written in (_plain(description), json.dumps(description, ensure_ascii=False)):
+        for written in (_plain(value), json.dumps(value, ensure_ascii=False)):
             new = f"{text[:start]}{space}{written}{kept}{text[end:]}"
-            if _differs_only(text, new, description):
+            if _differs_only(text, new, key, value):
                 return new
     return None
 
 
-def _spans(text: str) -> Iterator[tuple[int, int]]:
-    """Where the value of the description may be: as YAML has it, or the rest of its line."""
+def _spans(text: str, key: str) -> Iterator[tuple[int, int]]:
+    """Where the value of a field may be: as YAML has it, or the rest of its line."""
     parsed = parse(text)
-    if _KEY not in parsed.lines:
+    if key not in parsed.lines:
         return
     lines = text.split("\n")
     begins = [0, *accumulate(len(line) + 1 for line in lines)]
     first = next((n for n, line in enumerate(lines) if line.strip(" \t\r\ufeff") == "---"), None)
     if first is not None:
-        span = _in_yaml("\n".join(lines[first + 1 : parsed.body_line - 2]))
+        span = _in_yaml("\n".join(lines[first + 1 : parsed.body_line - 2]), key)
         if span:
             yield begins[first + 1] + span[0], begins[first + 1] + span[1]
-    number = parsed.lines[_KEY] - 1
-    key, colon, value = lines[number].partition(":")
-    if colon and key.strip(" \t\"'") == _KEY and value.strip():
-        start = begins[number] + len(key) + 1 + len(value) - len(value.lstrip())
+    number = parsed.lines[key] - 1
+    name, colon, value = lines[number].partition(":")
+    if colon and name.strip(" \t\"'") == key and value.strip():
+        start = begins[number] + len(name) + 1 + len(value) - len(value.lstrip())
         yield start, start + len(value.strip())
 
 
-def _in_yaml(head: str) -> tuple[int, int] | None:
+def _in_yaml(head: str, key: str) -> tuple[int, int] | None:
     try:
         root, _ = read_yaml(head, only_texts=True)
     except YAML_ERRORS:
         return None
     values = root.value if isinstance(root, yaml.MappingNode) else []
-    found = [value for key, value in values if key.value == _KEY]
+    found = [value for name, value in values if name.value == key]
     if len(found) != 1 or not isinstance(found[0], yaml.ScalarNode):
         return None
     return found[0].start_mark.index, found[0].end_mark.index
 
 
-def _plain(description: str) -> str:
+def _plain(value: str) -> str:
     """As YAML writes it: with quotes only where it must have them."""
-    dumped: str = yaml.safe_dump({_KEY: description}, allow_unicode=True, width=1_000_000)
+    dumped: str = yaml.safe_dump({_KEY: value}, allow_unicode=True, width=1_000_000)
     return dumped.removeprefix(f"{_KEY}: ").rstrip("\n")
 
 
-def _differs_only(old: str, new: str, description: str) -> bool:
-    """Whether the description is the new one, and all else is read as before."""
+def _differs_only(old: str, new: str, key: str, value: str) -> bool:
+    """Whether the value is the new one, and all else is read as before."""
     before, after = parse(old), parse(new)
     others = [
-        {key: one.fields[key] for key in one.fields if key != _KEY} for one in (before, after)
+        {name: one.fields[name] for name in one.fields if name != key} for one in (before, after)
     ]
     return (
-        after.fields.get(_KEY) == description
+        after.fields.get(key) == value
         and others[0] == others[1]
         and before.body == after.body
         and len(after.faults) <= len(before.faults)
