@@ -46,7 +46,8 @@ def test_the_terminal_shows_a_table_and_the_verdict_last() -> None:
         '    (0 of 3), "Please trigger-needs-16" (0 of 3), and 3 more\n'
         '  opened without need for: "Please trigger-spares-0" (3 of 3)\n'
         "  opened instead: docs-writer in 12 trials\n"
-        "  to improve its description: pytest-upskill describe skills/gate"
+        "  to improve its description: pytest-upskill describe skills/gate --eval-agent \\\n"
+        "    claude --eval-model haiku"
     )
 
 

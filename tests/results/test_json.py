@@ -28,7 +28,7 @@ from support.made_triggers import made_triggers
 SCHEMA = {
     "": "schema started seconds skills summary records gate "
     "cases tests gates looks broken unmatched interrupted lost untested models commit versions "
-    "agents bundled_skills matrix parts triggers trigger_records trigger_tests",
+    "agents bundled_skills matrix parts triggers trigger_records trigger_tests with_skills noise",
     "skills": "name path digest tokens against score seen_files unseen_files",
     "summary": "skill model model_id cases runs baseline_rate skill_rate lift lift_low lift_high "
     "p_value detectable_lift baseline_tokens skill_tokens token_change baseline_cost skill_cost "

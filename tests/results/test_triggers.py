@@ -48,8 +48,22 @@ def test_the_words_of_the_issue() -> None:
         'not opened for: "Please trigger-needs-14" (0 of 1), "Please trigger-needs-15" (0 of 1), '
         '"Please trigger-needs-16" (0 of 1), and 3 more',
         'opened without need for: "Please trigger-spares-0" (1 of 1)',
-        "to improve its description: pytest-upskill describe skills/gate",
+        "to improve its description: pytest-upskill describe skills/gate "
+        "--eval-agent claude --eval-model haiku",
     ]
+
+
+def test_the_command_installs_what_was_installed() -> None:
+    run = made_triggers(["x"] * 10, ["-"] * 10, models=["haiku"])
+    skills = tuple(replace(one, path="my skills/gate") for one in run.skills)
+    run = replace(run, skills=skills, with_skills=("skills/docs writer",), noise=50)
+    (row,) = run.trigger_summaries
+    assert row.advice[-1] == (
+        "to improve its description: pytest-upskill describe 'my skills/gate' --eval-model haiku "
+        "--with 'skills/docs writer' --noise 50"
+    )
+    again = replace(run, with_skills=(), noise=0).trigger_summaries[0]
+    assert again.advice[-1].endswith(" --eval-model haiku")
 
 
 def test_what_few_queries_can_show() -> None:

@@ -20,6 +20,7 @@ from .._util.texts import counted, digest, dollars
 from ..checks.judging import all_questions
 from ..engine import Engine
 from ..engine.recording import Recorded
+from ..errors import shown
 from ..models.prices import Price, cost
 from ..reports.export.spans import TrialKey
 from ..results.regressions import AcceptedComparison, compare_all
@@ -247,6 +248,8 @@ class Ledger:
             interrupted=interrupted,
             commit=commit_of(root, [skill.path for skill in self._skills]),
             versions=versions(),
+            with_skills=tuple(map(shown, settings.with_skills)),
+            noise=settings.noise,
         )
 
     def _questions(self) -> dict[tuple[str, str], str]:

@@ -243,6 +243,8 @@ class _Results(_Form):
     commit: _Commit | None = None
     versions: dict[str, str] = {}
     bundled_skills: dict[str, list[str]] = {}
+    with_skills: list[str] = []
+    noise: int = 0
     matrix: list[MatrixForm] = []
     parts: list[PartsForm] = []
     trigger_tests: list[_Trigger] = []
@@ -306,6 +308,8 @@ def _run(form: _Results) -> RunResults:
         parts=tuple(one.value() for one in form.parts),
         triggers=tuple(map(_trigger, form.trigger_tests)),
         trigger_records=tuple(map(_record, form.trigger_records)),
+        with_skills=tuple(form.with_skills),
+        noise=form.noise,
     )
 
 

@@ -84,6 +84,8 @@ class RunResults:
     trigger_records: tuple[Record, ...] = ()
     matrices: tuple[Matrix, ...] = ()  # one per agent and model
     parts: tuple[Parts, ...] = ()  # one per skill, agent and model
+    with_skills: tuple[str, ...] = ()  # paths of others that were installed in all arms
+    noise: int = 0  # unrelated skills, likewise
 
     @cached_property
     def by_test(self) -> dict[tuple[str, str, str], list[Record]]:
@@ -111,7 +113,9 @@ class RunResults:
     def trigger_summaries(self) -> list[TriggerSummary]:
         """One per skill, agent and model with queries."""
         paths = {skill.name: skill.path for skill in self.skills}
-        known = (self.questions, self.missing_queries, paths)
+        others = [word for path in self.with_skills for word in ("--with", path)]
+        beside = (*others, *(("--noise", str(self.noise)) if self.noise else ()))
+        known = (self.questions, self.missing_queries, paths, beside)
         return trigger_summaries(self.triggers, self.records_of, *known)
 
     @cached_property

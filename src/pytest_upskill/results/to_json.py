@@ -57,6 +57,8 @@ def results_report(results: RunResults) -> dict[str, Any]:
         ],
         "trigger_records": [_record(record) for record in results.trigger_records],
         "trigger_tests": [_trigger(test, results) for test in results.triggers],
+        "with_skills": list(results.with_skills),
+        "noise": results.noise,
     }
 
 

@@ -1,8 +1,9 @@
 """Whether a skill is opened when it should be, and only then: per skill, agent and model."""
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean
 from typing import Final
@@ -12,7 +13,7 @@ from ..settings import Gates
 from ..stats import Interval, wilson
 from ..trials.plan import PlannedCase
 from ..trials.records import Record, agents_in
-from ..trials.subject import CHAT
+from ..trials.subject import CHAT, Subject
 
 Pair = tuple[str, str]  # the names of a skill and of a model
 
@@ -93,6 +94,7 @@ class TriggerSummary:
     agent: str = CHAT
     agent_version: str = ""
     path: str = ""  # of the skill
+    beside: tuple[str, ...] = ()  # options of `describe` for the other skills of the run
 
     @property
     def pair(self) -> Pair:
@@ -169,9 +171,9 @@ class TriggerSummary:
         poor = self.recall is not None and self.recall.rate < _GOOD_RECALL
         loud = self.false_alarms is not None and self.false_alarms.rate > _FEW_ALARMS
         if poor or loud:
-            lines.append(f"to improve its description: pytest-upskill describe {self._named}")
+            lines.append(f"to improve its description: {self._describe}")
         elif self._few and not self.incomplete:
-            lines.append(f"to write more queries: pytest-upskill triggers {self._named}")
+            lines.append(f"to write more queries: {self._command('triggers')}")
         return lines
 
     @property
@@ -183,8 +185,15 @@ class TriggerSummary:
         return "; ".join([*words, *more])
 
     @property
-    def _named(self) -> str:
-        return one_line(self.path or self.skill, 200)
+    def _describe(self) -> str:
+        """The command that improves the description where it was found wanting."""
+        who = [] if self.agent == CHAT else ["--eval-agent", self.agent]
+        model = Subject.of(self.agent, self.model).model
+        return self._command("describe", *who, "--eval-model", model, *self.beside)
+
+    def _command(self, name: str, *options: str) -> str:
+        words = ("pytest-upskill", name, self.path or self.skill, *options)
+        return shlex.join(one_line(word, 200) for word in words)
 
     @property
     def _few(self) -> list[str]:
@@ -230,6 +239,7 @@ def trigger_summaries(
     questions: Mapping[tuple[str, str], str],
     missing: Mapping[Pair, int],
     paths: Mapping[str, str],
+    beside: tuple[str, ...] = (),
 ) -> list[TriggerSummary]:
     """One per skill, agent and model; ``questions`` by skill and id, ``missing`` counts queries."""
     groups: dict[Pair, list[tuple[PlannedCase, Sequence[Record]]]] = {}
@@ -239,7 +249,8 @@ def trigger_summaries(
     for (skill, model), own in groups.items():
         texts = {test.case: questions.get((skill, test.case), "") for test, _ in own}
         lacking = missing.get((skill, model), 0)
-        found.append(_summary(skill, model, own, texts, lacking, paths.get(skill, "")))
+        row = _summary(skill, model, own, texts, lacking, paths.get(skill, ""))
+        found.append(replace(row, beside=beside))
     return found
 
 

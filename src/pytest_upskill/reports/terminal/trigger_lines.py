@@ -136,7 +136,7 @@ def trigger_verdicts(rows: Sequence[TriggerSummary], look: Look) -> list[str]:
             own[0] = own[0].replace(mark, f": {look.paint(row.word, **_RED)}:", 1)
         lines += own
         for line in row.advice:
-            lines += wrapped(harmless(line), look.width, first="  ", rest="    ")
+            lines += _advice(harmless(line), look.width)
     return lines
 
 
@@ -194,3 +194,11 @@ def _quiet_table(
         own = [Cell(skills[row.skill]), Cell(models[row.model]), *map(Cell, texts)]
         cells.append([*own, Cell(word, _RED if row.word else {})])
     return Table([Column()] * 5, cells)
+
+
+def _advice(line: str, width: int) -> list[str]:
+    """A command of several lines can be pasted."""
+    if ": pytest-upskill " not in line:
+        return wrapped(line, width, first="  ", rest="    ")
+    *lines, last = wrapped(line, width - 2, first="  ", rest="    ")
+    return [*(f"{one} \\" for one in lines), last]
