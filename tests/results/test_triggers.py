@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_upskill.cli import main
+from pytest_upskill.results.hints import DESCRIBE
 from pytest_upskill.results.triggers import MODELS_CHOICE, QueryRate, share_of
 from pytest_upskill.settings import Gates
 from pytest_upskill.stats import wilson
@@ -64,6 +66,13 @@ def test_the_command_installs_what_was_installed() -> None:
     )
     again = replace(run, with_skills=(), noise=0).trigger_summaries[0]
     assert again.advice[-1].endswith(" --eval-model haiku")
+
+
+def test_the_command_knows_the_options(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["describe", "--help"])
+    known = capsys.readouterr().out
+    assert [flag for flag in DESCRIBE.values() if f"  {flag} " not in known] == []
 
 
 def test_what_few_queries_can_show() -> None:

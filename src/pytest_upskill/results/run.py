@@ -18,6 +18,7 @@ from ..trials.answer import STOPPED
 from ..trials.plan import PlannedCase, SkillInfo, Unmatched
 from ..trials.records import Record, agents_in
 from ..trials.subject import CHAT
+from .hints import DESCRIBE
 from .neighbours import Matrix
 from .parts import Parts
 from .regressions import AcceptedComparison, Standing, compare_all, compared
@@ -113,8 +114,8 @@ class RunResults:
     def trigger_summaries(self) -> list[TriggerSummary]:
         """One per skill, agent and model with queries."""
         paths = {skill.name: skill.path for skill in self.skills}
-        others = [word for path in self.with_skills for word in ("--with", path)]
-        beside = (*others, *(("--noise", str(self.noise)) if self.noise else ()))
+        others = [word for path in self.with_skills for word in (DESCRIBE["with_skills"], path)]
+        beside = (*others, *((DESCRIBE["noise"], str(self.noise)) if self.noise else ()))
         known = (self.questions, self.missing_queries, paths, beside)
         return trigger_summaries(self.triggers, self.records_of, *known)
 

@@ -1,6 +1,5 @@
 """Whether a skill is opened when it should be, and only then: per skill, agent and model."""
 
-import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from ..stats import Interval, wilson
 from ..trials.plan import PlannedCase
 from ..trials.records import Record, agents_in
 from ..trials.subject import CHAT, Subject
+from .hints import DESCRIBE, command
 
 Pair = tuple[str, str]  # the names of a skill and of a model
 
@@ -187,13 +187,12 @@ class TriggerSummary:
     @property
     def _describe(self) -> str:
         """The command that improves the description where it was found wanting."""
-        who = [] if self.agent == CHAT else ["--eval-agent", self.agent]
-        model = Subject.of(self.agent, self.model).model
-        return self._command("describe", *who, "--eval-model", model, *self.beside)
+        who = () if self.agent == CHAT else (DESCRIBE["agent"], self.agent)
+        model = (DESCRIBE["model"], Subject.of(self.agent, self.model).model)
+        return self._command("describe", *who, *model, *self.beside)
 
     def _command(self, name: str, *options: str) -> str:
-        words = ("pytest-upskill", name, self.path or self.skill, *options)
-        return shlex.join(one_line(word, 200) for word in words)
+        return command(name, self.path or self.skill, *options)
 
     @property
     def _few(self) -> list[str]:
