@@ -1,12 +1,16 @@
 """The parts of a skill in the terminal, in Markdown and in the page."""
 
+import io
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from _pytest._io import TerminalWriter
 
+from pytest_upskill.cli.output import _coloured
 from pytest_upskill.reports.html.report_page import html_report
 from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.terminal.layout import ASCII_MARKS, Look, text_width
@@ -97,6 +101,17 @@ def test_a_column_without_room_is_not_explained(width: int, there: bool) -> None
     lines = part_lines(made_parts(long), Look(width))
     assert any("  saved  " in line for line in lines) == there
     assert ("Saved: " in " ".join(lines)) == there
+
+
+@pytest.mark.parametrize("paint", [TerminalWriter(io.StringIO()).markup, _coloured])
+def test_every_word_can_be_painted(paint: Callable[..., str]) -> None:
+    unknown = part("Troubleshooting", 212, Lift(0.0, -0.3, 0.3, 1.0), needed=60)
+    missed = part("Alignment", 31, Lift(-0.4, -0.62, -0.18, 0.0), "shown")
+    found = made_parts(unknown, missed, part("Pages", 12, NONE, could_go=True))
+    shown = "\n".join(part_lines(found, Look(120, paint=paint)))
+    assert {"not known", "missed", "could go"} == {
+        word for word in ("not known", "missed", "could go") if word in shown
+    }
 
 
 def test_many_parts_are_told_in_the_table_only() -> None:

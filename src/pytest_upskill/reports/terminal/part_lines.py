@@ -13,7 +13,7 @@ _STYLES: Final[dict[Word, dict[str, bool]]] = {
     "missed": {"red": True, "bold": True},
     "could go": {"green": True, "bold": True},
     "better without": {"green": True, "bold": True},
-    "not known": {"faint": True},
+    "not known": {"light": True},
     "incomplete": {"red": True},
 }
 _RIGHT: Final = ("line", "tokens", "tokens/point")
