@@ -65,7 +65,7 @@ def _changes(before: RunResults, after: RunResults) -> Iterator[TriggerChange]:
             own = {one.case: one for one in row.queries if one.should_trigger == should}
             theirs = {case: one for case, one in earlier.items() if one.should_trigger == should}
             samples: dict[str, list[tuple[float, float]]] = {}
-            for case in own.keys() & theirs.keys():
+            for case in (one for one in own if one in theirs):  # in the order of the run
                 one, two = _whole(theirs[case]), _whole(own[case])
                 asked = {known.get((*row.pair, case)) for known in digests}
                 if one is not None and two is not None and len(asked) == 1:

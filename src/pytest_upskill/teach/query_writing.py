@@ -56,10 +56,6 @@ class WrittenQueries:
     stop: str = ""
 
 
-def counted_queries(number: int) -> str:
-    return "1 query" if number == 1 else f"{number:,} queries"
-
-
 def missing_of(known: Sequence[Query], total: int) -> tuple[int, int]:
     """How many of each kind make the set ``total``, and as balanced as it can be."""
     should = sum(one.should_trigger for one in known)

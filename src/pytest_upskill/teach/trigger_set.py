@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from .._util.texts import counted
 from ..errors import CasesError, InputError, Setting, TeachError
 from ..measure.estimate import Calls, Estimate, estimate_of
 from ..skills.folder import SKILL_NAMES, read_text, skill_file
@@ -20,7 +21,6 @@ from .query_writing import (
     Query,
     QueryAuthor,
     RejectedQuery,
-    counted_queries,
     missing_of,
 )
 from .secrets import masked
@@ -141,7 +141,7 @@ def sentences(made: TriggerSet) -> list[str]:
     if len(made.queries) < made.wanted:
         missing = made.wanted - len(made.queries)
         found.append(
-            f"{counted_queries(missing)} fewer than the {made.wanted} asked for: {made.stop}. "
+            f"{counted(missing, 'query')} fewer than the {made.wanted} asked for: {made.stop}. "
             "Run it again to complete the set."
         )
     found.append("Read them before you use them: one of the wrong kind counts against the skill.")
@@ -172,7 +172,7 @@ def trigger_set_data(made: TriggerSet) -> dict[str, Any]:
 def _kinds(queries: Sequence[Query]) -> str:
     should = sum(one.should_trigger for one in queries)
     rest = len(queries) - should
-    return f"{counted_queries(should)} should open the skill, {rest:,} should not"
+    return f"{counted(should, 'query')} should open the skill, {rest:,} should not"
 
 
 def _complete(file: Path, known: Sequence[Query]) -> InputError:
@@ -180,7 +180,7 @@ def _complete(file: Path, known: Sequence[Query]) -> InputError:
     balanced = 2 * max(should, len(known) - should)
     return CasesError(
         file,
-        f"this skill has {counted_queries(len(known))} already ({_kinds(known)})",
+        f"this skill has {counted(len(known), 'query')} already ({_kinds(known)})",
         ("Ask for more with ", Setting("queries"), f" {max(balanced, len(known) + 2)}."),
     )
 
