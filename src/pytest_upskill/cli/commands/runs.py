@@ -53,8 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--metric",
         type=lambda name: _METRICS_OF_UPSKILL.get(name, name),
         choices=metrics(),
+        metavar="NAME",
         default="lift",
-        help="the number to plot or write (default: lift)",
+        help=f"the number to plot or write: {', '.join(metrics())} (default: lift)",
     )
     parser.add_argument("--plot", action="store_true", help="plot the trend in the terminal")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write the trend as an HTML page")
