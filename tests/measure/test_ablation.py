@@ -208,6 +208,13 @@ def test_one_section_can_only_be_studied_by_paragraph(tmp_path: Path) -> None:
     assert "only one section" in conclusions(told)[-1]
 
 
+def test_what_is_missing_is_said_in_a_whole_sentence(tmp_path: Path) -> None:
+    one = replace(ablation(tmp_path), cases=())
+    assert f"it can't be studied, as {one.why_not}" == (
+        f"it can't be studied, as there are no cases for {HAIKU.label}"
+    )
+
+
 def test_runs_are_added_only_while_they_may_tell(tmp_path: Path) -> None:
     """A part that is missed for sure, and one that surely is not, are settled at once."""
     one = ablation(tmp_path)

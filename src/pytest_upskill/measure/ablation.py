@@ -86,7 +86,7 @@ class Ablation:
     def why_not(self) -> str:
         """Why it can't be studied; empty if it can."""
         if not self.cases:
-            return f"no cases for {self.subject.label}"
+            return f"there are no cases for {self.subject.label}"
         if not self.parts:
             return f"it has only one {self.by}, and leaving that out is the baseline"
         return ""
