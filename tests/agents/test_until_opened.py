@@ -215,3 +215,15 @@ def test_a_model_that_says_nothing_after_a_call_went_without_the_skill(tmp_path:
     assert (times, answer.stop) == (2, "end")
     assert answer.activity
     assert answer.activity.activated is False
+
+
+@needs_bwrap
+@pytest.mark.parametrize("body", ["42\n", "!!! ---> ...\n"])
+def test_a_skill_without_words_is_an_error_before_any_call(tmp_path: Path, body: str) -> None:
+    gate = to_install("gate", write_skill(tmp_path / "gate", body=body), tested=True)
+    task: dict[str, Any] = {"skills": (gate,), "max_turns": 5, "until_opened": True}
+    with LoopbackServer(steps(CAT)) as server:
+        reply = carried_out(server.url, "messages", script=BARE, **task)
+    assert isinstance(reply, NoAnswer)
+    assert "no words" in reply.reason
+    assert not server.asked

@@ -18,6 +18,7 @@ from ..trials.activity import Activity
 from ..trials.answer import Answer, NoAnswer, Reply
 from ..trials.task import Needs, Task
 from ..trials.trial import Question
+from .activation import keys_of
 from .left_behind import Left, left_behind
 from .needs import mounts_for
 from .port import (
@@ -42,6 +43,7 @@ _GRACE: Final = 5.0  # seconds for an agent to end
 _COLLECTING: Final = 120.0  # seconds to furnish a sandbox, and to read what is left in it
 _LOOK: Final = 0.05
 _AT_ONCE: Final = 2
+_NO_WORDS: Final = "the skill has no words, so nothing would tell whether it is opened"
 _ENDED: Final = ("decided", "max_turns", "time")  # by us
 
 
@@ -133,6 +135,9 @@ async def run_trial(
             staged = [await workshop.staging.installed_skill(one) for one in task.skills]
             start = await workshop.setups.start_of(task)
         skills = [replace(skill, among=agent.skills_folder) for skill in staged]
+        tested = (skill for skill in skills if skill.installed.tested)
+        if task.until_opened and not any(keys_of(skill.body) for skill in tested):
+            return NoAnswer(_NO_WORDS)
         recorder = Recorder(question, skills, price)
         answer = await _in_sandbox(agent, spec, call, workshop, recorder, start)
         return replace(answer, asked_at=asked_at)
