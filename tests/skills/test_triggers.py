@@ -1,6 +1,7 @@
 """Trigger sets in all the forms that people have."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -313,3 +314,11 @@ def test_any_json_is_read_or_told(tmp_path_factory: pytest.TempPathFactory, data
     asked = [" ".join(one.query.casefold().split()) for one in loaded.triggers]
     assert len(set(asked)) == len(asked)
     assert ids(load_triggers(folder)) == ids(loaded)
+
+
+def test_a_file_that_can_t_be_read_is_told_and_never_waited_for(tmp_path: Path) -> None:
+    file = tmp_path / "evals/triggers.json"
+    file.parent.mkdir()
+    os.mkfifo(file)
+    (broken,) = load_triggers(tmp_path).broken
+    assert "not a regular file" in str(broken.error)

@@ -99,7 +99,7 @@ class LoadedTriggers:
 def trigger_files(folder: Path) -> list[Path]:
     """The files of a skill that are for triggers alone, sorted; evals/triggers.json first."""
     evals = folder / "evals"
-    found = [file for file in evals.glob("*.json") if is_trigger_file(file) and file.is_file()]
+    found = [file for file in evals.glob("*.json") if is_trigger_file(file) and not file.is_dir()]
     return sorted(found, key=lambda file: (file.name != Path(TRIGGERS_NAME).name, file.name))
 
 
