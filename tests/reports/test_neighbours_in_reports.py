@@ -82,6 +82,14 @@ def test_ascii_is_enough() -> None:
     "\n".join(neighbour_lines(made_matrix(SIX[:4]), Look(80, ASCII_MARKS))).encode("ascii")
 
 
+def test_the_head_of_the_page_leads_to_the_matrix_and_the_cases() -> None:
+    page = html_report(made_run(matrices=(made_matrix(),)), [])
+    for name in ("Overview", "Neighbours", "Cases"):
+        assert f'<a href="#{name.lower()}">{name}</a>' in page
+        assert f'id="{name.lower()}"' in page
+    assert 'href="#neighbours"' not in html_report(made_run(), [])
+
+
 def test_a_run_has_the_lines_of_all_its_matrices() -> None:
     run = made_run(matrices=(made_matrix(), made_matrix(model="loop/opus")))
     assert sum(line.startswith("Neighbours") for line in study_lines(run, Look(80))) == 2

@@ -246,7 +246,7 @@ def needed(one: Neighbour) -> str:
     if effect.cases_needed:
         return f"about {counted(effect.cases_needed, 'case')} would show one of this size"
     if one.cases_to_tell is None:
-        return "more cases than anyone writes would have to tell"
+        return "it would take more cases than is practical to tell"
     if one.cases_to_tell <= effect.cases:
         return f"one of more than {_size(MATTERS)} is unlikely"
     cases = counted(one.cases_to_tell, "case")

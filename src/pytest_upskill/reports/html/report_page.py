@@ -74,10 +74,9 @@ def _body(
                 _section(skill, own, skill.name if several else "Verdict")
                 for skill, own in by_skill
             ),
-            parts_sections(results.parts),
-            *map(curve_section, results.parts),
             trigger_section(results.trigger_summaries),
-            neighbour_sections(results.matrices),
+            _part("parts", parts_sections(results.parts), *map(curve_section, results.parts)),
+            _part("neighbours", neighbour_sections(results.matrices)),
             _cases(content) if _has_cases(results) else "",
             "</main>",
             _foot(results, notes),
@@ -98,14 +97,25 @@ def _head(results: RunResults, by_skill: Sequence[tuple[SkillInfo, list[Verdict]
         dirty = " with uncommitted changes" if results.commit.dirty else ""
         facts.append(f"commit <code>{text(results.commit.id[:9])}</code>{dirty}")
     facts += [text(line) for line in results.agent_lines]
-    parts = {"Triggers": results.triggers, "Cases": results.tests}
+    parts = {
+        "Overview": by_skill or results.triggers,
+        "Triggers": results.triggers,
+        "Parts": results.parts,
+        "Neighbours": results.matrices,
+        "Cases": _has_cases(results),
+    }
     links = "".join(f'<a href="#{name.lower()}">{name}</a>' for name, own in parts.items() if own)
-    links = f'<a href="#overview">Overview</a>{links}' if by_skill or results.triggers else ""
     return (
         '<header id="overview"><p class="kind">Skill report</p>'
         f'<h1>{text(_skills(results))}</h1><p class="facts">{" · ".join(facts)}</p>'
         f'<nav aria-label="Parts">{links}</nav></header>'
     )
+
+
+def _part(name: str, *sections: str) -> str:
+    """Sections that the head links to by one name; they stay children of ``main``, for the CSS."""
+    shown = "".join(sections)
+    return f'<div id="{name}"></div>{shown}' if shown else ""
 
 
 def _duration(number: float) -> str:
