@@ -362,14 +362,14 @@ def _reasons(row: TriggerSummary, gates: Gates) -> list[str]:
     if least is not None:
         likely = "lowest likely recall" if confident else "recall"
         if row.recall is None:
-            reasons.append("recall unknown: no query needs the skill")
+            reasons.append("recall unknown: no query that needs the skill was asked")
         elif (rate := row.recall.interval.low if confident else row.recall.rate) < least:
             have, want = apart(rate, least)
             reasons.append(f"{likely} is {have}% (minimum {want}%)")
     if most is not None:
         likely = "highest likely share of false alarms" if confident else "share of false alarms"
         if row.false_alarms is None:
-            reasons.append("false alarms unknown: no query does without the skill")
+            reasons.append("false alarms unknown: no query without need of it was asked")
         elif (
             rate := row.false_alarms.interval.high if confident else row.false_alarms.rate
         ) > most:
