@@ -68,7 +68,7 @@ def test_a_run_of_triggers_alone_passes_and_reads_well(
     result = run(project, "-n", processes)
     assert result.ret == 0
     shown = result.stdout.str()
-    assert "triggers · 3 queries that need the skill, 2 that don't × 3 runs" in shown
+    assert "triggers · 3 queries that need pdf, 2 that don't × 3 runs" in shown
     assert "opened in 3 of 3 that need it" in shown
     assert "without an agent" in shown
     assert "nothing was tested" not in shown

@@ -34,7 +34,7 @@ def shown(results: RunResults, width: int = 80, verbosity: int = 0) -> str:
 
 def test_the_terminal_shows_a_table_and_the_verdict_last() -> None:
     assert shown(RUN) == (
-        "triggers · 20 queries that need the skill, 20 that don't × 3 runs\n"
+        "triggers · 20 queries that need gate, 20 that don't × 3 runs\n"
         "\n"
         "model         recall       interval    false alarms  interval   opened instead\n"
         "──────────────────────────────────────────────────────────────────────────────\n"

@@ -229,7 +229,7 @@ def _triggers(rows: Sequence[TriggerSummary], number: int) -> str:
         names = [escaped(row.skill, 100), escaped(row.model, 100)]
         lines.append([*names, *map("".join, zip(cells, bounds, strict=True))])
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    size = f"{size_words(rows)}{f'; {escaped(note)}' if note else ''}."
+    size = f"{escaped(size_words(rows))}{f'; {escaped(note)}' if note else ''}."
     return "\n\n".join(["### Triggers", size, "\n".join(bullets), table])
 
 

@@ -91,7 +91,7 @@ def instead_text(instead: Iterable[tuple[str, int]]) -> str:
 
 
 def size_words(rows: Sequence[TriggerSummary], times: str = "×") -> str:
-    """``20 queries that need the skill, 20 that don't × 3 runs``, over all skills."""
+    """``20 queries that need pdf, 20 that don't × 3 runs``, over all skills."""
     most = dict[str, TriggerSummary]()  # of each skill, the row with the most queries
     for row in rows:
         known = most.setdefault(row.skill, row)
@@ -100,7 +100,7 @@ def size_words(rows: Sequence[TriggerSummary], times: str = "×") -> str:
     needs, spares = kinds.count(True), kinds.count(False)
     runs = counted(max(row.runs for row in rows), "run")
     need, lack = "needs" if needs == 1 else "need", "doesn't" if spares == 1 else "don't"
-    what = "the skill" if len(most) == 1 else "their skill"
+    what = one_line(rows[0].skill, 60) if len(most) == 1 else "their skill"
     return f"{counted(needs, 'query')} that {need} {what}, {spares:,} that {lack} {times} {runs}"
 
 
