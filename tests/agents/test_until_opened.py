@@ -187,6 +187,20 @@ def test_a_query_that_quotes_the_skill_does_not_open_it(tmp_path: Path) -> None:
     assert answer.activity.untold  # a query that names a skill tells nobody that it is there
 
 
+TOLD = BARE.replace(b'{"name": "bash"}', b'{"name": "bash", "description": "Skills: gate."}', 1)
+
+
+@needs_bwrap
+@pytest.mark.parametrize("query", ["gat", "e", "gate", "the gate"])
+@pytest.mark.parametrize(("agent", "told"), [(TOLD, True), (BARE, False)])
+def test_a_query_may_be_a_part_of_the_name(
+    tmp_path: Path, query: str, agent: bytes, told: bool
+) -> None:
+    answer, _ = tried(tmp_path, steps(), agent, query=query)
+    assert answer.activity
+    assert answer.activity.untold is not told
+
+
 @needs_bwrap
 def test_a_model_that_fails_is_an_error(tmp_path: Path) -> None:
     reply, _ = tried(tmp_path, lambda _: Fault("status", 401))

@@ -196,10 +196,17 @@ class Door:
 
     def _names_skill(self, raw: bytes) -> bool:
         """Whether a request names the skill under test, besides in what the agent was asked."""
-        for _, text in self._question.messages:
-            for written in _in_json(text.strip()):
-                raw = raw.replace(written, b"")
-        return any(name in raw for name in self._untold)
+        asked = {form for _, text in self._question.messages for form in _in_json(text.strip())}
+        for name in self._untold:
+            rest = raw
+            for text in asked:
+                if name == text:  # told as well, if it is there once more
+                    rest = rest.replace(text, b"", 1)
+                elif name in text:
+                    rest = rest.replace(text, b"")
+            if name in rest:
+                return True
+        return False
 
     def _check_body(self, protocol: Protocol, body: Body, asked: Asked) -> None:
         if asked.model not in (self._spec.model_id, self._spec.name, self.model):
