@@ -3,7 +3,9 @@
 import asyncio
 import gzip
 import json
+import socket
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -519,3 +521,18 @@ def test_a_tool_that_must_be_called_begins_no_conversation(path: str, choice: An
         assert answer.text == "Done."
 
     assert at_a_door(test, "generic").asked[0].body["tool_choice"] == choice
+
+
+def test_a_connection_that_comes_while_the_door_closes_is_closed_too() -> None:
+    async def run() -> bytes:
+        async with open_door(spec_of("anthropic", "http://127.0.0.1:9")) as opened:
+            port = int(opened.url.rpartition(":")[2])
+            client = socket.create_connection(("127.0.0.1", port))
+            await asyncio.sleep(0)  # it is accepted,
+            await asyncio.sleep(0)  # and gets its protocol in the next step
+        client.settimeout(10)
+        with client, suppress(ConnectionResetError):
+            return await asyncio.to_thread(client.recv, 1)
+        return b""
+
+    assert asyncio.run(run()) == b""
