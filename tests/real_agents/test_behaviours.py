@@ -190,11 +190,13 @@ def trigger(row: Row, skill: Path) -> Came:
         more = {"other": other, "max_turns": 5, "until_opened": True}
         done = tried(row.agent, row.protocol, script, skill=skill, **more)  # type: ignore[arg-type]
         told.append(f"{way}: {done.told}")
-        turns = sum(1 for one in done.asked if one.tools)
-        cells[way] = f"error ×{turns}"
+        asked = sum(1 for one in done.asked if one.tools)
+        cells[way] = f"error ×{asked}"
         if done.answer and (activity := done.answer.activity):
             what = "opened" if activity.activated else "not opened"
-            cells[way] = f"{what} ×{turns}" if activity.turns == turns else f"{what} ×{turns}?"
+            # After its answer, an agent may ask for more, and hang up: Grok does at times.
+            only = done.answer.stop != "decided" or asked == activity.turns
+            cells[way] = f"{what} ×{activity.turns}" + ("" if only else f", asked ×{asked}")
     return cells, "\n\n".join(told)
 
 
