@@ -72,6 +72,12 @@ def project_root(start: Path) -> Path:
     return next(with_ini, None) or next(with_git, above[-1])
 
 
+def root_of_run(start: Path) -> Path:
+    """Where a run from here keeps its answers, as pytest does: without a project, right here."""
+    root = project_root(start)
+    return start if root == Path(start.anchor) else root
+
+
 def _table(file: Path, tables: tuple[tuple[str, ...], ...]) -> dict[str, Any] | None:
     """The file's table for pytest; None if it has none."""
     try:

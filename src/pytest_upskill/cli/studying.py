@@ -42,7 +42,7 @@ from ..stats import look_plan
 from ..teach.progress_lines import Screen
 from ..trials.subject import CHAT, Subject
 from .output import painter, stdout_look, tell, write
-from .project import find_skill, ini_lines, project_root
+from .project import find_skill, ini_lines, root_of_run
 from .teaching import Consent, config_here
 
 DEFAULT_RUNS: Final = "{}..{}".format(*STUDY_RUNS)
@@ -261,7 +261,7 @@ def desk_of(given: argparse.Namespace) -> Iterator[Desk]:
         if settings.sandbox == "none":
             screen.line("No sandbox: agents can read and change all that you can.")
     hint = ("raise ", Setting("max_cost"), ", and run this again: nothing is asked twice")
-    root = project_root(Path.cwd())
+    root = root_of_run(Path.cwd())
     engine = models.engine(settings, root, notes.append, spell=given.spell, budget_hint=hint)
     free = all(models.price_of(name) == FREE for name in models.specs)
     lab = Lab(
