@@ -8,6 +8,7 @@ import pytest
 
 from pytest_upskill.reports.history.run_lines import run_lines
 from pytest_upskill.reports.terminal.layout import Look
+from pytest_upskill.results.effects import spent
 from pytest_upskill.results.from_json import read_run
 from pytest_upskill.results.history import keep
 from pytest_upskill.results.merging import Source, merged
@@ -21,7 +22,6 @@ from pytest_upskill.results.neighbours import (
     pair_name,
     sentences,
     shown_sentences,
-    spent,
 )
 from pytest_upskill.results.to_json import results_report, results_text
 from support.made import made_run

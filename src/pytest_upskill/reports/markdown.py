@@ -9,9 +9,9 @@ from typing import Final
 
 from .._util.texts import counted, harmless, one_line, shortened
 from ..results.accepted import case_result
-from ..results.neighbours import Matrix, conclusion, sentences, spent
+from ..results.effects import spent
+from ..results.neighbours import Matrix, conclusion, sentences
 from ..results.parts import Parts, conclusions
-from ..results.parts import spent as spent_on_parts
 from ..results.regressions import AcceptedComparison
 from ..results.run import RunResults
 from ..results.summary import SCORE_WORDS, case_words
@@ -175,7 +175,7 @@ def _add_parts(page: _Page, found: Parts) -> None:
     title = f"### Parts of {escaped(found.skill, 100)} on {escaped(found.model, 100)}"
     if not last:
         return
-    page.add(f"{title}\n\n**{escaped(last)}.** {spent_on_parts(found)}.")
+    page.add(f"{title}\n\n**{escaped(last)}.** {spent(found)}.")
     page.add_most(len(said), partial(_list, said), _ROOM_FOR_TABLES)
     rows = part_rows(found)
     shown = page.add_most(len(rows), partial(_parts, found, rows), _ROOM_FOR_TABLES)

@@ -1,9 +1,14 @@
 """Effects of a study: how much one way to install skills differs from another, paired by case."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from .._util.texts import counted, dollars
 from ..stats import Lift
+
+if TYPE_CHECKING:
+    from .neighbours import Matrix
+    from .parts import Parts
 
 # shown: the interval excludes 0, adjusted for all effects of the study; none shown: all runs were
 # made; dropped: more runs could hardly have shown anything; incomplete: answers are missing.
@@ -40,3 +45,10 @@ def effect_json(effect: Effect) -> dict[str, Any]:
 
 
 _OF_LIFT = ("low", "high", "p_value")
+
+
+def spent(study: "Matrix | Parts") -> str:
+    """``480 trials, 3 without an answer, $1.20``."""
+    words = [counted(study.trials, "trial")]
+    words += [f"{study.errored:,} without an answer"] if study.errored else []
+    return ", ".join([*words, *([dollars(study.cost)] if study.cost else [])])

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from .._util.texts import counted, dollars, one_line, points
+from .._util.texts import counted, one_line, points
 from ..stats import Lift
 from .effects import Effect
 
@@ -175,14 +175,6 @@ def listing_sentence(matrix: Matrix) -> str:
     if seen and len(seen) == len(matrix.listing):
         text += f" by our estimate, {sum(seen.values()):,} by the model's count"
     return text
-
-
-def spent(matrix: Matrix) -> str:
-    """``480 trials, $1.20``."""
-    parts = [counted(matrix.trials, "trial")]
-    parts += [f"{matrix.errored:,} without an answer"] if matrix.errored else []
-    parts += [dollars(matrix.cost)] if matrix.cost else []
-    return ", ".join(parts)
 
 
 def _name(skill: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
-from .._util.texts import counted, dollars, one_line, points
+from .._util.texts import counted, one_line, points
 from ..skills.parts import By, PartKind
 from ..stats import Lift
 from ..trials.subject import CHAT
@@ -199,13 +199,6 @@ def _not_helping(found: Parts) -> str:
     span = f"{points(lift.lift)} points, {points(lift.low)} to {points(lift.high)}"
     what = "hurts" if lift.high < 0 else "is not shown to help"
     return f"The skill itself {what} on these cases ({span})"
-
-
-def spent(found: Parts) -> str:
-    """``480 trials, $1.20``."""
-    words = [counted(found.trials, "trial")]
-    words += [f"{found.errored:,} without an answer"] if found.errored else []
-    return ", ".join([*words, *([dollars(found.cost)] if found.cost else [])])
 
 
 def _name(name: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ..._util.texts import one_line
+from ...results.effects import spent
 from ...results.neighbours import (
     Alone,
     Matrix,
@@ -12,7 +13,6 @@ from ...results.neighbours import (
     neighbour_only,
     open_sentences,
     shown_sentences,
-    spent,
 )
 from ..neighbours import (
     ALONE,

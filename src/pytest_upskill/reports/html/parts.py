@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from ...results.parts import Parts, conclusions, part_sentence, spent
+from ...results.effects import spent
+from ...results.parts import Parts, conclusions, part_sentence
 from ..parts import HEADERS, PartRow, legend, part_rows, parts_title
 from .markup import Header, table, text
 

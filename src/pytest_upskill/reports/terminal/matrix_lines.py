@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from ..._util.texts import harmless, one_line
+from ...results.effects import spent
 from ...results.neighbours import (
     Matrix,
     Word,
@@ -12,7 +13,6 @@ from ...results.neighbours import (
     neighbour_only,
     open_sentences,
     shown_sentences,
-    spent,
 )
 from ..neighbours import ALONE, alone_cell, column_name, legend, opening_lines, pair_cell
 from .layout import Look, distinct_names, wrapped

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from ..._util.texts import counted, harmless
-from ...results.parts import Parts, conclusions, part_sentence, spent
+from ...results.effects import spent
+from ...results.parts import Parts, conclusions, part_sentence
 from ..parts import HEADERS, PartRow, Word, legend, part_rows, parts_title
 from .layout import Look, distinct_names, wrapped
 from .tables import Cell, Column, Table, first_that_fits
